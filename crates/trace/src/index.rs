@@ -1,0 +1,325 @@
+//! The skim: packet headers only, without decoding what is between them.
+//!
+//! One pass over the headers finds where each packet begins and ends, which domain wrote it, and which
+//! times and ids it covers. On a sound 400 MB file that touches one page in eight. All decisions about
+//! framing are taken here and only here: what is cut, what is missing, what belongs to another process.
+//! The reader then walks the packets this index lists.
+//!
+//! A packet is trusted to be as long as it says if the next one (or the end) is there. Otherwise the
+//! next plausible header is searched inside it, so that one wrong length costs one packet.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::losses::Losses;
+use crate::model::{DomainId, Micros, TraceInfo};
+use crate::packet::{CacheCheck, Header, HeaderFault, MAGIC, code, event_word};
+use crate::wire::Cursor;
+
+/// Ids that version 3 hands to a domain at a time.
+pub(crate) const ID_CHUNK: u64 = 10_000;
+
+/// One packet of events or locations.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Where its header starts.
+    pub offset: usize,
+    /// Where its events are.
+    pub(crate) body: Range<usize>,
+    /// The file ends, or another packet begins, before this one should end.
+    pub cut: bool,
+    /// Something that came before it in its stream is missing.
+    pub(crate) after_gap: bool,
+    /// Which domain wrote it.
+    pub domain: DomainId,
+    /// Microseconds since the Unix epoch, as written.
+    pub(crate) time_begin: u64,
+    pub(crate) time_end: u64,
+    pub(crate) ids: Range<u64>,
+    pub(crate) check: Option<CacheCheck>,
+}
+
+/// What the packet headers of a trace say.
+#[derive(Clone, Debug)]
+pub struct Index {
+    info: TraceInfo,
+    packets: Vec<Packet>,
+    losses: Losses,
+    bytes: usize,
+}
+
+impl Index {
+    /// Skims `bytes`, a whole trace file.
+    ///
+    /// # Errors
+    /// If the first packet is not a readable trace-info packet: then nothing can be had from the file.
+    pub fn skim(bytes: &[u8]) -> Result<Index> {
+        let (info, first_end) = read_info(bytes)?;
+        let mut skim = Skim {
+            bytes,
+            info: &info,
+            packets: Vec::new(),
+            losses: Losses::default(),
+            running: HashMap::new(),
+            gap: false,
+        };
+        skim.packets(first_end);
+        let Skim { packets, losses, .. } = skim;
+        Ok(Index { info, packets, losses, bytes: bytes.len() })
+    }
+
+    /// The facts about the run.
+    pub fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    /// The packets, in file order, without the first.
+    pub fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    /// What is already known to be lost. Reading the events may find more.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// Size of the file.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The domains that wrote packets, in order of their numbers.
+    pub fn domains(&self) -> Vec<DomainId> {
+        let mut domains: Vec<_> = self.packets.iter().map(|p| p.domain).collect();
+        domains.sort_unstable();
+        domains.dedup();
+        domains
+    }
+
+    /// From the start to the last time any header names.
+    pub fn duration(&self) -> Micros {
+        let last = self.packets.iter().map(|p| p.time_end.max(p.time_begin)).max();
+        Micros(last.unwrap_or(self.info.start).saturating_sub(self.info.start))
+    }
+
+    /// Sampled allocations that the headers promise.
+    pub fn allocations(&self) -> u64 {
+        self.packets.iter().fold(0, |n, p| n.saturating_add(p.ids.end.saturating_sub(p.ids.start)))
+    }
+}
+
+impl Packet {
+    /// Times it covers, counted from the start of the trace, as written (not mended).
+    pub fn times(&self, info: &TraceInfo) -> Range<Micros> {
+        let begin = self.time_begin.saturating_sub(info.start);
+        Micros(begin)..Micros(self.time_end.saturating_sub(info.start))
+    }
+
+    /// How many allocations it promises.
+    pub fn allocations(&self) -> u64 {
+        self.ids.end.saturating_sub(self.ids.start)
+    }
+
+    /// Bytes it takes in the file.
+    pub fn bytes(&self) -> usize {
+        self.body.end - self.offset
+    }
+}
+
+struct Skim<'a> {
+    bytes: &'a [u8],
+    info: &'a TraceInfo,
+    packets: Vec<Packet>,
+    losses: Losses,
+    /// The next id of each domain.
+    running: HashMap<DomainId, u64>,
+    /// Bytes were lost since the last packet.
+    gap: bool,
+}
+
+impl Skim<'_> {
+    fn packets(&mut self, mut at: usize) {
+        while at < self.bytes.len() {
+            at = match Header::parse(&self.bytes[at..]) {
+                Ok(header) if header.version == self.info.version => self.packet(at, &header),
+                Ok(header) => {
+                    let ours = self.info.version;
+                    let theirs = header.version;
+                    self.resync(at, || {
+                        format!("a packet of version {theirs} in a trace of version {ours}")
+                    })
+                }
+                Err(fault) => self.resync(at, || fault.to_string()),
+            };
+        }
+    }
+
+    /// Takes the packet at `at`; returns where the next should be.
+    fn packet(&mut self, at: usize, header: &Header) -> usize {
+        let body = at + Header::len(header.version);
+        let promised = at.saturating_add(header.size as usize);
+        let (end, cut) = self.extent(body, promised);
+        if header.pid != self.info.pid {
+            self.losses.packets_foreign += 1;
+            self.losses.incident(at, || format!("a packet of process {}", header.pid));
+            return end;
+        }
+        if cut {
+            self.losses.packets_damaged += 1;
+            self.losses.bytes_missing += (promised - end) as u64;
+            self.losses.incident(at, || {
+                let (size, left) = (header.size, end - at);
+                format!("a packet of {size} bytes of which {left} are there")
+            });
+        }
+        let after_gap = self.gap | self.breaks_numbering(at, header);
+        self.gap = cut;
+        self.running.insert(header.domain, header.id_end);
+        self.packets.push(Packet {
+            offset: at,
+            body: body..end,
+            cut,
+            after_gap,
+            domain: header.domain,
+            time_begin: header.time_begin,
+            time_end: header.time_end,
+            ids: header.id_begin..header.id_end,
+            check: header.check,
+        });
+        end
+    }
+
+    /// Where a packet with this body ends, and whether that is before its promised end.
+    fn extent(&self, body: usize, promised: usize) -> (usize, bool) {
+        let len = self.bytes.len();
+        let followed = |at: usize| at == len || self.bytes[at..].starts_with(&MAGIC.to_le_bytes());
+        if promised <= len && followed(promised) {
+            return (promised, false);
+        }
+        match self.find_header(body..promised.min(len)) {
+            Some(inner) => (inner, true),
+            None if promised <= len => (promised, false),
+            None => (len, true),
+        }
+    }
+
+    /// Whether ids are missing between this packet and the one before it; counts them.
+    fn breaks_numbering(&mut self, at: usize, header: &Header) -> bool {
+        let Some(&running) = self.running.get(&header.domain) else {
+            let missing = if self.info.version < 3 { header.id_begin } else { 0 };
+            return missing > 0 && self.note_gap(at, missing);
+        };
+        if header.id_begin == running {
+            return false;
+        }
+        // Version 3 moves to a new chunk of ids when one is used up.
+        if self.info.version >= 3 && running % ID_CHUNK == 0 && header.id_begin % ID_CHUNK == 0 {
+            return false;
+        }
+        self.note_gap(
+            at,
+            if self.info.version < 3 { header.id_begin.saturating_sub(running) } else { 0 },
+        )
+    }
+
+    fn note_gap(&mut self, at: usize, missing: u64) -> bool {
+        self.losses.gaps += 1;
+        self.losses.allocations = self.losses.allocations.saturating_add(missing);
+        self.losses.incident(at, || "packets before this one are missing".to_owned());
+        true
+    }
+
+    /// Nothing readable at `at`: goes on at the next header.
+    fn resync(&mut self, at: usize, why: impl FnOnce() -> String) -> usize {
+        let len = self.bytes.len();
+        let next = self.find_header(at + 1..len).unwrap_or(len);
+        self.losses.bytes_unread += (next - at) as u64;
+        self.losses.incident(at, why);
+        self.gap = true;
+        next
+    }
+
+    /// The first place in `range` where a packet of this trace plausibly begins.
+    fn find_header(&self, range: Range<usize>) -> Option<usize> {
+        let magic = MAGIC.to_le_bytes();
+        let mut at = range.start;
+        while at < range.end {
+            at += self.bytes[at..range.end].iter().position(|&b| b == magic[0])?;
+            let rest = &self.bytes[at..];
+            if rest.starts_with(&magic)
+                && Header::parse(rest)
+                    .is_ok_and(|h| h.version == self.info.version && h.pid == self.info.pid)
+            {
+                return Some(at);
+            }
+            at += 1;
+        }
+        None
+    }
+}
+
+/// Reads the first packet: the facts about the run, and where the second packet begins.
+fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
+    let not = |offset: usize, reason: String| Error::NotATrace { offset: offset as u64, reason };
+    if bytes.is_empty() {
+        return Err(not(0, "the file is empty".to_owned()));
+    }
+    let header = Header::parse(bytes).map_err(|fault| match fault {
+        HeaderFault::Short if bytes.starts_with(&MAGIC.to_le_bytes()) => not(
+            bytes.len(),
+            format!("the file ends inside its first packet header, after {} bytes", bytes.len()),
+        ),
+        HeaderFault::Version(v) => Error::Version(v),
+        HeaderFault::Size(_) => not(4, fault.to_string()),
+        HeaderFault::Short | HeaderFault::Magic => {
+            not(0, "it does not start with the bytes c1 1f fc c1".to_owned())
+        }
+    })?;
+    let end = usize::try_from(header.size).unwrap_or(usize::MAX);
+    let body = bytes.get(..end).ok_or_else(|| {
+        not(
+            bytes.len(),
+            format!("the file ends inside its first packet ({} of {end} bytes)", bytes.len()),
+        )
+    })?;
+    let mut cursor = Cursor::at(body, Header::len(header.version));
+    let mut parse = || {
+        let (event, _) = event_word(&mut cursor)?;
+        if event != code::INFO {
+            return Ok(None);
+        }
+        let sample_rate = f64::from_bits(cursor.u64()?);
+        let word_bits = cursor.u8()?;
+        let executable = cursor.string()?.to_vec();
+        let host = cursor.string()?.to_vec();
+        let runtime_params = cursor.string()?.to_vec();
+        let pid = cursor.u64()?;
+        let context = if header.version >= 2 { cursor.string()?.to_vec() } else { Vec::new() };
+        Ok(Some(TraceInfo {
+            version: header.version,
+            sample_rate,
+            word_bits,
+            executable,
+            host,
+            runtime_params,
+            pid,
+            context,
+            start: header.time_begin,
+        }))
+    };
+    let info = parse().map_err(|fault: crate::wire::Fault| not(cursor.pos(), fault.to_string()))?;
+    let info = info.ok_or_else(|| {
+        not(Header::len(header.version), "the first packet does not say what was traced".to_owned())
+    })?;
+    if !(info.sample_rate > 0.0 && info.sample_rate <= 1.0) {
+        let reason =
+            format!("a sampling rate of {}, which is not between 0 and 1", info.sample_rate);
+        return Err(not(Header::len(header.version) + 4, reason));
+    }
+    if !matches!(info.word_bits, 32 | 64) {
+        let reason = format!("words of {} bits, where 32 or 64 are known", info.word_bits);
+        return Err(not(Header::len(header.version) + 12, reason));
+    }
+    Ok((info, end))
+}

@@ -1,0 +1,81 @@
+//! Where the bytes of a trace come from: a mapped file, or a pipe set down in a temporary file.
+//!
+//! Reading needs the whole file at hand: domains are merged by time, and some questions take two
+//! passes. So a pipe is first copied to an unnamed temporary file and then mapped like any other;
+//! memory stays bounded whatever comes through the pipe. This is the only module with `unsafe` in it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::ops::Deref;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+/// The bytes of a trace, held for as long as it is read.
+#[derive(Debug)]
+pub struct Input(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Input {
+    /// Opens the file at `path`; `-` is standard input.
+    ///
+    /// # Errors
+    /// What the operating system says: no such file, not permitted, no room for a temporary copy.
+    pub fn open(path: &Path) -> io::Result<Input> {
+        if path == Path::new("-") {
+            return Input::from_pipe(&mut io::stdin().lock());
+        }
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+        }
+        if metadata.is_file() { Input::map(&file) } else { Input::from_pipe(&mut file) }
+    }
+
+    /// Takes all that comes through a pipe.
+    ///
+    /// # Errors
+    /// As [`Input::open`].
+    pub fn from_pipe(pipe: &mut dyn Read) -> io::Result<Input> {
+        let mut spool = tempfile::tempfile()?;
+        io::copy(pipe, &mut spool)?;
+        spool.flush()?;
+        spool.rewind()?;
+        Input::map(&spool)
+    }
+
+    #[expect(unsafe_code, reason = "mapping a file is unsafe because the file may change under it")]
+    fn map(file: &File) -> io::Result<Input> {
+        if file.metadata()?.len() == 0 {
+            return Ok(Input(Bytes::Owned(Vec::new())));
+        }
+        // SAFETY: the map is private and read-only, and readers of this crate check every field each
+        // time they look at it, so bytes that change under us give wrong numbers at worst. A file that
+        // is made shorter while we read it ends the process with SIGBUS; recorders only append.
+        let map = unsafe { memmap2::MmapOptions::new().map_copy_read_only(file)? };
+        Ok(Input(Bytes::Mapped(map)))
+    }
+}
+
+impl From<Vec<u8>> for Input {
+    fn from(bytes: Vec<u8>) -> Input {
+        Input(Bytes::Owned(bytes))
+    }
+}
+
+impl Deref for Input {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}

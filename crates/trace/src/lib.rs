@@ -1,0 +1,89 @@
+//! Memtrace traces (`.ctf`): what an OCaml program allocated, promoted and freed, with call stacks.
+//!
+//! For: reading any trace that memtrace or Bactrian wrote, sound or damaged, as fast as the format
+//! allows, and writing traces byte for byte as memtrace does. The format is described in
+//! `docs/formats/memtrace.md`.
+//!
+//! The caller owes: the whole file at hand ([`Input`] maps it, or sets a pipe down first), and the same
+//! bytes for the index and the reader.
+//!
+//! Promises: no input makes this crate panic, hang or take memory out of proportion to its size. What
+//! cannot be read is skipped and counted in [`Losses`]. Times never go backwards.
+//!
+//! Left out: what the events mean. Estimates, filters and tables are in `bactrian-analysis`.
+//!
+//! ```
+//! use bactrian_trace::{DomainId, Event, Index, Locate, Micros, NewAlloc, Reader, Source};
+//! use bactrian_trace::{SourceLocation, Stacks, TraceInfo, Words, Writer};
+//!
+//! /// Every frame is the same line.
+//! struct Here;
+//! impl Locate for Here {
+//!     fn locate(&self, _code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+//!         let (file, function) = (&b"queens.ml"[..], &b"Queens.place"[..]);
+//!         found(&[SourceLocation { file, function, line: 12, start_char: 2, end_char: 30 }]);
+//!     }
+//! }
+//!
+//! let info = TraceInfo {
+//!     version: 2,
+//!     sample_rate: 1e-4,
+//!     word_bits: 64,
+//!     executable: b"queens.exe".to_vec(),
+//!     host: b"here".to_vec(),
+//!     runtime_params: Vec::new(),
+//!     pid: 1,
+//!     context: Vec::new(),
+//!     start: 1_700_000_000_000_000,
+//! };
+//! let mut writer = Writer::new(Vec::new(), info)?;
+//! let id = writer.alloc(&NewAlloc {
+//!     time: Micros(10),
+//!     domain: DomainId(0),
+//!     length: Words(2),
+//!     samples: 1,
+//!     source: Source::Minor,
+//!     stack: &[0x1000, 0x2000],
+//! }, &Here)?;
+//! writer.collect(Micros(25), DomainId(0), id, &Here)?;
+//! let bytes = writer.finish(&Here)?;
+//!
+//! let index = Index::skim(&bytes)?;
+//! let mut reader = Reader::new(&bytes, &index, Stacks::Decode);
+//! while let Some(event) = reader.next() {
+//!     match event {
+//!         Event::Alloc(alloc) => assert_eq!((alloc.length, alloc.stack.len()), (Words(2), 2)),
+//!         Event::Promote { .. } => unreachable!(),
+//!         Event::Collect { time, id: freed, .. } => assert_eq!((time, freed), (Micros(25), id)),
+//!     }
+//! }
+//! assert!(reader.losses().is_clean());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod frames;
+mod index;
+mod input;
+mod losses;
+mod model;
+mod packet;
+mod reader;
+mod wire;
+mod writer;
+
+pub use error::{Error, Result};
+pub use frames::{Frames, Location, Names};
+pub use index::{Index, Packet};
+pub use input::Input;
+pub use losses::{Incident, Losses};
+pub use model::{
+    Alloc, DomainId, Event, FrameId, Micros, NameId, ObjectId, Source, TraceInfo, Words,
+};
+pub use reader::{Checkpoints, Reader, Stacks};
+pub use writer::{Locate, NewAlloc, SourceLocation, Writer};
+
+/// Format versions that are read.
+pub const READS: std::ops::RangeInclusive<u16> = 1..=3;
+/// Format versions that are written.
+pub const WRITES: std::ops::RangeInclusive<u16> = 2..=3;

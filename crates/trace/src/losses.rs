@@ -1,0 +1,161 @@
+//! The account of what could not be read. Nothing is lost in silence.
+
+use crate::model::Micros;
+
+/// Incidents kept with their place; further ones are only counted.
+const MAX_INCIDENTS: usize = 50;
+
+/// One thing that went wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// What was found there.
+    pub what: String,
+}
+
+/// What a trace file held or should have held and did not yield.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Packets that were cut, or became unreadable before their end. What came before was used.
+    pub packets_damaged: u64,
+    /// Packets written by another process (a forked child) into the same file; not used.
+    pub packets_foreign: u64,
+    /// Breaks in the sequence of packets: something between two packets is missing.
+    pub gaps: u64,
+    /// Bytes in the file that could not be understood.
+    pub bytes_unread: u64,
+    /// Bytes that a packet header promised and the file does not have.
+    pub bytes_missing: u64,
+    /// Allocations that the numbering shows to be lost. Promotions and collections are not numbered:
+    /// some of those went with them.
+    pub allocations: u64,
+    /// Stacks read just after a gap, whose outer frames may be wrong.
+    pub stacks_doubtful: u64,
+    /// Stacks too deep to hold.
+    pub stacks_too_deep: u64,
+    /// Packets whose check of the backtrace cache failed: frames near there may be wrong.
+    pub cache_mismatches: u64,
+    /// Frames that appear in stacks and whose names were lost.
+    pub names_lost: u64,
+    /// Location records that were out of step and could be brought back; names may be wrong.
+    pub names_repaired: u64,
+    /// Times that the recorder's clock went backwards. Later times were shifted to keep the order.
+    pub clock_steps: u64,
+    /// By how much they were shifted in all.
+    pub clock_shift: Micros,
+    /// Stacks that the recorder itself cut for length, so that their innermost frames are unknown.
+    /// This is how the trace was written, not damage.
+    pub stacks_cut_by_recorder: u64,
+    /// The first incidents, in the order they were met.
+    pub incidents: Vec<Incident>,
+}
+
+impl Losses {
+    /// Whether the file yielded everything that was put into it.
+    pub fn is_clean(&self) -> bool {
+        let mut damage = self.clone();
+        damage.stacks_cut_by_recorder = 0;
+        damage == Losses::default()
+    }
+
+    /// Notes an incident, up to a bounded number.
+    pub(crate) fn incident(&mut self, offset: usize, what: impl FnOnce() -> String) {
+        if self.incidents.len() < MAX_INCIDENTS {
+            self.incidents.push(Incident { offset: offset as u64, what: what() });
+        }
+    }
+
+    /// Adds another account to this one.
+    pub fn add(&mut self, other: &Losses) {
+        // Taken apart so that a new field cannot be forgotten here.
+        let Losses {
+            packets_damaged,
+            packets_foreign,
+            gaps,
+            bytes_unread,
+            bytes_missing,
+            allocations,
+            stacks_doubtful,
+            stacks_too_deep,
+            cache_mismatches,
+            names_lost,
+            names_repaired,
+            clock_steps,
+            clock_shift,
+            stacks_cut_by_recorder,
+            incidents,
+        } = other;
+        self.packets_damaged += packets_damaged;
+        self.packets_foreign += packets_foreign;
+        self.gaps += gaps;
+        self.bytes_unread += bytes_unread;
+        self.bytes_missing += bytes_missing;
+        self.allocations = self.allocations.saturating_add(*allocations);
+        self.stacks_doubtful += stacks_doubtful;
+        self.stacks_too_deep += stacks_too_deep;
+        self.cache_mismatches += cache_mismatches;
+        self.names_lost += names_lost;
+        self.names_repaired += names_repaired;
+        self.clock_steps += clock_steps;
+        self.clock_shift.0 = self.clock_shift.0.saturating_add(clock_shift.0);
+        self.stacks_cut_by_recorder += stacks_cut_by_recorder;
+        let room = MAX_INCIDENTS.saturating_sub(self.incidents.len());
+        self.incidents.extend(incidents.iter().take(room).cloned());
+    }
+
+    /// The account in sentences, one for each kind of loss; empty if nothing is to be said.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut say = |n: u64, one: &str, many: &str| match n {
+            0 => {}
+            1 => out.push(format!("1 {one}")),
+            n => out.push(format!("{n} {many}")),
+        };
+        say(
+            self.packets_damaged,
+            "packet damaged (used up to the damage)",
+            "packets damaged (used up to the damage)",
+        );
+        say(self.gaps, "gap between packets", "gaps between packets");
+        say(self.bytes_unread, "byte not understood", "bytes not understood");
+        say(self.bytes_missing, "byte missing from a packet", "bytes missing from packets");
+        say(
+            self.allocations,
+            "sampled allocation lost (and what became of it)",
+            "sampled allocations lost (and what became of them)",
+        );
+        say(
+            self.packets_foreign,
+            "packet of another process left out",
+            "packets of other processes left out",
+        );
+        say(
+            self.stacks_doubtful,
+            "stack whose outer frames may be wrong",
+            "stacks whose outer frames may be wrong",
+        );
+        say(self.stacks_too_deep, "stack too deep to hold", "stacks too deep to hold");
+        say(
+            self.cache_mismatches,
+            "packet fails its cache check: frames may be wrong",
+            "packets fail their cache check: frames may be wrong",
+        );
+        say(self.names_lost, "frame without its name", "frames without their names");
+        say(
+            self.names_repaired,
+            "location record was damaged by its writer and repaired: its name may be wrong",
+            "location records were damaged by their writer and repaired: names may be wrong",
+        );
+        let shift = format!("the clock went backwards; later times were shifted by {:.3} s", {
+            self.clock_shift.seconds()
+        });
+        say(self.clock_steps, &format!("time {shift}"), &format!("times {shift} in all"));
+        say(
+            self.stacks_cut_by_recorder,
+            "stack was cut by the recorder: its innermost frames are unknown",
+            "stacks were cut by the recorder: their innermost frames are unknown",
+        );
+        out
+    }
+}

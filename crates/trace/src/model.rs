@@ -1,0 +1,198 @@
+//! What a trace says, in types: units, ids, events, the facts about the run.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A number of microseconds: a duration, or a moment counted from the start of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Micros(pub u64);
+
+impl Micros {
+    /// The last moment there can be.
+    pub const MAX: Micros = Micros(u64::MAX);
+
+    /// As seconds, for people and for plots.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// The time from `earlier` to `self`, zero if it is not earlier.
+    pub fn since(self, earlier: Micros) -> Micros {
+        Micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// A number of OCaml words, without block headers unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Words(pub u64);
+
+/// The identity of a sampled block, unique within a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(pub u64);
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:010x}", self.0)
+    }
+}
+
+/// An OCaml 5 domain; 0 in traces of versions 1 and 2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DomainId(pub u16);
+
+/// Where a block was allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// The minor heap; the block may be promoted later.
+    Minor,
+    /// Directly in the major heap (large blocks, `input_value`, ...).
+    Major,
+    /// Outside the OCaml heap, reported by the program (bigarrays, buffers).
+    External,
+}
+
+impl Source {
+    /// The byte that stands for it in the file.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Source::Minor => 0,
+            Source::Major => 1,
+            Source::External => 2,
+        }
+    }
+
+    /// The inverse of [`Source::code`].
+    pub(crate) fn from_code(code: u8) -> Option<Source> {
+        match code {
+            0 => Some(Source::Minor),
+            1 => Some(Source::Major),
+            2 => Some(Source::External),
+            _ => None,
+        }
+    }
+
+    /// `minor`, `major` or `external`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Minor => "minor",
+            Source::Major => "major",
+            Source::External => "external",
+        }
+    }
+}
+
+/// A physical frame: one code address, numbered in order of first appearance.
+///
+/// [`Frames`](crate::Frames) gives its code and its source locations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameId(pub(crate) u32);
+
+impl FrameId {
+    /// Its place in arrays that hold something per frame.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A file or function name, numbered in order of first appearance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(pub(crate) u32);
+
+impl NameId {
+    /// Its place in arrays that hold something per name.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One sampled allocation. `stack` is borrowed from the reader and valid until the next event.
+#[derive(Clone, Copy, Debug)]
+pub struct Alloc<'a> {
+    /// When, counted from the start of the trace.
+    pub time: Micros,
+    /// By which domain.
+    pub domain: DomainId,
+    /// The block's identity, to which later promotions and collections refer.
+    pub id: ObjectId,
+    /// The block's size without its header.
+    pub length: Words,
+    /// How many of the block's words (header included) were sampled; at least 1 in a sound trace.
+    pub samples: u64,
+    /// Which heap.
+    pub source: Source,
+    /// How many outermost frames are the same as in this domain's previous allocation.
+    pub common_prefix: usize,
+    /// The call stack, outermost frame first; empty if the reader was told to skip stacks.
+    pub stack: &'a [FrameId],
+}
+
+/// One thing that happened to a sampled block.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// It was allocated.
+    Alloc(Alloc<'a>),
+    /// It moved from the minor to the major heap.
+    Promote {
+        /// When.
+        time: Micros,
+        /// Whose stream says so.
+        domain: DomainId,
+        /// Which block.
+        id: ObjectId,
+    },
+    /// It was found unreachable and freed.
+    Collect {
+        /// When.
+        time: Micros,
+        /// Whose stream says so.
+        domain: DomainId,
+        /// Which block.
+        id: ObjectId,
+    },
+}
+
+impl Event<'_> {
+    /// When it happened.
+    pub fn time(&self) -> Micros {
+        match *self {
+            Event::Alloc(Alloc { time, .. })
+            | Event::Promote { time, .. }
+            | Event::Collect { time, .. } => time,
+        }
+    }
+}
+
+/// The facts about the run, from the first packet. Strings are as written: bytes, usually UTF-8.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceInfo {
+    /// Format version: 1, 2 or 3.
+    pub version: u16,
+    /// The probability with which each allocated word was sampled.
+    pub sample_rate: f64,
+    /// Bits per word: 32 or 64.
+    pub word_bits: u8,
+    /// Path of the program.
+    pub executable: Vec<u8>,
+    /// Name of the machine.
+    pub host: Vec<u8>,
+    /// OCAMLRUNPARAM-like settings of the runtime.
+    pub runtime_params: Vec<u8>,
+    /// Process id of the writer.
+    pub pid: u64,
+    /// What the program said about this run; empty if nothing (always in version 1).
+    pub context: Vec<u8>,
+    /// Start of the trace, microseconds since the Unix epoch.
+    pub start: u64,
+}
+
+impl TraceInfo {
+    /// Bytes in one word of the traced program.
+    pub fn word_bytes(&self) -> u64 {
+        u64::from(self.word_bits / 8)
+    }
+
+    /// Text of one of the string fields, for people.
+    pub fn text(field: &[u8]) -> Cow<'_, str> {
+        String::from_utf8_lossy(field)
+    }
+}

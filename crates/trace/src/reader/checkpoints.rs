@@ -1,0 +1,75 @@
+//! Places in a trace to start reading from.
+//!
+//! Stacks and names are coded against all that came before, so a window in the middle of a trace cannot
+//! be read by itself. One pass over the whole trace remembers the decoders' state at even distances
+//! (about 130 KB per domain each); from then on any window is read from the place before it.
+
+use crate::frames::Frames;
+use crate::index::Index;
+use crate::model::Micros;
+
+use super::stream::{Head, Stream};
+use super::{Reader, Stacks};
+
+/// Decoder states at even distances in a trace.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    points: Vec<Checkpoint>,
+    frames: Frames,
+}
+
+#[derive(Clone, Debug)]
+struct Checkpoint {
+    /// The time of the next event.
+    time: Micros,
+    streams: Vec<Stream>,
+    heads: Vec<Option<Head>>,
+}
+
+impl Checkpoint {
+    fn of(reader: &mut Reader<'_>) -> Checkpoint {
+        let next = reader.earliest().and_then(|stream| reader.heads[stream]);
+        Checkpoint {
+            time: next.map_or(Micros::MAX, |head| head.time),
+            streams: reader.streams.clone(),
+            heads: reader.heads.clone(),
+        }
+    }
+}
+
+impl Checkpoints {
+    /// Reads the whole trace once and remembers a place every `bytes_apart` bytes.
+    pub fn build(bytes: &[u8], index: &Index, bytes_apart: usize) -> Checkpoints {
+        let mut reader = Reader::new(bytes, index, Stacks::Decode);
+        let mut points = vec![Checkpoint::of(&mut reader)];
+        let mut due = reader.position().saturating_add(bytes_apart);
+        while reader.next().is_some() {
+            if reader.position() >= due {
+                points.push(Checkpoint::of(&mut reader));
+                due = reader.position().saturating_add(bytes_apart);
+            }
+        }
+        Checkpoints { points, frames: reader.frames }
+    }
+
+    /// How many places are remembered.
+    pub fn count(&self) -> usize {
+        self.points.len()
+    }
+
+    /// A reader of the same trace that starts at the last remembered place with no event at or after
+    /// `time` before it. Its frames are those of the whole trace from the beginning.
+    pub fn reader_from<'a>(&self, bytes: &'a [u8], index: &'a Index, time: Micros) -> Reader<'a> {
+        let after = self.points.partition_point(|point| point.time <= time);
+        let point = &self.points[after.saturating_sub(1)];
+        Reader {
+            bytes,
+            index,
+            stacks: Stacks::Decode,
+            streams: point.streams.clone(),
+            heads: point.heads.clone(),
+            current: None,
+            frames: self.frames.clone(),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Little-endian fields, vints and strings: the alphabet of the format, read and written.
+
+/// Why bytes could not be read as a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The packet ends inside a field.
+    Short,
+    /// No such event code.
+    EventCode(u8),
+    /// A trace-info event after the first packet.
+    SecondInfo,
+    /// No such allocation source.
+    SourceCode(u8),
+    /// A name refers to an empty place of the move-to-front table.
+    NameCode,
+    /// A promotion or collection of a block before the first.
+    ObjectId,
+    /// An event of another kind, or at another time, in the middle of locations.
+    NotALocation,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Short => write!(f, "the packet ends inside an event"),
+            Fault::EventCode(code) => write!(f, "unknown event code {code}"),
+            Fault::SecondInfo => write!(f, "a second trace-info event"),
+            Fault::SourceCode(code) => write!(f, "unknown allocation source {code}"),
+            Fault::NameCode => write!(f, "a name that was never written"),
+            Fault::ObjectId => write!(f, "an object number below zero"),
+            Fault::NotALocation => write!(f, "locations out of step"),
+        }
+    }
+}
+
+pub(crate) type Parse<T> = Result<T, Fault>;
+
+/// A place in a slice. Nothing is read past its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    pos: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At `pos` of `bytes`; reading ends with the slice.
+    pub fn at(bytes: &'a [u8], pos: usize) -> Cursor<'a> {
+        Cursor { bytes, pos }
+    }
+
+    #[inline]
+    pub fn pos(&self) -> usize {
+        self.pos
+    }
+
+    #[inline]
+    pub fn at_end(&self) -> bool {
+        self.pos >= self.bytes.len()
+    }
+
+    #[inline]
+    fn take<const N: usize>(&mut self) -> Parse<[u8; N]> {
+        let field = self.bytes.get(self.pos..).and_then(|rest| rest.first_chunk::<N>());
+        let field = *field.ok_or(Fault::Short)?;
+        self.pos += N;
+        Ok(field)
+    }
+
+    #[inline]
+    pub fn u8(&mut self) -> Parse<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    #[inline]
+    pub fn u16(&mut self) -> Parse<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    #[inline]
+    pub fn u32(&mut self) -> Parse<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    #[inline]
+    pub fn u64(&mut self) -> Parse<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// A variable-length integer. The 32-bit form is signed, as memtrace reads it.
+    #[inline]
+    pub fn vint(&mut self) -> Parse<i64> {
+        match self.u8()? {
+            253 => self.u16().map(i64::from),
+            254 => self.u32().map(|v| i64::from(v as i32)),
+            255 => self.u64().map(|v| v as i64),
+            small => Ok(i64::from(small)),
+        }
+    }
+
+    /// A string up to its NUL, which is consumed.
+    pub fn string(&mut self) -> Parse<&'a [u8]> {
+        let rest = self.bytes.get(self.pos..).ok_or(Fault::Short)?;
+        let len = rest.iter().position(|&b| b == 0).ok_or(Fault::Short)?;
+        self.pos += len + 1;
+        Ok(&rest[..len])
+    }
+
+    /// Moves over `n` bytes.
+    #[inline]
+    pub fn skip(&mut self, n: usize) -> Parse<()> {
+        if self.bytes.len() - self.pos < n {
+            return Err(Fault::Short);
+        }
+        self.pos += n;
+        Ok(())
+    }
+}
+
+/// Appends fields to a buffer.
+pub(crate) trait Put {
+    fn put(&mut self, bytes: &[u8]);
+
+    fn put_u8(&mut self, v: u8) {
+        self.put(&[v]);
+    }
+    fn put_u16(&mut self, v: u16) {
+        self.put(&v.to_le_bytes());
+    }
+    fn put_u32(&mut self, v: u32) {
+        self.put(&v.to_le_bytes());
+    }
+    fn put_u64(&mut self, v: u64) {
+        self.put(&v.to_le_bytes());
+    }
+
+    /// The shortest form that memtrace would choose.
+    fn put_vint(&mut self, v: i64) {
+        match v {
+            0..=252 => self.put_u8(v as u8),
+            253..=0xFFFF => {
+                self.put_u8(253);
+                self.put_u16(v as u16);
+            }
+            _ => match i32::try_from(v) {
+                Ok(narrow) => {
+                    self.put_u8(254);
+                    self.put_u32(narrow as u32);
+                }
+                Err(_) => {
+                    self.put_u8(255);
+                    self.put_u64(v as u64);
+                }
+            },
+        }
+    }
+
+    /// A string, cut at its first NUL, and a NUL.
+    fn put_string(&mut self, text: &[u8]) {
+        let len = text.iter().position(|&b| b == 0).unwrap_or(text.len());
+        self.put(&text[..len]);
+        self.put_u8(0);
+    }
+}
+
+impl Put for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vint_bytes(v: i64) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_vint(v);
+        out
+    }
+
+    #[test]
+    fn vints_have_the_lengths_memtrace_gives_them() {
+        let table: &[(i64, usize)] = &[
+            (0, 1),
+            (252, 1),
+            (253, 3),
+            (0xFFFF, 3),
+            (0x1_0000, 5),
+            (0x7FFF_FFFF, 5),
+            (0x8000_0000, 9),
+            (0xFFFF_FFFF, 9),
+            (-1, 5),
+            (i64::from(i32::MIN), 5),
+            (i64::MIN, 9),
+            (i64::MAX, 9),
+        ];
+        for &(v, len) in table {
+            let bytes = vint_bytes(v);
+            assert_eq!(bytes.len(), len, "{v}");
+            let mut cursor = Cursor::at(&bytes, 0);
+            assert_eq!(cursor.vint(), Ok(v));
+            assert!(cursor.at_end());
+        }
+    }
+
+    #[test]
+    fn every_cut_of_a_field_is_short() {
+        for v in [253, 0x1_0000, i64::MAX] {
+            let bytes = vint_bytes(v);
+            for cut in 0..bytes.len() {
+                assert_eq!(Cursor::at(&bytes[..cut], 0).vint(), Err(Fault::Short));
+            }
+        }
+        assert_eq!(Cursor::at(b"abc", 0).string(), Err(Fault::Short));
+        assert_eq!(Cursor::at(b"abc\0d", 0).string(), Ok(&b"abc"[..]));
+    }
+
+    #[test]
+    fn strings_are_cut_at_nul() {
+        let mut out = Vec::new();
+        out.put_string(b"a\0b");
+        assert_eq!(out, b"a\0");
+    }
+}

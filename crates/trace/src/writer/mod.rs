@@ -1,0 +1,383 @@
+//! The writer: events in, the bytes that memtrace would write out.
+//!
+//! Each domain has a packet in the making. Before an event is added, the packet is written out if it is
+//! nearly full, if many new locations wait, or if it spans 30 s (events hold 25 bits of their time).
+//! Locations are written first, in packets of their own, so that a reader knows the names of all frames
+//! before they appear. Every packet is written by one `write_all`, so a program that dies leaves whole
+//! packets behind.
+
+mod names;
+mod stacks;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::frames::Frames;
+use crate::index::ID_CHUNK;
+use crate::model::{DomainId, Micros, ObjectId, Source, TraceInfo, Words};
+use crate::packet::{CacheCheck, Header, MAX_PACKET, code, put_event_word};
+use crate::wire::Put;
+
+use names::{MAX_LOCATION, NameEncoder};
+use stacks::{MAX_BACKTRACE, StackEncoder};
+
+/// Room that an event besides its backtrace may need.
+const EVENT_ROOM: usize = 100;
+/// More new locations than this end a packet.
+const MAX_QUEUED: usize = 128;
+/// A packet spans no more than this.
+const MAX_SPAN: u64 = 30_000_000;
+
+/// A place in the source, as given to the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceLocation<'a> {
+    /// Source file.
+    pub file: &'a [u8],
+    /// Function.
+    pub function: &'a [u8],
+    /// Line, up to 1,048,575.
+    pub line: u32,
+    /// First column, up to 255.
+    pub start_char: u32,
+    /// Column after the last, up to 1,023.
+    pub end_char: u32,
+}
+
+/// Tells the writer what source locations a code stands for.
+pub trait Locate {
+    /// Calls `found` with the locations of `code`, outermost caller first; with none if unknown.
+    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>]));
+}
+
+impl Locate for Frames {
+    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+        let known = self.find(code).map_or(&[][..], |frame| self.locations(frame));
+        let as_bytes = known.iter().map(|location| SourceLocation {
+            file: self.names().bytes(location.file),
+            function: self.names().bytes(location.function),
+            line: location.line,
+            start_char: location.start_char.into(),
+            end_char: location.end_char.into(),
+        });
+        found(&as_bytes.collect::<Vec<_>>());
+    }
+}
+
+/// An allocation to write.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAlloc<'a> {
+    /// When, counted from the start of the trace; within a domain, never before the last event.
+    pub time: Micros,
+    /// By which domain; 0 before version 3.
+    pub domain: DomainId,
+    /// The block's size without its header.
+    pub length: Words,
+    /// How many of its words were sampled.
+    pub samples: u64,
+    /// Which heap.
+    pub source: Source,
+    /// Codes of the frames, outermost first.
+    pub stack: &'a [u64],
+}
+
+/// Writes a trace of version 2 or 3.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    info: TraceInfo,
+    domains: BTreeMap<DomainId, Domain>,
+    /// Version 3: where the next chunk of ids starts.
+    next_chunk: u64,
+    /// Where location packets are made.
+    scratch: Vec<u8>,
+}
+
+/// What one domain has in the making.
+#[derive(Debug)]
+struct Domain {
+    id: DomainId,
+    /// The packet; room for its header first.
+    packet: Vec<u8>,
+    check: Option<CacheCheck>,
+    time_begin: u64,
+    time_end: u64,
+    id_begin: u64,
+    next_id: u64,
+    id_limit: u64,
+    stacks: StackEncoder,
+    names: NameEncoder,
+    /// Codes whose locations have to be written before the packet.
+    queue: Vec<u64>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the first packet.
+    ///
+    /// # Errors
+    /// If `out` does not take it, or `info` asks for a version that is not written.
+    pub fn new(out: W, info: TraceInfo) -> io::Result<Writer<W>> {
+        if !crate::WRITES.contains(&info.version) {
+            let what = format!("traces of version {} are not written", info.version);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mut writer = Writer {
+            out,
+            domains: BTreeMap::new(),
+            next_chunk: 0,
+            scratch: Vec::with_capacity(MAX_PACKET),
+            info,
+        };
+        writer.write_info()?;
+        writer.domain(DomainId(0), writer.info.start);
+        Ok(writer)
+    }
+
+    fn write_info(&mut self) -> io::Result<()> {
+        let info = &self.info;
+        let out = &mut self.scratch;
+        out.resize(Header::len(info.version), 0);
+        put_event_word(out, code::INFO, info.start);
+        out.put_u64(info.sample_rate.to_bits());
+        out.put_u8(info.word_bits);
+        out.put_string(&info.executable);
+        out.put_string(&info.host);
+        out.put_string(&info.runtime_params);
+        out.put_u64(info.pid);
+        out.put_string(&info.context);
+        let header = Header {
+            size: out.len() as u64,
+            time_begin: info.start,
+            time_end: info.start,
+            version: info.version,
+            pid: info.pid,
+            domain: DomainId(0),
+            check: None,
+            id_begin: 0,
+            id_end: 0,
+        };
+        write_packet(&mut self.out, &header, out)
+    }
+
+    /// Adds an allocation and returns the number it got.
+    ///
+    /// # Errors
+    /// If a packet had to be written and was not taken; the event is then lost, the writer still good.
+    pub fn alloc(&mut self, alloc: &NewAlloc<'_>, locate: &impl Locate) -> io::Result<ObjectId> {
+        let time = self.absolute(alloc.time);
+        let domain = self.domain(alloc.domain, time);
+        let common = domain.stacks.common_prefix(alloc.stack);
+        let small = (1..=u64::from(code::SHORT_ALLOC_MAX_WORDS)).contains(&alloc.length.0);
+        let short = small
+            && alloc.source == Source::Minor
+            && alloc.samples == 1
+            && alloc.stack.len() - common < 256;
+        let domain = self.make_room(alloc.domain, time, locate)?;
+        let id = domain.next_id;
+        domain.next_id += 1;
+        let Domain { packet, stacks, queue, .. } = domain;
+        let count_at = if short {
+            put_event_word(packet, code::SHORT_ALLOC + alloc.length.0 as u8, time);
+            packet.put_vint(common as i64);
+            packet.put_u8(0);
+            packet.len() - 1
+        } else {
+            put_event_word(packet, code::ALLOC, time);
+            packet.put_vint(alloc.length.0 as i64);
+            packet.put_vint(alloc.samples as i64);
+            packet.put_u8(alloc.source.code());
+            packet.put_vint(common as i64);
+            packet.put_u16(0);
+            packet.len() - 2
+        };
+        let codewords = stacks.encode(alloc.stack, common, id, packet, queue);
+        if short {
+            // Fewer than 256 new frames take fewer than 256 codewords.
+            packet[count_at] = codewords as u8;
+        } else {
+            packet[count_at..count_at + 2].copy_from_slice(&codewords.to_le_bytes());
+        }
+        Ok(ObjectId(id))
+    }
+
+    /// Adds that a block was promoted.
+    ///
+    /// # Errors
+    /// As [`Writer::alloc`].
+    pub fn promote(
+        &mut self,
+        time: Micros,
+        domain: DomainId,
+        id: ObjectId,
+        locate: &impl Locate,
+    ) -> io::Result<()> {
+        self.refer(code::PROMOTE, time, domain, id, locate)
+    }
+
+    /// Adds that a block was freed.
+    ///
+    /// # Errors
+    /// As [`Writer::alloc`].
+    pub fn collect(
+        &mut self,
+        time: Micros,
+        domain: DomainId,
+        id: ObjectId,
+        locate: &impl Locate,
+    ) -> io::Result<()> {
+        self.refer(code::COLLECT, time, domain, id, locate)
+    }
+
+    fn refer(
+        &mut self,
+        code: u8,
+        time: Micros,
+        domain: DomainId,
+        id: ObjectId,
+        locate: &impl Locate,
+    ) -> io::Result<()> {
+        let time = self.absolute(time);
+        self.domain(domain, time);
+        let domain = self.make_room(domain, time, locate)?;
+        put_event_word(&mut domain.packet, code, time);
+        let delta = domain.next_id.wrapping_sub(1).wrapping_sub(id.0) as i64;
+        domain.packet.put_vint(delta);
+        Ok(())
+    }
+
+    /// Writes out what is in the making, as if an event at `time` had found no room.
+    ///
+    /// # Errors
+    /// If a packet was not taken.
+    pub fn flush(&mut self, time: Micros, locate: &impl Locate) -> io::Result<()> {
+        let time = self.absolute(time);
+        let ids: Vec<_> = self.domains.keys().copied().collect();
+        ids.into_iter().try_for_each(|id| self.end_packet(id, time, locate))?;
+        self.out.flush()
+    }
+
+    /// Writes out what is left and ends the trace.
+    ///
+    /// # Errors
+    /// If a packet was not taken.
+    pub fn finish(mut self, locate: &impl Locate) -> io::Result<W> {
+        let ends: Vec<_> = self.domains.values().map(|d| (d.id, d.time_end)).collect();
+        ends.into_iter().try_for_each(|(id, end)| self.end_packet(id, end, locate))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn absolute(&self, time: Micros) -> u64 {
+        self.info.start.saturating_add(time.0)
+    }
+
+    /// What a domain has in the making; a new one begins at `time`.
+    fn domain(&mut self, id: DomainId, time: u64) -> &mut Domain {
+        let (version, next_chunk) = (self.info.version, &mut self.next_chunk);
+        self.domains.entry(id).or_insert_with(|| {
+            let ids = new_chunk(version, next_chunk);
+            let mut packet = Vec::with_capacity(MAX_PACKET);
+            packet.resize(Header::len(version), 0);
+            Domain {
+                id,
+                packet,
+                check: None,
+                time_begin: time,
+                time_end: time,
+                id_begin: ids.start,
+                next_id: ids.start,
+                id_limit: ids.end,
+                stacks: StackEncoder::new(),
+                names: NameEncoder::default(),
+                queue: Vec::new(),
+            }
+        })
+    }
+
+    /// Ends the domain's packet if the next event cannot go into it.
+    fn make_room(
+        &mut self,
+        id: DomainId,
+        time: u64,
+        locate: &impl Locate,
+    ) -> io::Result<&mut Domain> {
+        let domain = self.domain(id, time);
+        if MAX_PACKET - domain.packet.len() < EVENT_ROOM + MAX_BACKTRACE
+            || domain.queue.len() > MAX_QUEUED
+            || time.saturating_sub(domain.time_begin) > MAX_SPAN
+            || domain.next_id == domain.id_limit
+        {
+            self.end_packet(id, time, locate)?;
+        }
+        let domain = self.domain(id, time);
+        domain.time_end = time;
+        Ok(domain)
+    }
+
+    /// Writes the locations that wait and the packet, and begins a new one at `now`.
+    fn end_packet(&mut self, id: DomainId, now: u64, locate: &impl Locate) -> io::Result<()> {
+        let Writer { out, info, domains, next_chunk, scratch } = self;
+        let Some(domain) = domains.get_mut(&id) else { return Ok(()) };
+        let header_len = Header::len(info.version);
+        let mut header = Header {
+            size: 0,
+            time_begin: domain.time_begin,
+            time_end: domain.time_begin,
+            version: info.version,
+            pid: info.pid,
+            domain: id,
+            check: None,
+            id_begin: domain.id_begin,
+            id_end: domain.id_begin,
+        };
+        // The new packet is begun even if the old one could not be written: a full disk must not make
+        // the packet grow, and room may come back.
+        let mut written = Ok(());
+        let mut waiting = domain.queue.drain(..).peekable();
+        while waiting.peek().is_some() {
+            scratch.clear();
+            scratch.resize(header_len, 0);
+            while MAX_PACKET - scratch.len() > MAX_LOCATION
+                && let Some(code) = waiting.next()
+            {
+                locate.locate(code, &mut |locations| {
+                    domain.names.encode(code, locations, domain.time_begin, scratch);
+                });
+            }
+            header.size = scratch.len() as u64;
+            written = written.and(write_packet(out, &header, scratch));
+        }
+        header.size = domain.packet.len() as u64;
+        header.time_end = domain.time_end;
+        header.check = domain.check;
+        header.id_end = domain.next_id;
+        written = written.and(write_packet(out, &header, &mut domain.packet));
+        domain.packet.clear();
+        domain.packet.resize(header_len, 0);
+        (domain.time_begin, domain.time_end) = (now, now);
+        if domain.next_id == domain.id_limit {
+            let ids = new_chunk(info.version, next_chunk);
+            (domain.next_id, domain.id_limit) = (ids.start, ids.end);
+        }
+        domain.id_begin = domain.next_id;
+        domain.check = Some(domain.stacks.check());
+        written
+    }
+}
+
+/// The ids a domain may use next: all there are before version 3.
+fn new_chunk(version: u16, next_chunk: &mut u64) -> std::ops::Range<u64> {
+    if version < 3 {
+        return 0..u64::MAX;
+    }
+    let start = *next_chunk;
+    *next_chunk += ID_CHUNK;
+    start..*next_chunk
+}
+
+/// Puts the header into the room left for it and writes the packet in one go.
+fn write_packet(out: &mut impl Write, header: &Header, packet: &mut [u8]) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(Header::len(header.version));
+    header.emit(&mut bytes);
+    packet[..bytes.len()].copy_from_slice(&bytes);
+    out.write_all(packet)
+}

@@ -1,0 +1,134 @@
+//! Encoding of backtraces, the twin of the reader's: same cache, same choices as memtrace.
+
+use crate::packet::{CACHE_SLOTS, CacheCheck};
+use crate::wire::Put;
+
+/// Bytes that one backtrace may take. Longer ones lose their innermost frames.
+pub(super) const MAX_BACKTRACE: usize = 4096;
+/// The longest codeword, which must still fit when another is begun.
+const MAX_CODEWORD: usize = 10;
+
+/// The first slot that a packet header checks, and the distance to the next.
+const FIRST_CHECK: usize = 4242;
+const CHECK_STEP: usize = 5413;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    code: u64,
+    successor: u16,
+    /// When the slot was last hit: the older of two candidates is replaced.
+    date: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StackEncoder {
+    slots: Vec<Slot>,
+    last: Vec<u64>,
+    next_check: usize,
+}
+
+/// The two places where a code may be in the cache.
+fn places(code: u64) -> [usize; 2] {
+    let hash =
+        |factor: u64, shift: u32| (code.wrapping_mul(factor) >> shift) as usize & (CACHE_SLOTS - 1);
+    [hash(0x498_3723, 11), hash(0xFDE_A731, 21)]
+}
+
+impl StackEncoder {
+    pub fn new() -> StackEncoder {
+        StackEncoder {
+            slots: vec![Slot::default(); CACHE_SLOTS],
+            last: Vec::new(),
+            next_check: FIRST_CHECK,
+        }
+    }
+
+    /// How many outer frames `stack` shares with the last one encoded.
+    pub fn common_prefix(&self, stack: &[u64]) -> usize {
+        self.last.iter().zip(stack).take_while(|(a, b)| a == b).count()
+    }
+
+    /// A slot for a packet header to check, the next in turn.
+    pub fn check(&mut self) -> CacheCheck {
+        let slot = self.next_check;
+        self.next_check = (slot + CHECK_STEP) % CACHE_SLOTS;
+        let Slot { code, successor, .. } = self.slots[slot];
+        CacheCheck { slot: slot as u16, successor, code }
+    }
+
+    /// Writes the frames of `stack` from `common` on; returns the number of codewords. Codes that were
+    /// not in the cache are added to `missed`.
+    pub fn encode(
+        &mut self,
+        stack: &[u64],
+        common: usize,
+        date: u64,
+        out: &mut Vec<u8>,
+        missed: &mut Vec<u64>,
+    ) -> u16 {
+        let limit = out.len() + MAX_BACKTRACE - MAX_CODEWORD;
+        let mut frames = stack[common..].iter().copied().peekable();
+        let mut codewords = 0;
+        let mut at = 0;
+        // The slot whose hit is being extended by predictions, when the last frame was predicted.
+        let mut predicted = None;
+        while let Some(&code) = frames.peek() {
+            let hit = match predicted.take() {
+                Some(slot) => Some(slot),
+                None if out.len() > limit => break,
+                None => places(code).into_iter().find(|&place| self.slots[place].code == code),
+            };
+            codewords += 1;
+            frames.next();
+            let Some(hit) = hit else {
+                missed.push(code);
+                let [first, second] = places(code);
+                let older = self.slots[first].date < self.slots[second].date;
+                let slot = if older { first } else { second };
+                (self.slots[slot].code, self.slots[slot].date) = (code, date);
+                self.slots[at].successor = slot as u16;
+                out.put_u16((slot as u16) << 2 | 3);
+                out.put_u64(code);
+                at = slot;
+                continue;
+            };
+            self.slots[hit].date = date;
+            self.slots[at].successor = hit as u16;
+            at = hit;
+            let mut run = 0u8;
+            while out.len() + 2 <= limit
+                && let Some(&code) = frames.peek()
+            {
+                let next = usize::from(self.slots[at].successor);
+                if self.slots[next].code != code {
+                    break;
+                }
+                if run == u8::MAX {
+                    predicted = Some(next);
+                    break;
+                }
+                run += 1;
+                at = next;
+                frames.next();
+            }
+            put_hit(out, hit as u16, run);
+            if out.len() > limit && predicted.is_none() {
+                break;
+            }
+        }
+        self.last.truncate(common);
+        self.last.extend_from_slice(&stack[common..]);
+        codewords
+    }
+}
+
+fn put_hit(out: &mut Vec<u8>, slot: u16, run: u8) {
+    match run {
+        0 => out.put_u16(slot << 2),
+        1 => out.put_u16(slot << 2 | 1),
+        _ => {
+            out.put_u16(slot << 2 | 2);
+            out.put_u8(run);
+        }
+    }
+}
