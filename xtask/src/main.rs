@@ -1,1 +1,72 @@
-fn main() {}
+//! The chores of this repository: `cargo xtask TASK`. One file per task, and no dependencies, so that
+//! it is ready in a moment.
+
+#![expect(clippy::print_stdout, reason = "a chore reports to the person who runs it")]
+
+mod command;
+mod demo;
+mod fuzz;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// Done, or what went wrong in words.
+type Outcome = Result<(), String>;
+
+struct Task {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+const TASKS: &[Task] = &[
+    Task { name: "demo", about: "show Bactrian on a trace of this repository", run: demo::run },
+    Task {
+        name: "test",
+        about: "format, lints, tidy, all tests, a short fuzz run",
+        run: test::run,
+    },
+    Task { name: "tidy", about: "check what compiler and lints do not", run: tidy::run },
+    Task { name: "fuzz", about: "fuzz the parsers: [TARGET..] [--seconds N]", run: fuzz::run },
+    Task {
+        name: "fuzz-seeds",
+        about: "write the traces that fuzzing starts from",
+        run: fuzz::seeds,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        println!("{}", usage());
+        return ExitCode::SUCCESS;
+    };
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("there is no task {name:?}\n{}", usage());
+        return ExitCode::from(2);
+    };
+    match (task.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("xtask {name}: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> String {
+    let mut text = "usage: cargo xtask TASK".to_owned();
+    for Task { name, about, .. } in TASKS {
+        text.push_str(&format!("\n  {name:<12}{about}"));
+    }
+    text
+}
+
+/// For tasks that take no arguments.
+fn no_arguments(arguments: &[String]) -> Outcome {
+    match arguments {
+        [] => Ok(()),
+        [first, ..] => Err(format!("takes no arguments, and was given {first:?}")),
+    }
+}

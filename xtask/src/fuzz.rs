@@ -1,0 +1,130 @@
+//! Fuzzing with libFuzzer on stable Rust.
+//!
+//! `cargo fuzz` asks for a nightly compiler because of the address sanitizer. Our parsers are safe Rust,
+//! so coverage is all that is needed, and the stable compiler can be told to record it: the flags below
+//! run LLVM's coverage pass over the targets and what they depend on. Naming the target triple keeps the
+//! flags away from build scripts.
+//!
+//! Inputs that reach new code go to a scratch folder, not to the repository. An input that was once a
+//! crash belongs into the committed corpus, which every run reads first.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::Outcome;
+use crate::command::{cargo, output, root, succeed};
+
+/// Each target, and the folder of `fuzz/corpus` that it starts from.
+const TARGETS: &[(&str, &str)] = &[("trace_read", "trace"), ("trace_rewrite", "trace")];
+
+const DEFAULT_SECONDS: u32 = 60;
+
+const FLAGS: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+    "--cfg=fuzzing",
+];
+
+pub fn run(arguments: &[String]) -> Outcome {
+    let mut seconds = DEFAULT_SECONDS;
+    let mut chosen = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--seconds" {
+            let value = arguments.next().and_then(|value| value.parse().ok());
+            seconds = value.ok_or("--seconds needs a whole number")?;
+        } else {
+            let target = TARGETS.iter().find(|(name, _)| name == argument).ok_or_else(|| {
+                let known: Vec<_> = TARGETS.iter().map(|&(name, _)| name).collect();
+                format!("no target {argument:?}; there are {}", known.join(", "))
+            })?;
+            chosen.push(*target);
+        }
+    }
+    fuzz(if chosen.is_empty() { TARGETS } else { &chosen }, seconds)
+}
+
+/// Runs every target for `seconds`.
+pub fn run_all(seconds: u32) -> Outcome {
+    fuzz(TARGETS, seconds)
+}
+
+/// Clippy on the fuzz workspace, with the flags of the real build so that they share their work.
+pub fn lints() -> Outcome {
+    instrumented("clippy", "--all-targets -- --deny warnings").and_then(|mut c| succeed(&mut c))
+}
+
+/// Writes the committed corpus anew. A plain build: only libFuzzer has what coverage calls.
+pub fn seeds(arguments: &[String]) -> Outcome {
+    crate::no_arguments(arguments)?;
+    let mut command = cargo("run --quiet --manifest-path fuzz/Cargo.toml --example seeds");
+    succeed(command.env("CARGO_TARGET_DIR", target_folder()))
+}
+
+fn fuzz(targets: &[(&str, &str)], seconds: u32) -> Outcome {
+    succeed(&mut instrumented("build", "--bins")?)?;
+    targets.iter().try_for_each(|&(name, corpus)| fuzz_one(name, corpus, seconds))
+}
+
+fn fuzz_one(name: &str, corpus: &str, seconds: u32) -> Outcome {
+    println!("-- {name}, {seconds} s");
+    let binary = target_folder().join(host()?).join("release").join(name);
+    let corpus = root().join("fuzz/corpus").join(corpus);
+    let scratch = target_folder().join("scratch").join(name);
+    let artifacts = root().join("fuzz/artifacts").join(name);
+    for folder in [&scratch, &artifacts] {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    // libFuzzer writes much, all of it to standard error: kept aside, and shown if something is found.
+    let log_path = artifacts.with_extension("log");
+    let log = File::create(&log_path).map_err(|e| format!("{}: {e}", log_path.display()))?;
+    let mut command = Command::new(&binary);
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .args(["-rss_limit_mb=2048", "-timeout=10", "-print_final_stats=0"])
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .args([&scratch, &corpus])
+        .stderr(log)
+        .current_dir(root());
+    let result = succeed(&mut command);
+    let log = fs::read(&log_path).map_err(|e| format!("{}: {e}", log_path.display()))?;
+    let log = String::from_utf8_lossy(&log);
+    if let Err(reason) = result {
+        let start =
+            log.lines().position(|line| line.contains("panicked") || line.contains("ERROR"));
+        let (binary, corpus) = (binary.display(), corpus.display());
+        return Err(format!(
+            "{}\n\n{reason}\nTo run that input again:\n  {binary} FILE\nOnce it is mended, keep the \
+             input in {corpus}.",
+            log.lines().skip(start.unwrap_or(0)).collect::<Vec<_>>().join("\n")
+        ));
+    }
+    println!("{}", log.lines().find(|line| line.starts_with("Done ")).unwrap_or("Done"));
+    Ok(())
+}
+
+/// A cargo command in the fuzz workspace with coverage on.
+fn instrumented(verb: &str, rest: &str) -> Result<Command, String> {
+    let host = host()?;
+    let manifest = "--manifest-path fuzz/Cargo.toml --release --quiet";
+    let mut command = cargo(&format!("{verb} {manifest} --target {host} {rest}"));
+    command.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
+    command.env("CARGO_TARGET_DIR", target_folder());
+    Ok(command)
+}
+
+fn target_folder() -> PathBuf {
+    root().join("fuzz/target")
+}
+
+/// The triple of this machine, as the compiler names it.
+fn host() -> Result<String, String> {
+    let facts = output(Command::new("rustc").arg("-vV"))?;
+    let line = facts.lines().find_map(|line| line.strip_prefix("host: "));
+    line.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".to_owned())
+}
