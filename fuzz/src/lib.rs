@@ -1,4 +1,5 @@
-//! What the fuzz targets check, apart from libFuzzer so that each target stays three lines long. A check reports a finding by a panic.
+//! What the fuzz targets check, apart from libFuzzer so that each target stays three lines long. A check
+//! reports a finding by a panic.
 
 pub mod reading;
 pub mod rewriting;
