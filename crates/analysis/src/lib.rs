@@ -1,1 +1,38 @@
+//! Questions to traces, answered in plain data.
+//!
+//! A question is a [`Filter`] (which objects) and a [`Measure`] (what of them); most answers come from a
+//! [`Profile`], the measures of every distinct stack, which other modules add up by site or function
+//! ([`top`]), as a call tree ([`call_tree`]), against another trace ([`diff`]). Every number has its one
+//! definition here; views only show it.
+//!
+//! Promises: memory follows the number of distinct stacks, one bit per object where its end matters, and
+//! the objects alive at a time where lifetimes or a timeline are asked for; never the number of events.
+//! Estimates carry their error. What was lost in reading is in every answer.
 
+mod estimate;
+mod filter;
+mod labels;
+mod measure;
+mod objects;
+mod pass;
+mod profile;
+mod selection;
+mod stack_tree;
+mod stack_walk;
+mod top;
+mod trace_file;
+pub mod units;
+
+pub use estimate::{Estimate, Scale, Tally};
+pub use filter::{Collected, Filter, Live, Pattern, Place};
+pub use labels::{By, Label, LabelId, Labels};
+pub use measure::{Measure, Of, Unit};
+pub use pass::{Outcome, Visitor, run};
+pub use profile::{Column, Profile};
+pub use selection::{Peak, Selection, find_peak};
+pub use stack_tree::{StackId, StackTree};
+pub use top::{Row, Top, top};
+pub use trace_file::{Progress, TraceFile};
+
+/// Version of the JSON that `--json` prints, described in `docs/json.md`.
+pub const SCHEMA_VERSION: u32 = 1;

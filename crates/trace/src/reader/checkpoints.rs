@@ -20,20 +20,18 @@ pub struct Checkpoints {
 
 #[derive(Clone, Debug)]
 struct Checkpoint {
-    /// The time of the next event.
+    /// No event from here on is earlier.
     time: Micros,
     streams: Vec<Stream>,
     heads: Vec<Option<Head>>,
+    current: Option<usize>,
 }
 
 impl Checkpoint {
-    fn of(reader: &mut Reader<'_>) -> Checkpoint {
-        let next = reader.earliest().and_then(|stream| reader.heads[stream]);
-        Checkpoint {
-            time: next.map_or(Micros::MAX, |head| head.time),
-            streams: reader.streams.clone(),
-            heads: reader.heads.clone(),
-        }
+    /// Of a reader whose last event was at `time`.
+    fn of(reader: &Reader<'_>, time: Micros) -> Checkpoint {
+        let Reader { streams, heads, current, .. } = reader;
+        Checkpoint { time, streams: streams.clone(), heads: heads.clone(), current: *current }
     }
 }
 
@@ -41,11 +39,11 @@ impl Checkpoints {
     /// Reads the whole trace once and remembers a place every `bytes_apart` bytes.
     pub fn build(bytes: &[u8], index: &Index, bytes_apart: usize) -> Checkpoints {
         let mut reader = Reader::new(bytes, index, Stacks::Decode);
-        let mut points = vec![Checkpoint::of(&mut reader)];
+        let mut points = vec![Checkpoint::of(&reader, Micros(0))];
         let mut due = reader.position().saturating_add(bytes_apart);
-        while reader.next().is_some() {
+        while let Some(time) = reader.next().map(|event| event.time()) {
             if reader.position() >= due {
-                points.push(Checkpoint::of(&mut reader));
+                points.push(Checkpoint::of(&reader, time));
                 due = reader.position().saturating_add(bytes_apart);
             }
         }
@@ -57,10 +55,10 @@ impl Checkpoints {
         self.points.len()
     }
 
-    /// A reader of the same trace that starts at the last remembered place with no event at or after
-    /// `time` before it. Its frames are those of the whole trace from the beginning.
+    /// A reader of the same trace that starts at the last remembered place before which all events are
+    /// earlier than `time`. Its frames are those of the whole trace from the beginning.
     pub fn reader_from<'a>(&self, bytes: &'a [u8], index: &'a Index, time: Micros) -> Reader<'a> {
-        let after = self.points.partition_point(|point| point.time <= time);
+        let after = self.points.partition_point(|point| point.time < time);
         let point = &self.points[after.saturating_sub(1)];
         Reader {
             bytes,
@@ -68,7 +66,7 @@ impl Checkpoints {
             stacks: Stacks::Decode,
             streams: point.streams.clone(),
             heads: point.heads.clone(),
-            current: None,
+            current: point.current,
             frames: self.frames.clone(),
         }
     }

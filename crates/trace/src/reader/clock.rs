@@ -34,17 +34,14 @@ impl Clock {
     /// The time of an event whose time field is `low`.
     #[inline]
     pub fn event(&mut self, low: u32, losses: &mut Losses) -> Micros {
-        let first = self.begin & (WRAP - 1);
-        let low = u64::from(low);
-        let wrap = if low < first { WRAP } else { 0 };
-        let raw = (self.begin - first).wrapping_add(low + wrap);
-        let raw = if self.begin <= raw && raw <= self.end && self.raw <= raw {
-            raw
-        } else {
-            self.mend(raw, losses)
-        };
+        // The first time not before the packet's that ends in these bits.
+        let ahead = u64::from(low).wrapping_sub(self.begin) % WRAP;
+        let mut raw = self.begin.wrapping_add(ahead);
+        if raw < self.raw || raw > self.end {
+            raw = self.mend(raw, losses);
+        }
         self.raw = raw;
-        Micros(raw.wrapping_add(self.shift).saturating_sub(self.start))
+        Micros(raw.saturating_add(self.shift).saturating_sub(self.start))
     }
 
     /// The event lies outside its packet or before the last event.
@@ -64,7 +61,8 @@ impl Clock {
             losses.clock_shift.0 = losses.clock_shift.0.saturating_add(step);
             self.shift = self.shift.saturating_add(step);
         }
-        raw
+        // No event comes before the start, nor so late that its time does not fit.
+        raw.clamp(self.start.saturating_sub(self.shift), u64::MAX - self.shift)
     }
 }
 

@@ -12,13 +12,15 @@ mod repair;
 mod stacks;
 mod stream;
 
+use std::ops::ControlFlow;
+
 use crate::frames::Frames;
 use crate::index::Index;
 use crate::losses::Losses;
-use crate::model::{Alloc, Event};
+use crate::model::Event;
 
 pub use checkpoints::Checkpoints;
-use stream::{Head, Kind, Stream};
+use stream::{Head, Stream};
 
 /// Whether allocations come with their stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,8 @@ pub struct Reader<'a> {
     index: &'a Index,
     stacks: Stacks,
     streams: Vec<Stream>,
-    /// The next event of each stream; `None` at its end.
+    /// The next event of each stream, `None` at its end. Empty before the first and if there is only
+    /// one stream, whose events need no looking ahead.
     heads: Vec<Option<Head>>,
     /// The stream whose head was handed out last and has to be replaced.
     current: Option<usize>,
@@ -47,7 +50,7 @@ impl<'a> Reader<'a> {
     /// A reader at the start of the trace in `bytes`, whose index is `index`.
     pub fn new(bytes: &'a [u8], index: &'a Index, stacks: Stacks) -> Reader<'a> {
         assert_eq!(bytes.len(), index.bytes(), "the index belongs to other bytes");
-        let mut reader = Reader {
+        Reader {
             bytes,
             index,
             stacks,
@@ -55,28 +58,13 @@ impl<'a> Reader<'a> {
             heads: Vec::new(),
             current: None,
             frames: Frames::default(),
-        };
-        reader.heads = (0..reader.streams.len()).map(|stream| reader.advance(stream)).collect();
-        reader
+        }
     }
 
     #[inline]
     fn advance(&mut self, stream: usize) -> Option<Head> {
         let with_stacks = self.stacks == Stacks::Decode;
         self.streams[stream].next(self.bytes, self.index, &mut self.frames, with_stacks)
-    }
-
-    /// The stream with the earliest next event.
-    #[inline]
-    fn earliest(&mut self) -> Option<usize> {
-        if let Some(stream) = self.current.take() {
-            self.heads[stream] = self.advance(stream);
-        }
-        if let [head] = &self.heads[..] {
-            return head.is_some().then_some(0);
-        }
-        let times = self.heads.iter().enumerate();
-        times.filter_map(|(stream, head)| Some((head.as_ref()?.time, stream))).min().map(|(_, s)| s)
     }
 
     /// The next event, or `None` at the end. Damage never ends the reading; see [`Reader::losses`].
@@ -89,33 +77,64 @@ impl<'a> Reader<'a> {
     /// The next event and the frames that its stack refers to.
     #[inline]
     pub fn next_with_frames(&mut self) -> Option<(Event<'_>, &Frames)> {
+        let (stream, head) = match self.streams.len() {
+            1 => (0, self.advance(0)?),
+            _ => self.merged()?,
+        };
+        let stream = &self.streams[stream];
+        let stack = if self.stacks == Stacks::Decode { stream.stack() } else { &[] };
+        Some((head.event(stream.domain, stack), &self.frames))
+    }
+
+    /// Hands all further events to `visit`, with the frames their stacks refer to, until it breaks.
+    ///
+    /// The same events as from [`Reader::next`], half again as fast where there is one stream.
+    #[inline(always)]
+    pub fn for_each(&mut self, mut visit: impl FnMut(Event<'_>, &Frames) -> ControlFlow<()>) {
+        let with_stacks = self.stacks == Stacks::Decode;
+        if let [stream] = &mut self.streams[..] {
+            let domain = stream.domain;
+            let frames = &mut self.frames;
+            let _ =
+                stream.read(self.bytes, self.index, frames, with_stacks, |head, stack, frames| {
+                    visit(head.event(domain, if with_stacks { stack } else { &[] }), frames)
+                });
+            return;
+        }
+        while let Some((event, frames)) = self.next_with_frames() {
+            if visit(event, frames).is_break() {
+                return;
+            }
+        }
+    }
+
+    /// The earliest event of several streams, and whose it is.
+    fn merged(&mut self) -> Option<(usize, Head)> {
         let stream = self.earliest()?;
         self.current = Some(stream);
-        let Head { time, kind } = self.heads[stream]?;
-        let domain = self.streams[stream].domain;
-        let event = match kind {
-            Kind::Alloc { id, length, samples, source, common_prefix } => {
-                let stack = self.streams[stream].stack();
-                Event::Alloc(Alloc {
-                    time,
-                    domain,
-                    id,
-                    length,
-                    samples,
-                    source,
-                    common_prefix,
-                    stack,
-                })
-            }
-            Kind::Promote(id) => Event::Promote { time, domain, id },
-            Kind::Collect(id) => Event::Collect { time, domain, id },
-        };
-        Some((event, &self.frames))
+        Some((stream, self.heads[stream]?))
+    }
+
+    /// The stream with the earliest next event, of several.
+    fn earliest(&mut self) -> Option<usize> {
+        if self.heads.is_empty() {
+            self.heads = (0..self.streams.len()).map(|stream| self.advance(stream)).collect();
+        }
+        if let Some(stream) = self.current.take() {
+            self.heads[stream] = self.advance(stream);
+        }
+        let times = self.heads.iter().enumerate();
+        times.filter_map(|(stream, head)| Some((head.as_ref()?.time, stream))).min().map(|(_, s)| s)
     }
 
     /// Frames met so far.
     pub fn frames(&self) -> &Frames {
         &self.frames
+    }
+
+    /// Ends the reading and keeps the frames.
+    pub fn into_frames(self) -> Frames {
+        self.frames
     }
 
     /// The index this reads by.

@@ -18,6 +18,9 @@ use crate::wire::{Cursor, Parse};
 /// Deeper stacks are cut, so that a short hostile file cannot ask for all memory.
 const MAX_DEPTH: usize = 1 << 20;
 
+/// Frames that one codeword can stand for.
+const MAX_RUN: usize = 256;
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     frame: FrameId,
@@ -26,25 +29,28 @@ struct Slot {
 
 #[derive(Clone, Debug)]
 pub(super) struct StackDecoder {
-    slots: Vec<Slot>,
+    slots: Box<[Slot; CACHE_SLOTS]>,
+    /// The last stack, `depth` frames, and room for the longest run after it.
     stack: Vec<FrameId>,
+    depth: usize,
     /// Frames at the outer end of the stack that come from before a gap, and may be wrong.
     doubtful: usize,
 }
 
 impl StackDecoder {
     pub fn new() -> StackDecoder {
-        StackDecoder { slots: vec![Slot::default(); CACHE_SLOTS], stack: Vec::new(), doubtful: 0 }
+        let slots = Box::new([Slot::default(); CACHE_SLOTS]);
+        StackDecoder { slots, stack: Vec::new(), depth: 0, doubtful: 0 }
     }
 
     /// The stack of the last allocation, outermost frame first.
     pub fn stack(&self) -> &[FrameId] {
-        &self.stack
+        &self.stack[..self.depth]
     }
 
     /// Events were lost here: the previous stack is not the one the next shares its prefix with.
     pub fn gap(&mut self) {
-        self.doubtful = self.stack.len();
+        self.doubtful = self.depth;
     }
 
     /// Compares one slot with what the writer had in it when it began the packet.
@@ -56,7 +62,7 @@ impl StackDecoder {
 
     /// Decodes a backtrace of `codewords` words that shares `prefix` frames with the last.
     /// Returns how many frames are in fact shared.
-    #[inline]
+    #[inline(always)]
     pub fn decode(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -65,48 +71,33 @@ impl StackDecoder {
         frames: &mut Frames,
         losses: &mut Losses,
     ) -> Parse<usize> {
-        let base = self.stack.len().min(prefix);
-        self.stack.truncate(base);
-        let mut at = 0;
-        for _ in 0..codewords {
-            let word = cursor.u16()?;
-            let slot = word >> 2;
-            self.slots[at].successor = slot;
-            at = usize::from(slot);
-            let run = match word & 3 {
-                0 => 0,
-                1 => 1,
-                2 => cursor.u8()?,
-                _ => {
-                    self.slots[at].frame = frames.intern(cursor.u64()?);
-                    0
-                }
-            };
-            if self.stack.len() >= MAX_DEPTH {
-                continue;
-            }
-            self.stack.push(self.slots[at].frame);
-            for _ in 0..run {
-                at = usize::from(self.slots[at].successor);
-                self.stack.push(self.slots[at].frame);
-            }
+        let base = self.depth.min(prefix);
+        let room = (base + codewords * MAX_RUN).min(MAX_DEPTH);
+        if room > self.stack.len() {
+            self.stack.resize(room.next_power_of_two(), FrameId::NONE);
         }
-        if prefix > base {
+        let depth = push_frames(&mut self.slots, &mut self.stack, base, cursor, codewords, frames)?;
+        if prefix <= base {
+            self.depth = depth;
+        } else {
             // The recorder compared whole stacks but had written only part of the previous one. What
             // is new here goes below frames that were never written: leave the stack as it was.
-            self.stack.truncate(base);
+            self.depth = base;
             if self.doubtful == 0 {
                 losses.stacks_cut_by_recorder += 1;
             }
         }
-        if self.doubtful > 0 {
-            self.doubtful = self.doubtful.min(prefix);
-            losses.stacks_doubtful += u64::from(self.doubtful > 0);
-        }
-        if self.stack.len() >= MAX_DEPTH {
-            losses.stacks_too_deep += 1;
+        if self.doubtful > 0 || depth > MAX_DEPTH - MAX_RUN {
+            self.account(prefix, losses);
         }
         Ok(base)
+    }
+
+    #[cold]
+    fn account(&mut self, prefix: usize, losses: &mut Losses) {
+        self.doubtful = self.doubtful.min(prefix);
+        losses.stacks_doubtful += u64::from(self.doubtful > 0);
+        losses.stacks_too_deep += u64::from(self.depth > MAX_DEPTH - MAX_RUN);
     }
 
     /// Moves over a backtrace without decoding it.
@@ -121,4 +112,43 @@ impl StackDecoder {
         }
         Ok(())
     }
+}
+
+/// Decodes codewords into `stack` from `depth` on; returns the new depth. What finds no room is dropped.
+#[inline(always)]
+fn push_frames(
+    slots: &mut [Slot; CACHE_SLOTS],
+    stack: &mut [FrameId],
+    mut depth: usize,
+    cursor: &mut Cursor<'_>,
+    codewords: usize,
+    frames: &mut Frames,
+) -> Parse<usize> {
+    let mut words = *cursor;
+    let mut at = 0;
+    for _ in 0..codewords {
+        let word = words.u16()?;
+        let slot = word >> 2;
+        slots[at].successor = slot;
+        at = usize::from(slot);
+        let run = match word & 3 {
+            3 => {
+                slots[at].frame = frames.intern(words.u64()?);
+                0
+            }
+            // Which of the other three comes next is hard to predict, so no branch tells them apart.
+            tag => words.u8_if(tag == 2)?.unwrap_or(tag as u8),
+        };
+        let room = stack.get_mut(depth..).and_then(|rest| rest.first_chunk_mut::<MAX_RUN>());
+        let Some(room) = room else { continue };
+        depth += 1 + usize::from(run);
+        let (first, rest) = room.split_at_mut(1);
+        first[0] = slots[at].frame;
+        for place in &mut rest[..usize::from(run)] {
+            at = usize::from(slots[at].successor) % CACHE_SLOTS;
+            *place = slots[at].frame;
+        }
+    }
+    *cursor = words;
+    Ok(depth)
 }

@@ -1,11 +1,11 @@
 //! One domain's packets, decoded event by event.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use crate::frames::Frames;
 use crate::index::{Index, Packet};
 use crate::losses::Losses;
-use crate::model::{DomainId, FrameId, Micros, ObjectId, Source, Words};
+use crate::model::{Alloc, DomainId, Event, FrameId, Micros, ObjectId, Source, Words};
 use crate::packet::{code, event_word};
 use crate::wire::{Cursor, Fault, Parse};
 
@@ -25,6 +25,28 @@ pub(super) enum Kind {
     Alloc { id: ObjectId, length: Words, samples: u64, source: Source, common_prefix: usize },
     Promote(ObjectId),
     Collect(ObjectId),
+}
+
+impl Head {
+    /// The event, with the stream's domain and stack.
+    #[inline(always)]
+    pub fn event(self, domain: DomainId, stack: &[FrameId]) -> Event<'_> {
+        let Head { time, kind } = self;
+        match kind {
+            Kind::Alloc { id, length, samples, source, common_prefix } => Event::Alloc(Alloc {
+                time,
+                domain,
+                id,
+                length,
+                samples,
+                source,
+                common_prefix,
+                stack,
+            }),
+            Kind::Promote(id) => Event::Promote { time, domain, id },
+            Kind::Collect(id) => Event::Collect { time, domain, id },
+        }
+    }
 }
 
 /// Everything that decoding a stream's next event depends on; a clone of it is a checkpoint.
@@ -74,7 +96,6 @@ impl Stream {
     }
 
     /// The next event, if there is one.
-    #[inline]
     pub fn next(
         &mut self,
         bytes: &[u8],
@@ -82,33 +103,74 @@ impl Stream {
         frames: &mut Frames,
         with_stacks: bool,
     ) -> Option<Head> {
+        let mut found = None;
+        let _ = self.read(bytes, index, frames, with_stacks, |head, _, _| {
+            found = Some(*head);
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    /// Hands events to `visit` until it breaks or there are no more.
+    ///
+    /// The one loop that decodes events. It stays in a packet with all it needs at hand, which makes it
+    /// half again as fast as taking events up one by one.
+    #[inline(always)]
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        index: &Index,
+        frames: &mut Frames,
+        with_stacks: bool,
+        mut visit: impl FnMut(&Head, &[FrameId], &Frames) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         loop {
             if self.body.is_empty() {
                 self.end_packet();
-                self.begin_packet(bytes, index, frames, with_stacks)?;
+                if !self.begin_packet(bytes, index, frames, with_stacks) {
+                    return ControlFlow::Continue(());
+                }
                 continue;
             }
             let mut cursor = Cursor::at(&bytes[..self.body.end], self.body.start);
-            match self.event(&mut cursor, frames, with_stacks) {
-                Ok(head) => {
-                    self.body.start = cursor.pos();
-                    if head.is_some() {
-                        return head;
+            let fault = loop {
+                if cursor.at_end() {
+                    self.body.start = self.body.end;
+                    break None;
+                }
+                let before = cursor.pos();
+                match self.event(&mut cursor, frames, with_stacks) {
+                    Ok(head) => {
+                        if visit(&head, self.stacks.stack(), frames).is_break() {
+                            self.body.start = cursor.pos();
+                            return ControlFlow::Break(());
+                        }
+                    }
+                    Err(fault) => {
+                        self.body.start = before;
+                        break Some(fault);
                     }
                 }
-                Err(fault) => self.give_up_packet(fault),
+            };
+            match fault {
+                None => {}
+                Some(Fault::Location) => self.locations(bytes, frames, false),
+                Some(fault) => self.give_up_packet(fault),
             }
         }
     }
 
+    /// Goes to the next packet; false if there is none.
+    #[cold]
     fn begin_packet(
         &mut self,
         bytes: &[u8],
         index: &Index,
         frames: &mut Frames,
         with_stacks: bool,
-    ) -> Option<()> {
-        let packet = &index.packets()[*self.packets.get(self.taken)? as usize];
+    ) -> bool {
+        let Some(&packet) = self.packets.get(self.taken) else { return false };
+        let packet = &index.packets()[packet as usize];
         self.taken += 1;
         self.body = packet.body.clone();
         self.cut = packet.cut;
@@ -124,15 +186,22 @@ impl Stream {
             self.losses.cache_mismatches += 1;
             self.losses.incident(packet.offset, || "the packet's cache check fails".to_owned());
         }
+        if packet.ids.is_empty() {
+            self.locations(bytes, frames, !self.cut);
+        }
+        true
+    }
+
+    /// Reads the locations that come next, if any. `whole` says that the packet ends where it should, so
+    /// that a repair has an end to aim at.
+    #[cold]
+    fn locations(&mut self, bytes: &[u8], frames: &mut Frames, whole: bool) {
         let mut cursor = Cursor::at(&bytes[..self.body.end], self.body.start);
-        if packet.ids.is_empty()
-            && let Err(fault) = self.names.read(&mut cursor, !self.cut, frames, &mut self.losses)
-        {
-            self.body.start = cursor.pos();
+        let read = self.names.read(&mut cursor, whole, frames, &mut self.losses);
+        self.body.start = cursor.pos();
+        if let Err(fault) = read {
             self.give_up_packet(fault);
         }
-        self.body.start = cursor.pos();
-        Some(())
     }
 
     fn end_packet(&mut self) {
@@ -157,87 +226,80 @@ impl Stream {
         self.body.start = end;
     }
 
-    /// Decodes the event at the cursor; locations yield nothing.
-    #[inline]
+    /// Decodes the event at the cursor.
+    #[inline(always)]
     fn event(
         &mut self,
         cursor: &mut Cursor<'_>,
         frames: &mut Frames,
         with_stacks: bool,
-    ) -> Parse<Option<Head>> {
-        const SHORT_FIRST: u8 = code::SHORT_ALLOC + 1;
-        const SHORT_LAST: u8 = code::SHORT_ALLOC + code::SHORT_ALLOC_MAX_WORDS;
-        let at = *cursor;
+    ) -> Parse<Head> {
         let (event, low) = event_word(cursor)?;
-        let kind = match event {
-            SHORT_FIRST..=SHORT_LAST => {
-                let length = Words(u64::from(event - code::SHORT_ALLOC));
-                let prefix = cursor.vint()?;
-                let codewords = usize::from(cursor.u8()?);
-                self.alloc(
-                    cursor,
-                    (length, 1, Source::Minor),
-                    prefix,
-                    codewords,
-                    frames,
-                    with_stacks,
-                )?
-            }
-            code::ALLOC => {
-                let length = Words(cursor.vint()? as u64);
-                let samples = cursor.vint()? as u64;
-                let source = cursor.u8()?;
-                let source = Source::from_code(source).ok_or(Fault::SourceCode(source))?;
-                let prefix = cursor.vint()?;
-                let codewords = usize::from(cursor.u16()?);
-                self.alloc(
-                    cursor,
-                    (length, samples, source),
-                    prefix,
-                    codewords,
-                    frames,
-                    with_stacks,
-                )?
-            }
-            code::PROMOTE => Kind::Promote(self.object(cursor.vint()?)?),
-            code::COLLECT => Kind::Collect(self.object(cursor.vint()?)?),
-            code::LOCATION => {
-                *cursor = at;
-                self.names.read(cursor, false, frames, &mut self.losses)?;
-                return Ok(None);
-            }
-            code::INFO => return Err(Fault::SecondInfo),
-            _ => return Err(Fault::EventCode(event)),
+        let kind = if event == code::PROMOTE || event == code::COLLECT {
+            let id = self.object(cursor.vint()?)?;
+            if event == code::PROMOTE { Kind::Promote(id) } else { Kind::Collect(id) }
+        } else {
+            let form = AllocForm::read(event, cursor)?;
+            let common_prefix = if with_stacks {
+                let prefix = usize::try_from(form.prefix).unwrap_or(usize::MAX);
+                self.stacks.decode(cursor, prefix, form.codewords, frames, &mut self.losses)?
+            } else {
+                StackDecoder::skip(cursor, form.codewords)?;
+                0
+            };
+            let id = ObjectId(self.next_id);
+            self.next_id = self.next_id.wrapping_add(1);
+            let AllocForm { length, samples, source, .. } = form;
+            Kind::Alloc { id, length, samples, source, common_prefix }
         };
         let time = self.clock.event(low, &mut self.losses);
-        Ok(Some(Head { time, kind }))
+        Ok(Head { time, kind })
     }
 
+    /// The object that was allocated `delta` allocations before the last. Ids have 63 bits.
     #[inline]
-    fn alloc(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        (length, samples, source): (Words, u64, Source),
-        prefix: i64,
-        codewords: usize,
-        frames: &mut Frames,
-        with_stacks: bool,
-    ) -> Parse<Kind> {
-        let common_prefix = if with_stacks {
-            let prefix = usize::try_from(prefix).unwrap_or(usize::MAX);
-            self.stacks.decode(cursor, prefix, codewords, frames, &mut self.losses)?
-        } else {
-            StackDecoder::skip(cursor, codewords)?;
-            0
-        };
-        let id = ObjectId(self.next_id);
-        self.next_id = self.next_id.wrapping_add(1);
-        Ok(Kind::Alloc { id, length, samples, source, common_prefix })
-    }
-
-    /// The object that was allocated `delta` allocations before the last.
     fn object(&self, delta: i64) -> Parse<ObjectId> {
-        let last = i128::from(self.next_id) - 1;
-        u64::try_from(last - i128::from(delta)).map(ObjectId).map_err(|_| Fault::ObjectId)
+        let id = self.next_id.wrapping_sub(1).wrapping_sub(delta as u64);
+        if id > i64::MAX as u64 {
+            return Err(Fault::ObjectId);
+        }
+        Ok(ObjectId(id))
+    }
+}
+
+/// What comes before the backtrace of an allocation, in its short or long form.
+struct AllocForm {
+    length: Words,
+    samples: u64,
+    source: Source,
+    prefix: i64,
+    codewords: usize,
+}
+
+impl AllocForm {
+    #[inline(always)]
+    fn read(event: u8, cursor: &mut Cursor<'_>) -> Parse<AllocForm> {
+        let words = event.wrapping_sub(code::SHORT_ALLOC);
+        if (1..=code::SHORT_ALLOC_MAX_WORDS).contains(&words) {
+            return Ok(AllocForm {
+                length: Words(u64::from(words)),
+                samples: 1,
+                source: Source::Minor,
+                prefix: cursor.vint()?,
+                codewords: usize::from(cursor.u8()?),
+            });
+        }
+        match event {
+            code::ALLOC => {}
+            code::LOCATION => return Err(Fault::Location),
+            code::INFO => return Err(Fault::SecondInfo),
+            _ => return Err(Fault::EventCode(event)),
+        }
+        let length = Words(cursor.vint()? as u64);
+        let samples = cursor.vint()? as u64;
+        let source = cursor.u8()?;
+        let source = Source::from_code(source).ok_or(Fault::SourceCode(source))?;
+        let prefix = cursor.vint()?;
+        Ok(AllocForm { length, samples, source, prefix, codewords: usize::from(cursor.u16()?) })
     }
 }

@@ -1,0 +1,196 @@
+//! Estimates from samples, with their error.
+//!
+//! Each allocated word is sampled with probability `rate`, independently of all others. So the number of
+//! sampled words in any set of `N` words is binomial with mean `N * rate`, and `N` is estimated by the
+//! samples divided by the rate. The 95 % interval is Garwood's interval for a Poisson count (in the
+//! approximation of Wilson and Hilferty, good to a percent even for one sample), narrowed by
+//! `sqrt(1 - rate)`, which makes Poisson's variance the binomial one: at rate 1 everything was seen and
+//! the interval is a point.
+//!
+//! Counts of objects weigh each sample by `1 / (words of the block)`. A weighted sum is treated as a
+//! scaled Poisson count with the same mean and variance (Fay and Feuer): `sum²/sum_sq` samples of
+//! `sum_sq/sum` each.
+
+use std::ops::{Add, Sub};
+
+use serde::Serialize;
+
+/// Two-sided 95 % point of the normal distribution.
+const Z: f64 = 1.959_964;
+
+/// A value with the interval that holds the truth in 95 of 100 cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+/// Sampled weight: sum of weights and of their squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    sum: f64,
+    sum_sq: f64,
+}
+
+impl Tally {
+    /// Adds `samples` samples of weight `weight` each.
+    #[inline]
+    pub fn add(&mut self, samples: u64, weight: f64) {
+        let sum = samples as f64 * weight;
+        self.sum += sum;
+        self.sum_sq += sum * weight;
+    }
+
+    /// Sum of the weights.
+    pub fn sum(&self) -> f64 {
+        self.sum
+    }
+
+    /// Whether nothing was added.
+    pub fn is_zero(&self) -> bool {
+        self.sum <= 0.0
+    }
+}
+
+impl Add for Tally {
+    type Output = Tally;
+
+    #[inline]
+    fn add(self, other: Tally) -> Tally {
+        Tally { sum: self.sum + other.sum, sum_sq: self.sum_sq + other.sum_sq }
+    }
+}
+
+impl Sub for Tally {
+    type Output = Tally;
+
+    #[inline]
+    fn sub(self, other: Tally) -> Tally {
+        Tally { sum: self.sum - other.sum, sum_sq: self.sum_sq - other.sum_sq }
+    }
+}
+
+/// How samples scale to the whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// Probability with which a word is sampled.
+    pub rate: f64,
+    /// What one unit of weight stands for: bytes per word, or 1.
+    pub unit: f64,
+}
+
+impl Scale {
+    /// The estimate that a tally stands for.
+    pub fn estimate(&self, tally: Tally) -> Estimate {
+        let scale = self.unit / self.rate;
+        // Sums of taken-back floats can end a hair below zero.
+        let sum = tally.sum.max(0.0);
+        if self.rate >= 1.0 {
+            let exact = sum * scale;
+            return Estimate { value: exact, low: exact, high: exact };
+        }
+        // What one sample weighs; unknown if there is none, then one word.
+        let each = if sum > 0.0 { tally.sum_sq.max(0.0) / sum } else { 1.0 };
+        let count = if sum > 0.0 { sum / each } else { 0.0 };
+        let (low, high) = poisson_interval(count);
+        let narrow = (1.0 - self.rate).sqrt();
+        Estimate {
+            value: sum * scale,
+            low: (count - (count - low) * narrow) * each * scale,
+            high: (count + (high - count) * narrow) * each * scale,
+        }
+    }
+}
+
+/// The 95 % interval for the mean of a Poisson count.
+fn poisson_interval(count: f64) -> (f64, f64) {
+    let cube = |k: f64, z: f64| k * (1.0 - 1.0 / (9.0 * k) + z / (3.0 * k.sqrt())).max(0.0).powi(3);
+    let low = if count > 0.0 { cube(count, -Z) } else { 0.0 };
+    (low, cube(count + 1.0, Z))
+}
+
+impl Estimate {
+    /// A known value.
+    pub fn exact(value: f64) -> Estimate {
+        Estimate { value, low: value, high: value }
+    }
+
+    /// Half the interval's width as a share of the value.
+    pub fn relative_error(&self) -> f64 {
+        if self.value > 0.0 { (self.high - self.low) / 2.0 / self.value } else { 0.0 }
+    }
+
+    /// The change from `self` to `after`, two independent estimates (Newcombe's interval).
+    pub fn change_to(&self, after: &Estimate) -> Estimate {
+        let value = after.value - self.value;
+        let down = (after.value - after.low).hypot(self.high - self.value);
+        let up = (after.high - after.value).hypot(self.value - self.low);
+        Estimate { value, low: value - down, high: value + up }
+    }
+
+    /// Whether zero lies outside the interval.
+    pub fn is_significant(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Garwood's exact interval, from tables of the chi-square distribution.
+    #[test]
+    fn intervals_are_those_of_the_tables() {
+        let table =
+            [(0.0, 0.0, 3.689), (1.0, 0.025, 5.572), (5.0, 1.623, 11.668), (100.0, 81.36, 121.63)];
+        for (count, low, high) in table {
+            let (l, h) = poisson_interval(count);
+            assert!((l - low).abs() < 0.05 && (h - high).abs() < 0.05, "{count}: {l} {h}");
+        }
+    }
+
+    #[test]
+    fn everything_seen_is_exact() {
+        let mut tally = Tally::default();
+        tally.add(7, 1.0);
+        let exact = Scale { rate: 1.0, unit: 8.0 }.estimate(tally);
+        assert_eq!(exact, Estimate::exact(56.0));
+    }
+
+    #[test]
+    fn the_interval_holds_the_truth_about_95_times_in_100() {
+        // A deterministic generator is enough to draw binomials.
+        let mut state = 1u64;
+        let mut uniform = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for (words, rate) in [(2_000u32, 0.005), (1_000, 0.1), (300, 0.5)] {
+            let scale = Scale { rate, unit: 1.0 };
+            let holds = (0..1_000).filter(|_| {
+                let mut tally = Tally::default();
+                tally.add((0..words).filter(|_| uniform() < rate).count() as u64, 1.0);
+                let e = scale.estimate(tally);
+                e.low <= f64::from(words) && f64::from(words) <= e.high
+            });
+            let holds = holds.count();
+            assert!((930..=995).contains(&holds), "{words} at {rate}: {holds}");
+        }
+    }
+
+    #[test]
+    fn changes_add_their_errors() {
+        let before = Estimate { value: 100.0, low: 90.0, high: 110.0 };
+        let after = Estimate { value: 120.0, low: 110.0, high: 130.0 };
+        let change = before.change_to(&after);
+        assert!(change.is_significant());
+        assert!((change.low - (20.0 - 200f64.sqrt())).abs() < 1e-9);
+        assert!(!before.change_to(&before).is_significant());
+    }
+}

@@ -1,0 +1,177 @@
+//! Which objects a question is about.
+//!
+//! A filter is a conjunction of conditions. Some are known when an object is allocated (when, how big,
+//! by whom), some only when it dies or the trace ends (how long it lived, whether it is still there).
+//! [`crate::Selection`] turns the latter into a set of objects by a pass of its own.
+
+use std::fmt;
+
+use bactrian_trace::{Alloc, DomainId, Source};
+use regex::Regex;
+use serde::Serialize;
+
+use crate::units::{Between, Bytes, Time};
+
+/// Which objects are wanted. The default is all.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Filter {
+    /// Allocated in this time.
+    pub allocated: Between<Time>,
+    /// Alive at each of these.
+    pub live: Vec<Live>,
+    /// What became of them.
+    pub collected: Option<Collected>,
+    /// Size in bytes, without header.
+    pub size: Between<Bytes>,
+    /// Time from allocation to collection; an object that is never collected lives for ever.
+    pub lifetime: Between<Time>,
+    /// Only these heaps; all if empty.
+    #[serde(serialize_with = "source_names")]
+    pub sources: Vec<Source>,
+    /// Only these domains; all if empty.
+    #[serde(serialize_with = "domain_numbers")]
+    pub domains: Vec<DomainId>,
+    /// Each of these is in the stack.
+    pub inside: Vec<Place>,
+    /// None of these is in the stack.
+    pub not_inside: Vec<Place>,
+    /// Functions to leave out of stacks: their callers stand for them.
+    pub hidden: Vec<Pattern>,
+}
+
+fn source_names<S: serde::Serializer>(sources: &[Source], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(sources.iter().map(|source| source.name()))
+}
+
+fn domain_numbers<S: serde::Serializer>(domains: &[DomainId], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(domains.iter().map(|domain| domain.0))
+}
+
+/// A moment or a time at which an object is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Live {
+    /// At some moment between these.
+    In(Between<Time>),
+    /// At this moment.
+    At(Time),
+    /// When the trace ends.
+    AtEnd,
+    /// When all wanted objects together take most memory.
+    AtPeak,
+}
+
+/// When an object was found dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Collected {
+    /// Between these.
+    In(Between<Time>),
+    /// Not before the trace ends.
+    Never,
+}
+
+/// A name, or a regular expression that finds names.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// The whole name.
+    Exact(String),
+    /// Any part of it.
+    Regex(Regex),
+}
+
+impl Pattern {
+    /// `/regex/` or a name.
+    ///
+    /// # Errors
+    /// If the regular expression is not one.
+    pub fn parse(text: &str) -> Result<Pattern, regex::Error> {
+        match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(regex) if !regex.is_empty() => Regex::new(regex).map(Pattern::Regex),
+            _ => Ok(Pattern::Exact(text.to_owned())),
+        }
+    }
+
+    /// Whether a name is meant.
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Pattern::Exact(exact) => exact == name,
+            Pattern::Regex(regex) => regex.is_match(name),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pattern::Exact(name) => f.write_str(name),
+            Pattern::Regex(regex) => write!(f, "/{regex}/"),
+        }
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Functions or files, to look for in stacks.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// A function of this name.
+    Function(Pattern),
+    /// A function in a file of this name.
+    File(Pattern),
+}
+
+impl Filter {
+    /// More wanted places than this are not looked for at once.
+    pub const MAX_INSIDE: usize = 64;
+
+    /// Whether everything that is known of an object at its allocation, but for its stack, is wanted.
+    #[inline]
+    pub(crate) fn admits_alloc(&self, alloc: &Alloc<'_>, word_bytes: u64) -> bool {
+        self.allocated.contains(&Time(alloc.time))
+            && self.size.contains(&Bytes(alloc.length.0.saturating_mul(word_bytes)))
+            && (self.sources.is_empty() || self.sources.contains(&alloc.source))
+            && (self.domains.is_empty() || self.domains.contains(&alloc.domain))
+            && self.live.iter().all(|live| match live {
+                Live::In(range) => range.to.is_none_or(|to| alloc.time <= to.0),
+                Live::At(time) => alloc.time <= time.0,
+                Live::AtEnd | Live::AtPeak => true,
+            })
+    }
+
+    /// Whether stacks decide.
+    pub(crate) fn looks_at_stacks(&self) -> bool {
+        !self.inside.is_empty() || !self.not_inside.is_empty()
+    }
+
+    /// Whether nothing is left out and nothing hidden.
+    pub fn is_everything(&self) -> bool {
+        let Filter {
+            allocated,
+            live,
+            collected,
+            size,
+            lifetime,
+            sources,
+            domains,
+            inside,
+            not_inside,
+            hidden,
+        } = self;
+        *allocated == Between::default()
+            && live.is_empty()
+            && collected.is_none()
+            && *size == Between::default()
+            && *lifetime == Between::default()
+            && sources.is_empty()
+            && domains.is_empty()
+            && inside.is_empty()
+            && not_inside.is_empty()
+            && hidden.is_empty()
+    }
+}

@@ -1,0 +1,255 @@
+//! What frames are called: the names under which they are added up.
+//!
+//! A physical frame stands for one or more source locations (more if functions were inlined into each
+//! other). A labelling turns each into a label, outermost first, at the detail that was asked for.
+//! Labels are numbers; each frame is looked at once.
+
+use std::collections::HashMap;
+
+use bactrian_trace::{FrameId, Frames, Location};
+use serde::Serialize;
+
+use crate::filter::Pattern;
+
+/// What is told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Every place in the source: function, file, line and columns.
+    Site,
+    /// Functions.
+    Function,
+    /// Source files.
+    File,
+    /// Modules: compilation units.
+    Module,
+}
+
+/// A label of a [`Labels`], numbered from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LabelId(u32);
+
+impl LabelId {
+    /// Its place in arrays that hold something per label.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(crate) fn from_index(index: usize) -> LabelId {
+        LabelId(index as u32)
+    }
+}
+
+/// A label as people see it. What the labelling does not tell apart is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Label {
+    /// The function, file or module; for a site, the function.
+    pub name: String,
+    /// The file of a site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of a site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// First column and column after the last, of a site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<(u16, u16)>,
+}
+
+impl Label {
+    /// `List.map  list.ml:92` or just the name.
+    pub fn text(&self) -> String {
+        match (self.place(), self.columns) {
+            (Some(place), Some((start, end))) => format!("{}  {place}:{start}-{end}", self.name),
+            (Some(place), None) => format!("{}  {place}", self.name),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// `list.ml:92`, of a site.
+    pub fn place(&self) -> Option<String> {
+        Some(format!("{}:{}", self.file.as_ref()?, self.line?))
+    }
+}
+
+/// The labels of a trace's frames.
+#[derive(Debug)]
+pub struct Labels {
+    by: By,
+    hidden: Vec<Pattern>,
+    labels: Vec<Label>,
+    ids: HashMap<Label, LabelId>,
+    /// For each frame that was asked for: where its labels are in `of_frames`.
+    frames: Vec<Option<(u32, u32)>>,
+    of_frames: Vec<LabelId>,
+}
+
+impl Labels {
+    /// A labelling at this detail that leaves out functions matching `hidden`.
+    pub fn new(by: By, hidden: &[Pattern]) -> Labels {
+        Labels {
+            by,
+            hidden: hidden.to_vec(),
+            labels: Vec::new(),
+            ids: HashMap::new(),
+            frames: Vec::new(),
+            of_frames: Vec::new(),
+        }
+    }
+
+    /// What it tells apart.
+    pub fn by(&self) -> By {
+        self.by
+    }
+
+    /// How many labels there are so far.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether no frame was labelled yet.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The label with this number.
+    pub fn get(&self, id: LabelId) -> &Label {
+        &self.labels[id.index()]
+    }
+
+    /// All labels with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (LabelId, &Label)> {
+        self.labels.iter().enumerate().map(|(at, label)| (LabelId(at as u32), label))
+    }
+
+    /// The labels of a frame, outermost first; none if all of it is hidden.
+    #[inline]
+    pub fn of(&mut self, frame: FrameId, frames: &Frames) -> &[LabelId] {
+        match self.frames.get(frame.index()) {
+            Some(&Some((start, end))) => &self.of_frames[start as usize..end as usize],
+            _ => self.label(frame, frames),
+        }
+    }
+
+    /// The labels of a frame that was asked for before.
+    #[inline]
+    pub(crate) fn known(&self, frame: FrameId) -> &[LabelId] {
+        match self.frames.get(frame.index()) {
+            Some(&Some((start, end))) => &self.of_frames[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    #[cold]
+    fn label(&mut self, frame: FrameId, frames: &Frames) -> &[LabelId] {
+        let start = self.of_frames.len();
+        let locations = frames.locations(frame);
+        for location in locations {
+            let function = frames.names().text(location.function);
+            if !self.hidden.iter().any(|pattern| pattern.matches(&function)) {
+                let label = self.describe(location, &function, frames);
+                let id = self.intern(label);
+                self.of_frames.push(id);
+            }
+        }
+        if locations.is_empty() {
+            let name = match frames.code(frame) {
+                0 => "[unknown]".to_owned(),
+                code => format!("[{code:#x}]"),
+            };
+            let id = self.intern(Label { name, ..Label::default() });
+            self.of_frames.push(id);
+        }
+        if frame.index() >= self.frames.len() {
+            self.frames.resize(frame.index() + 1, None);
+        }
+        self.frames[frame.index()] = Some((start as u32, self.of_frames.len() as u32));
+        &self.of_frames[start..]
+    }
+
+    fn describe(&self, location: &Location, function: &str, frames: &Frames) -> Label {
+        let file = || frames.names().text(location.file).into_owned();
+        let name = match self.by {
+            By::Site | By::Function => function.to_owned(),
+            By::File => file(),
+            By::Module => module_of(function).to_owned(),
+        };
+        match self.by {
+            By::Site => Label {
+                name,
+                file: Some(file()),
+                line: Some(location.line),
+                columns: Some((location.start_char, location.end_char)),
+            },
+            _ => Label { name, ..Label::default() },
+        }
+    }
+
+    /// The number of a label, new or known.
+    pub(crate) fn intern(&mut self, label: Label) -> LabelId {
+        let next = LabelId(self.labels.len() as u32);
+        let id = *self.ids.entry(label.clone()).or_insert(next);
+        if id == next {
+            self.labels.push(label);
+        }
+        id
+    }
+}
+
+/// The compilation unit of a function: what is before the first dot.
+fn module_of(function: &str) -> &str {
+    function.split_once('.').map_or(function, |(module, _)| module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames() -> (Frames, FrameId) {
+        let mut frames = Frames::default();
+        let id = frames.intern(0x10);
+        let file = frames.names_mut().intern(b"list.ml");
+        let location = |frames: &mut Frames, name: &str, line| Location {
+            file,
+            function: frames.names_mut().intern(name.as_bytes()),
+            line,
+            start_char: 2,
+            end_char: 9,
+        };
+        let outer = location(&mut frames, "Main.run.(fun)", 7);
+        let inner = location(&mut frames, "Stdlib__List.map", 92);
+        frames.announce(id, &[outer, inner]);
+        (frames, id)
+    }
+
+    fn texts(by: By, hidden: &[&str]) -> Vec<String> {
+        let (frames, id) = frames();
+        let hidden: Vec<_> = hidden.iter().map(|p| Pattern::parse(p).expect("a pattern")).collect();
+        let mut labels = Labels::new(by, &hidden);
+        let ids = labels.of(id, &frames).to_vec();
+        ids.into_iter().map(|id| labels.get(id).text()).collect()
+    }
+
+    #[test]
+    fn labels_have_the_detail_asked_for() {
+        assert_eq!(texts(By::Function, &[]), ["Main.run.(fun)", "Stdlib__List.map"]);
+        assert_eq!(texts(By::Module, &[]), ["Main", "Stdlib__List"]);
+        assert_eq!(texts(By::File, &[]), ["list.ml", "list.ml"]);
+        assert_eq!(texts(By::Site, &[])[1], "Stdlib__List.map  list.ml:92:2-9");
+    }
+
+    #[test]
+    fn hidden_functions_are_left_out() {
+        assert_eq!(texts(By::Function, &["/^Stdlib/"]), ["Main.run.(fun)"]);
+        assert_eq!(texts(By::Function, &["/./"]), [""; 0]);
+    }
+
+    #[test]
+    fn frames_without_names_show_their_code() {
+        let mut frames = Frames::default();
+        let id = frames.intern(0xabc);
+        let mut labels = Labels::new(By::Site, &[]);
+        let label = labels.of(id, &frames)[0];
+        assert_eq!(labels.get(label).text(), "[0xabc]");
+    }
+}

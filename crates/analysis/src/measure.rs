@@ -1,0 +1,146 @@
+//! What is measured of the wanted objects.
+
+use bactrian_trace::{Alloc, Micros};
+use serde::Serialize;
+
+use crate::estimate::Scale;
+use crate::objects::ObjectSet;
+use crate::selection::{End, Peak, Selection, find_peak};
+use crate::trace_file::TraceFile;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Bytes, block headers included.
+    Bytes,
+    /// Blocks.
+    Objects,
+}
+
+/// Of which of the wanted objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Of {
+    /// All that were allocated.
+    Allocated,
+    /// Those still there when the trace ends.
+    LiveAtEnd,
+    /// Those there when they take most memory together.
+    LiveAtPeak,
+    /// Those that moved from the minor to the major heap.
+    Promoted,
+}
+
+/// A number that is found for stacks, sites or functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Measure {
+    /// What is counted.
+    pub unit: Unit,
+    /// Of which objects.
+    pub of: Of,
+}
+
+impl Measure {
+    /// Bytes of these objects.
+    pub fn bytes(of: Of) -> Measure {
+        Measure { unit: Unit::Bytes, of }
+    }
+
+    /// Number of these objects.
+    pub fn objects(of: Of) -> Measure {
+        Measure { unit: Unit::Objects, of }
+    }
+
+    /// How its tallies scale to estimates for this trace.
+    pub fn scale(self, trace: &TraceFile) -> Scale {
+        match self.unit {
+            Unit::Bytes => trace.bytes_scale(),
+            Unit::Objects => trace.objects_scale(),
+        }
+    }
+
+    /// For people: `bytes allocated`, `objects live at the peak`.
+    pub fn title(self) -> String {
+        let unit = match self.unit {
+            Unit::Bytes => "bytes",
+            Unit::Objects => "objects",
+        };
+        let of = match self.of {
+            Of::Allocated => "allocated",
+            Of::LiveAtEnd => "live at the end",
+            Of::LiveAtPeak => "live at the peak",
+            Of::Promoted => "promoted",
+        };
+        format!("{unit} {of}")
+    }
+}
+
+/// Measures made ready for a pass: which objects count is found out beforehand.
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    measures: Vec<(Measure, usize)>,
+    subsets: Vec<Subset>,
+    pub peak: Option<Peak>,
+}
+
+/// The objects that count for one [`Of`].
+#[derive(Debug)]
+struct Subset {
+    of: Of,
+    by_end: Option<ObjectSet>,
+    /// Allocated no later than this.
+    until: Micros,
+}
+
+impl Gauge {
+    pub fn new(trace: &TraceFile, selection: &Selection, measures: &[Measure]) -> Gauge {
+        let mut gauge = Gauge { measures: Vec::new(), subsets: Vec::new(), peak: selection.peak() };
+        for &measure in measures {
+            let known = gauge.subsets.iter().position(|subset| subset.of == measure.of);
+            let subset = known.unwrap_or_else(|| {
+                let subset = gauge.subset(trace, selection, measure.of);
+                gauge.subsets.push(subset);
+                gauge.subsets.len() - 1
+            });
+            gauge.measures.push((measure, subset));
+        }
+        gauge
+    }
+
+    fn subset(&mut self, trace: &TraceFile, selection: &Selection, of: Of) -> Subset {
+        let mut until = Micros::MAX;
+        let end = match of {
+            Of::Allocated => None,
+            Of::LiveAtEnd => Some(End::never()),
+            Of::Promoted => Some(End::promoted()),
+            Of::LiveAtPeak => {
+                let peak = *self.peak.get_or_insert_with(|| find_peak(trace, selection));
+                until = peak.time;
+                Some(End::alive_at(peak.time))
+            }
+        };
+        Subset { of, by_end: end.map(|end| selection.narrowed(trace, end)), until }
+    }
+
+    /// Calls `add` with the number of each measure that the object counts for, and its weight per sample.
+    #[inline]
+    pub fn weigh(&self, alloc: &Alloc<'_>, mut add: impl FnMut(usize, f64)) {
+        for (at, (measure, subset)) in self.measures.iter().enumerate() {
+            let Subset { by_end, until, .. } = &self.subsets[*subset];
+            if alloc.time <= *until && by_end.as_ref().is_none_or(|set| set.contains(alloc.id)) {
+                add(at, weight(measure.unit, alloc));
+            }
+        }
+    }
+}
+
+/// What one sample of the object stands for, before scaling. A block of `n` words and a header is sampled
+/// `n + 1` times as often as one word.
+#[inline]
+pub(crate) fn weight(unit: Unit, alloc: &Alloc<'_>) -> f64 {
+    match unit {
+        Unit::Bytes => 1.0,
+        Unit::Objects => 1.0 / (alloc.length.0 as f64 + 1.0),
+    }
+}

@@ -1,0 +1,166 @@
+//! One pass over a trace: every event read once, wanted objects handed to a visitor.
+
+use std::ops::ControlFlow;
+
+use bactrian_trace::{Alloc, DomainId, Event, FrameId, Frames, Losses, Micros, ObjectId, Stacks};
+
+use crate::filter::{Filter, Pattern, Place};
+use crate::selection::Selection;
+use crate::stack_walk::{Along, StackWalks};
+use crate::trace_file::TraceFile;
+
+/// Allocations between two looks at the progress display.
+const PROGRESS_EVERY: u32 = 1 << 16;
+
+/// What is done with the events of a pass.
+pub trait Visitor {
+    /// Whether stacks have to be decoded.
+    fn wants_stacks(&self) -> bool {
+        false
+    }
+
+    /// Whether promotions and collections matter.
+    fn wants_ends(&self) -> bool {
+        true
+    }
+
+    /// A wanted object was allocated.
+    fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames);
+
+    /// An object that is not wanted was allocated.
+    fn leave_out(&mut self, _alloc: &Alloc<'_>) {}
+
+    /// An object was promoted, wanted or not.
+    fn promote(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId) {}
+
+    /// An object was collected, wanted or not.
+    fn collect(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId) {}
+}
+
+/// What a pass leaves behind.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The frames of the trace.
+    pub frames: Frames,
+    /// What could not be read.
+    pub losses: Losses,
+}
+
+/// Reads `trace` and hands what `selection` admits to `visitor`.
+pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor) -> Outcome {
+    let filter = &selection.filter;
+    let mut stack_filter = StackFilter::new(filter);
+    let with_stacks = visitor.wants_stacks() || stack_filter.is_some();
+    let mut reader = trace.reader(if with_stacks { Stacks::Decode } else { Stacks::Skip });
+    let word_bytes = trace.info().word_bytes();
+    // Past this time no object is wanted any more.
+    let last = if visitor.wants_ends() { None } else { filter.allocated.to };
+    let everything = filter.is_everything() && selection.by_end.is_none();
+    let mut allocations = 0u32;
+    reader.for_each(|event, frames| {
+        match event {
+            Event::Alloc(alloc) => {
+                allocations = allocations.wrapping_add(1);
+                if allocations.is_multiple_of(PROGRESS_EVERY) {
+                    trace.report_progress(alloc.time);
+                }
+                let wanted = everything
+                    || filter.admits_alloc(&alloc, word_bytes)
+                        && selection.by_end.as_ref().is_none_or(|ends| ends.contains(alloc.id));
+                if wanted && stack_filter.as_mut().is_none_or(|f| f.admits(&alloc, frames)) {
+                    visitor.alloc(&alloc, frames);
+                } else {
+                    visitor.leave_out(&alloc);
+                    if !wanted && let Some(filter) = &mut stack_filter {
+                        filter.walks.leave_out(&alloc);
+                    }
+                }
+                if last.is_some_and(|last| alloc.time > last.0) {
+                    return ControlFlow::Break(());
+                }
+            }
+            Event::Promote { time, domain, id } => visitor.promote(time, domain, id),
+            Event::Collect { time, domain, id } => visitor.collect(time, domain, id),
+        }
+        ControlFlow::Continue(())
+    });
+    trace.report_progress(Micros::MAX);
+    let losses = reader.losses();
+    Outcome { frames: reader.into_frames(), losses }
+}
+
+/// Decides which stacks have inside them what a filter wants, and nothing it does not want.
+struct StackFilter<'f> {
+    walks: StackWalks<Inside>,
+    conditions: Conditions<'f>,
+}
+
+struct Conditions<'f> {
+    filter: &'f Filter,
+    /// For each frame met so far, what it is by itself.
+    frames: Vec<Option<Inside>>,
+}
+
+/// What a stack has inside it so far.
+#[derive(Clone, Copy, Default)]
+struct Inside {
+    /// A bit for each wanted place.
+    wanted: u64,
+    unwanted: bool,
+}
+
+impl<'f> StackFilter<'f> {
+    fn new(filter: &'f Filter) -> Option<StackFilter<'f>> {
+        let conditions = Conditions { filter, frames: Vec::new() };
+        filter.looks_at_stacks().then(|| StackFilter { walks: StackWalks::default(), conditions })
+    }
+
+    fn admits(&mut self, alloc: &Alloc<'_>, frames: &Frames) -> bool {
+        let inside = self.walks.go_to(alloc, frames, &mut self.conditions).last();
+        let Inside { wanted, unwanted } = inside.copied().unwrap_or_default();
+        let all = (0..self.conditions.filter.inside.len()).fold(0, |bits, at| bits | bit(at));
+        wanted == all && !unwanted
+    }
+}
+
+/// Wanted places past the 64th share a bit; [`Filter::MAX_INSIDE`] keeps that from happening.
+fn bit(place: usize) -> u64 {
+    1 << place.min(63)
+}
+
+impl Along for Conditions<'_> {
+    type Item = Inside;
+
+    fn enter(&mut self, outer: Option<Inside>, frame: FrameId, frames: &Frames) -> Inside {
+        if frame.index() >= self.frames.len() {
+            self.frames.resize(frame.index() + 1, None);
+        }
+        let filter = self.filter;
+        let here = *self.frames[frame.index()].get_or_insert_with(|| {
+            let wanted = filter.inside.iter().enumerate();
+            let wanted = wanted.filter(|(_, place)| place.is_in(frame, frames));
+            Inside {
+                wanted: wanted.fold(0, |bits, (at, _)| bits | bit(at)),
+                unwanted: filter.not_inside.iter().any(|place| place.is_in(frame, frames)),
+            }
+        });
+        let outer = outer.unwrap_or_default();
+        Inside { wanted: outer.wanted | here.wanted, unwanted: outer.unwanted | here.unwanted }
+    }
+}
+
+impl Place {
+    /// Whether one of the frame's locations is this place.
+    fn is_in(&self, frame: FrameId, frames: &Frames) -> bool {
+        let names = frames.names();
+        frames.locations(frame).iter().any(|location| match self {
+            Place::Function(pattern) => pattern.matches(&names.text(location.function)),
+            Place::File(pattern) => file_matches(pattern, &names.text(location.file)),
+        })
+    }
+}
+
+/// A file is meant by its whole name or by its last part.
+fn file_matches(pattern: &Pattern, file: &str) -> bool {
+    pattern.matches(file) || file.rsplit_once('/').is_some_and(|(_, last)| pattern.matches(last))
+}

@@ -1,0 +1,134 @@
+//! How much of what was allocated by each distinct stack.
+
+use bactrian_trace::{Alloc, Frames, Losses};
+
+use crate::estimate::{Estimate, Scale, Tally};
+use crate::filter::Filter;
+use crate::labels::{By, Labels};
+use crate::measure::{Gauge, Measure};
+use crate::pass::{self, Visitor};
+use crate::selection::{Peak, Selection};
+use crate::stack_tree::{StackId, StackTree, TreeBuilder};
+use crate::trace_file::TraceFile;
+
+/// A measure taken of each stack, by itself: not of the stacks that go on from it.
+#[derive(Debug)]
+pub struct Column {
+    /// What was measured.
+    pub measure: Measure,
+    scale: Scale,
+    tallies: Vec<Tally>,
+}
+
+impl Column {
+    /// What the stack allocated itself.
+    pub fn own(&self, stack: StackId) -> Tally {
+        self.tallies.get(stack.index()).copied().unwrap_or_default()
+    }
+
+    /// Everything.
+    pub fn total(&self) -> Tally {
+        self.tallies.iter().fold(Tally::default(), |sum, &tally| sum + tally)
+    }
+
+    /// What each stack allocated with all that go on from it.
+    pub fn totals(&self, tree: &StackTree) -> Vec<Tally> {
+        let mut totals = self.tallies.clone();
+        totals.resize(tree.len(), Tally::default());
+        for stack in tree.ids().rev() {
+            let here = totals[stack.index()];
+            let parent = &mut totals[tree.parent(stack).index()];
+            *parent = *parent + here;
+        }
+        totals
+    }
+
+    /// The estimate for a tally of this column.
+    pub fn estimate(&self, tally: Tally) -> Estimate {
+        self.scale.estimate(tally)
+    }
+}
+
+/// Measures of all stacks of a trace.
+#[derive(Debug)]
+pub struct Profile {
+    /// The stacks.
+    pub tree: StackTree,
+    /// What they are made of.
+    pub labels: Labels,
+    /// What was measured, in the order asked for.
+    pub columns: Vec<Column>,
+    /// The peak, if a measure or the filter asked for it.
+    pub peak: Option<Peak>,
+    /// What could not be read.
+    pub losses: Losses,
+}
+
+impl Profile {
+    /// Takes measures of the objects that `filter` admits, for stacks of this detail.
+    pub fn new(trace: &TraceFile, filter: &Filter, by: By, measures: &[Measure]) -> Profile {
+        let selection = Selection::new(trace, filter);
+        let gauge = Gauge::new(trace, &selection, measures);
+        let builder = TreeBuilder::new(Labels::new(by, &filter.hidden));
+        let tallies = vec![Vec::new(); measures.len()];
+        let mut taking = TakeMeasures { gauge, builder, tallies };
+        let outcome = pass::run(trace, &selection, &mut taking);
+        let (tree, labels) = taking.builder.finish();
+        let columns = measures.iter().zip(taking.tallies);
+        let columns = columns.map(|(&measure, tallies)| {
+            let scale = measure.scale(trace);
+            Column { measure, scale, tallies }
+        });
+        Profile {
+            columns: columns.collect(),
+            tree,
+            labels,
+            peak: taking.gauge.peak,
+            losses: outcome.losses,
+        }
+    }
+
+    /// The column of the first measure.
+    pub fn first(&self) -> &Column {
+        &self.columns[0]
+    }
+}
+
+struct TakeMeasures {
+    gauge: Gauge,
+    builder: TreeBuilder,
+    /// For each measure, by stack.
+    tallies: Vec<Vec<Tally>>,
+}
+
+impl Visitor for TakeMeasures {
+    fn wants_stacks(&self) -> bool {
+        true
+    }
+
+    fn wants_ends(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
+        // An object that counts for nothing need not have its stack in the tree.
+        let mut stack = None;
+        self.gauge.weigh(alloc, |column, weight| {
+            let at = stack.get_or_insert_with(|| self.builder.find(alloc, frames)).index();
+            let tallies = &mut self.tallies[column];
+            if at >= tallies.len() {
+                tallies.resize(at + 1, Tally::default());
+            }
+            tallies[at].add(alloc.samples, weight);
+        });
+        if stack.is_none() {
+            self.builder.leave_out(alloc);
+        }
+    }
+
+    #[inline]
+    fn leave_out(&mut self, alloc: &Alloc<'_>) {
+        self.builder.leave_out(alloc);
+    }
+}

@@ -1,0 +1,208 @@
+//! A filter made ready for a pass over the trace.
+//!
+//! What depends on an object's end is decided beforehand, by a pass that does not decode stacks and
+//! notes one bit per object. `live at peak` needs a pass before that one, to find the peak.
+
+use bactrian_trace::{Alloc, DomainId, Frames, Micros, ObjectId};
+
+use crate::filter::{Collected, Filter, Live};
+use crate::objects::{LiveTable, ObjectSet};
+use crate::pass::{self, Visitor};
+use crate::trace_file::TraceFile;
+use crate::units::{Between, Time};
+
+/// Objects that are wanted.
+#[derive(Debug, Default)]
+pub struct Selection {
+    pub(crate) filter: Filter,
+    /// Those whose end is as wanted, if that matters.
+    pub(crate) by_end: Option<ObjectSet>,
+    peak: Option<Peak>,
+}
+
+/// The moment when the selected objects together take most memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peak {
+    /// When.
+    pub time: Micros,
+    /// Sampled words alive then.
+    pub samples: u64,
+}
+
+impl Selection {
+    /// Makes `filter` ready for passes over `trace`.
+    pub fn new(trace: &TraceFile, filter: &Filter) -> Selection {
+        let mut filter = filter.clone();
+        let wants_peak = filter.live.contains(&Live::AtPeak);
+        filter.live.retain(|live| *live != Live::AtPeak);
+        let end = End::of(&filter);
+        let mut selection = Selection { filter, by_end: None, peak: None };
+        if !end.is_any() {
+            selection.by_end = Some(selection.narrowed(trace, end));
+        }
+        if wants_peak {
+            let peak = find_peak(trace, &selection);
+            selection.by_end = Some(selection.narrowed(trace, End::alive_at(peak.time)));
+            selection.filter.live.push(Live::At(Time(peak.time)));
+            selection.peak = Some(peak);
+        }
+        selection
+    }
+
+    /// The peak that `live at peak` found, if the filter asked for it.
+    pub fn peak(&self) -> Option<Peak> {
+        self.peak
+    }
+
+    /// The objects whose end is as this selection wants and also as `end` says.
+    pub(crate) fn narrowed(&self, trace: &TraceFile, end: End) -> ObjectSet {
+        let mut ends = Ends { end, ..Ends::default() };
+        pass::run(trace, &Selection::default(), &mut ends);
+        let mut wanted = ends.wanted();
+        if let Some(already) = &self.by_end {
+            wanted.intersect(already);
+        }
+        wanted
+    }
+}
+
+/// Finds when the selected objects take most memory.
+pub fn find_peak(trace: &TraceFile, selection: &Selection) -> Peak {
+    #[derive(Default)]
+    struct Running {
+        alive: LiveTable<u64>,
+        samples: u64,
+        peak: Peak,
+    }
+    impl Visitor for Running {
+        fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
+            self.alive.insert(alloc.id, alloc.samples);
+            self.samples = self.samples.saturating_add(alloc.samples);
+            if self.samples > self.peak.samples {
+                self.peak = Peak { time: alloc.time, samples: self.samples };
+            }
+        }
+        fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId) {
+            let samples = self.alive.remove(id).unwrap_or(0);
+            self.samples = self.samples.saturating_sub(samples);
+        }
+    }
+    let mut running = Running::default();
+    pass::run(trace, selection, &mut running);
+    running.peak
+}
+
+/// Conditions on what becomes of an object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct End {
+    /// Collected after this moment, or never.
+    after: Option<Micros>,
+    collected: Option<Between<Time>>,
+    never: bool,
+    lifetime: Between<Time>,
+    promoted: bool,
+}
+
+impl End {
+    fn of(filter: &Filter) -> End {
+        let mut end = End { lifetime: filter.lifetime, ..End::default() };
+        let mut alive_after = |time: Micros| end.after = end.after.max(Some(time));
+        for live in &filter.live {
+            match *live {
+                Live::In(range) => range.from.into_iter().for_each(|from| alive_after(from.0)),
+                Live::At(time) => alive_after(time.0),
+                Live::AtEnd => end.never = true,
+                Live::AtPeak => {}
+            }
+        }
+        match filter.collected {
+            Some(Collected::Never) => end.never = true,
+            Some(Collected::In(range)) => end.collected = Some(range),
+            None => {}
+        }
+        end
+    }
+
+    pub fn alive_at(time: Micros) -> End {
+        End { after: Some(time), ..End::default() }
+    }
+
+    pub fn never() -> End {
+        End { never: true, ..End::default() }
+    }
+
+    pub fn promoted() -> End {
+        End { promoted: true, ..End::default() }
+    }
+
+    fn is_any(&self) -> bool {
+        let End { after, collected, never, lifetime, promoted } = self;
+        after.is_none()
+            && collected.is_none()
+            && !never
+            && *lifetime == Between::default()
+            && !promoted
+    }
+
+    fn admits_survivor(&self) -> bool {
+        self.collected.is_none() && self.lifetime.to.is_none()
+    }
+
+    fn admits_death(&self, time: Micros) -> bool {
+        !self.never
+            && self.after.is_none_or(|after| time > after)
+            && self.collected.is_none_or(|range| range.contains(&Time(time)))
+    }
+}
+
+/// Notes the objects that end as wanted.
+#[derive(Default)]
+struct Ends {
+    end: End,
+    alive: ObjectSet,
+    wanted: ObjectSet,
+    /// Allocation times, if lifetimes matter.
+    born: LiveTable<Micros>,
+}
+
+impl Ends {
+    fn wanted(self) -> ObjectSet {
+        if self.end.promoted || !self.end.admits_survivor() {
+            return self.wanted;
+        }
+        let mut wanted = self.wanted;
+        wanted.unite(self.alive);
+        wanted
+    }
+
+    fn looks_at_lifetimes(&self) -> bool {
+        self.end.lifetime != Between::default()
+    }
+}
+
+impl Visitor for Ends {
+    fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
+        if self.looks_at_lifetimes() {
+            self.born.insert(alloc.id, alloc.time);
+        }
+        self.alive.insert(alloc.id);
+    }
+
+    fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId) {
+        if self.end.promoted {
+            self.wanted.insert(id);
+        }
+    }
+
+    fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId) {
+        self.alive.remove(id);
+        let mut wanted = self.end.admits_death(time) && !self.end.promoted;
+        if self.looks_at_lifetimes() {
+            let born = self.born.remove(id);
+            wanted &= born.is_some_and(|born| self.end.lifetime.contains(&Time(time.since(born))));
+        }
+        if wanted {
+            self.wanted.insert(id);
+        }
+    }
+}

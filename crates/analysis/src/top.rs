@@ -1,0 +1,221 @@
+//! Which sites, functions, files or modules allocate or keep most: self and total.
+//!
+//! `self` is what a label allocates as the innermost of a stack, `total` what is allocated by stacks that
+//! have it anywhere, counted once however often it recurs. Totals are found without a tree of stacks and
+//! without walking whole stacks: a running sum of all weight is kept, and when a label comes onto the
+//! stack it notes the sum; when it leaves, what the sum has grown by is its share.
+
+use std::collections::HashMap;
+
+use bactrian_trace::{Alloc, FrameId, Frames, Losses};
+use serde::Serialize;
+
+use crate::estimate::{Estimate, Tally};
+use crate::filter::Filter;
+use crate::labels::{By, Label, LabelId, Labels};
+use crate::measure::{Gauge, Measure};
+use crate::pass::{self, Visitor};
+use crate::selection::{Peak, Selection};
+use crate::stack_walk::{Along, StackWalks};
+use crate::trace_file::TraceFile;
+
+/// One row of a [`Top`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What it is about.
+    #[serde(flatten)]
+    pub label: Label,
+    /// What it allocates itself.
+    #[serde(rename = "self")]
+    pub own: Estimate,
+    /// What is allocated in it and in all it calls.
+    pub total: Estimate,
+}
+
+/// A measure by site, function, file or module, largest first.
+#[derive(Debug)]
+pub struct Top {
+    /// What is told apart.
+    pub by: By,
+    /// What was measured.
+    pub measure: Measure,
+    /// Everything together.
+    pub all: Estimate,
+    /// Every label, by self, then by total.
+    pub rows: Vec<Row>,
+    /// The peak, if it was asked for.
+    pub peak: Option<Peak>,
+    /// What could not be read.
+    pub losses: Losses,
+}
+
+/// Answers the question.
+pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top {
+    let selection = Selection::new(trace, filter);
+    let gauge = Gauge::new(trace, &selection, &[measure]);
+    let labels = Labels::new(by, &filter.hidden);
+    let mut adding = Adding { gauge, walks: StackWalks::default(), sums: Sums::new(labels) };
+    let outcome = pass::run(trace, &selection, &mut adding);
+    let Adding { gauge, mut walks, mut sums } = adding;
+    walks.leave_all(&mut sums);
+    let scale = measure.scale(trace);
+    let all = sums.running.iter().fold(Tally::default(), |sum, &tally| sum + tally);
+    let rows = sums.labels.iter().map(|(id, label)| {
+        let (own, total) = sums.of_labels.get(id.index()).copied().unwrap_or_default();
+        Row { label: label.clone(), own: scale.estimate(own), total: scale.estimate(total) }
+    });
+    let mut rows: Vec<_> = rows.filter(|row| row.total.value > 0.0).collect();
+    rows.sort_by(|a, b| {
+        let by_self = b.own.value.total_cmp(&a.own.value);
+        by_self.then(b.total.value.total_cmp(&a.total.value)).then_with(|| a.label.cmp(&b.label))
+    });
+    Top { by, measure, all: scale.estimate(all), rows, peak: gauge.peak, losses: outcome.losses }
+}
+
+struct Adding {
+    gauge: Gauge,
+    walks: StackWalks<FrameId>,
+    sums: Sums,
+}
+
+impl Visitor for Adding {
+    fn wants_stacks(&self) -> bool {
+        true
+    }
+
+    fn wants_ends(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
+        let mut counts = false;
+        self.gauge.weigh(alloc, |_, weight| {
+            counts = true;
+            let stack = self.walks.go_to(alloc, frames, &mut self.sums);
+            self.sums.add(stack, alloc.samples, weight);
+        });
+        if !counts {
+            self.walks.leave_out(alloc);
+        }
+    }
+
+    #[inline]
+    fn leave_out(&mut self, alloc: &Alloc<'_>) {
+        self.walks.leave_out(alloc);
+    }
+}
+
+/// Domains below this number keep an array of labels each; others share a hash table.
+const DENSE_DOMAINS: usize = 64;
+
+struct Sums {
+    labels: Labels,
+    domain: usize,
+    /// All weight so far, of each domain.
+    running: Vec<Tally>,
+    /// Labels on the stack of each of the first domains ...
+    dense: Vec<Vec<OnStack>>,
+    /// ... and of the others.
+    sparse: HashMap<(usize, LabelId), OnStack>,
+    /// Self and total.
+    of_labels: Vec<(Tally, Tally)>,
+}
+
+/// How often a label is on a stack, and the running sum when it came.
+#[derive(Clone, Copy, Default)]
+struct OnStack {
+    times: u32,
+    since: Tally,
+}
+
+impl Sums {
+    fn new(labels: Labels) -> Sums {
+        Sums {
+            labels,
+            domain: 0,
+            running: Vec::new(),
+            dense: Vec::new(),
+            sparse: HashMap::new(),
+            of_labels: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, stack: &[FrameId], samples: u64, weight: f64) {
+        self.running[self.domain].add(samples, weight);
+        // Where the innermost frames are hidden, the next outer one stands for them.
+        let labels = &self.labels;
+        let innermost = stack.iter().rev().find_map(|&frame| labels.known(frame).last());
+        if let Some(label) = innermost {
+            self.of_labels[label.index()].0.add(samples, weight);
+        }
+    }
+
+    #[inline]
+    fn on_stack(&mut self, label: LabelId) -> &mut OnStack {
+        if self.domain < DENSE_DOMAINS {
+            &mut self.dense[self.domain][label.index()]
+        } else {
+            self.sparse.entry((self.domain, label)).or_default()
+        }
+    }
+
+    fn make_room(&mut self) {
+        let labels = self.labels.len();
+        self.of_labels.resize(labels, Default::default());
+        if self.domain < DENSE_DOMAINS {
+            self.dense[self.domain].resize(labels, OnStack::default());
+        }
+    }
+}
+
+impl Along for Sums {
+    type Item = FrameId;
+
+    #[inline]
+    fn at_domain(&mut self, domain: usize) {
+        self.domain = domain;
+        if domain >= self.running.len() {
+            self.running.resize(domain + 1, Tally::default());
+        }
+        if domain < DENSE_DOMAINS && domain >= self.dense.len() {
+            self.dense.resize_with(domain + 1, Vec::new);
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, _: Option<FrameId>, frame: FrameId, frames: &Frames) -> FrameId {
+        let now = self.running[self.domain];
+        let labels = self.labels.of(frame, frames).len();
+        if self.of_labels.len() < self.labels.len()
+            || self.dense.get(self.domain).is_some_and(|dense| dense.len() < self.labels.len())
+        {
+            self.make_room();
+        }
+        for at in 0..labels {
+            let label = self.labels.known(frame)[at];
+            let on_stack = self.on_stack(label);
+            if on_stack.times == 0 {
+                on_stack.since = now;
+            }
+            on_stack.times += 1;
+        }
+        frame
+    }
+
+    #[inline]
+    fn leave(&mut self, frame: FrameId) {
+        let now = self.running[self.domain];
+        for at in 0..self.labels.known(frame).len() {
+            let label = self.labels.known(frame)[at];
+            let on_stack = self.on_stack(label);
+            on_stack.times -= 1;
+            if on_stack.times == 0 {
+                let share = now - on_stack.since;
+                let total = &mut self.of_labels[label.index()].1;
+                *total = *total + share;
+            }
+        }
+    }
+}

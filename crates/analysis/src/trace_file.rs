@@ -1,0 +1,86 @@
+//! An opened trace: its bytes, its index, and who wants to know how far reading has come.
+
+use std::path::Path;
+
+use bactrian_trace::{Index, Input, Micros, Reader, Stacks, TraceInfo};
+
+use crate::estimate::Scale;
+
+/// Told now and then what share of the trace has been read, 0 to 1.
+pub type Progress = Box<dyn Fn(f64)>;
+
+/// A trace that is open for questions.
+pub struct TraceFile {
+    input: Input,
+    index: Index,
+    progress: Option<Progress>,
+}
+
+impl TraceFile {
+    /// Opens the trace at `path`; `-` is standard input.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not a trace.
+    pub fn open(path: &Path) -> bactrian_trace::Result<TraceFile> {
+        TraceFile::new(Input::open(path)?)
+    }
+
+    /// Takes a trace from memory.
+    ///
+    /// # Errors
+    /// If it is not a trace.
+    pub fn new(input: Input) -> bactrian_trace::Result<TraceFile> {
+        let index = Index::skim(&input)?;
+        Ok(TraceFile { input, index, progress: None })
+    }
+
+    /// Calls `progress` now and then during long reads.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Progress) -> TraceFile {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// The packet headers.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The file as it is.
+    pub fn bytes(&self) -> &[u8] {
+        &self.input
+    }
+
+    /// The facts about the run.
+    pub fn info(&self) -> &TraceInfo {
+        self.index.info()
+    }
+
+    /// A reader at the start.
+    pub fn reader(&self, stacks: Stacks) -> Reader<'_> {
+        Reader::new(&self.input, &self.index, stacks)
+    }
+
+    /// How sampled words scale to bytes.
+    pub fn bytes_scale(&self) -> Scale {
+        Scale { rate: self.info().sample_rate, unit: self.info().word_bytes() as f64 }
+    }
+
+    /// How weighted samples scale to objects.
+    pub fn objects_scale(&self) -> Scale {
+        Scale { rate: self.info().sample_rate, unit: 1.0 }
+    }
+
+    /// Reading has come to the events of this time.
+    pub(crate) fn report_progress(&self, time: Micros) {
+        if let Some(progress) = &self.progress {
+            progress((time.seconds() / self.index.duration().seconds().max(1e-6)).min(1.0));
+        }
+    }
+}
+
+impl std::fmt::Debug for TraceFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceFile").field("info", self.info()).finish_non_exhaustive()
+    }
+}
