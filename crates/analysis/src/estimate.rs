@@ -39,7 +39,7 @@ pub struct Tally {
 impl Tally {
     /// Adds `samples` samples of weight `weight` each.
     #[inline]
-    pub fn add(&mut self, samples: u64, weight: f64) {
+    pub fn count(&mut self, samples: u64, weight: f64) {
         let sum = samples as f64 * weight;
         self.sum += sum;
         self.sum_sq += sum * weight;
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn everything_seen_is_exact() {
         let mut tally = Tally::default();
-        tally.add(7, 1.0);
+        tally.count(7, 1.0);
         let exact = Scale { rate: 1.0, unit: 8.0 }.estimate(tally);
         assert_eq!(exact, Estimate::exact(56.0));
     }
@@ -175,7 +175,7 @@ mod tests {
             let scale = Scale { rate, unit: 1.0 };
             let holds = (0..1_000).filter(|_| {
                 let mut tally = Tally::default();
-                tally.add((0..words).filter(|_| uniform() < rate).count() as u64, 1.0);
+                tally.count((0..words).filter(|_| uniform() < rate).count() as u64, 1.0);
                 let e = scale.estimate(tally);
                 e.low <= f64::from(words) && f64::from(words) <= e.high
             });

@@ -120,7 +120,7 @@ impl Visitor for TakeMeasures {
             if at >= tallies.len() {
                 tallies.resize(at + 1, Tally::default());
             }
-            tallies[at].add(alloc.samples, weight);
+            tallies[at].count(alloc.samples, weight);
         });
         if stack.is_none() {
             self.builder.leave_out(alloc);

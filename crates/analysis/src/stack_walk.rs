@@ -116,16 +116,18 @@ mod tests {
     fn only_what_changed_is_touched() {
         let mut frames = Frames::default();
         let ids: Vec<_> = (1..9).map(|code| frames.intern(code)).collect();
-        let alloc = |stack, common_prefix| Alloc {
-            time: Micros(0),
-            domain: DomainId(0),
-            id: ObjectId(0),
-            length: Words(1),
-            samples: 1,
-            source: Source::Minor,
-            common_prefix,
-            stack,
-        };
+        fn alloc(stack: &[FrameId], common_prefix: usize) -> Alloc<'_> {
+            Alloc {
+                time: Micros(0),
+                domain: DomainId(0),
+                id: ObjectId(0),
+                length: Words(1),
+                samples: 1,
+                source: Source::Minor,
+                common_prefix,
+                stack,
+            }
+        }
         let (mut walks, mut log) = (StackWalks::default(), Log::default());
         walks.go_to(&alloc(&ids[..3], 0), &frames, &mut log);
         assert_eq!(std::mem::take(&mut log.0), [1, 2, 3]);

@@ -143,12 +143,12 @@ impl Sums {
 
     #[inline]
     fn add(&mut self, stack: &[FrameId], samples: u64, weight: f64) {
-        self.running[self.domain].add(samples, weight);
+        self.running[self.domain].count(samples, weight);
         // Where the innermost frames are hidden, the next outer one stands for them.
         let labels = &self.labels;
         let innermost = stack.iter().rev().find_map(|&frame| labels.known(frame).last());
         if let Some(label) = innermost {
-            self.of_labels[label.index()].0.add(samples, weight);
+            self.of_labels[label.index()].0.count(samples, weight);
         }
     }
 

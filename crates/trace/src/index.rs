@@ -17,6 +17,9 @@ use crate::model::{DomainId, Micros, TraceInfo};
 use crate::packet::{CacheCheck, Header, HeaderFault, MAGIC, code, event_word};
 use crate::wire::Cursor;
 
+/// Packets of more domains than this are left out: decoding takes 130 KB for each.
+const MAX_DOMAINS: usize = 1024;
+
 /// Ids that version 3 hands to a domain at a time.
 pub(crate) const ID_CHUNK: u64 = 10_000;
 
@@ -165,6 +168,11 @@ impl Skim<'_> {
             self.losses.incident(at, || format!("a packet of process {}", header.pid));
             return end;
         }
+        if self.running.len() >= MAX_DOMAINS && !self.running.contains_key(&header.domain) {
+            self.losses.bytes_unread += (end - at) as u64;
+            self.losses.incident(at, || format!("a packet of one more than {MAX_DOMAINS} domains"));
+            return end;
+        }
         if cut {
             self.losses.packets_damaged += 1;
             self.losses.bytes_missing += (promised - end) as u64;
@@ -214,7 +222,8 @@ impl Skim<'_> {
             return false;
         }
         // Version 3 moves to a new chunk of ids when one is used up.
-        if self.info.version >= 3 && running % ID_CHUNK == 0 && header.id_begin % ID_CHUNK == 0 {
+        let starts_chunk = |id: u64| id.is_multiple_of(ID_CHUNK);
+        if self.info.version >= 3 && starts_chunk(running) && starts_chunk(header.id_begin) {
             return false;
         }
         self.note_gap(

@@ -58,6 +58,11 @@ impl<'a> Cursor<'a> {
         self.end - self.rest.len()
     }
 
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     #[inline]
     pub fn at_end(&self) -> bool {
         self.rest.is_empty()

@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
             bytes,
             index,
             stacks,
-            streams: index.domains().into_iter().map(|domain| Stream::new(index, domain)).collect(),
+            streams: Stream::all(index),
             heads: Vec::new(),
             current: None,
             frames: Frames::default(),

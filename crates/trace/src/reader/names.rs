@@ -9,7 +9,7 @@
 //! for each record the codes that can have been meant, until one reading reaches the end exactly. If
 //! none does, what the lists hold is unknown, and is said to be lost rather than guessed.
 
-use crate::frames::{Frames, Location};
+use crate::frames::{Frames, Location, Names};
 use crate::losses::Losses;
 use crate::model::NameId;
 use crate::packet::{code, event_word};
@@ -107,7 +107,8 @@ impl NameDecoder {
             locations.clear();
             for _ in 0..event.u8()? {
                 let record = Record::read(&mut event)?;
-                locations.push(self.location(&record, record.file_code, &mut event, frames)?);
+                let names = frames.names_mut();
+                locations.push(self.location(&record, record.file_code, &mut event, names)?);
             }
             let frame = frames.intern(code);
             frames.announce(frame, &locations);
@@ -117,15 +118,15 @@ impl NameDecoder {
     }
 
     /// Reads the names of a record and moves them to the front.
-    pub(super) fn location(
+    pub(super) fn location<'a>(
         &mut self,
         record: &Record,
         file_code: usize,
-        cursor: &mut Cursor<'_>,
-        frames: &mut Frames,
+        cursor: &mut Cursor<'a>,
+        names: &mut impl TakeName<'a>,
     ) -> Parse<Location> {
         if file_code == LIST {
-            let name = frames.names_mut().intern(cursor.string()?);
+            let name = names.take(cursor.string()?)?;
             // Version 1 writers let a new file inherit the list of the one it pushes out. Later ones
             // start an empty list and never refer to what was inherited.
             let functions = match self.files.len {
@@ -138,7 +139,7 @@ impl NameDecoder {
         }
         let file = &mut self.files.items[0];
         if record.function_code == LIST {
-            file.functions.insert(frames.names_mut().intern(cursor.string()?));
+            file.functions.insert(names.take(cursor.string()?)?);
         } else {
             file.functions.use_again(record.function_code)?;
         }
@@ -149,6 +150,25 @@ impl NameDecoder {
             start_char: record.start_char,
             end_char: record.end_char,
         })
+    }
+
+    /// Replaces names that the lists hold.
+    pub(super) fn rename(&mut self, new: impl Fn(NameId) -> NameId) {
+        for file in &mut self.files.items {
+            file.name = new(file.name);
+            file.functions.items.iter_mut().for_each(|name| *name = new(*name));
+        }
+    }
+}
+
+/// Where names go that are met for the first time.
+pub(super) trait TakeName<'a> {
+    fn take(&mut self, text: &'a [u8]) -> Parse<NameId>;
+}
+
+impl<'a> TakeName<'a> for Names {
+    fn take(&mut self, text: &'a [u8]) -> Parse<NameId> {
+        Ok(self.intern(text))
     }
 }
 

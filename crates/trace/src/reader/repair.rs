@@ -6,13 +6,19 @@
 //! codes as they are first and goes back to the latest choice when it fails.
 
 use crate::frames::{Frames, Location};
+use crate::model::NameId;
 use crate::packet::{code, event_word};
 use crate::wire::{Cursor, Fault, Parse};
 
-use super::names::{NameDecoder, Record};
+use super::names::{NameDecoder, Record, TakeName};
 
-/// Steps before the search gives up. A packet that memtrace writes holds fewer than 5,000 records.
-const BUDGET: usize = 20_000;
+/// Steps before the search gives up: no more than a packet has bytes, so that it stays in proportion,
+/// and never more than this. A packet that memtrace writes holds fewer than 5,000 records.
+const MAX_STEPS: usize = 20_000;
+/// Memtrace writes no location event longer than this, and so no name.
+const MAX_NAME: usize = 4096;
+/// Set in the numbers of names that are only proposed.
+const PROPOSED: u32 = 1 << 31;
 
 /// Reads the events at `cursor`, all of them locations, from the state `before`. On success `after` is
 /// the state at the end and the result tells how many records were read otherwise than written.
@@ -24,23 +30,47 @@ pub(super) fn repair(
 ) -> Option<u64> {
     let (_, time) = event_word(&mut cursor.clone()).ok()?;
     let mut search = Search {
-        frames,
         time,
         state: State { cursor: *cursor, names: before.clone(), records_left: 0 },
         events: Vec::new(),
         locations: Vec::new(),
+        proposed: Proposed::default(),
         choices: Vec::new(),
     };
-    search.run()?;
-    *cursor = search.state.cursor;
-    *after = search.state.names;
-    let ends =
-        search.events.iter().skip(1).map(|&(_, start)| start).chain([search.locations.len()]);
-    for (&(code, start), end) in search.events.iter().zip(ends) {
-        let frame = search.frames.intern(code);
-        search.frames.announce(frame, &search.locations[start..end]);
+    search.run(cursor.left().min(MAX_STEPS))?;
+    let Search { state, events, mut locations, proposed, choices, .. } = search;
+    *cursor = state.cursor;
+    *after = state.names;
+    let ids: Vec<_> = proposed.0.iter().map(|text| frames.names_mut().intern(text)).collect();
+    let rename = |name: NameId| match name.0.checked_sub(PROPOSED) {
+        Some(at) => ids[at as usize],
+        None => name,
+    };
+    after.rename(rename);
+    for location in &mut locations {
+        location.file = rename(location.file);
+        location.function = rename(location.function);
     }
-    Some(search.choices.iter().filter(|choice| choice.cleared > 0).count() as u64)
+    let ends = events.iter().skip(1).map(|&(_, start)| start).chain([locations.len()]);
+    for (&(code, start), end) in events.iter().zip(ends) {
+        let frame = frames.intern(code);
+        frames.announce(frame, &locations[start..end]);
+    }
+    Some(choices.iter().filter(|choice| choice.cleared > 0).count() as u64)
+}
+
+/// Names met in the search. They get into the trace's table only if the search succeeds.
+#[derive(Default)]
+struct Proposed<'a>(Vec<&'a [u8]>);
+
+impl<'a> TakeName<'a> for Proposed<'a> {
+    fn take(&mut self, text: &'a [u8]) -> Parse<NameId> {
+        if text.len() > MAX_NAME || text.iter().any(|b| b.is_ascii_control()) {
+            return Err(Fault::NameCode);
+        }
+        self.0.push(text);
+        Ok(NameId(PROPOSED | (self.0.len() - 1) as u32))
+    }
 }
 
 /// Where the search stands in the packet.
@@ -57,24 +87,25 @@ struct Choice<'a> {
     before: State<'a>,
     events: usize,
     locations: usize,
+    proposed: usize,
     /// The low bits of the file code taken as not meant, at present.
     cleared: usize,
 }
 
-struct Search<'a, 'f> {
-    frames: &'f mut Frames,
+struct Search<'a> {
     /// The time field that all events of the packet carry.
     time: u32,
     state: State<'a>,
     /// Code of each event so far, and where its locations start.
     events: Vec<(u64, usize)>,
     locations: Vec<Location>,
+    proposed: Proposed<'a>,
     choices: Vec<Choice<'a>>,
 }
 
-impl Search<'_, '_> {
-    fn run(&mut self) -> Option<()> {
-        for _ in 0..BUDGET {
+impl Search<'_> {
+    fn run(&mut self, steps: usize) -> Option<()> {
+        for _ in 0..steps {
             match self.step() {
                 Ok(true) => return Some(()),
                 Ok(false) => {}
@@ -90,8 +121,13 @@ impl Search<'_, '_> {
             let before = self.state.clone();
             let record = Record::read(&mut self.state.cursor)?;
             if record.file_code & 3 != 0 {
-                let (events, locations) = (self.events.len(), self.locations.len());
-                self.choices.push(Choice { before, events, locations, cleared: 0 });
+                self.choices.push(Choice {
+                    before,
+                    events: self.events.len(),
+                    locations: self.locations.len(),
+                    proposed: self.proposed.0.len(),
+                    cleared: 0,
+                });
             }
             self.take(&record, record.file_code)?;
             return Ok(false);
@@ -109,13 +145,7 @@ impl Search<'_, '_> {
 
     fn take(&mut self, record: &Record, file_code: usize) -> Parse<()> {
         let State { cursor, names, records_left } = &mut self.state;
-        let location = names.location(record, file_code, cursor, self.frames)?;
-        let plausible = |text: &[u8]| !text.iter().any(|b| b.is_ascii_control());
-        let table = self.frames.names();
-        if !plausible(table.bytes(location.file)) || !plausible(table.bytes(location.function)) {
-            return Err(Fault::NameCode);
-        }
-        self.locations.push(location);
+        self.locations.push(names.location(record, file_code, cursor, &mut self.proposed)?);
         *records_left -= 1;
         Ok(())
     }
@@ -127,6 +157,7 @@ impl Search<'_, '_> {
             self.state = choice.before.clone();
             self.events.truncate(choice.events);
             self.locations.truncate(choice.locations);
+            self.proposed.0.truncate(choice.proposed);
             let record = Record::read(&mut self.state.cursor).ok()?;
             let mut cleared = choice.cleared + 1;
             while cleared < 4 && record.file_code & cleared != cleared {

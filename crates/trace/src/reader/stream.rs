@@ -1,9 +1,10 @@
 //! One domain's packets, decoded event by event.
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use crate::frames::Frames;
-use crate::index::{Index, Packet};
+use crate::index::Index;
 use crate::losses::Losses;
 use crate::model::{Alloc, DomainId, Event, FrameId, Micros, ObjectId, Source, Words};
 use crate::packet::{code, event_word};
@@ -68,18 +69,26 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub fn new(index: &Index, domain: DomainId) -> Stream {
-        let mine = |(_, packet): &(usize, &Packet)| packet.domain == domain;
-        let packets = index.packets().iter().enumerate().filter(mine).map(|(at, _)| at as u32);
+    /// One stream for each domain, in order of their numbers.
+    pub fn all(index: &Index) -> Vec<Stream> {
+        let mut packets: BTreeMap<DomainId, Vec<u32>> = BTreeMap::new();
+        for (at, packet) in index.packets().iter().enumerate() {
+            packets.entry(packet.domain).or_default().push(at as u32);
+        }
+        let start = index.info().start;
+        packets.into_iter().map(|(domain, packets)| Stream::new(start, domain, packets)).collect()
+    }
+
+    fn new(start: u64, domain: DomainId, packets: Vec<u32>) -> Stream {
         Stream {
             domain,
-            packets: packets.collect(),
+            packets,
             taken: 0,
             body: 0..0,
             cut: false,
             next_id: 0,
             id_end: 0,
-            clock: Clock::new(index.info().start),
+            clock: Clock::new(start),
             stacks: StackDecoder::new(),
             names: NameDecoder::new(),
             losses: Losses::default(),
