@@ -9,28 +9,41 @@
 //! the objects alive at a time where lifetimes or a timeline are asked for; never the number of events.
 //! Estimates carry their error. What was lost in reading is in every answer.
 
+mod call_tree;
+pub mod check;
+mod diff;
 mod estimate;
 mod filter;
+mod info;
 mod labels;
+mod lifetimes;
 mod measure;
 mod objects;
 mod pass;
 mod profile;
+mod rewrite;
 mod selection;
 mod stack_tree;
 mod stack_walk;
+mod timeline;
 mod top;
 mod trace_file;
 pub mod units;
 
+pub use call_tree::{Branch, CallTree, Direction, TreeQuestion, call_tree};
+pub use diff::{Change, Delta, Diff, diff};
 pub use estimate::{Estimate, Scale, Tally};
 pub use filter::{Collected, Filter, Live, Pattern, Place};
+pub use info::{Contents, Info, contents, info};
 pub use labels::{By, Label, LabelId, Labels};
+pub use lifetimes::{LIFETIME_CLASSES, Life, Lifetimes, SIZE_CLASSES, lifetimes};
 pub use measure::{Measure, Of, Unit};
 pub use pass::{Outcome, Visitor, run};
 pub use profile::{Column, Profile};
+pub use rewrite::{Changes, Rewritten, rewrite};
 pub use selection::{Peak, Selection, find_peak};
 pub use stack_tree::{StackId, StackTree};
+pub use timeline::{Point, Timeline, timeline};
 pub use top::{Row, Top, top};
 pub use trace_file::{Progress, TraceFile};
 

@@ -19,9 +19,10 @@ pub trait Visitor {
         false
     }
 
-    /// Whether promotions and collections matter.
-    fn wants_ends(&self) -> bool {
-        true
+    /// Past this time nothing is of interest any more; `wanted_until` is when the last wanted object may
+    /// be allocated.
+    fn until(&self, _wanted_until: Option<Micros>) -> Option<Micros> {
+        None
     }
 
     /// A wanted object was allocated.
@@ -31,10 +32,10 @@ pub trait Visitor {
     fn leave_out(&mut self, _alloc: &Alloc<'_>) {}
 
     /// An object was promoted, wanted or not.
-    fn promote(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId) {}
+    fn promote(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId, _frames: &Frames) {}
 
     /// An object was collected, wanted or not.
-    fn collect(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId) {}
+    fn collect(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId, _frames: &Frames) {}
 }
 
 /// What a pass leaves behind.
@@ -53,8 +54,7 @@ pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor)
     let with_stacks = visitor.wants_stacks() || stack_filter.is_some();
     let mut reader = trace.reader(if with_stacks { Stacks::Decode } else { Stacks::Skip });
     let word_bytes = trace.info().word_bytes();
-    // Past this time no object is wanted any more.
-    let last = if visitor.wants_ends() { None } else { filter.allocated.to };
+    let last = visitor.until(filter.allocated.to.map(|time| time.0));
     let everything = filter.is_everything() && selection.by_end.is_none();
     let mut allocations = 0u32;
     reader.for_each(|event, frames| {
@@ -75,12 +75,12 @@ pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor)
                         filter.walks.leave_out(&alloc);
                     }
                 }
-                if last.is_some_and(|last| alloc.time > last.0) {
+                if last.is_some_and(|last| alloc.time > last) {
                     return ControlFlow::Break(());
                 }
             }
-            Event::Promote { time, domain, id } => visitor.promote(time, domain, id),
-            Event::Collect { time, domain, id } => visitor.collect(time, domain, id),
+            Event::Promote { time, domain, id } => visitor.promote(time, domain, id, frames),
+            Event::Collect { time, domain, id } => visitor.collect(time, domain, id, frames),
         }
         ControlFlow::Continue(())
     });

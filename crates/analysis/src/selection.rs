@@ -82,7 +82,7 @@ pub fn find_peak(trace: &TraceFile, selection: &Selection) -> Peak {
                 self.peak = Peak { time: alloc.time, samples: self.samples };
             }
         }
-        fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId) {
+        fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
             let samples = self.alive.remove(id).unwrap_or(0);
             self.samples = self.samples.saturating_sub(samples);
         }
@@ -188,13 +188,13 @@ impl Visitor for Ends {
         self.alive.insert(alloc.id);
     }
 
-    fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId) {
+    fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
         if self.end.promoted {
             self.wanted.insert(id);
         }
     }
 
-    fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId) {
+    fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
         self.alive.remove(id);
         let mut wanted = self.end.admits_death(time) && !self.end.promoted;
         if self.looks_at_lifetimes() {

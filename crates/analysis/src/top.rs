@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_trace::{Alloc, FrameId, Frames, Losses};
+use bactrian_trace::{Alloc, FrameId, Frames, Losses, Micros};
 use serde::Serialize;
 
 use crate::estimate::{Estimate, Tally};
@@ -41,6 +41,8 @@ pub struct Top {
     pub measure: Measure,
     /// Everything together.
     pub all: Estimate,
+    /// The estimate for what was never sampled: zero, up to what can hide from sampling.
+    pub none: Estimate,
     /// Every label, by self, then by total.
     pub rows: Vec<Row>,
     /// The peak, if it was asked for.
@@ -69,7 +71,16 @@ pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top 
         let by_self = b.own.value.total_cmp(&a.own.value);
         by_self.then(b.total.value.total_cmp(&a.total.value)).then_with(|| a.label.cmp(&b.label))
     });
-    Top { by, measure, all: scale.estimate(all), rows, peak: gauge.peak, losses: outcome.losses }
+    let none = scale.estimate(Tally::default());
+    Top {
+        by,
+        measure,
+        all: scale.estimate(all),
+        none,
+        rows,
+        peak: gauge.peak,
+        losses: outcome.losses,
+    }
 }
 
 struct Adding {
@@ -83,8 +94,8 @@ impl Visitor for Adding {
         true
     }
 
-    fn wants_ends(&self) -> bool {
-        false
+    fn until(&self, wanted_until: Option<Micros>) -> Option<Micros> {
+        wanted_until
     }
 
     #[inline]

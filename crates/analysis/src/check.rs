@@ -1,0 +1,172 @@
+//! Limits that a trace must keep, for continuous integration.
+//!
+//! A limit fails when the whole 95 % interval lies above it, passes when the whole interval lies below,
+//! and is undecided in between: then the sampling rate is too low to tell, and only the estimate speaks.
+
+use serde::Serialize;
+
+use crate::estimate::{Estimate, Tally};
+use crate::filter::Filter;
+use crate::measure::{Measure, Of};
+use crate::selection::{Selection, find_peak};
+use crate::top::top;
+use crate::trace_file::TraceFile;
+use crate::units::{Bytes, show_bytes};
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// Most bytes alive at a moment.
+    Live,
+    /// Bytes allocated in all.
+    Allocated,
+}
+
+impl Subject {
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Subject::Live => "peak live size",
+            Subject::Allocated => "allocated",
+        }
+    }
+}
+
+/// The outcome of one check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Below the limit.
+    Passed,
+    /// Above the limit.
+    Failed,
+    /// The interval holds the limit.
+    Undecided,
+}
+
+/// One check.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What was checked.
+    pub subject: Subject,
+    /// What was measured.
+    pub measured: Estimate,
+    /// What it was held against.
+    pub limit: Estimate,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// All of it in words.
+    pub sentence: String,
+}
+
+/// What is measured of a trace to check it.
+#[derive(Clone, Copy, Debug)]
+pub struct Vitals {
+    /// Most bytes alive at a moment.
+    pub live: Estimate,
+    /// Bytes allocated in all.
+    pub allocated: Estimate,
+}
+
+impl Vitals {
+    /// Measures the objects that `filter` admits.
+    pub fn of(trace: &TraceFile, filter: &Filter) -> Vitals {
+        let peak = find_peak(trace, &Selection::new(trace, filter));
+        let mut tally = Tally::default();
+        tally.count(peak.samples, 1.0);
+        let by = crate::labels::By::Module;
+        Vitals {
+            live: trace.bytes_scale().estimate(tally),
+            allocated: top(trace, filter, by, Measure::bytes(Of::Allocated)).all,
+        }
+    }
+
+    fn get(&self, subject: Subject) -> Estimate {
+        match subject {
+            Subject::Live => self.live,
+            Subject::Allocated => self.allocated,
+        }
+    }
+}
+
+fn show(estimate: &Estimate) -> String {
+    match estimate.low == estimate.high {
+        true => show_bytes(estimate.value),
+        false => format!(
+            "{} (95 %: {} to {})",
+            show_bytes(estimate.value),
+            show_bytes(estimate.low),
+            show_bytes(estimate.high)
+        ),
+    }
+}
+
+/// Holds a trace against a fixed limit.
+pub fn against_limit(subject: Subject, vitals: &Vitals, limit: Bytes) -> Check {
+    let measured = vitals.get(subject);
+    let limit = Estimate::exact(limit.0 as f64);
+    let over = limit.change_to(&measured);
+    let what = format!("{} is {}", subject.title(), show(&measured));
+    conclude(
+        subject,
+        measured,
+        limit,
+        over,
+        &what,
+        &format!("the limit of {}", show_bytes(limit.value)),
+    )
+}
+
+/// Holds a trace against another one and a growth that is allowed, as a share.
+pub fn against_baseline(
+    subject: Subject,
+    vitals: &Vitals,
+    baseline: &Vitals,
+    growth: f64,
+) -> Check {
+    let measured = vitals.get(subject);
+    let before = baseline.get(subject);
+    let factor = 1.0 + growth;
+    let scaled = Estimate {
+        value: before.value * factor,
+        low: before.low * factor,
+        high: before.high * factor,
+    };
+    let over = scaled.change_to(&measured);
+    let percent = match before.value > 0.0 {
+        true => format!("{:+.1} %", (measured.value / before.value - 1.0) * 100.0),
+        false => "new".to_owned(),
+    };
+    let what = format!(
+        "{} went from {} to {} ({percent})",
+        subject.title(),
+        show(&before),
+        show(&measured)
+    );
+    let limit = format!("the allowed growth of {:.3} %", growth * 100.0);
+    conclude(subject, measured, scaled, over, &what, &limit)
+}
+
+fn conclude(
+    subject: Subject,
+    measured: Estimate,
+    limit: Estimate,
+    over: Estimate,
+    what: &str,
+    limit_text: &str,
+) -> Check {
+    let verdict = match over {
+        Estimate { low, .. } if low > 0.0 => Verdict::Failed,
+        Estimate { high, .. } if high <= 0.0 => Verdict::Passed,
+        _ => Verdict::Undecided,
+    };
+    let sentence = match verdict {
+        Verdict::Passed => format!("{what}: below {limit_text}"),
+        Verdict::Failed => format!("{what}: above {limit_text}"),
+        Verdict::Undecided => format!(
+            "{what}: too few samples to tell from {limit_text}; record with a higher rate to decide"
+        ),
+    };
+    Check { subject, measured, limit, verdict, sentence }
+}

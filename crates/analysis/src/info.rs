@@ -1,0 +1,177 @@
+//! What a trace is: the facts of its packet headers, and what a full read adds.
+
+use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId, Source, TraceInfo};
+use serde::Serialize;
+
+use crate::estimate::{Estimate, Scale, Tally};
+use crate::measure::{Unit, weight};
+use crate::objects::LiveTable;
+use crate::pass::{self, Visitor};
+use crate::selection::Selection;
+use crate::trace_file::TraceFile;
+use crate::units::Time;
+
+/// What the packet headers say.
+#[derive(Clone, Debug, Serialize)]
+pub struct Info {
+    /// Path of the traced program.
+    pub program: String,
+    /// Machine it ran on.
+    pub host: String,
+    /// Settings of the OCaml runtime.
+    pub runtime_parameters: String,
+    /// What the program said about the run.
+    pub context: String,
+    /// Process id.
+    pub pid: u64,
+    /// Format version of the file.
+    pub format_version: u16,
+    /// Probability with which a word was sampled.
+    pub sample_rate: f64,
+    /// Whether every word was sampled.
+    pub exact: bool,
+    /// Bits per word.
+    pub word_bits: u8,
+    /// Start, seconds since the Unix epoch.
+    pub start: f64,
+    /// From the start to the last packet's end.
+    pub duration: Time,
+    /// Size of the file.
+    pub file_bytes: u64,
+    /// Packets in it.
+    pub packets: u64,
+    /// Domains that wrote them.
+    pub domains: Vec<u16>,
+    /// Sampled allocations that the headers promise.
+    pub sampled_allocations: u64,
+}
+
+/// What the events say.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contents {
+    /// Sampled allocations in the minor heap.
+    pub minor: u64,
+    /// Sampled allocations directly in the major heap.
+    pub major: u64,
+    /// Sampled allocations outside the OCaml heap.
+    pub external: u64,
+    /// Promotions of sampled blocks.
+    pub promotions: u64,
+    /// Collections of sampled blocks.
+    pub collections: u64,
+    /// Bytes allocated in all.
+    pub allocated: Estimate,
+    /// Blocks allocated in all.
+    pub objects: Estimate,
+    /// Most bytes alive at a moment.
+    pub peak: Estimate,
+    /// When that was.
+    pub peak_time: Time,
+    /// Bytes alive when the trace ends.
+    pub live_at_end: Estimate,
+    /// Longest stack.
+    pub deepest_stack: usize,
+    /// Distinct code addresses in stacks.
+    pub frames: usize,
+    /// What could not be read.
+    #[serde(skip)]
+    pub losses: Losses,
+}
+
+/// The facts of the packet headers.
+pub fn info(trace: &TraceFile) -> Info {
+    let index = trace.index();
+    let about = trace.info();
+    let text = |field: &[u8]| TraceInfo::text(field).into_owned();
+    Info {
+        program: text(&about.executable),
+        host: text(&about.host),
+        runtime_parameters: text(&about.runtime_params),
+        context: text(&about.context),
+        pid: about.pid,
+        format_version: about.version,
+        sample_rate: about.sample_rate,
+        exact: about.sample_rate >= 1.0,
+        word_bits: about.word_bits,
+        start: Micros(about.start).seconds(),
+        duration: Time(index.duration()),
+        file_bytes: index.bytes() as u64,
+        packets: index.packets().len() as u64,
+        domains: index.domains().into_iter().map(|domain| domain.0).collect(),
+        sampled_allocations: index.allocations(),
+    }
+}
+
+/// What a read of all events finds.
+pub fn contents(trace: &TraceFile) -> Contents {
+    let mut count = Count::default();
+    let outcome = pass::run(trace, &Selection::default(), &mut count);
+    let bytes = trace.bytes_scale();
+    let estimate = |scale: Scale, samples: u64| {
+        let mut tally = Tally::default();
+        tally.count(samples, 1.0);
+        scale.estimate(tally)
+    };
+    Contents {
+        minor: count.by_source[0],
+        major: count.by_source[1],
+        external: count.by_source[2],
+        promotions: count.promotions,
+        collections: count.collections,
+        allocated: estimate(bytes, count.samples),
+        objects: trace.objects_scale().estimate(count.objects),
+        peak: estimate(bytes, count.peak),
+        peak_time: Time(count.peak_time),
+        live_at_end: estimate(bytes, count.live),
+        deepest_stack: count.deepest_stack,
+        // Code 0 has a frame in every table.
+        frames: outcome.frames.len() - 1,
+        losses: outcome.losses,
+    }
+}
+
+#[derive(Default)]
+struct Count {
+    by_source: [u64; 3],
+    promotions: u64,
+    collections: u64,
+    samples: u64,
+    objects: Tally,
+    alive: LiveTable<u64>,
+    live: u64,
+    peak: u64,
+    peak_time: Micros,
+    deepest_stack: usize,
+}
+
+impl Visitor for Count {
+    fn wants_stacks(&self) -> bool {
+        true
+    }
+
+    fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
+        let source = match alloc.source {
+            Source::Minor => 0,
+            Source::Major => 1,
+            Source::External => 2,
+        };
+        self.by_source[source] += 1;
+        self.samples = self.samples.saturating_add(alloc.samples);
+        self.objects.count(alloc.samples, weight(Unit::Objects, alloc));
+        self.alive.insert(alloc.id, alloc.samples);
+        self.live = self.live.saturating_add(alloc.samples);
+        if self.live > self.peak {
+            (self.peak, self.peak_time) = (self.live, alloc.time);
+        }
+        self.deepest_stack = self.deepest_stack.max(alloc.stack.len());
+    }
+
+    fn promote(&mut self, _: Micros, _: DomainId, _: ObjectId, _: &Frames) {
+        self.promotions += 1;
+    }
+
+    fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
+        self.collections += 1;
+        self.live = self.live.saturating_sub(self.alive.remove(id).unwrap_or(0));
+    }
+}

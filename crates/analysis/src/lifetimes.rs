@@ -1,0 +1,154 @@
+//! How long objects live and how big they are, by where they are allocated.
+
+use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId};
+use serde::Serialize;
+
+use crate::estimate::{Estimate, Tally};
+use crate::filter::Filter;
+use crate::labels::{By, Label, LabelId, Labels};
+use crate::objects::LiveTable;
+use crate::pass::{self, Visitor};
+use crate::selection::Selection;
+use crate::trace_file::TraceFile;
+
+/// Upper ends of the classes of lifetimes, in microseconds; what lives longer but dies is one more.
+pub const LIFETIME_CLASSES: [u64; 7] =
+    [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+/// Upper ends of the classes of sizes, in words without header; bigger ones are one more.
+pub const SIZE_CLASSES: [u64; 6] = [2, 4, 16, 64, 256, 4096];
+
+const LIFETIMES: usize = LIFETIME_CLASSES.len() + 1;
+const SIZES: usize = SIZE_CLASSES.len() + 1;
+
+/// Lifetimes and sizes of the objects of one label, in bytes allocated.
+#[derive(Clone, Debug, Serialize)]
+pub struct Life {
+    /// Where they are allocated.
+    #[serde(flatten)]
+    pub label: Label,
+    /// All of them.
+    pub allocated: Estimate,
+    /// Those that die, by class of lifetime.
+    pub lifetimes: Vec<Estimate>,
+    /// Those that are there when the trace ends.
+    pub never: Estimate,
+    /// All of them, by class of size.
+    pub sizes: Vec<Estimate>,
+}
+
+/// Lifetimes of the wanted objects.
+#[derive(Debug, Serialize)]
+pub struct Lifetimes {
+    /// Of all.
+    pub all: Life,
+    /// By label, those that allocate most first.
+    pub rows: Vec<Life>,
+    /// What could not be read.
+    #[serde(skip)]
+    pub losses: Losses,
+}
+
+/// Measures lifetimes and sizes.
+pub fn lifetimes(trace: &TraceFile, filter: &Filter, by: By) -> Lifetimes {
+    let selection = Selection::new(trace, filter);
+    let mut count = Count {
+        labels: Labels::new(by, &filter.hidden),
+        tallies: Vec::new(),
+        alive: LiveTable::default(),
+    };
+    let outcome = pass::run(trace, &selection, &mut count);
+    let Count { labels, mut tallies, alive } = count;
+    for object in alive.into_items() {
+        tallies[object.place].never.count(object.samples, 1.0);
+    }
+    let scale = trace.bytes_scale();
+    let life = |label: Label, tallies: &Tallies| Life {
+        label,
+        allocated: scale.estimate(tallies.all()),
+        lifetimes: tallies.lifetimes.iter().map(|&tally| scale.estimate(tally)).collect(),
+        never: scale.estimate(tallies.never),
+        sizes: tallies.sizes.iter().map(|&tally| scale.estimate(tally)).collect(),
+    };
+    let mut sum = Tallies::default();
+    tallies.iter().for_each(|tallies| sum.merge(tallies));
+    let rows = tallies.iter().enumerate().filter(|(_, tallies)| !tallies.all().is_zero());
+    let mut rows: Vec<_> = rows
+        .map(|(place, tallies)| {
+            let label = match place.checked_sub(1) {
+                Some(label) => labels.get(LabelId::from_index(label)).clone(),
+                None => Label { name: "[no stack]".to_owned(), ..Label::default() },
+            };
+            life(label, tallies)
+        })
+        .collect();
+    rows.sort_by(|a, b| {
+        let by_size = b.allocated.value.total_cmp(&a.allocated.value);
+        by_size.then_with(|| a.label.cmp(&b.label))
+    });
+    let all = life(Label { name: "all".to_owned(), ..Label::default() }, &sum);
+    Lifetimes { all, rows, losses: outcome.losses }
+}
+
+#[derive(Clone, Default)]
+struct Tallies {
+    lifetimes: [Tally; LIFETIMES],
+    never: Tally,
+    sizes: [Tally; SIZES],
+}
+
+impl Tallies {
+    fn all(&self) -> Tally {
+        self.sizes.iter().fold(Tally::default(), |sum, &tally| sum + tally)
+    }
+
+    fn merge(&mut self, other: &Tallies) {
+        let pairs = self.lifetimes.iter_mut().zip(&other.lifetimes);
+        let pairs = pairs.chain(self.sizes.iter_mut().zip(&other.sizes));
+        pairs.chain([(&mut self.never, &other.never)]).for_each(|(to, from)| *to = *to + *from);
+    }
+}
+
+/// The class of `value`: the first whose upper end is not below it.
+fn class(value: u64, upper_ends: &[u64]) -> usize {
+    upper_ends.partition_point(|&end| end < value)
+}
+
+#[derive(Clone, Copy, Default)]
+struct Object {
+    born: Micros,
+    samples: u64,
+    /// In `Count::tallies`.
+    place: usize,
+}
+
+struct Count {
+    labels: Labels,
+    /// The first is for objects without a stack, the others by label.
+    tallies: Vec<Tallies>,
+    alive: LiveTable<Object>,
+}
+
+impl Visitor for Count {
+    fn wants_stacks(&self) -> bool {
+        true
+    }
+
+    fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
+        let mut innermost = alloc.stack.iter().rev();
+        let label = innermost.find_map(|&frame| self.labels.of(frame, frames).last().copied());
+        let place = label.map_or(0, |label| label.index() + 1);
+        if place >= self.tallies.len() {
+            self.tallies.resize(place + 1, Tallies::default());
+        }
+        let size = class(alloc.length.0, &SIZE_CLASSES);
+        self.tallies[place].sizes[size].count(alloc.samples, 1.0);
+        self.alive.insert(alloc.id, Object { born: alloc.time, samples: alloc.samples, place });
+    }
+
+    fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
+        if let Some(object) = self.alive.remove(id) {
+            let lifetime = class(time.since(object.born).0, &LIFETIME_CLASSES);
+            self.tallies[object.place].lifetimes[lifetime].count(object.samples, 1.0);
+        }
+    }
+}

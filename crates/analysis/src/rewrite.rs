@@ -1,0 +1,207 @@
+//! A trace written anew: another version, fewer samples, a window of time, only some objects, no names.
+
+use std::io::{self, Write};
+
+use bactrian_trace::{
+    Alloc, DomainId, Frames, Locate, Losses, Micros, NewAlloc, ObjectId, SourceLocation, TraceInfo,
+    Writer,
+};
+
+use crate::filter::Filter;
+use crate::objects::LiveTable;
+use crate::pass::{self, Visitor};
+use crate::selection::Selection;
+use crate::trace_file::TraceFile;
+
+/// What to change. The default changes nothing but what cannot be kept: ids are given anew.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Format version to write; the trace's own if it can be written.
+    pub version: Option<u16>,
+    /// Sampling rate to come down to, and what to draw lots with.
+    pub subsample: Option<(f64, u64)>,
+    /// Only objects that this admits.
+    pub filter: Filter,
+    /// No events after this.
+    pub until: Option<Micros>,
+    /// Leave out names of functions, files, program and machine, and the context.
+    pub strip_names: bool,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// Sampled allocations.
+    pub allocations: u64,
+    /// Promotions and collections.
+    pub ends: u64,
+    /// What could not be read.
+    pub losses: Losses,
+}
+
+/// Writes `trace` to `out` with `changes`.
+///
+/// # Errors
+/// If `out` does not take the bytes.
+pub fn rewrite(trace: &TraceFile, changes: &Changes, out: impl Write) -> io::Result<Rewritten> {
+    let selection = Selection::new(trace, &changes.filter);
+    let mut info = trace.info().clone();
+    info.version =
+        changes.version.unwrap_or_else(|| info.version.max(*bactrian_trace::WRITES.start()));
+    let mut lots = None;
+    if let Some((rate, seed)) = changes.subsample {
+        lots = Some(Lots { share: (rate / info.sample_rate).min(1.0), state: seed });
+        info.sample_rate = rate.min(info.sample_rate);
+    }
+    if changes.strip_names {
+        let TraceInfo { executable, host, runtime_params, context, .. } = &mut info;
+        for text in [executable, host, runtime_params, context] {
+            text.clear();
+        }
+    }
+    let mut writing = Writing {
+        single_domain: info.version < 3,
+        writer: Writer::new(out, info)?,
+        failed: None,
+        lots,
+        until: changes.until,
+        strip_names: changes.strip_names,
+        new_ids: LiveTable::default(),
+        codes: Vec::new(),
+        allocations: 0,
+        ends: 0,
+    };
+    let outcome = pass::run(trace, &selection, &mut writing);
+    let Writing { writer, failed, strip_names, allocations, ends, .. } = writing;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    writer.finish(&NamesOf { frames: Some(&outcome.frames).filter(|_| !strip_names) })?;
+    Ok(Rewritten { allocations, ends, losses: outcome.losses })
+}
+
+/// The names of a table of frames, or none.
+struct NamesOf<'a> {
+    frames: Option<&'a Frames>,
+}
+
+impl Locate for NamesOf<'_> {
+    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+        match self.frames {
+            Some(frames) => frames.locate(code, found),
+            None => found(&[]),
+        }
+    }
+}
+
+struct Writing<W> {
+    writer: Writer<W>,
+    failed: Option<io::Error>,
+    lots: Option<Lots>,
+    until: Option<Micros>,
+    strip_names: bool,
+    /// Versions before 3 know one domain.
+    single_domain: bool,
+    new_ids: LiveTable<ObjectId>,
+    codes: Vec<u64>,
+    allocations: u64,
+    ends: u64,
+}
+
+impl<W: Write> Writing<W> {
+    fn domain(&self, domain: DomainId) -> DomainId {
+        if self.single_domain { DomainId(0) } else { domain }
+    }
+
+    fn is_over(&self, time: Micros) -> bool {
+        self.failed.is_some() || self.until.is_some_and(|until| time > until)
+    }
+}
+
+impl<W: Write> Visitor for Writing<W> {
+    fn wants_stacks(&self) -> bool {
+        true
+    }
+
+    fn until(&self, _: Option<Micros>) -> Option<Micros> {
+        self.until
+    }
+
+    fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
+        let samples = self.lots.as_mut().map_or(alloc.samples, |lots| lots.draw(alloc.samples));
+        if samples == 0 && alloc.samples > 0 || self.is_over(alloc.time) {
+            return;
+        }
+        self.codes.clear();
+        self.codes.extend(alloc.stack.iter().map(|&frame| frames.code(frame)));
+        let new = NewAlloc {
+            time: alloc.time,
+            domain: self.domain(alloc.domain),
+            length: alloc.length,
+            samples,
+            source: alloc.source,
+            stack: &self.codes,
+        };
+        let names = NamesOf { frames: Some(frames).filter(|_| !self.strip_names) };
+        match self.writer.alloc(&new, &names) {
+            Ok(id) => self.new_ids.insert(alloc.id, id),
+            Err(error) => self.failed = Some(error),
+        }
+        self.allocations += 1;
+    }
+
+    fn promote(&mut self, time: Micros, domain: DomainId, id: ObjectId, frames: &Frames) {
+        if self.is_over(time) {
+            return;
+        }
+        if let Some(&mut id) = self.new_ids.get_mut(id) {
+            let names = NamesOf { frames: Some(frames).filter(|_| !self.strip_names) };
+            let domain = self.domain(domain);
+            self.failed = self.writer.promote(time, domain, id, &names).err();
+            self.ends += 1;
+        }
+    }
+
+    fn collect(&mut self, time: Micros, domain: DomainId, id: ObjectId, frames: &Frames) {
+        if self.is_over(time) {
+            return;
+        }
+        if let Some(id) = self.new_ids.remove(id) {
+            let names = NamesOf { frames: Some(frames).filter(|_| !self.strip_names) };
+            let domain = self.domain(domain);
+            self.failed = self.writer.collect(time, domain, id, &names).err();
+            self.ends += 1;
+        }
+    }
+}
+
+/// Keeps each sample with the same probability.
+struct Lots {
+    share: f64,
+    state: u64,
+}
+
+impl Lots {
+    /// SplitMix64, as a number from 0 to 1.
+    fn uniform(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ z >> 31) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// How many of `samples` are kept.
+    fn draw(&mut self, samples: u64) -> u64 {
+        const MANY: u64 = 10_000;
+        if samples <= MANY {
+            return (0..samples).filter(|_| self.uniform() < self.share).count() as u64;
+        }
+        // Of many, the normal distribution tells (Box and Muller), so that one huge block costs nothing.
+        let (radius, angle) = (self.uniform().max(1e-300), self.uniform() * std::f64::consts::TAU);
+        let normal = (-2.0 * radius.ln()).sqrt() * angle.cos();
+        let mean = samples as f64 * self.share;
+        (mean + normal * (mean * (1.0 - self.share)).sqrt()).round().clamp(0.0, samples as f64)
+            as u64
+    }
+}

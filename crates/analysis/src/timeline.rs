@@ -1,0 +1,132 @@
+//! Live bytes over time.
+
+use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId};
+use serde::Serialize;
+
+use crate::estimate::{Estimate, Tally};
+use crate::filter::Filter;
+use crate::objects::LiveTable;
+use crate::pass::{self, Visitor};
+use crate::selection::Selection;
+use crate::trace_file::TraceFile;
+use crate::units::Time;
+
+/// One interval of time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Point {
+    /// When it ends.
+    pub time: Time,
+    /// Bytes alive then.
+    pub live: Estimate,
+    /// Most bytes alive at a moment in it.
+    pub max: Estimate,
+    /// Bytes allocated in it.
+    pub allocated: Estimate,
+}
+
+/// Live bytes of the wanted objects over time.
+#[derive(Debug, Serialize)]
+pub struct Timeline {
+    /// Equal intervals from the start to the end of the trace.
+    pub points: Vec<Point>,
+    /// When most bytes are alive.
+    pub peak_time: Time,
+    /// How many that is.
+    pub peak: Estimate,
+    /// What could not be read.
+    #[serde(skip)]
+    pub losses: Losses,
+}
+
+/// Measures live bytes in `intervals` equal intervals.
+pub fn timeline(trace: &TraceFile, filter: &Filter, intervals: usize) -> Timeline {
+    let selection = Selection::new(trace, filter);
+    let intervals = intervals.max(1);
+    let duration = trace.index().duration().0.max(1);
+    let mut count = Count {
+        // Rounded up, so that the last moment lies in the last interval.
+        step: duration / intervals as u64 + 1,
+        samples: vec![Samples::default(); intervals],
+        ..Count::default()
+    };
+    let outcome = pass::run(trace, &selection, &mut count);
+    count.go_to(Micros(duration));
+    count.close();
+    let scale = trace.bytes_scale();
+    let estimate = |samples: u64| {
+        let mut tally = Tally::default();
+        tally.count(samples, 1.0);
+        scale.estimate(tally)
+    };
+    let points = count.samples.iter().enumerate().map(|(at, samples)| Point {
+        time: Time(Micros((count.step * (at as u64 + 1)).min(duration))),
+        live: estimate(samples.live),
+        max: estimate(samples.max),
+        allocated: estimate(samples.allocated),
+    });
+    Timeline {
+        points: points.collect(),
+        peak_time: Time(count.peak_time),
+        peak: estimate(count.peak),
+        losses: outcome.losses,
+    }
+}
+
+/// Sampled words in an interval.
+#[derive(Clone, Copy, Default)]
+struct Samples {
+    live: u64,
+    max: u64,
+    allocated: u64,
+}
+
+#[derive(Default)]
+struct Count {
+    step: u64,
+    samples: Vec<Samples>,
+    /// The interval that events now fall into.
+    now: usize,
+    alive: LiveTable<u64>,
+    live: u64,
+    peak: u64,
+    peak_time: Micros,
+}
+
+impl Count {
+    /// Closes the intervals that end before `time`.
+    fn go_to(&mut self, time: Micros) {
+        let interval = usize::try_from(time.0 / self.step).unwrap_or(usize::MAX);
+        while self.now < interval.min(self.samples.len() - 1) {
+            self.close();
+            self.now += 1;
+            self.samples[self.now].max = self.live;
+        }
+    }
+
+    fn close(&mut self) {
+        let samples = &mut self.samples[self.now];
+        samples.live = self.live;
+        samples.max = samples.max.max(self.live);
+    }
+}
+
+impl Visitor for Count {
+    fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
+        self.go_to(alloc.time);
+        self.alive.insert(alloc.id, alloc.samples);
+        self.live = self.live.saturating_add(alloc.samples);
+        let samples = &mut self.samples[self.now];
+        samples.allocated = samples.allocated.saturating_add(alloc.samples);
+        samples.max = samples.max.max(self.live);
+        if self.live > self.peak {
+            (self.peak, self.peak_time) = (self.live, alloc.time);
+        }
+    }
+
+    fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
+        if let Some(samples) = self.alive.remove(id) {
+            self.go_to(time);
+            self.live = self.live.saturating_sub(samples);
+        }
+    }
+}
