@@ -3,10 +3,12 @@
 //! A limit fails when the whole 95 % interval lies above it, passes when the whole interval lies below,
 //! and is undecided in between: then the sampling rate is too low to tell, and only the estimate speaks.
 
+use bactrian_trace::Losses;
 use serde::Serialize;
 
 use crate::estimate::{Estimate, Tally};
 use crate::filter::Filter;
+use crate::labels::By;
 use crate::measure::{Measure, Of};
 use crate::selection::{Selection, find_peak};
 use crate::top::top;
@@ -70,16 +72,14 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    /// Measures the objects that `filter` admits.
-    pub fn of(trace: &TraceFile, filter: &Filter) -> Vitals {
+    /// Measures the objects that `filter` admits; tells what could not be read.
+    pub fn of(trace: &TraceFile, filter: &Filter) -> (Vitals, Losses) {
         let peak = find_peak(trace, &Selection::new(trace, filter));
         let mut tally = Tally::default();
         tally.count(peak.samples, 1.0);
-        let by = crate::labels::By::Module;
-        Vitals {
-            live: trace.bytes_scale().estimate(tally),
-            allocated: top(trace, filter, by, Measure::bytes(Of::Allocated)).all,
-        }
+        let live = trace.bytes_scale().estimate(tally);
+        let top = top(trace, filter, By::Module, Measure::bytes(Of::Allocated));
+        (Vitals { live, allocated: top.all }, top.losses)
     }
 
     fn get(&self, subject: Subject) -> Estimate {

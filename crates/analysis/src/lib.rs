@@ -42,7 +42,7 @@ pub use pass::{Outcome, Visitor, run};
 pub use profile::{Column, Profile};
 pub use rewrite::{Changes, Rewritten, rewrite};
 pub use selection::{Peak, Selection, find_peak};
-pub use stack_tree::{StackId, StackTree};
+pub use stack_tree::{Recursion, StackId, StackTree};
 pub use timeline::{Point, Timeline, timeline};
 pub use top::{Row, Top, top};
 pub use trace_file::{Progress, TraceFile};

@@ -8,7 +8,7 @@ use crate::labels::{By, Labels};
 use crate::measure::{Gauge, Measure};
 use crate::pass::{self, Visitor};
 use crate::selection::{Peak, Selection};
-use crate::stack_tree::{StackId, StackTree, TreeBuilder};
+use crate::stack_tree::{Recursion, StackId, StackTree, TreeBuilder};
 use crate::trace_file::TraceFile;
 
 /// A measure taken of each stack, by itself: not of the stacks that go on from it.
@@ -67,9 +67,20 @@ pub struct Profile {
 impl Profile {
     /// Takes measures of the objects that `filter` admits, for stacks of this detail.
     pub fn new(trace: &TraceFile, filter: &Filter, by: By, measures: &[Measure]) -> Profile {
+        Profile::with(trace, filter, by, Recursion::Keep, measures)
+    }
+
+    /// The same, with a choice of what to do with recursion.
+    pub fn with(
+        trace: &TraceFile,
+        filter: &Filter,
+        by: By,
+        recursion: Recursion,
+        measures: &[Measure],
+    ) -> Profile {
         let selection = Selection::new(trace, filter);
         let gauge = Gauge::new(trace, &selection, measures);
-        let builder = TreeBuilder::new(Labels::new(by, &filter.hidden));
+        let builder = TreeBuilder::new(Labels::new(by, &filter.hidden), recursion);
         let tallies = vec![Vec::new(); measures.len()];
         let mut taking = TakeMeasures { gauge, builder, tallies };
         let outcome = pass::run(trace, &selection, &mut taking);

@@ -28,6 +28,18 @@ pub struct Changes {
     pub strip_names: bool,
 }
 
+impl Changes {
+    /// Whether nothing is to be changed.
+    pub fn change_nothing(&self) -> bool {
+        let Changes { version, subsample, filter, until, strip_names } = self;
+        version.is_none()
+            && subsample.is_none()
+            && filter.is_everything()
+            && until.is_none()
+            && !strip_names
+    }
+}
+
 /// What was written.
 #[derive(Debug)]
 pub struct Rewritten {

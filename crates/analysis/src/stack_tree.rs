@@ -39,6 +39,15 @@ struct Node {
     next_sibling: StackId,
 }
 
+/// What to do with a function that calls itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recursion {
+    /// Every call is a step of the stack.
+    Keep,
+    /// Calls of itself, one directly in the other, are one step.
+    Fold,
+}
+
 /// All distinct stacks. Parents come before their children.
 #[derive(Debug)]
 pub struct StackTree {
@@ -163,6 +172,7 @@ pub(crate) struct TreeBuilder {
 #[derive(Debug)]
 struct Grow {
     labels: Labels,
+    recursion: Recursion,
     tree: StackTree,
 }
 
@@ -171,17 +181,19 @@ impl Along for Grow {
 
     #[inline]
     fn enter(&mut self, outer: Option<StackId>, frame: FrameId, frames: &Frames) -> StackId {
+        let Grow { labels, recursion, tree } = self;
         let outer = outer.unwrap_or(StackId::ROOT);
-        self.labels.of(frame, frames).iter().fold(outer, |at, &label| self.tree.child(at, label))
+        labels.of(frame, frames).iter().fold(outer, |at, &label| {
+            let again = at != StackId::ROOT && tree.label(at) == label;
+            if again && *recursion == Recursion::Fold { at } else { tree.child(at, label) }
+        })
     }
 }
 
 impl TreeBuilder {
-    pub fn new(labels: Labels) -> TreeBuilder {
-        TreeBuilder {
-            walks: StackWalks::default(),
-            grow: Grow { labels, tree: StackTree::default() },
-        }
+    pub fn new(labels: Labels, recursion: Recursion) -> TreeBuilder {
+        let grow = Grow { labels, recursion, tree: StackTree::default() };
+        TreeBuilder { walks: StackWalks::default(), grow }
     }
 
     #[inline]

@@ -5,9 +5,10 @@
 //! to the front alike. The lists hold over packets, so one misread record spoils the names after it.
 //!
 //! That happens in real files: memtrace up to 0.2.3 lets columns past 1023 spill into the two low bits
-//! of the file code. So when locations get out of step in a packet, the packet is read again, trying
-//! for each record the codes that can have been meant, until one reading reaches the end exactly. If
-//! none does, what the lists hold is unknown, and is said to be lost rather than guessed.
+//! of the file code. So when locations get out of step in a packet, or functions turn up in files that
+//! cannot be theirs, the packet is read again, trying for each record the codes that can have been
+//! meant, until one reading reaches the end exactly with names that go together. If a packet cannot be
+//! read at all, what the lists hold is unknown, and is said to be lost rather than guessed.
 
 use crate::frames::{Frames, Location, Names};
 use crate::losses::Losses;
@@ -80,41 +81,76 @@ impl NameDecoder {
         frames: &mut Frames,
         losses: &mut Losses,
     ) -> Parse<()> {
-        let start = *cursor;
-        let before = self.clone();
-        let Err(fault) = self.read_plainly(cursor, frames) else { return Ok(()) };
-        if whole {
-            let failed_at = *cursor;
-            *cursor = start;
-            if let Some(changed) = repair(&before, self, cursor, frames) {
-                losses.names_repaired += changed;
+        let (start, before) = (*cursor, self.clone());
+        let (plain, fault) = self.read_plainly(cursor, frames.names_mut());
+        let is_doubtful = |reading: &Reading| {
+            let names = frames.names();
+            let pair = |l: &Location| cohere(names.bytes(l.file), names.bytes(l.function));
+            !reading.locations.iter().all(pair)
+        };
+        if whole && (fault.is_some() || is_doubtful(&plain)) {
+            // Best is a reading in which all names go together. If there is none, and the packet cannot
+            // be read as it stands, any reading that ends where it should is better than none.
+            let ways = if fault.is_some() { &[true, false][..] } else { &[true] };
+            let mut ways = ways.iter();
+            if let Some(repaired) = ways.find_map(|&all| repair(&before, start, all, frames)) {
+                *cursor = repaired.cursor;
+                *self = repaired.decoder;
+                losses.names_repaired += repaired.records_changed;
+                repaired.reading.announce(frames);
                 return Ok(());
             }
-            *cursor = failed_at;
         }
-        self.forget();
-        Err(fault)
+        plain.announce(frames);
+        match fault {
+            None => Ok(()),
+            Some(fault) => {
+                self.forget();
+                Err(fault)
+            }
+        }
     }
 
-    fn read_plainly(&mut self, cursor: &mut Cursor<'_>, frames: &mut Frames) -> Parse<()> {
-        let mut locations = Vec::new();
-        while !cursor.at_end() {
+    /// Takes the records as they stand. The cursor ends behind the last event that could be read.
+    fn read_plainly(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        names: &mut Names,
+    ) -> (Reading, Option<Fault>) {
+        let mut reading = Reading::default();
+        let fault = loop {
             let mut event = *cursor;
-            if event_word(&mut event)?.0 != code::LOCATION {
-                break;
+            let whole = reading.locations.len();
+            match self.read_event(&mut event, names, &mut reading) {
+                Ok(true) => *cursor = event,
+                Ok(false) => break None,
+                Err(fault) => {
+                    reading.locations.truncate(whole);
+                    break Some(fault);
+                }
             }
-            let code = event.u64()?;
-            locations.clear();
-            for _ in 0..event.u8()? {
-                let record = Record::read(&mut event)?;
-                let names = frames.names_mut();
-                locations.push(self.location(&record, record.file_code, &mut event, names)?);
-            }
-            let frame = frames.intern(code);
-            frames.announce(frame, &locations);
-            *cursor = event;
+        };
+        (reading, fault)
+    }
+
+    /// Reads one event; false if there is none, or one of another kind.
+    fn read_event(
+        &mut self,
+        event: &mut Cursor<'_>,
+        names: &mut Names,
+        reading: &mut Reading,
+    ) -> Parse<bool> {
+        if event.at_end() || event_word(event)?.0 != code::LOCATION {
+            return Ok(false);
         }
-        Ok(())
+        let start = reading.locations.len();
+        let code = event.u64()?;
+        for _ in 0..event.u8()? {
+            let record = Record::read(event)?;
+            reading.locations.push(self.location(&record, record.file_code, event, names)?);
+        }
+        reading.events.push((code, start));
+        Ok(true)
     }
 
     /// Reads the names of a record and moves them to the front.
@@ -161,6 +197,36 @@ impl NameDecoder {
     }
 }
 
+/// What a run of location events says.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// Code of each event, and where its locations start.
+    pub events: Vec<(u64, usize)>,
+    pub locations: Vec<Location>,
+}
+
+impl Reading {
+    fn announce(&self, frames: &mut Frames) {
+        let starts = self.events.iter().map(|&(_, start)| start);
+        let ends = starts.skip(1).chain([self.locations.len()]);
+        for (&(code, start), end) in self.events.iter().zip(ends) {
+            let frame = frames.intern(code);
+            frames.announce(frame, &self.locations[start..end]);
+        }
+    }
+}
+
+/// Whether a function can be in a file, going by their names: `Lib__Foo.bar` is in `foo.ml`.
+pub(super) fn cohere(file: &[u8], function: &[u8]) -> bool {
+    let until_dot = |text: &[u8]| text.iter().position(|&b| b == b'.').unwrap_or(text.len());
+    let unit = &function[..until_dot(function)];
+    let unit = unit.windows(2).rposition(|pair| pair == b"__").map_or(unit, |at| &unit[at + 2..]);
+    let base = file.iter().rposition(|&b| b == b'/').map_or(file, |slash| &file[slash + 1..]);
+    let stem = &base[..until_dot(base)];
+    // Names that tell nothing, such as `??`, go with everything.
+    unit.eq_ignore_ascii_case(stem) || !unit.iter().any(u8::is_ascii_alphabetic)
+}
+
 /// Where names go that are met for the first time.
 pub(super) trait TakeName<'a> {
     fn take(&mut self, text: &'a [u8]) -> Parse<NameId>;
@@ -194,5 +260,29 @@ impl Record {
             file_code: field(38, 5) as usize,
             function_code: field(43, 5) as usize,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_and_files_go_together_by_name() {
+        let table: &[(&str, &str, bool)] = &[
+            ("list.ml", "Stdlib__List.map", true),
+            ("list.ml", "Stdlib__list.map", true),
+            ("src/foo.pp.ml", "Lib__Foo.Make.(fun)", true),
+            ("camlinternalFormat.ml", "CamlinternalFormat.make_padding.(fun)", true),
+            ("stdlib.ml", "Stdlib.(^)", true),
+            ("bin/main.ml", "Dune__exe__Main", true),
+            ("stdlib.ml", "Dune__exe__Main.f", false),
+            ("bin/main.ml", "Stdlib__List.map", false),
+            ("<unknown>", "??", true),
+            ("", "", true),
+        ];
+        for &(file, function, expected) in table {
+            assert_eq!(cohere(file.as_bytes(), function.as_bytes()), expected, "{file} {function}");
+        }
     }
 }

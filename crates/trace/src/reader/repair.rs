@@ -2,15 +2,16 @@
 //!
 //! A column past 1023 was OR-ed into the two low bits of the record's file code, so the code that was
 //! meant is the one that is there, or that with some of its low bits cleared. A wrong choice shows soon:
-//! each event repeats the packet's time, and the last one must end with the packet. The search takes
-//! codes as they are first and goes back to the latest choice when it fails.
+//! each event repeats the packet's time, the last one must end with the packet, and functions must be in
+//! files of their name. The search takes codes as they are first and goes back to the latest choice when
+//! it fails.
 
-use crate::frames::{Frames, Location};
+use crate::frames::{Frames, Names};
 use crate::model::NameId;
 use crate::packet::{code, event_word};
 use crate::wire::{Cursor, Fault, Parse};
 
-use super::names::{NameDecoder, Record, TakeName};
+use super::names::{NameDecoder, Reading, Record, TakeName, cohere};
 
 /// Steps before the search gives up: no more than a packet has bytes, so that it stays in proportion,
 /// and never more than this. A packet that memtrace writes holds fewer than 5,000 records.
@@ -20,43 +21,53 @@ const MAX_NAME: usize = 4096;
 /// Set in the numbers of names that are only proposed.
 const PROPOSED: u32 = 1 << 31;
 
-/// Reads the events at `cursor`, all of them locations, from the state `before`. On success `after` is
-/// the state at the end and the result tells how many records were read otherwise than written.
-pub(super) fn repair(
+/// A reading that was found.
+pub(super) struct Repaired<'a> {
+    pub reading: Reading,
+    /// Where it ends, and the state then.
+    pub cursor: Cursor<'a>,
+    pub decoder: NameDecoder,
+    /// How many records were read otherwise than written.
+    pub records_changed: u64,
+}
+
+/// Reads the events at `cursor`, all of them locations, from the state `before`; if `must_cohere`, so
+/// that every function can be in its file, going by their names.
+pub(super) fn repair<'a>(
     before: &NameDecoder,
-    after: &mut NameDecoder,
-    cursor: &mut Cursor<'_>,
+    cursor: Cursor<'a>,
+    must_cohere: bool,
     frames: &mut Frames,
-) -> Option<u64> {
+) -> Option<Repaired<'a>> {
     let (_, time) = event_word(&mut cursor.clone()).ok()?;
     let mut search = Search {
         time,
-        state: State { cursor: *cursor, names: before.clone(), records_left: 0 },
-        events: Vec::new(),
-        locations: Vec::new(),
+        names: must_cohere.then(|| frames.names()),
+        state: State { cursor, names: before.clone(), records_left: 0 },
+        reading: Reading::default(),
         proposed: Proposed::default(),
         choices: Vec::new(),
     };
     search.run(cursor.left().min(MAX_STEPS))?;
-    let Search { state, events, mut locations, proposed, choices, .. } = search;
-    *cursor = state.cursor;
-    *after = state.names;
+    let Search { state, mut reading, proposed, choices, .. } = search;
     let ids: Vec<_> = proposed.0.iter().map(|text| frames.names_mut().intern(text)).collect();
     let rename = |name: NameId| match name.0.checked_sub(PROPOSED) {
         Some(at) => ids[at as usize],
         None => name,
     };
-    after.rename(rename);
-    for location in &mut locations {
+    let mut decoder = state.names;
+    decoder.rename(rename);
+    for location in &mut reading.locations {
         location.file = rename(location.file);
         location.function = rename(location.function);
     }
-    let ends = events.iter().skip(1).map(|&(_, start)| start).chain([locations.len()]);
-    for (&(code, start), end) in events.iter().zip(ends) {
-        let frame = frames.intern(code);
-        frames.announce(frame, &locations[start..end]);
-    }
-    Some(choices.iter().filter(|choice| choice.cleared > 0).count() as u64)
+    let changed = choices.iter().filter(|choice| choice.cleared > 0);
+    Some(Repaired {
+        reading,
+        cursor: state.cursor,
+        decoder,
+        records_changed: changed.count() as u64,
+    })
 }
 
 /// Names met in the search. They get into the trace's table only if the search succeeds.
@@ -92,18 +103,18 @@ struct Choice<'a> {
     cleared: usize,
 }
 
-struct Search<'a> {
+struct Search<'a, 'n> {
     /// The time field that all events of the packet carry.
     time: u32,
+    /// The names there are, if functions must go with their files.
+    names: Option<&'n Names>,
     state: State<'a>,
-    /// Code of each event so far, and where its locations start.
-    events: Vec<(u64, usize)>,
-    locations: Vec<Location>,
+    reading: Reading,
     proposed: Proposed<'a>,
     choices: Vec<Choice<'a>>,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     fn run(&mut self, steps: usize) -> Option<()> {
         for _ in 0..steps {
             match self.step() {
@@ -123,8 +134,8 @@ impl Search<'_> {
             if record.file_code & 3 != 0 {
                 self.choices.push(Choice {
                     before,
-                    events: self.events.len(),
-                    locations: self.locations.len(),
+                    events: self.reading.events.len(),
+                    locations: self.reading.locations.len(),
                     proposed: self.proposed.0.len(),
                     cleared: 0,
                 });
@@ -138,15 +149,26 @@ impl Search<'_> {
         if event_word(&mut self.state.cursor)? != (code::LOCATION, self.time) {
             return Err(Fault::NotALocation);
         }
-        self.events.push((self.state.cursor.u64()?, self.locations.len()));
+        let start = self.reading.locations.len();
+        self.reading.events.push((self.state.cursor.u64()?, start));
         self.state.records_left = self.state.cursor.u8()?;
         Ok(false)
     }
 
     fn take(&mut self, record: &Record, file_code: usize) -> Parse<()> {
         let State { cursor, names, records_left } = &mut self.state;
-        self.locations.push(names.location(record, file_code, cursor, &mut self.proposed)?);
+        let location = names.location(record, file_code, cursor, &mut self.proposed)?;
         *records_left -= 1;
+        if let Some(names) = self.names {
+            let text = |name: NameId| match name.0.checked_sub(PROPOSED) {
+                Some(at) => self.proposed.0[at as usize],
+                None => names.bytes(name),
+            };
+            if !cohere(text(location.file), text(location.function)) {
+                return Err(Fault::NameCode);
+            }
+        }
+        self.reading.locations.push(location);
         Ok(())
     }
 
@@ -155,8 +177,8 @@ impl Search<'_> {
         loop {
             let choice = self.choices.last_mut()?;
             self.state = choice.before.clone();
-            self.events.truncate(choice.events);
-            self.locations.truncate(choice.locations);
+            self.reading.events.truncate(choice.events);
+            self.reading.locations.truncate(choice.locations);
             self.proposed.0.truncate(choice.proposed);
             let record = Record::read(&mut self.state.cursor).ok()?;
             let mut cleared = choice.cleared + 1;

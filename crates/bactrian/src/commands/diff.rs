@@ -1,0 +1,144 @@
+//! `bactrian diff`: what changed between two traces.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anstyle::Style;
+use bactrian_analysis::units::show_time;
+use bactrian_analysis::{Change, Delta, Diff, TraceFile, Unit, diff, top};
+use serde_json::json;
+
+use super::metric::{ByArg, Metric};
+use crate::failure::{Failure, Status};
+use crate::filters::FilterArgs;
+use crate::open::{account, open};
+use crate::output::{
+    Align, BAD, Console, FAINT, GOOD, HEADING, Table, print_json_of_files, show_estimate,
+    show_value,
+};
+
+/// What changed between two traces, significant changes first.
+///
+/// A change is significant (marked *) if sampling alone would not show it in 95 of 100 cases. Status 1 if
+/// there is one, 0 if not.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian diff before.ctf after.ctf
+  bactrian diff before.ctf after.ctf --by site --metric peak
+  bactrian diff 4.13.ctf 5.3.ctf --hide '/^Stdlib/'")]
+pub struct Args {
+    /// Trace before; `-` is standard input
+    before: PathBuf,
+    /// Trace after
+    after: PathBuf,
+    /// Fail (status 3) if anything in a file was lost or damaged
+    #[arg(long)]
+    strict: bool,
+    /// What to tell apart
+    #[arg(long, value_name = "WHAT", default_value = "function")]
+    by: ByArg,
+    /// What to measure
+    #[arg(long, short, value_name = "METRIC", default_value = "allocated")]
+    metric: Metric,
+    /// How many rows; 0 for all
+    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
+    number: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let (before, after) = (open(&args.before)?, open(&args.after)?);
+    let filter = args.filters.filter()?;
+    let measure = args.metric.measure();
+    let [first, second] = [&before, &after].map(|trace| top(trace, &filter, args.by.by(), measure));
+    let mut answer = diff(&first, &second);
+    let significant = answer.significant().count();
+    let all_rows = answer.rows.len();
+    if args.number > 0 {
+        answer.rows.truncate(args.number);
+    }
+    if args.json {
+        let files = [(&*args.before, &first.losses), (&*args.after, &second.losses)];
+        let result = json!({
+            "by": args.by.by(),
+            "measure": measure,
+            "filter": filter,
+            "all": answer.all,
+            "row_count": all_rows,
+            "significant": significant,
+            "rows": answer.rows,
+        });
+        print_json_of_files(console, "diff", &files, &result)?;
+    } else {
+        print_headings(&answer, &[&before, &after], measure.title(), measure.unit, console)?;
+        print_rows(&answer, args.by, measure.unit, console)?;
+        let left = all_rows - answer.rows.len();
+        let more =
+            if left > 0 { format!("; {left} more rows, -n 0 shows all") } else { String::new() };
+        writeln!(console.out(), "{FAINT}{significant} significant changes{more}{FAINT:#}")?;
+    }
+    account(&args.before, args.strict, &first.losses, console)?;
+    account(&args.after, args.strict, &second.losses, console)?;
+    Ok(if significant > 0 || answer.all.significant { Status::Finding } else { Status::Done })
+}
+
+fn print_headings(
+    answer: &Diff,
+    traces: &[&TraceFile; 2],
+    title: String,
+    unit: Unit,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let Delta { before, after, change, significant } = &answer.all;
+    let [a, b] = traces.map(|trace| show_time(trace.index().duration()));
+    let verdict = if *significant { "significant" } else { "not significant" };
+    Ok(writeln!(
+        console.out(),
+        "{HEADING}{title}{HEADING:#}: {} in {a} before, {} in {b} after; change {} ({verdict})",
+        show_estimate(unit, before),
+        show_estimate(unit, after),
+        show_change(unit, change.value),
+    )?)
+}
+
+fn print_rows(answer: &Diff, by: ByArg, unit: Unit, console: &mut Console) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("self before", Align::Right),
+        ("after", Align::Right),
+        ("change", Align::Right),
+        ("", Align::Left),
+        ("total change", Align::Right),
+        (by.title(), Align::Left),
+    ]);
+    let mark = |delta: &Delta| if delta.significant { "*" } else { "" }.to_owned();
+    for Change { label, own, total } in &answer.rows {
+        let style = match (own, total) {
+            (delta, _) | (Delta { significant: false, .. }, delta) if delta.significant => {
+                if delta.change.value > 0.0 { BAD } else { GOOD }
+            }
+            _ => Style::new(),
+        };
+        let cells = vec![
+            mark(own),
+            show_value(unit, own.before.value),
+            show_value(unit, own.after.value),
+            show_change(unit, own.change.value),
+            mark(total),
+            show_change(unit, total.change.value),
+            label.text(),
+        ];
+        table.styled(cells, style);
+    }
+    Ok(table.print(console)?)
+}
+
+/// A change with its sign.
+fn show_change(unit: Unit, value: f64) -> String {
+    let sign = if value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", show_value(unit, value))
+}

@@ -1,0 +1,76 @@
+//! `bactrian export`: a profile for another tool.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use bactrian_analysis::units::Bytes;
+use bactrian_analysis::{Filter, Profile, timeline};
+use bactrian_export::{About, Format, LivePoint, export};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::failure::{Failure, Status};
+use crate::filters::FilterArgs;
+use crate::open::TraceArg;
+use crate::output::{Console, write_file};
+
+/// Write a profile for another tool.
+///
+/// folded: flame graph scripts. pprof: Go's pprof, with allocated and live bytes and objects. speedscope:
+/// speedscope.app. firefox: profiler.firefox.com. csv and json: spreadsheets and scripts.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian export trace.ctf --to pprof -o heap.pb.gz && go tool pprof -http : heap.pb.gz
+  bactrian export trace.ctf --to speedscope -o heap.speedscope.json
+  bactrian export trace.ctf --to folded --live-at-peak | flamegraph.pl > peak.svg")]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArg,
+    /// Format to write
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    to: Format,
+    /// Where to write it; standard output if not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = Format::ALL.iter().map(|format| format.name());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
+}
+
+/// Points of the memory track that the Firefox Profiler shows.
+const TIMELINE_POINTS: usize = 1_000;
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    if output == Path::new("-") && args.to == Format::Pprof && std::io::stdout().is_terminal() {
+        let what = "pprof files are not for the terminal; give -o FILE or redirect the output";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    let trace = args.trace.open()?;
+    let filter = args.filters.filter()?;
+    let points = match args.to {
+        Format::Firefox => live_points(&trace, &filter),
+        _ => Vec::new(),
+    };
+    let profile = Profile::new(&trace, &filter, args.to.by(), args.to.measures());
+    write_file(output, console, |out| {
+        Ok(export(args.to, &profile, &About::of(&trace), &points, out)?)
+    })?;
+    if output != Path::new("-") {
+        let (format, path) = (args.to, output.display());
+        writeln!(console.out(), "{path}: {format}, {} distinct stacks", profile.tree.len() - 1)?;
+    }
+    args.trace.account(&profile.losses, console)?;
+    Ok(Status::Done)
+}
+
+fn live_points(trace: &bactrian_analysis::TraceFile, filter: &Filter) -> Vec<LivePoint> {
+    let points = timeline(trace, filter, TIMELINE_POINTS).points;
+    points
+        .iter()
+        .map(|point| LivePoint { time: point.time.0, live: Bytes(point.live.value.round() as u64) })
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! `bactrian lifetimes`: what dies young and what never dies.
+
+use std::io::Write;
+
+use bactrian_analysis::units::show_bytes;
+use bactrian_analysis::{
+    Estimate, LIFETIME_CLASSES, Life, Lifetimes, SIZE_CLASSES, Unit, lifetimes,
+};
+use bactrian_trace::Micros;
+use serde_json::json;
+
+use super::metric::ByArg;
+use crate::failure::{Failure, Status};
+use crate::filters::FilterArgs;
+use crate::open::TraceArg;
+use crate::output::{Align, Console, FAINT, HEADING, Table, print_json, show_estimate};
+
+/// How long objects live and how big they are, by where they are allocated.
+///
+/// Each row shows which share of its bytes dies within each span of time, and which is still there when
+/// the trace ends.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian lifetimes trace.ctf
+  bactrian lifetimes trace.ctf --sort never        what never dies first
+  bactrian lifetimes trace.ctf --size 1kB..        large objects only")]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArg,
+    /// What to tell apart
+    #[arg(long, value_name = "WHAT", default_value = "site")]
+    by: ByArg,
+    /// What to sort by
+    #[arg(long, value_name = "ORDER", default_value = "allocated")]
+    sort: Sort,
+    /// How many rows; 0 for all
+    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
+    number: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Sort {
+    /// Bytes allocated
+    Allocated,
+    /// Bytes that never die
+    Never,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let trace = args.trace.open()?;
+    let filter = args.filters.filter()?;
+    let mut answer = lifetimes(&trace, &filter, args.by.by());
+    if args.sort == Sort::Never {
+        answer.rows.sort_by(|a, b| b.never.value.total_cmp(&a.never.value));
+    }
+    let all_rows = answer.rows.len();
+    if args.number > 0 {
+        answer.rows.truncate(args.number);
+    }
+    if args.json {
+        let result = json!({
+            "by": args.by.by(),
+            "filter": filter,
+            "lifetime_classes": LIFETIME_CLASSES.map(|end| Micros(end).seconds()),
+            "size_classes": SIZE_CLASSES,
+            "all": answer.all,
+            "row_count": all_rows,
+            "rows": answer.rows,
+        });
+        print_json(console, "lifetimes", &args.trace.file, &answer.losses, &result)?;
+    } else {
+        print(&answer, args.by, all_rows, console)?;
+    }
+    args.trace.account(&answer.losses, console)?;
+    Ok(Status::Done)
+}
+
+const LIFETIME_TITLES: [&str; LIFETIME_CLASSES.len() + 1] =
+    ["0.1 ms", "1 ms", "10 ms", "0.1 s", "1 s", "10 s", "100 s", "longer"];
+const SIZE_TITLES: [&str; SIZE_CLASSES.len() + 1] =
+    ["1-2", "3-4", "5-16", "17-64", "65-256", "257-4096", "more"];
+
+fn print(
+    answer: &Lifetimes,
+    by: ByArg,
+    all_rows: usize,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let all = &answer.all;
+    writeln!(
+        console.out(),
+        "{HEADING}lifetimes by {}{HEADING:#}: {} allocated; share that dies within",
+        by.title(),
+        show_estimate(Unit::Bytes, &all.allocated)
+    )?;
+    // Classes that nothing falls into need no column.
+    let used: Vec<_> =
+        (0..LIFETIME_TITLES.len()).filter(|&class| all.lifetimes[class].value > 0.0).collect();
+    let mut headings = vec![("allocated", Align::Right)];
+    headings.extend(used.iter().map(|&class| (LIFETIME_TITLES[class], Align::Right)));
+    headings.extend([("never", Align::Right), (by.title(), Align::Left)]);
+    let mut table = Table::new(&headings);
+    for life in std::iter::once(all).chain(&answer.rows) {
+        let mut cells = vec![show_bytes(life.allocated.value)];
+        cells.extend(used.iter().map(|&class| share(&life.lifetimes[class], life)));
+        cells.extend([share(&life.never, life), life.label.text()]);
+        let style = if std::ptr::eq(life, all) { HEADING } else { anstyle::Style::new() };
+        table.styled(cells, style);
+    }
+    table.print(console)?;
+    if all_rows > answer.rows.len() {
+        let left = all_rows - answer.rows.len();
+        writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")?;
+    }
+    writeln!(console.out(), "\n{HEADING}sizes{HEADING:#} in words without header")?;
+    let mut sizes =
+        Table::new(&[("words", Align::Right), ("share", Align::Right), ("", Align::Left)]);
+    for (title, size) in SIZE_TITLES.iter().zip(&all.sizes).filter(|(_, size)| size.value > 0.0) {
+        let bar = "█".repeat((size.value / all.allocated.value * 40.0).round() as usize);
+        sizes.row(vec![(*title).to_owned(), share(size, all), bar]);
+    }
+    sizes.print(console)?;
+    Ok(())
+}
+
+/// A part of a row's bytes, in percent; a dot for nothing.
+fn share(part: &Estimate, life: &Life) -> String {
+    match part.value > 0.0 {
+        true => format!("{:.0} %", part.value / life.allocated.value * 100.0),
+        false => "·".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bactrian_analysis::units::show_time;
+
+    #[test]
+    fn titles_name_the_classes() {
+        for (title, end) in LIFETIME_TITLES.iter().zip(LIFETIME_CLASSES) {
+            let digits = |text: &str| text.parse::<f64>().expect("a number");
+            let (number, unit) = title.split_once(' ').expect("a unit");
+            let scale = if unit == "ms" { 1e3 } else { 1e6 };
+            assert_eq!((digits(number) * scale) as u64, end, "{}", show_time(Micros(end)));
+        }
+        for (title, end) in SIZE_TITLES.iter().zip(SIZE_CLASSES) {
+            assert!(title.ends_with(&end.to_string()), "{title}");
+        }
+    }
+}

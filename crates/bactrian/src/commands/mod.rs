@@ -1,0 +1,39 @@
+//! The commands, one file each: open, ask, show.
+
+pub mod check;
+pub mod completions;
+pub mod convert;
+pub mod diff;
+pub mod dump;
+pub mod export;
+pub mod flame;
+pub mod info;
+pub mod lifetimes;
+pub mod man;
+mod metric;
+pub mod timeline;
+pub mod top;
+pub mod tree;
+
+use crate::cli::Command;
+use crate::failure::{Failure, Status};
+use crate::output::Console;
+
+/// Runs a command to its end.
+pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
+    match command {
+        Command::Info(args) => info::run(&args, console),
+        Command::Top(args) => top::run(&args, console),
+        Command::Tree(args) => tree::run(&args, console),
+        Command::Flame(args) => flame::run(&args, console),
+        Command::Timeline(args) => timeline::run(&args, console),
+        Command::Lifetimes(args) => lifetimes::run(&args, console),
+        Command::Diff(args) => diff::run(&args, console),
+        Command::Check(args) => check::run(&args, console),
+        Command::Dump(args) => dump::run(&args, console),
+        Command::Convert(args) => convert::run(&args, console),
+        Command::Export(args) => export::run(&args, console),
+        Command::Completions(args) => completions::run(&args, console),
+        Command::Man(args) => man::run(&args),
+    }
+}

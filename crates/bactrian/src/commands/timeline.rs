@@ -1,0 +1,125 @@
+//! `bactrian timeline`: live bytes over time.
+
+use std::io::Write;
+
+use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_analysis::{Filter, Timeline, Unit, timeline};
+use serde_json::json;
+
+use crate::failure::{Failure, Status};
+use crate::filters::FilterArgs;
+use crate::open::TraceArg;
+use crate::output::{Console, FAINT, HEADING, chart, print_json, show_estimate};
+
+/// Live bytes over time, with the peak marked.
+///
+/// With filters, the chart shows the wanted objects before all of them.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian timeline trace.ctf
+  bactrian timeline trace.ctf --in Cache.add       what Cache.add holds, before everything
+  bactrian timeline trace.ctf --csv --points 500 > live.csv")]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArg,
+    /// How many points in time; as the terminal is wide, or 200
+    #[arg(long, value_name = "N")]
+    points: Option<usize>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print comma-separated values: time in seconds, bytes
+    #[arg(long)]
+    csv: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// Columns that the chart's scale takes.
+const MARGIN: usize = 10;
+/// More points than this are no chart and no file to plot.
+const MAX_POINTS: usize = 100_000;
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let trace = args.trace.open()?;
+    let filter = args.filters.filter()?;
+    let points = args.points.unwrap_or(match args.json || args.csv {
+        true => 200,
+        false => console.width().unwrap_or(80).saturating_sub(MARGIN).max(20),
+    });
+    if !(1..=MAX_POINTS).contains(&points) {
+        return Err(Failure::Usage(format!("--points is from 1 to {MAX_POINTS}")));
+    }
+    let all = timeline(&trace, &Filter::default(), points);
+    let wanted = (!filter.is_everything()).then(|| timeline(&trace, &filter, points));
+    let losses = &all.losses;
+    if args.json {
+        let result = json!({ "all": all, "filter": filter, "filtered": wanted });
+        print_json(console, "timeline", &args.trace.file, losses, &result)?;
+    } else if args.csv {
+        print_csv(&all, wanted.as_ref(), console)?;
+    } else {
+        print_chart(&all, wanted.as_ref(), console)?;
+    }
+    args.trace.account(losses, console)?;
+    Ok(Status::Done)
+}
+
+fn print_csv(
+    all: &Timeline,
+    wanted: Option<&Timeline>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let out = console.out();
+    let columns = "live,live_low,live_high,max,allocated";
+    write!(out, "time,{columns}")?;
+    if wanted.is_some() {
+        write!(out, ",filtered_{}", columns.replace(',', ",filtered_"))?;
+    }
+    writeln!(out)?;
+    for (at, point) in all.points.iter().enumerate() {
+        write!(out, "{:.6}", point.time.0.seconds())?;
+        for point in [Some(point), wanted.map(|wanted| &wanted.points[at])].into_iter().flatten() {
+            let live = &point.live;
+            write!(out, ",{:.0},{:.0},{:.0}", live.value, live.low, live.high)?;
+            write!(out, ",{:.0},{:.0}", point.max.value, point.allocated.value)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn print_chart(
+    all: &Timeline,
+    wanted: Option<&Timeline>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let front = wanted.unwrap_or(all);
+    let peak = |timeline: &Timeline| {
+        let size = show_estimate(Unit::Bytes, &timeline.peak);
+        format!("{size} at {}", show_time(timeline.peak_time.0))
+    };
+    let out = console.out();
+    writeln!(out, "{HEADING}bytes live{HEADING:#}: peak {}", peak(all))?;
+    if let Some(wanted) = wanted {
+        writeln!(out, "{HEADING}of these, filtered{HEADING:#} (in front): peak {}", peak(wanted))?;
+    }
+    let values = |timeline: &Timeline| -> Vec<f64> {
+        timeline.points.iter().map(|point| point.max.value).collect()
+    };
+    let behind = wanted.map(|_| values(all));
+    let lines = chart(&values(front), behind.as_deref(), show_bytes);
+    let margin = lines[0].chars().position(|c| c == '│').unwrap_or(0);
+    // The peak's column, marked above the chart.
+    let peak_at = front.points.iter().position(|point| point.time >= front.peak_time).unwrap_or(0);
+    let column = margin + 1 + peak_at;
+    writeln!(out, "{:column$}▼", "")?;
+    for line in &lines {
+        writeln!(out, "{line}")?;
+    }
+    let width = front.points.len();
+    writeln!(out, "{:margin$} └{}", "", "─".repeat(width)).map_err(Failure::from)?;
+    let end = front.points.last().map_or_else(String::new, |point| show_time(point.time.0));
+    let space = (width + 1).saturating_sub(end.chars().count() + 1);
+    Ok(writeln!(out, "{FAINT}{:margin$} 0{:space$}{end}{FAINT:#}", "", "")?)
+}

@@ -1,0 +1,126 @@
+//! `bactrian top`: what allocates or holds most.
+
+use std::io::Write;
+
+use bactrian_analysis::units::show_time;
+use bactrian_analysis::{Estimate, Row, Top, top};
+use serde_json::json;
+
+use super::metric::{ByArg, Metric};
+use crate::failure::{Failure, Status};
+use crate::filters::FilterArgs;
+use crate::open::TraceArg;
+use crate::output::{
+    Align, Console, FAINT, HEADING, Table, print_json, show_error, show_estimate, show_share,
+    show_value,
+};
+
+/// Sites, functions, files or modules that allocate or hold most.
+///
+/// `self` is what a row allocates itself, `total` what is allocated in it and in all it calls, however
+/// deep, counted once if it recurs. Beside each stands the 95 % interval from sampling.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian top trace.ctf                               functions by bytes allocated
+  bactrian top trace.ctf --by site --metric live       where what is never freed was allocated
+  bactrian top trace.ctf --metric peak --in Main.load  what Main.load holds at its peak
+  bactrian top trace.ctf --hide '/^Stdlib/'            the standard library counted to its callers")]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArg,
+    /// What to tell apart
+    #[arg(long, value_name = "WHAT", default_value = "function")]
+    by: ByArg,
+    /// What to measure
+    #[arg(long, short, value_name = "METRIC", default_value = "allocated")]
+    metric: Metric,
+    /// What to sort by
+    #[arg(long, value_name = "ORDER", default_value = "self")]
+    sort: Sort,
+    /// How many rows; 0 for all
+    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
+    number: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Sort {
+    /// What a row allocates itself
+    #[value(name = "self")]
+    Own,
+    /// What is allocated in it and in all it calls
+    Total,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let trace = args.trace.open()?;
+    let filter = args.filters.filter()?;
+    let mut answer = top(&trace, &filter, args.by.by(), args.metric.measure());
+    if args.sort == Sort::Total {
+        answer.rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
+    }
+    let all_rows = answer.rows.len();
+    if args.number > 0 {
+        answer.rows.truncate(args.number);
+    }
+    if args.json {
+        let result = json!({
+            "by": answer.by,
+            "measure": answer.measure,
+            "filter": filter,
+            "all": answer.all,
+            "peak_time": answer.peak.map(|peak| peak.time.seconds()),
+            "row_count": all_rows,
+            "rows": answer.rows,
+        });
+        print_json(console, "top", &args.trace.file, &answer.losses, &result)?;
+    } else {
+        print(&answer, args.by, all_rows, console)?;
+    }
+    args.trace.account(&answer.losses, console)?;
+    Ok(Status::Done)
+}
+
+fn print(answer: &Top, by: ByArg, all_rows: usize, console: &mut Console) -> Result<(), Failure> {
+    let unit = answer.measure.unit;
+    let at_peak = answer.peak.map(|peak| format!(" at {}", show_time(peak.time)));
+    writeln!(
+        console.out(),
+        "{HEADING}{} by {}{HEADING:#}: {} in all{}",
+        answer.measure.title(),
+        by.title(),
+        show_estimate(unit, &answer.all),
+        at_peak.unwrap_or_default(),
+    )?;
+    let share = |estimate: &Estimate| match answer.all.value > 0.0 {
+        true => show_share(estimate.value / answer.all.value),
+        false => String::new(),
+    };
+    let exact = answer.all.low == answer.all.high;
+    let mut headings = vec![("self", Align::Right), ("", Align::Right)];
+    headings.extend((!exact).then_some(("95 %", Align::Right)));
+    headings.extend([("total", Align::Right), ("", Align::Right)]);
+    headings.extend((!exact).then_some(("95 %", Align::Right)));
+    headings.push((by.title(), Align::Left));
+    let mut table = Table::new(&headings);
+    for Row { label, own, total } in &answer.rows {
+        let mut cells = Vec::new();
+        for estimate in [own, total] {
+            cells.extend([show_value(unit, estimate.value), share(estimate)]);
+            cells.extend((!exact).then(|| show_error(estimate)));
+        }
+        cells.push(label.text());
+        table.row(cells);
+    }
+    table.print(console)?;
+    if all_rows > answer.rows.len() {
+        let left = all_rows - answer.rows.len();
+        writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")?;
+    }
+    Ok(())
+}

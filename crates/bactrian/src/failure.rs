@@ -1,0 +1,73 @@
+//! How commands end: exit statuses, and what went wrong in words.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// How a command ended. The numbers are part of the command line's contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Done.
+    Done = 0,
+    /// Done, and something was found that a script wants to know (check, diff).
+    Finding = 1,
+    /// The command line asks for something that makes no sense.
+    Usage = 2,
+    /// The input cannot be read, or the output not be written.
+    BadInput = 3,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        ExitCode::from(status as u8)
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line asks for something that makes no sense.
+    Usage(String),
+    /// What was read or written, and what went wrong.
+    Input(anyhow::Error),
+}
+
+impl Failure {
+    /// Whether our output was closed by its reader.
+    pub fn is_broken_pipe(&self) -> bool {
+        let Failure::Input(error) = self else { return false };
+        let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+        io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl From<&Failure> for Status {
+    fn from(failure: &Failure) -> Status {
+        match failure {
+            Failure::Usage(_) => Status::Usage,
+            Failure::Input(_) => Status::BadInput,
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Failure {
+        Failure::Input(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Input(error.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(what) => f.write_str(what),
+            // All causes on one line: what, then why.
+            Failure::Input(error) => write!(f, "{error:#}"),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `bactrian`: shows what an OCaml program keeps in memory.
+//!
+//! Each command is one file in `commands/` and does three things: opens what it was given, asks
+//! `bactrian-analysis`, and shows the answer. `cli.rs` defines the command line once, for parsing, help,
+//! completions and man pages.
+
+mod cli;
+mod commands;
+mod failure;
+mod filters;
+mod open;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::failure::{Failure, Status};
+use crate::output::Console;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let mut console = Console::new(cli.color);
+    let ended = commands::run(cli.command, &mut console);
+    let ended = console.flush().map_err(Failure::from).and(ended);
+    match ended {
+        Ok(status) => status.into(),
+        // Whoever read our output has seen enough.
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            console.complain(&failure.to_string());
+            Status::from(&failure).into()
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! JSON: one envelope for all commands, described in `docs/json.md`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use bactrian_analysis::SCHEMA_VERSION;
+use bactrian_trace::Losses;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Console;
+
+/// Prints the answer of `command` about one file.
+pub fn print_json(
+    console: &mut Console,
+    command: &str,
+    file: &Path,
+    losses: &Losses,
+    result: &impl Serialize,
+) -> io::Result<()> {
+    print_json_of_files(console, command, &[(file, losses)], result)
+}
+
+/// Prints the answer of `command` about several files.
+pub fn print_json_of_files(
+    console: &mut Console,
+    command: &str,
+    files: &[(&Path, &Losses)],
+    result: &impl Serialize,
+) -> io::Result<()> {
+    let files: Vec<_> = files
+        .iter()
+        .map(|(path, losses)| json!({ "path": path.to_string_lossy(), "losses": losses_json(losses) }))
+        .collect();
+    let envelope = json!({
+        "schema_version": SCHEMA_VERSION,
+        "command": command,
+        "files": files,
+        "result": serde_json::to_value(result)?,
+    });
+    serde_json::to_writer_pretty(console.out(), &envelope)?;
+    writeln!(console.out())
+}
+
+fn losses_json(losses: &Losses) -> Value {
+    let incidents = losses.incidents.iter();
+    let incidents = incidents.map(|i| json!({ "offset": i.offset, "what": i.what }));
+    json!({
+        "clean": losses.is_clean(),
+        "packets_damaged": losses.packets_damaged,
+        "packets_foreign": losses.packets_foreign,
+        "gaps": losses.gaps,
+        "bytes_unread": losses.bytes_unread,
+        "bytes_missing": losses.bytes_missing,
+        "allocations": losses.allocations,
+        "stacks_doubtful": losses.stacks_doubtful,
+        "stacks_too_deep": losses.stacks_too_deep,
+        "stacks_cut_by_recorder": losses.stacks_cut_by_recorder,
+        "cache_mismatches": losses.cache_mismatches,
+        "names_lost": losses.names_lost,
+        "names_repaired": losses.names_repaired,
+        "clock_steps": losses.clock_steps,
+        "clock_shift": losses.clock_shift.seconds(),
+        "incidents": incidents.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,154 @@
+//! What people and scripts see: text that fits the terminal, colours only there, JSON.
+
+mod chart;
+mod file;
+mod json;
+mod table;
+
+use std::borrow::Cow;
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use bactrian_analysis::units::{show_bytes, show_count};
+use bactrian_analysis::{Estimate, Unit};
+
+pub use chart::chart;
+pub use file::write_file;
+pub use json::{print_json, print_json_of_files};
+pub use table::{Align, Table};
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Headings and names of columns.
+pub const HEADING: Style = Style::new().bold();
+/// What matters less.
+pub const FAINT: Style = Style::new().dimmed();
+/// What is worse than before, or too much.
+pub const BAD: Style = AnsiColor::Red.on_default();
+/// What is better than before.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// What one should know.
+pub const WARNING: Style = AnsiColor::Yellow.on_default();
+
+/// Standard output and standard error.
+pub struct Console {
+    out: BufWriter<AutoStream<io::Stdout>>,
+    color: Color,
+    width: Option<usize>,
+}
+
+impl Console {
+    /// The console of this process.
+    pub fn new(color: Color) -> Console {
+        let out = AutoStream::new(io::stdout(), choice(color));
+        Console { out: BufWriter::with_capacity(1 << 16, out), color, width: terminal_width() }
+    }
+
+    /// Characters in a line, if output goes to a terminal.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// Where the answer goes.
+    pub fn out(&mut self) -> &mut impl Write {
+        &mut self.out
+    }
+
+    /// Writes out what waits.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Says on standard error what one should know of the answer.
+    pub fn warn(&mut self, what: &str) -> io::Result<()> {
+        self.flush()?;
+        let mut err = AutoStream::new(io::stderr(), choice(self.color));
+        writeln!(err, "{WARNING}warning:{WARNING:#} {what}")
+    }
+
+    /// Says on standard error why there is no answer.
+    pub fn complain(&mut self, what: &str) {
+        let mut err = AutoStream::new(io::stderr(), choice(self.color));
+        // If this cannot be said, there is nobody to say so to.
+        let _ = writeln!(err, "{BAD}bactrian:{BAD:#} {what}");
+    }
+}
+
+fn choice(color: Color) -> anstream::ColorChoice {
+    match color {
+        Color::Auto => anstream::ColorChoice::Auto,
+        Color::Always => anstream::ColorChoice::AlwaysAnsi,
+        Color::Never => anstream::ColorChoice::Never,
+    }
+}
+
+fn terminal_width() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+}
+
+/// A value with its unit.
+pub fn show_value(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Bytes => show_bytes(value),
+        Unit::Objects => show_count(value),
+    }
+}
+
+/// Half the width of an estimate's interval in percent: `±3.1 %`, or `exact`.
+pub fn show_error(estimate: &Estimate) -> String {
+    if estimate.low == estimate.high {
+        return "exact".to_owned();
+    }
+    if estimate.value <= 0.0 {
+        return String::new();
+    }
+    show_percent_with("±", estimate.relative_error())
+}
+
+/// A share in percent with three digits at most.
+pub fn show_share(share: f64) -> String {
+    show_percent_with("", share)
+}
+
+fn show_percent_with(sign: &str, share: f64) -> String {
+    let percent = share * 100.0;
+    let digits = if percent.abs() < 9.95 { 2 } else { usize::from(percent.abs() < 99.95) };
+    format!("{sign}{percent:.digits$} %")
+}
+
+/// An estimate in a sentence: `12.3 MB ±3.1 %`.
+pub fn show_estimate(unit: Unit, estimate: &Estimate) -> String {
+    let error = show_error(estimate);
+    let value = show_value(unit, estimate.value);
+    match error.as_str() {
+        "" => format!("{value} (at most {})", show_value(unit, estimate.high)),
+        "exact" => value,
+        _ => format!("{value} {error}"),
+    }
+}
+
+/// Text from a file, safe to show: what would move the cursor or ring the bell is shown as `\u{..}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let shown = text.chars().map(|c| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    });
+    shown.collect::<String>().into()
+}

@@ -1,0 +1,122 @@
+//! Tables that fit: numbers keep their width, names give way.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+use super::{Console, HEADING, visible};
+
+/// Where a column's text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// For names.
+    Left,
+    /// For numbers.
+    Right,
+}
+
+/// Space between columns.
+const GAP: usize = 2;
+/// Names are not cut below this.
+const LEAST_NAME: usize = 16;
+
+/// Rows of text under headings. The last column takes what is left of the line.
+#[derive(Debug)]
+pub struct Table {
+    headings: Vec<(&'static str, Align)>,
+    rows: Vec<(Vec<String>, Style)>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(headings: &[(&'static str, Align)]) -> Table {
+        Table { headings: headings.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row, one text per column.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.styled(cells, Style::new());
+    }
+
+    /// Adds a row in a style.
+    pub fn styled(&mut self, cells: Vec<String>, style: Style) {
+        debug_assert_eq!(cells.len(), self.headings.len());
+        let cells = cells.iter().map(|cell| visible(cell).into_owned());
+        self.rows.push((cells.collect(), style));
+    }
+
+    /// Prints it.
+    pub fn print(&self, console: &mut Console) -> io::Result<()> {
+        let columns = self.headings.len();
+        let width_of = |column: usize| {
+            let cells = self.rows.iter().map(|(cells, _)| width(&cells[column]));
+            cells.chain([width(self.headings[column].0)]).max().unwrap_or(0)
+        };
+        let mut widths: Vec<_> = (0..columns).map(width_of).collect();
+        if let (Some(line), Some((last, others))) = (console.width(), widths.split_last_mut()) {
+            let taken: usize = others.iter().map(|width| width + GAP).sum();
+            *last = (*last).min(line.saturating_sub(taken).max(LEAST_NAME));
+        }
+        let headings: Vec<_> = self.headings.iter().map(|(text, _)| (*text).to_owned()).collect();
+        self.line(&headings, HEADING, &widths, console.out())?;
+        for (cells, style) in &self.rows {
+            self.line(cells, *style, &widths, console.out())?;
+        }
+        Ok(())
+    }
+
+    fn line(
+        &self,
+        cells: &[String],
+        style: Style,
+        widths: &[usize],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        write!(out, "{style}")?;
+        for (column, (cell, &room)) in cells.iter().zip(widths).enumerate() {
+            let text = shorten(cell, room);
+            let space = room - width(&text);
+            let last = column + 1 == cells.len();
+            match self.headings[column].1 {
+                Align::Right => write!(out, "{:space$}{text}", "")?,
+                Align::Left if last => write!(out, "{text}")?,
+                Align::Left => write!(out, "{text}{:space$}", "")?,
+            }
+            if !last {
+                write!(out, "{:GAP$}", "")?;
+            }
+        }
+        writeln!(out, "{style:#}")
+    }
+}
+
+/// Characters as the terminal shows them, near enough for names of functions and files.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Cuts a name in the middle: both its module and its end tell something.
+pub fn shorten(text: &str, room: usize) -> String {
+    let length = width(text);
+    if length <= room {
+        return text.to_owned();
+    }
+    let kept = room.saturating_sub(1);
+    let (start, end) = (kept / 2, kept - kept / 2);
+    let head: String = text.chars().take(start).collect();
+    let tail: String = text.chars().skip(length - end).collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_in_the_middle() {
+        assert_eq!(shorten("Stdlib__List.map", 20), "Stdlib__List.map");
+        assert_eq!(shorten("Stdlib__List.map", 9), "Stdl….map");
+        assert_eq!(shorten("été", 2), "…é");
+        assert_eq!(shorten("abc", 0), "…");
+    }
+}
