@@ -1,0 +1,120 @@
+//! Exports in the real tools: each accepts the file and shows the totals that Bactrian has.
+//!
+//! `cargo xtask consumers` gets the tools, says where they are, and runs these tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bactrian_analysis::{Column, Measure, Of, TraceFile, Unit};
+use bactrian_export::Format;
+use serde_json::Value;
+
+use crate::golden;
+use crate::hostile::{self, hostile};
+use crate::traces::{exported, profile, tiny};
+
+/// The folder of the tools.
+fn tools() -> PathBuf {
+    PathBuf::from(std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it"))
+}
+
+/// Writes an export where tools can open it.
+fn file(name: &str, trace: &TraceFile, format: Format) -> PathBuf {
+    let name = format!("{name}.{}", format.extension());
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, exported(trace, format)).expect("the folder for such files is there");
+    path
+}
+
+/// What a tool says about a file that it has nothing to complain of.
+fn ask(command: &mut Command) -> String {
+    let output = command.output().expect("the tool is there");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complaint.is_empty(), "{command:?}: {complaint}");
+    String::from_utf8(output.stdout).expect("tools speak UTF-8")
+}
+
+fn pprof(file: &Path, flags: &[&str]) -> String {
+    ask(Command::new(tools().join("pprof")).args(flags).arg(file).env("TZ", "UTC"))
+}
+
+/// Runs one of the scripts that open a file in a tool and print in JSON what it shows.
+fn script(name: &str, file: &Path) -> Value {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../consumers");
+    let said = ask(Command::new("node").arg(scripts.join(name)).arg(tools()).arg(file));
+    serde_json::from_str(&said).expect("scripts print JSON")
+}
+
+/// Bactrian's own total.
+fn total(trace: &TraceFile, measure: Measure) -> u64 {
+    let profile = profile(trace, Format::Json);
+    let column = |column: &&Column| column.measure == measure;
+    let column = profile.columns.iter().find(column).expect("JSON has all usual measures");
+    column.estimate(column.total()).value.round() as u64
+}
+
+const TYPES: &[(&str, Measure)] = &[
+    ("alloc_objects", Measure { unit: Unit::Objects, of: Of::Allocated }),
+    ("alloc_space", Measure { unit: Unit::Bytes, of: Of::Allocated }),
+    ("inuse_objects", Measure { unit: Unit::Objects, of: Of::LiveAtEnd }),
+    ("inuse_space", Measure { unit: Unit::Bytes, of: Of::LiveAtEnd }),
+];
+
+#[test]
+#[ignore = "needs pprof: cargo xtask consumers"]
+fn pprof_shows_it() {
+    let tiny = tiny();
+    golden::check("tiny.pprof.txt", &pprof(&file("tiny", &tiny, Format::Pprof), &["-raw"]));
+
+    for (name, trace) in [("tiny", tiny), ("hostile", hostile())] {
+        let file = file(name, &trace, Format::Pprof);
+        for &(index, measure) in TYPES {
+            let top = pprof(&file, &["-top", "-unit=B", &format!("-sample_index={index}")]);
+            let shown = format!("Total samples = {}B", total(&trace, measure));
+            assert!(top.contains(&shown), "{name}, {index}: no `{shown}` in\n{top}");
+        }
+        assert!(pprof(&file, &["-top"]).contains("\nType: alloc_space\n"));
+        pprof(&file, &["-traces"]);
+    }
+}
+
+/// What Speedscope and the Firefox Profiler each have for every column.
+fn check_columns(shown: &Value, trace: &TraceFile, format: Format) {
+    let shown = shown.as_array().expect("one for each column");
+    assert_eq!(shown.len(), format.measures().len());
+    for (shown, &measure) in shown.iter().zip(format.measures()) {
+        assert_eq!(shown["name"], measure.title(), "{shown}");
+        assert_eq!(shown["unit"], "bytes", "{shown}");
+        assert_eq!(shown["total"], total(trace, measure), "{shown}");
+    }
+}
+
+#[test]
+#[ignore = "needs Speedscope: cargo xtask consumers"]
+fn speedscope_shows_it() {
+    for (name, trace) in [("tiny", tiny()), ("hostile", hostile())] {
+        let shown = script("speedscope.mjs", &file(name, &trace, Format::Speedscope));
+        assert_eq!(shown["name"], "tiny.exe");
+        assert_eq!(shown["said"], Value::Array(Vec::new()), "{name}");
+        check_columns(&shown["profiles"], &trace, Format::Speedscope);
+        if name == "hostile" {
+            let frames = shown["frames"].as_array().expect("names");
+            assert!(hostile::shown_names().all(|name| frames.contains(&name.into())), "{shown}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs the Firefox Profiler: cargo xtask consumers"]
+fn firefox_shows_it() {
+    for (name, trace) in [("tiny", tiny()), ("hostile", hostile())] {
+        let shown = script("firefox.mjs", &file(name, &trace, Format::Firefox));
+        assert_eq!(shown["name"], "tiny.exe");
+        check_columns(&shown["threads"], &trace, Format::Firefox);
+        let track = serde_json::json!([
+            { "category": "Memory", "unit": "bytes", "points": 3, "range": 3200 }
+        ]);
+        assert_eq!(shown["counters"], track, "{name}");
+    }
+}
