@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a chore reports to the person who runs it")]
 
 mod command;
+mod consumers;
 mod demo;
 mod fuzz;
 mod test;
@@ -28,6 +29,11 @@ const TASKS: &[Task] = &[
         run: test::run,
     },
     Task { name: "tidy", about: "check what compiler and lints do not", run: tidy::run },
+    Task {
+        name: "consumers",
+        about: "open exports in the tools they are for",
+        run: consumers::run,
+    },
     Task { name: "fuzz", about: "fuzz the parsers: [TARGET..] [--seconds N]", run: fuzz::run },
     Task {
         name: "fuzz-seeds",

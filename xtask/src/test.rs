@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, fuzz, tidy};
+use crate::{Outcome, consumers, fuzz, tidy};
 
 /// How long each fuzz target runs: enough for the corpus and a few hundred thousand mutations.
 const FUZZ_SECONDS: u32 = 15;
@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     Step { title: "tidy", run: tidy::check },
     Step { title: "tests", run: tests },
     Step { title: "examples in the documentation", run: examples },
+    Step { title: "exports in the tools they are for", run: consumers::check },
     Step { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
 ];
 
