@@ -47,7 +47,7 @@ use std::io::{self, BufWriter, Write};
 use bactrian_analysis::Profile;
 
 pub use about::{About, LivePoint};
-pub use format::Format;
+pub use format::{Format, UnknownFormat};
 pub use json::SCHEMA_VERSION;
 
 /// Writes `profile` to `out`. `timeline` is how much was live over time, earliest first; only the Firefox
