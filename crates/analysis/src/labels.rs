@@ -40,6 +40,13 @@ impl LabelId {
     }
 }
 
+/// The labels of one frame, in the order in which frames were labelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LabelSpan {
+    start: u32,
+    end: u32,
+}
+
 /// A label as people see it. What the labelling does not tell apart is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Label {
@@ -80,7 +87,7 @@ pub struct Labels {
     labels: Vec<Label>,
     ids: HashMap<Label, LabelId>,
     /// For each frame that was asked for: where its labels are in `of_frames`.
-    frames: Vec<Option<(u32, u32)>>,
+    frames: Vec<Option<LabelSpan>>,
     of_frames: Vec<LabelId>,
 }
 
@@ -125,23 +132,27 @@ impl Labels {
     /// The labels of a frame, outermost first; none if all of it is hidden.
     #[inline]
     pub fn of(&mut self, frame: FrameId, frames: &Frames) -> &[LabelId] {
+        let span = self.span(frame, frames);
+        self.in_span(span)
+    }
+
+    /// Where the labels of a frame are kept.
+    #[inline]
+    pub(crate) fn span(&mut self, frame: FrameId, frames: &Frames) -> LabelSpan {
         match self.frames.get(frame.index()) {
-            Some(&Some((start, end))) => &self.of_frames[start as usize..end as usize],
+            Some(&Some(span)) => span,
             _ => self.label(frame, frames),
         }
     }
 
-    /// The labels of a frame that was asked for before.
+    /// The labels that are kept there.
     #[inline]
-    pub(crate) fn known(&self, frame: FrameId) -> &[LabelId] {
-        match self.frames.get(frame.index()) {
-            Some(&Some((start, end))) => &self.of_frames[start as usize..end as usize],
-            _ => &[],
-        }
+    pub(crate) fn in_span(&self, span: LabelSpan) -> &[LabelId] {
+        &self.of_frames[span.start as usize..span.end as usize]
     }
 
     #[cold]
-    fn label(&mut self, frame: FrameId, frames: &Frames) -> &[LabelId] {
+    fn label(&mut self, frame: FrameId, frames: &Frames) -> LabelSpan {
         let start = self.of_frames.len();
         let locations = frames.locations(frame);
         for location in locations {
@@ -163,8 +174,9 @@ impl Labels {
         if frame.index() >= self.frames.len() {
             self.frames.resize(frame.index() + 1, None);
         }
-        self.frames[frame.index()] = Some((start as u32, self.of_frames.len() as u32));
-        &self.of_frames[start..]
+        let span = LabelSpan { start: start as u32, end: self.of_frames.len() as u32 };
+        self.frames[frame.index()] = Some(span);
+        span
     }
 
     fn describe(&self, location: &Location, function: &str, frames: &Frames) -> Label {

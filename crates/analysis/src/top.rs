@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::estimate::{Estimate, Tally};
 use crate::filter::Filter;
-use crate::labels::{By, Label, LabelId, Labels};
+use crate::labels::{By, Label, LabelId, LabelSpan, Labels};
 use crate::measure::{Gauge, Measure};
 use crate::pass::{self, Visitor};
 use crate::selection::{Peak, Selection};
@@ -85,7 +85,7 @@ pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top 
 
 struct Adding {
     gauge: Gauge,
-    walks: StackWalks<FrameId>,
+    walks: StackWalks<LabelSpan>,
     sums: Sums,
 }
 
@@ -140,6 +140,23 @@ struct OnStack {
     since: Tally,
 }
 
+impl OnStack {
+    #[inline]
+    fn come(&mut self, now: Tally) {
+        if self.times == 0 {
+            self.since = now;
+        }
+        self.times += 1;
+    }
+
+    /// What was added while it was there, if this was the last of it.
+    #[inline]
+    fn go(&mut self, now: Tally) -> Option<Tally> {
+        self.times -= 1;
+        (self.times == 0).then(|| now - self.since)
+    }
+}
+
 impl Sums {
     fn new(labels: Labels) -> Sums {
         Sums {
@@ -153,77 +170,72 @@ impl Sums {
     }
 
     #[inline]
-    fn add(&mut self, stack: &[FrameId], samples: u64, weight: f64) {
+    fn add(&mut self, stack: &[LabelSpan], samples: u64, weight: f64) {
         self.running[self.domain].count(samples, weight);
         // Where the innermost frames are hidden, the next outer one stands for them.
-        let labels = &self.labels;
-        let innermost = stack.iter().rev().find_map(|&frame| labels.known(frame).last());
+        let innermost = stack.iter().rev().find_map(|&span| self.labels.in_span(span).last());
         if let Some(label) = innermost {
             self.of_labels[label.index()].0.count(samples, weight);
         }
     }
 
-    #[inline]
-    fn on_stack(&mut self, label: LabelId) -> &mut OnStack {
-        if self.domain < DENSE_DOMAINS {
-            &mut self.dense[self.domain][label.index()]
-        } else {
-            self.sparse.entry((self.domain, label)).or_default()
-        }
-    }
-
+    /// Room for labels that are new.
+    #[cold]
     fn make_room(&mut self) {
         let labels = self.labels.len();
         self.of_labels.resize(labels, Default::default());
-        if self.domain < DENSE_DOMAINS {
-            self.dense[self.domain].resize(labels, OnStack::default());
-        }
+        self.dense.iter_mut().for_each(|dense| dense.resize(labels, OnStack::default()));
+    }
+
+    #[cold]
+    fn begin_domain(&mut self) {
+        self.running.resize(self.domain + 1, Tally::default());
+        self.dense.resize_with((self.domain + 1).min(DENSE_DOMAINS), Vec::new);
+        self.make_room();
     }
 }
 
 impl Along for Sums {
-    type Item = FrameId;
+    type Item = LabelSpan;
 
     #[inline]
     fn at_domain(&mut self, domain: usize) {
         self.domain = domain;
         if domain >= self.running.len() {
-            self.running.resize(domain + 1, Tally::default());
-        }
-        if domain < DENSE_DOMAINS && domain >= self.dense.len() {
-            self.dense.resize_with(domain + 1, Vec::new);
+            self.begin_domain();
         }
     }
 
     #[inline]
-    fn enter(&mut self, _: Option<FrameId>, frame: FrameId, frames: &Frames) -> FrameId {
-        let now = self.running[self.domain];
-        let labels = self.labels.of(frame, frames).len();
-        if self.of_labels.len() < self.labels.len()
-            || self.dense.get(self.domain).is_some_and(|dense| dense.len() < self.labels.len())
-        {
+    fn enter(&mut self, _: Option<LabelSpan>, frame: FrameId, frames: &Frames) -> LabelSpan {
+        let span = self.labels.span(frame, frames);
+        if self.of_labels.len() < self.labels.len() {
             self.make_room();
         }
-        for at in 0..labels {
-            let label = self.labels.known(frame)[at];
-            let on_stack = self.on_stack(label);
-            if on_stack.times == 0 {
-                on_stack.since = now;
+        let now = self.running[self.domain];
+        match self.dense.get_mut(self.domain) {
+            Some(dense) => {
+                let labels = self.labels.in_span(span).iter();
+                labels.for_each(|label| dense[label.index()].come(now));
             }
-            on_stack.times += 1;
+            None => {
+                for &label in self.labels.in_span(span) {
+                    self.sparse.entry((self.domain, label)).or_default().come(now);
+                }
+            }
         }
-        frame
+        span
     }
 
     #[inline]
-    fn leave(&mut self, frame: FrameId) {
+    fn leave(&mut self, span: LabelSpan) {
         let now = self.running[self.domain];
-        for at in 0..self.labels.known(frame).len() {
-            let label = self.labels.known(frame)[at];
-            let on_stack = self.on_stack(label);
-            on_stack.times -= 1;
-            if on_stack.times == 0 {
-                let share = now - on_stack.since;
+        for &label in self.labels.in_span(span) {
+            let share = match self.dense.get_mut(self.domain) {
+                Some(dense) => dense[label.index()].go(now),
+                None => self.sparse.entry((self.domain, label)).or_default().go(now),
+            };
+            if let Some(share) = share {
                 let total = &mut self.of_labels[label.index()].1;
                 *total = *total + share;
             }

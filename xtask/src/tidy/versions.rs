@@ -10,11 +10,18 @@ struct Promise {
     source: &'static str,
 }
 
-const PROMISES: &[Promise] = &[Promise {
-    document: "docs/formats/memtrace.md",
-    line: "Specification: reads {READS}, writes {WRITES}",
-    source: "crates/trace/src/lib.rs",
-}];
+const PROMISES: &[Promise] = &[
+    Promise {
+        document: "docs/formats/memtrace.md",
+        line: "Specification: reads {READS}, writes {WRITES}",
+        source: "crates/trace/src/lib.rs",
+    },
+    Promise {
+        document: "docs/json.md",
+        line: "Schema version: {SCHEMA_VERSION}",
+        source: "crates/analysis/src/lib.rs",
+    },
+];
 
 pub fn check(tree: &Tree) -> Vec<Problem> {
     PROMISES.iter().filter_map(|promise| compare(tree, promise).err()).collect()

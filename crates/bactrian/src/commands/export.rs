@@ -8,6 +8,7 @@ use bactrian_analysis::{Filter, Profile, timeline};
 use bactrian_export::{About, Format, LivePoint, export};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::metric::RecursionArg;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
@@ -32,6 +33,8 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    recursion: RecursionArg,
+    #[command(flatten)]
     filters: FilterArgs,
 }
 
@@ -55,7 +58,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Format::Firefox => live_points(&trace, &filter),
         _ => Vec::new(),
     };
-    let profile = Profile::new(&trace, &filter, args.to.by(), args.to.measures());
+    let (by, recursion) = (args.to.by(), args.recursion.choice());
+    let profile = Profile::with(&trace, &filter, by, recursion, args.to.measures());
     write_file(output, console, |out| {
         Ok(export(args.to, &profile, &About::of(&trace), &points, out)?)
     })?;

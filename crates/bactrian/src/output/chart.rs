@@ -48,7 +48,7 @@ mod tests {
         let rows = chart(&[0.0, 6.0, 12.0, 0.5], None, |value| format!("{value}"));
         assert_eq!(rows[0], "12 │  █ ");
         assert_eq!(rows[5], "   │  █ ");
-        assert_eq!(rows[6], " 6 │ ██ ".replace(" 6", "  "));
+        assert_eq!(rows[6], " 6 │ ██ ");
         assert_eq!(rows[11], "   │ ██▄");
     }
 

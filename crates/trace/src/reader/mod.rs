@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
             bytes,
             index,
             stacks,
-            streams: Stream::all(index),
+            streams: Stream::all(bytes, index),
             heads: Vec::new(),
             current: None,
             frames: Frames::default(),

@@ -5,10 +5,11 @@
 //! to the front alike. The lists hold over packets, so one misread record spoils the names after it.
 //!
 //! That happens in real files: memtrace up to 0.2.3 lets columns past 1023 spill into the two low bits
-//! of the file code. So when locations get out of step in a packet, or functions turn up in files that
-//! cannot be theirs, the packet is read again, trying for each record the codes that can have been
-//! meant, until one reading reaches the end exactly with names that go together. If a packet cannot be
-//! read at all, what the lists hold is unknown, and is said to be lost rather than guessed.
+//! of the file code. A trace in which locations get out of step somewhere has been garbled so. There, a
+//! packet that cannot be read, or in which functions turn up in files that cannot be theirs, is read
+//! again, trying for each record the codes that can have been meant, until one reading reaches the end
+//! exactly with names that go together. If there is none, what the lists hold is unknown, and is said to
+//! be lost rather than guessed.
 
 use crate::frames::{Frames, Location, Names};
 use crate::losses::Losses;
@@ -57,12 +58,23 @@ struct File {
 #[derive(Clone, Debug)]
 pub(super) struct NameDecoder {
     files: Recent<File>,
+    /// Whether the writer garbled records of this stream.
+    garbled: bool,
 }
 
 impl NameDecoder {
     pub fn new() -> NameDecoder {
         let none = File { name: NameId::LOST, functions: Recent::filled(NameId::LOST, 0) };
-        NameDecoder { files: Recent::filled(none, 0) }
+        NameDecoder { files: Recent::filled(none, 0), garbled: false }
+    }
+
+    /// A decoder for a stream whose whole packets of locations are these. It is ready to repair if they
+    /// cannot all be read as they stand; if they can, odd names are left alone.
+    pub fn for_packets<'a>(packets: impl Iterator<Item = Cursor<'a>>) -> NameDecoder {
+        let (mut decoder, mut names) = (NameDecoder::new(), Names::default());
+        let faults = packets.map(|mut packet| decoder.read_plainly(&mut packet, &mut names).1);
+        let garbled = faults.flatten().next().is_some();
+        NameDecoder { garbled, ..NameDecoder::new() }
     }
 
     /// What the lists hold is no longer known; their order can still be followed.
@@ -81,18 +93,15 @@ impl NameDecoder {
         frames: &mut Frames,
         losses: &mut Losses,
     ) -> Parse<()> {
-        let (start, before) = (*cursor, self.clone());
+        let start = *cursor;
+        let before = self.garbled.then(|| self.clone());
         let (plain, fault) = self.read_plainly(cursor, frames.names_mut());
-        let is_doubtful = |reading: &Reading| {
-            let names = frames.names();
-            let pair = |l: &Location| cohere(names.bytes(l.file), names.bytes(l.function));
-            !reading.locations.iter().all(pair)
-        };
-        if whole && (fault.is_some() || is_doubtful(&plain)) {
+        if let Some(before) =
+            before.filter(|_| whole && (fault.is_some() || plain.is_doubtful(frames)))
+        {
             // Best is a reading in which all names go together. If there is none, and the packet cannot
             // be read as it stands, any reading that ends where it should is better than none.
-            let ways = if fault.is_some() { &[true, false][..] } else { &[true] };
-            let mut ways = ways.iter();
+            let mut ways = if fault.is_some() { &[true, false][..] } else { &[true] }.iter();
             if let Some(repaired) = ways.find_map(|&all| repair(&before, start, all, frames)) {
                 *cursor = repaired.cursor;
                 *self = repaired.decoder;
@@ -206,6 +215,12 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Whether a function is in a file that cannot be its own, going by their names.
+    fn is_doubtful(&self, frames: &Frames) -> bool {
+        let text = |name| frames.names().bytes(name);
+        self.locations.iter().any(|location| !cohere(text(location.file), text(location.function)))
+    }
+
     fn announce(&self, frames: &mut Frames) {
         let starts = self.events.iter().map(|&(_, start)| start);
         let ends = starts.skip(1).chain([self.locations.len()]);
@@ -223,8 +238,10 @@ pub(super) fn cohere(file: &[u8], function: &[u8]) -> bool {
     let unit = unit.windows(2).rposition(|pair| pair == b"__").map_or(unit, |at| &unit[at + 2..]);
     let base = file.iter().rposition(|&b| b == b'/').map_or(file, |slash| &file[slash + 1..]);
     let stem = &base[..until_dot(base)];
-    // Names that tell nothing, such as `??`, go with everything.
-    unit.eq_ignore_ascii_case(stem) || !unit.iter().any(u8::is_ascii_alphabetic)
+    // Names that tell nothing go with everything: `??`, or `<standard.mly>` of menhir.
+    unit.eq_ignore_ascii_case(stem)
+        || file.starts_with(b"<")
+        || !unit.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// Where names go that are met for the first time.
@@ -279,6 +296,7 @@ mod tests {
             ("stdlib.ml", "Dune__exe__Main.f", false),
             ("bin/main.ml", "Stdlib__List.map", false),
             ("<unknown>", "??", true),
+            ("<standard.mly>", "Parser.Tables.semantic_action.(fun)", true),
             ("", "", true),
         ];
         for &(file, function, expected) in table {

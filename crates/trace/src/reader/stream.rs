@@ -70,16 +70,24 @@ pub(super) struct Stream {
 
 impl Stream {
     /// One stream for each domain, in order of their numbers.
-    pub fn all(index: &Index) -> Vec<Stream> {
+    pub fn all(bytes: &[u8], index: &Index) -> Vec<Stream> {
         let mut packets: BTreeMap<DomainId, Vec<u32>> = BTreeMap::new();
         for (at, packet) in index.packets().iter().enumerate() {
             packets.entry(packet.domain).or_default().push(at as u32);
         }
         let start = index.info().start;
-        packets.into_iter().map(|(domain, packets)| Stream::new(start, domain, packets)).collect()
+        let stream = |(domain, packets): (DomainId, Vec<u32>)| {
+            // Packets without allocations: locations, and a few more that end the search at once.
+            let packet = |&at: &u32| &index.packets()[at as usize];
+            let locations = packets.iter().map(packet).filter(|p| p.ids.is_empty() && !p.cut);
+            let locations = locations.map(|p| Cursor::at(&bytes[..p.body.end], p.body.start));
+            let names = NameDecoder::for_packets(locations);
+            Stream::new(start, domain, packets, names)
+        };
+        packets.into_iter().map(stream).collect()
     }
 
-    fn new(start: u64, domain: DomainId, packets: Vec<u32>) -> Stream {
+    fn new(start: u64, domain: DomainId, packets: Vec<u32>, names: NameDecoder) -> Stream {
         Stream {
             domain,
             packets,
@@ -90,7 +98,7 @@ impl Stream {
             id_end: 0,
             clock: Clock::new(start),
             stacks: StackDecoder::new(),
-            names: NameDecoder::new(),
+            names,
             losses: Losses::default(),
         }
     }

@@ -1,0 +1,11 @@
+//! Traces written, read, damaged and made up: what the reader and the writer promise together.
+
+mod checkpoints;
+mod damage;
+mod events;
+mod hostile;
+mod packets;
+mod round_trips;
+mod samples;
+mod scripts;
+mod version_one;

@@ -1,0 +1,187 @@
+//! Programs made up for tests: what happens, in which order, and the trace that is written of it.
+
+use bactrian_trace::{
+    DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, TraceInfo, Words, Writer,
+};
+use proptest::prelude::*;
+
+use crate::events::{Place, Seen, What};
+
+/// Something that happens in a domain, some time after what happened there before.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub after: u64,
+    pub domain: u16,
+    pub act: Act,
+}
+
+#[derive(Clone, Debug)]
+pub enum Act {
+    Alloc { length: u64, samples: u64, source: Source, stack: Vec<u64> },
+    /// Of one of the objects there are so far (the number wraps), whoever allocated it.
+    Promote(usize),
+    Collect(usize),
+}
+
+/// One of the codes. Every third meets all others of its kind in the same two slots of the cache.
+pub fn code(n: u8) -> u64 {
+    let n = u64::from(n) + 1;
+    if n.is_multiple_of(3) { n << 50 | 0xABC } else { 0x40_0000 + n * 8 }
+}
+
+/// The source locations of a code: none, one, or several that were inlined into each other.
+pub fn places(code: u64) -> Vec<Place> {
+    let place = |depth: u64| {
+        let n = code % 1009 + depth;
+        let (module, function) = (n % 40, n % 70);
+        let file = format!("src/m{module}.ml").into_bytes();
+        let function = format!("Lib__M{module}.f{function}").into_bytes();
+        (file, function, n as u32 + 1, (n % 256) as u16, (n % 1024) as u16)
+    };
+    (0..code % 4).map(place).collect()
+}
+
+/// Finds [`places`].
+pub struct Here;
+
+impl Locate for Here {
+    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+        let places = places(code);
+        let locations = places.iter().map(|(file, function, line, start, end)| SourceLocation {
+            file,
+            function,
+            line: *line,
+            start_char: u32::from(*start),
+            end_char: u32::from(*end),
+        });
+        found(&locations.collect::<Vec<_>>());
+    }
+}
+
+pub fn info(version: u16) -> TraceInfo {
+    TraceInfo {
+        version,
+        sample_rate: 1e-3,
+        word_bits: 64,
+        executable: b"made/up.exe".to_vec(),
+        host: b"nowhere".to_vec(),
+        runtime_params: b"v=0".to_vec(),
+        pid: 7,
+        context: b"a test".to_vec(),
+        // The 25 bits that events hold of their time wrap 10 ms after the start.
+        start: (1_700_000_000_000_000 >> 25 << 25) - 10_000,
+    }
+}
+
+/// A script's trace, and the events that must come out of it.
+#[derive(Debug)]
+pub struct Written {
+    pub bytes: Vec<u8>,
+    pub events: Vec<Seen>,
+}
+
+/// Writes a trace. Every `flush_every` steps packets are ended, so that a small trace has many.
+pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
+    let mut writer = Writer::new(Vec::new(), info(version)).expect("a writable version");
+    let mut clocks = std::collections::BTreeMap::new();
+    let mut ids: Vec<ObjectId> = Vec::new();
+    let mut events = Vec::new();
+    for (number, Step { after, domain, act }) in (1..).zip(steps) {
+        let clock = clocks.entry(*domain).or_insert(0);
+        *clock += after;
+        let (time, domain) = (Micros(*clock), DomainId(*domain));
+        let (id, what) = match act {
+            Act::Alloc { length, samples, source, stack } => {
+                let (length, samples, source) = (Words(*length), *samples, *source);
+                let new = NewAlloc { time, domain, length, samples, source, stack };
+                let id = writer.alloc(&new, &Here).expect("a vector takes all");
+                ids.push(id);
+                (id, What::Alloc { length, samples, source, stack: stack.clone() })
+            }
+            _ if ids.is_empty() => continue,
+            Act::Promote(which) => {
+                let id = ids[which % ids.len()];
+                writer.promote(time, domain, id, &Here).expect("a vector takes all");
+                (id, What::Promote)
+            }
+            Act::Collect(which) => {
+                let id = ids[which % ids.len()];
+                writer.collect(time, domain, id, &Here).expect("a vector takes all");
+                (id, What::Collect)
+            }
+        };
+        events.push(Seen { time, domain, id, what });
+        if number % flush_every == 0 {
+            let latest = clocks.values().copied().max().unwrap_or(0);
+            writer.flush(Micros(latest), &Here).expect("a vector takes all");
+            clocks.values_mut().for_each(|clock| *clock = latest);
+        }
+    }
+    let bytes = writer.finish(&Here).expect("a vector takes all");
+    // Domains are merged by time; at the same time, the lower number comes first.
+    events.sort_by_key(|seen| (seen.time, seen.domain));
+    Written { bytes, events }
+}
+
+/// A small trace of one domain with a packet for each 20 events or so; the same each time.
+pub fn small(version: u16) -> Written {
+    let alloc = |n: usize| {
+        let depth = 2 + n % 5;
+        let stack = (0..depth).map(|level| code((level * 7 + n % (level + 2) * 3) as u8)).collect();
+        let source = [Source::Minor, Source::Minor, Source::Major, Source::External][n % 4];
+        Act::Alloc { length: (n * n % 300) as u64, samples: 1 + n as u64 % 3, source, stack }
+    };
+    let act = |n: usize| match n % 4 {
+        3 => Act::Collect(n * 5),
+        2 => Act::Promote(n * 5),
+        _ => alloc(n),
+    };
+    let steps: Vec<_> =
+        (0..150).map(|n| Step { after: 500 + n as u64, domain: 0, act: act(n) }).collect();
+    write(version, &steps, 20)
+}
+
+/// Stacks deeper than this may be cut when they are written, if no frame is in the cache.
+const NEVER_CUT: usize = 4086 / 10;
+
+fn stacks() -> impl Strategy<Value = Vec<u64>> {
+    let codes = || (0..60u8).prop_map(code);
+    let recursion = (prop::collection::vec(codes(), 1..4), 0..=NEVER_CUT)
+        .prop_map(|(cycle, depth)| cycle.into_iter().cycle().take(depth).collect());
+    prop_oneof![12 => prop::collection::vec(codes(), 0..12), 1 => recursion]
+}
+
+fn acts() -> impl Strategy<Value = Act> {
+    let lengths = prop_oneof![8 => 0..20u64, 1 => 0..100_000u64, 1 => 0..=i64::MAX as u64];
+    let samples = prop_oneof![4 => Just(1u64), 1 => 1..1_000_000_000_000u64];
+    let sources = prop::sample::select(vec![
+        Source::Minor,
+        Source::Minor,
+        Source::Major,
+        Source::External,
+    ]);
+    let alloc = (lengths, samples, sources, stacks()).prop_map(|(length, samples, source, stack)| {
+        Act::Alloc { length, samples, source, stack }
+    });
+    prop_oneof![
+        5 => alloc,
+        1 => any::<usize>().prop_map(Act::Promote),
+        2 => any::<usize>().prop_map(Act::Collect),
+    ]
+}
+
+/// Random programs of up to this many domains.
+pub fn steps(domains: u16) -> impl Strategy<Value = Vec<Step>> {
+    let after = prop_oneof![2 => Just(0u64), 20 => 0..3_000u64, 1 => 0..80_000_000u64];
+    let step = (after, 0..domains, acts());
+    prop::collection::vec(step.prop_map(|(after, domain, act)| Step { after, domain, act }), 0..250)
+}
+
+/// Random versions with random programs that they can hold.
+pub fn programs() -> impl Strategy<Value = (u16, Vec<Step>)> {
+    prop_oneof![
+        steps(1).prop_map(|steps| (2, steps)),
+        steps(1).prop_map(|steps| (3, steps)),
+        steps(4).prop_map(|steps| (3, steps)),
+    ]
+}
