@@ -144,7 +144,7 @@ pub fn against_baseline(
         show(&before),
         show(&measured)
     );
-    let limit = format!("the allowed growth of {:.3} %", growth * 100.0);
+    let limit = format!("the allowed growth of {} %", (growth * 1e5).round() / 1e3);
     conclude(subject, measured, scaled, over, &what, &limit)
 }
 

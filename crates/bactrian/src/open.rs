@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use bactrian_analysis::TraceFile;
 use bactrian_trace::Losses;
 
@@ -39,7 +38,16 @@ impl TraceArg {
 
 /// Opens the trace at `path`.
 pub fn open(path: &Path) -> Result<TraceFile, Failure> {
-    let trace = TraceFile::open(path).with_context(|| name(path).into_owned())?;
+    let trace = TraceFile::open(path).map_err(|error| {
+        let hint = match error {
+            bactrian_trace::Error::NotATrace { .. } => {
+                ". A trace is the file that MEMTRACE names when a program linked with memtrace runs"
+            }
+            bactrian_trace::Error::Version(_) => ". A newer Bactrian may read it",
+            bactrian_trace::Error::Io(_) => "",
+        };
+        anyhow::anyhow!("{}: {error}{hint}", name(path))
+    })?;
     if trace.bytes().len() > LONG && std::io::stderr().is_terminal() {
         return Ok(trace.with_progress(progress_bar()));
     }

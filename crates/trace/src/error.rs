@@ -44,7 +44,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io(error) => Some(error),
+            // What it says is said by Display already.
+            Error::Io(error) => error.source(),
             _ => None,
         }
     }

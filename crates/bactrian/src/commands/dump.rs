@@ -85,7 +85,10 @@ impl<W: Write> Dump<W> {
             return writeln!(self.out, "{event}");
         }
         self.put_start(*time, alloc.domain, "alloc", *id)?;
-        write!(self.out, " {} words, {samples} samples, {}", length.0, source.name())?;
+        let plural = |n: u64| if n == 1 { "" } else { "s" };
+        let (words, heap) = (length.0, source.name());
+        write!(self.out, " {words} word{}", plural(words))?;
+        write!(self.out, ", {samples} sample{}, {heap}", plural(*samples))?;
         for (at, label) in stack.iter().enumerate() {
             let place = label.place().map(|place| format!(" {place}"));
             let sign = if at == 0 { "in" } else { "<-" };
