@@ -1,1 +1,43 @@
-//! x
+//! Reading from the middle is reading from the start, less what came before.
+
+use bactrian_trace::{Checkpoints, Index, Micros};
+use proptest::prelude::*;
+
+use crate::events::{read, rest};
+use crate::scripts;
+
+proptest! {
+    #[test]
+    fn a_window_has_the_events_of_a_full_read_from_its_checkpoint_on(
+        (version, steps) in scripts::programs(),
+        bytes_apart in 1..3_000usize,
+        windows in prop::collection::vec(0.0..1.1, 1..6),
+    ) {
+        let bytes = scripts::write(version, &steps, 30).bytes;
+        let whole = read(&bytes);
+        let index = Index::skim(&bytes).expect("a readable trace");
+        let checkpoints = Checkpoints::build(&bytes, &index, bytes_apart);
+        prop_assert!(checkpoints.count() <= 1 + bytes.len() / bytes_apart);
+        for window in windows {
+            let from = Micros((index.duration().0 as f64 * window) as u64);
+            let mut reader = checkpoints.reader_from(&bytes, &index, from);
+            let events = rest(&mut reader);
+            prop_assert!(whole.events.ends_with(&events));
+            let left_out = &whole.events[..whole.events.len() - events.len()];
+            prop_assert!(left_out.iter().all(|seen| seen.time < from));
+            prop_assert_eq!(reader.losses(), whole.losses.clone());
+        }
+    }
+
+    #[test]
+    fn with_a_checkpoint_at_each_event_little_is_read_twice(steps in scripts::steps(1)) {
+        let bytes = scripts::write(2, &steps, 30).bytes;
+        let index = Index::skim(&bytes).expect("a readable trace");
+        let checkpoints = Checkpoints::build(&bytes, &index, 1);
+        for seen in read(&bytes).events {
+            let events = rest(&mut checkpoints.reader_from(&bytes, &index, seen.time));
+            let early = events.iter().take_while(|event| event.time < seen.time).count();
+            prop_assert_eq!(early, 0);
+        }
+    }
+}

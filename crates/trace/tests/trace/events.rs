@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use bactrian_trace::{
-    DomainId, Event, FrameId, Frames, Index, Losses, Micros, ObjectId, Reader, Source, Stacks, Words,
+    DomainId, Event, FrameId, Frames, Index, Losses, Micros, ObjectId, Reader, Source, Stacks,
+    Words,
 };
 
 /// An event, with codes instead of frames.

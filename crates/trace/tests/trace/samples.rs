@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use bactrian_trace::{Event, Index, Input, NewAlloc, Reader, Stacks, Writer};
 
+use crate::events::{What, read};
+
 /// Reads a trace and writes what was read.
 fn rewrite(bytes: &[u8]) -> Vec<u8> {
     let index = Index::skim(bytes).expect("a readable trace");
@@ -46,11 +48,19 @@ fn traces(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// One of the repository's own traces.
+pub fn fixture(name: &str) -> Input {
+    Input::open(&root().join("crates/trace/tests/fixtures").join(name)).expect("readable")
+}
+
 fn all_samples() -> Vec<(String, Input)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let fixtures = traces(&root.join("crates/trace/tests/fixtures"));
+    let fixtures = traces(&root().join("crates/trace/tests/fixtures"));
     assert!(fixtures.len() >= 3, "the repository's own fixtures are there");
-    let all = fixtures.into_iter().chain(traces(&root.join("../shared/traces")));
+    let all = fixtures.into_iter().chain(traces(&root().join("../shared/traces")));
     all.map(|path| {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         (name, Input::open(&path).expect("readable"))
@@ -77,13 +87,88 @@ fn sound_traces_have_no_losses() {
         if name.starts_with("corrupt_") {
             continue;
         }
+        let reading = read(&input);
+        assert!(reading.losses.is_clean(), "{name}: {:?}", reading.losses);
         let index = Index::skim(&input).expect("a readable trace");
-        let mut reader = Reader::new(&input, &index, Stacks::Decode);
-        let mut allocations = 0;
-        while let Some(event) = reader.next() {
-            allocations += u64::from(matches!(event, Event::Alloc(_)));
-        }
-        assert!(reader.losses().is_clean(), "{name}: {:?}", reader.losses());
-        assert_eq!(allocations, index.allocations(), "{name}");
+        assert_eq!(reading.allocations(), index.allocations(), "{name}");
     }
+}
+
+/// A trace of `../shared/traces`; how many allocations, promotions and collections it yields; what is
+/// said of its losses.
+type Expected = (&'static str, [usize; 3], &'static [&'static str]);
+
+const CUT_STACKS: &str = "229 stacks were cut by the recorder: their innermost frames are unknown";
+
+const ODD_TRACES: &[Expected] = &[
+    (
+        "corrupt_backclock_v2.ctf",
+        [20_001, 0, 20_001],
+        &["1 time the clock went backwards; later times were shifted by 5.000 s"],
+    ),
+    (
+        "corrupt_longline_bytecode_v2.ctf",
+        [5_542, 1, 4_654],
+        &["40 location records were damaged by their writer and repaired: names may be wrong"],
+    ),
+    ("corrupt_tailhdr_v2.ctf", [2_117, 51, 1_993], &["20 bytes not understood"]),
+    (
+        "corrupt_truncated_v2.ctf",
+        [1_878, 42, 1_737],
+        &[
+            "1 packet damaged (used up to the damage)",
+            "1 byte not understood",
+            "4521 bytes missing from packets",
+            "239 sampled allocations lost (and what became of them)",
+        ],
+    ),
+    ("edge_deep_v2.ctf", [2_790, 2_240, 2_769], &[CUT_STACKS]),
+    ("edge_deep_v3.ctf", [2_772, 2_220, 2_750], &[CUT_STACKS]),
+    ("edge_gap40s_v2.ctf", [2_392, 2_290, 2_371], &[]),
+    ("edge_kill_v2.ctf", [2_372, 2_290, 1_983], &[]),
+];
+
+/// A trace of `../shared/traces`, where a checkout has it beside.
+fn shared(name: &str) -> Option<Input> {
+    Input::open(&root().join("../shared/traces").join(name)).ok()
+}
+
+#[test]
+fn odd_traces_yield_what_they_hold() {
+    for &(name, counts, losses) in ODD_TRACES {
+        let Some(input) = shared(name) else { continue };
+        let reading = read(&input);
+        let count =
+            |kind: fn(&What) -> bool| reading.events.iter().filter(|seen| kind(&seen.what)).count();
+        let found = [
+            count(|what| matches!(what, What::Alloc { .. })),
+            count(|what| *what == What::Promote),
+            count(|what| *what == What::Collect),
+        ];
+        assert_eq!(found, counts, "{name}");
+        assert_eq!(reading.losses.sentences(), losses, "{name}");
+    }
+}
+
+#[test]
+fn thirty_bytes_are_not_a_trace() {
+    let error = Index::skim(&fixture("every_word_v2.ctf")[..30]).expect_err("not a trace");
+    assert!(error.to_string().contains("ends inside its first packet header"), "{error}");
+}
+
+/// `Dune__exe__Main.f` is in `main.ml`.
+#[test]
+fn names_garbled_by_long_lines_are_brought_back_right() {
+    let Some(input) = shared("corrupt_longline_bytecode_v2.ctf") else { return };
+    let reading = read(&input);
+    let mut checked = 0;
+    for (file, function, ..) in reading.frames.ids().flat_map(|frame| reading.places(frame)) {
+        let (file, function) = (String::from_utf8_lossy(&file), String::from_utf8_lossy(&function));
+        let module = function.split('.').next().and_then(|unit| unit.rsplit("__").next());
+        let stem = file.rsplit('/').next().and_then(|base| base.strip_suffix(".ml"));
+        let lower = |name: Option<&str>| name.map(str::to_lowercase);
+        assert_eq!(lower(module), lower(stem), "{function} in {file}");
+        checked += 1;
+    }
+    assert!(checked > 100, "{checked} names");
 }

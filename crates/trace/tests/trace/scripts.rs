@@ -7,17 +7,23 @@ use proptest::prelude::*;
 
 use crate::events::{Place, Seen, What};
 
-/// Something that happens in a domain, some time after what happened there before.
+/// Something that happens in a domain, some time after what happened there before; a negative time
+/// means that the clock was set back.
 #[derive(Clone, Debug)]
 pub struct Step {
-    pub after: u64,
+    pub after: i64,
     pub domain: u16,
     pub act: Act,
 }
 
 #[derive(Clone, Debug)]
 pub enum Act {
-    Alloc { length: u64, samples: u64, source: Source, stack: Vec<u64> },
+    Alloc {
+        length: u64,
+        samples: u64,
+        source: Source,
+        stack: Vec<u64>,
+    },
     /// Of one of the objects there are so far (the number wraps), whoever allocated it.
     Promote(usize),
     Collect(usize),
@@ -87,8 +93,8 @@ pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
     let mut ids: Vec<ObjectId> = Vec::new();
     let mut events = Vec::new();
     for (number, Step { after, domain, act }) in (1..).zip(steps) {
-        let clock = clocks.entry(*domain).or_insert(0);
-        *clock += after;
+        let clock = clocks.entry(*domain).or_insert(0u64);
+        *clock = clock.saturating_add_signed(*after);
         let (time, domain) = (Micros(*clock), DomainId(*domain));
         let (id, what) = match act {
             Act::Alloc { length, samples, source, stack } => {
@@ -123,8 +129,8 @@ pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
     Written { bytes, events }
 }
 
-/// A small trace of one domain with a packet for each 20 events or so; the same each time.
-pub fn small(version: u16) -> Written {
+/// A small program of one domain, the same each time.
+pub fn small_program() -> Vec<Step> {
     let alloc = |n: usize| {
         let depth = 2 + n % 5;
         let stack = (0..depth).map(|level| code((level * 7 + n % (level + 2) * 3) as u8)).collect();
@@ -136,9 +142,12 @@ pub fn small(version: u16) -> Written {
         2 => Act::Promote(n * 5),
         _ => alloc(n),
     };
-    let steps: Vec<_> =
-        (0..150).map(|n| Step { after: 500 + n as u64, domain: 0, act: act(n) }).collect();
-    write(version, &steps, 20)
+    (0..150).map(|n| Step { after: 500 + n as i64, domain: 0, act: act(n) }).collect()
+}
+
+/// Its trace, with many packets.
+pub fn small(version: u16) -> Written {
+    write(version, &small_program(), 20)
 }
 
 /// Stacks deeper than this may be cut when they are written, if no frame is in the cache.
@@ -154,15 +163,10 @@ fn stacks() -> impl Strategy<Value = Vec<u64>> {
 fn acts() -> impl Strategy<Value = Act> {
     let lengths = prop_oneof![8 => 0..20u64, 1 => 0..100_000u64, 1 => 0..=i64::MAX as u64];
     let samples = prop_oneof![4 => Just(1u64), 1 => 1..1_000_000_000_000u64];
-    let sources = prop::sample::select(vec![
-        Source::Minor,
-        Source::Minor,
-        Source::Major,
-        Source::External,
-    ]);
-    let alloc = (lengths, samples, sources, stacks()).prop_map(|(length, samples, source, stack)| {
-        Act::Alloc { length, samples, source, stack }
-    });
+    let sources =
+        prop::sample::select(vec![Source::Minor, Source::Minor, Source::Major, Source::External]);
+    let alloc = (lengths, samples, sources, stacks())
+        .prop_map(|(length, samples, source, stack)| Act::Alloc { length, samples, source, stack });
     prop_oneof![
         5 => alloc,
         1 => any::<usize>().prop_map(Act::Promote),
@@ -172,7 +176,7 @@ fn acts() -> impl Strategy<Value = Act> {
 
 /// Random programs of up to this many domains.
 pub fn steps(domains: u16) -> impl Strategy<Value = Vec<Step>> {
-    let after = prop_oneof![2 => Just(0u64), 20 => 0..3_000u64, 1 => 0..80_000_000u64];
+    let after = prop_oneof![2 => Just(0i64), 20 => 0..3_000i64, 1 => 0..80_000_000i64];
     let step = (after, 0..domains, acts());
     prop::collection::vec(step.prop_map(|(after, domain, act)| Step { after, domain, act }), 0..250)
 }
