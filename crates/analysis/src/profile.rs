@@ -99,6 +99,37 @@ impl Profile {
         }
     }
 
+    /// Adds what stacks with less than this share of every measure allocate to their callers, so that
+    /// what is written of the profile stays in proportion to what it tells. Totals stay as they are.
+    #[must_use]
+    pub fn pruned(self, min_share: f64) -> Profile {
+        let totals: Vec<_> = self.columns.iter().map(|column| column.totals(&self.tree)).collect();
+        let large = |stack: StackId| {
+            totals.iter().any(|totals| {
+                let (here, all) = (totals[stack.index()].sum(), totals[0].sum());
+                here > 0.0 && here >= all * min_share
+            })
+        };
+        let mut tree = StackTree::default();
+        // Where each stack went: itself, or the innermost caller that is large enough.
+        let mut places = vec![StackId::ROOT; self.tree.len()];
+        for stack in self.tree.ids() {
+            let parent = places[self.tree.parent(stack).index()];
+            // Parts of a small stack are no larger, so its parent in the new tree is its own.
+            let place =
+                if large(stack) { tree.child(parent, self.tree.label(stack)) } else { parent };
+            places[stack.index()] = place;
+        }
+        let columns = self.columns.into_iter().map(|column| {
+            let mut tallies = vec![Tally::default(); tree.len()];
+            for (place, own) in places.iter().zip(&column.tallies) {
+                tallies[place.index()] = tallies[place.index()] + *own;
+            }
+            Column { tallies, ..column }
+        });
+        Profile { columns: columns.collect(), tree, ..self }
+    }
+
     /// The column of the first measure.
     pub fn first(&self) -> &Column {
         &self.columns[0]

@@ -8,7 +8,7 @@ use bactrian_analysis::units::show_time;
 use bactrian_analysis::{Change, Delta, Diff, TraceFile, Unit, diff, top};
 use serde_json::json;
 
-use super::metric::{ByArg, Metric};
+use super::arguments::{ByArg, Metric, TableArgs};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::{account, open};
@@ -40,12 +40,8 @@ pub struct Args {
     /// What to measure
     #[arg(long, short, value_name = "METRIC", default_value = "allocated")]
     metric: Metric,
-    /// How many rows; 0 for all
-    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
-    number: usize,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    table: TableArgs,
     #[command(flatten)]
     filters: FilterArgs,
 }
@@ -57,11 +53,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let [first, second] = [&before, &after].map(|trace| top(trace, &filter, args.by.by(), measure));
     let mut answer = diff(&first, &second);
     let significant = answer.significant().count();
-    let all_rows = answer.rows.len();
-    if args.number > 0 {
-        answer.rows.truncate(args.number);
-    }
-    if args.json {
+    let all_rows = args.table.cut(&mut answer.rows);
+    if args.table.json {
         let files = [(&*args.before, &first.losses), (&*args.after, &second.losses)];
         let result = json!({
             "by": args.by.by(),

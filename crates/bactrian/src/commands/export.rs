@@ -8,7 +8,7 @@ use bactrian_analysis::{Filter, Profile, timeline};
 use bactrian_export::{About, Format, LivePoint, export};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::metric::RecursionArg;
+use super::arguments::{RecursionArg, share};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
@@ -32,6 +32,9 @@ pub struct Args {
     /// Where to write it; standard output if not given
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Add stacks below this share of everything to their callers, in percent; 0 keeps all
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.001)]
+    min_share: f64,
     #[command(flatten)]
     recursion: RecursionArg,
     #[command(flatten)]
@@ -52,6 +55,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         let what = "pprof files are not for the terminal; give -o FILE or redirect the output";
         return Err(Failure::Usage(what.to_owned()));
     }
+    let min_share = share(args.min_share)?;
     let trace = args.trace.open()?;
     let filter = args.filters.filter()?;
     let points = match args.to {
@@ -60,12 +64,18 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     };
     let (by, recursion) = (args.to.by(), args.recursion.choice());
     let profile = Profile::with(&trace, &filter, by, recursion, args.to.measures());
+    let all_stacks = profile.tree.len() - 1;
+    let profile = if min_share > 0.0 { profile.pruned(min_share) } else { profile };
     write_file(output, console, |out| {
         Ok(export(args.to, &profile, &About::of(&trace), &points, out)?)
     })?;
     if output != Path::new("-") {
-        let (format, path) = (args.to, output.display());
-        writeln!(console.out(), "{path}: {format}, {} distinct stacks", profile.tree.len() - 1)?;
+        let (format, path, stacks) = (args.to, output.display(), profile.tree.len() - 1);
+        let small = match all_stacks - stacks {
+            0 => String::new(),
+            small => format!(" ({small} below {} % added to their callers)", args.min_share),
+        };
+        writeln!(console.out(), "{path}: {format}, {stacks} distinct stacks{small}")?;
     }
     args.trace.account(&profile.losses, console)?;
     Ok(Status::Done)

@@ -7,7 +7,7 @@ use bactrian_analysis::units::show_bytes;
 use bactrian_analysis::{By, Profile, info};
 use bactrian_export::flame::{self, FlameOptions, Growth};
 
-use super::metric::{Metric, RecursionArg};
+use super::arguments::{Metric, RecursionArg};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;

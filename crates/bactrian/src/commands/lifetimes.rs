@@ -9,7 +9,7 @@ use bactrian_analysis::{
 use bactrian_trace::Micros;
 use serde_json::json;
 
-use super::metric::ByArg;
+use super::arguments::{ByArg, TableArgs};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
@@ -33,12 +33,8 @@ pub struct Args {
     /// What to sort by
     #[arg(long, value_name = "ORDER", default_value = "allocated")]
     sort: Sort,
-    /// How many rows; 0 for all
-    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
-    number: usize,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    table: TableArgs,
     #[command(flatten)]
     filters: FilterArgs,
 }
@@ -59,11 +55,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if args.sort == Sort::Never {
         answer.rows.sort_by(|a, b| b.never.value.total_cmp(&a.never.value));
     }
-    let all_rows = answer.rows.len();
-    if args.number > 0 {
-        answer.rows.truncate(args.number);
-    }
-    if args.json {
+    let all_rows = args.table.cut(&mut answer.rows);
+    if args.table.json {
         let result = json!({
             "by": args.by.by(),
             "filter": filter,

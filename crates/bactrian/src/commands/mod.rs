@@ -1,5 +1,6 @@
 //! The commands, one file each: open, ask, show.
 
+mod arguments;
 pub mod check;
 pub mod completions;
 pub mod convert;
@@ -10,7 +11,6 @@ pub mod flame;
 pub mod info;
 pub mod lifetimes;
 pub mod man;
-mod metric;
 pub mod timeline;
 pub mod top;
 pub mod tree;

@@ -6,7 +6,7 @@ use bactrian_analysis::units::show_time;
 use bactrian_analysis::{Estimate, Row, Top, top};
 use serde_json::json;
 
-use super::metric::{ByArg, Metric};
+use super::arguments::{ByArg, Metric, TableArgs};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
@@ -37,12 +37,8 @@ pub struct Args {
     /// What to sort by
     #[arg(long, value_name = "ORDER", default_value = "self")]
     sort: Sort,
-    /// How many rows; 0 for all
-    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
-    number: usize,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    table: TableArgs,
     #[command(flatten)]
     filters: FilterArgs,
 }
@@ -64,11 +60,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if args.sort == Sort::Total {
         answer.rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
     }
-    let all_rows = answer.rows.len();
-    if args.number > 0 {
-        answer.rows.truncate(args.number);
-    }
-    if args.json {
+    let all_rows = args.table.cut(&mut answer.rows);
+    if args.table.json {
         let result = json!({
             "by": answer.by,
             "measure": answer.measure,

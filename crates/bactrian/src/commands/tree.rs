@@ -5,7 +5,7 @@ use std::io::Write;
 use bactrian_analysis::{Branch, By, Direction, Pattern, Profile, TreeQuestion, Unit, call_tree};
 use serde_json::json;
 
-use super::metric::{Metric, RecursionArg};
+use super::arguments::{Metric, RecursionArg, share};
 use crate::failure::{Failure, Status};
 use crate::filters::{FilterArgs, pattern};
 use crate::open::TraceArg;
@@ -54,9 +54,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    if !(0.0..=100.0).contains(&args.min_share) {
-        return Err(Failure::Usage("--min-share is a percentage, from 0 to 100".to_owned()));
-    }
+    let min_share = share(args.min_share)?;
     let trace = args.trace.open()?;
     let filter = args.filters.filter()?;
     let by = if args.sites { By::Site } else { By::Function };
@@ -65,7 +63,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let question = TreeQuestion {
         direction: if args.callers { Direction::Callers } else { Direction::Callees },
         focus: args.focus.clone(),
-        min_share: args.min_share / 100.0,
+        min_share,
         max_levels: args.levels,
     };
     let tree = call_tree(&profile, &question);

@@ -1,7 +1,9 @@
-//! The names of measures and of what is told apart, as the command line has them.
+//! Arguments that several commands share.
 
 use bactrian_analysis::{By, Measure, Of, Recursion};
 use clap::ValueEnum;
+
+use crate::failure::Failure;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -32,6 +34,28 @@ impl Metric {
     }
 }
 
+/// How a table is printed.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct TableArgs {
+    /// How many rows; 0 for all
+    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
+    number: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl TableArgs {
+    /// Cuts `rows` to the number asked for; tells how many there were.
+    pub fn cut<T>(self, rows: &mut Vec<T>) -> usize {
+        let all = rows.len();
+        if self.number > 0 {
+            rows.truncate(self.number);
+        }
+        all
+    }
+}
+
 /// Whether functions that call themselves are shown call by call.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct RecursionArg {
@@ -44,6 +68,14 @@ impl RecursionArg {
     /// What to do with them.
     pub fn choice(self) -> Recursion {
         if self.recursion { Recursion::Keep } else { Recursion::Fold }
+    }
+}
+
+/// A percentage of everything, as a share.
+pub fn share(percent: f64) -> Result<f64, Failure> {
+    match (0.0..=100.0).contains(&percent) {
+        true => Ok(percent / 100.0),
+        false => Err(Failure::Usage("--min-share is a percentage, from 0 to 100".to_owned())),
     }
 }
 
