@@ -4,6 +4,7 @@ use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId, Source, 
 use serde::Serialize;
 
 use crate::estimate::{Estimate, Scale, Tally};
+use crate::filter::Filter;
 use crate::measure::{Unit, weight};
 use crate::objects::LiveTable;
 use crate::pass::{self, Visitor};
@@ -102,10 +103,10 @@ pub fn info(trace: &TraceFile) -> Info {
     }
 }
 
-/// What a read of all events finds.
-pub fn contents(trace: &TraceFile) -> Contents {
+/// What a read of all events finds about the objects that `filter` admits.
+pub fn contents(trace: &TraceFile, filter: &Filter) -> Contents {
     let mut count = Count::default();
-    let outcome = pass::run(trace, &Selection::default(), &mut count);
+    let outcome = pass::run(trace, &Selection::new(trace, filter), &mut count);
     let bytes = trace.bytes_scale();
     let estimate = |scale: Scale, samples: u64| {
         let mut tally = Tally::default();
@@ -166,12 +167,14 @@ impl Visitor for Count {
         self.deepest_stack = self.deepest_stack.max(alloc.stack.len());
     }
 
-    fn promote(&mut self, _: Micros, _: DomainId, _: ObjectId, _: &Frames) {
-        self.promotions += 1;
+    fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
+        self.promotions += u64::from(self.alive.get_mut(id).is_some());
     }
 
     fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
-        self.collections += 1;
-        self.live = self.live.saturating_sub(self.alive.remove(id).unwrap_or(0));
+        if let Some(samples) = self.alive.remove(id) {
+            self.collections += 1;
+            self.live = self.live.saturating_sub(samples);
+        }
     }
 }

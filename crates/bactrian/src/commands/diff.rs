@@ -104,8 +104,10 @@ fn print_rows(answer: &Diff, by: ByArg, unit: Unit, console: &mut Console) -> Re
         ("self before", Align::Right),
         ("after", Align::Right),
         ("change", Align::Right),
+        ("95 %", Align::Right),
         ("", Align::Left),
         ("total change", Align::Right),
+        ("95 %", Align::Right),
         (by.title(), Align::Left),
     ]);
     let mark = |delta: &Delta| if delta.significant { "*" } else { "" }.to_owned();
@@ -121,13 +123,23 @@ fn print_rows(answer: &Diff, by: ByArg, unit: Unit, console: &mut Console) -> Re
             show_value(unit, own.before.value),
             show_value(unit, own.after.value),
             show_change(unit, own.change.value),
+            show_half_width(unit, own),
             mark(total),
             show_change(unit, total.change.value),
+            show_half_width(unit, total),
             label.text(),
         ];
         table.styled(cells, style);
     }
     Ok(table.print(console)?)
+}
+
+/// Half the width of a change's interval.
+fn show_half_width(unit: Unit, delta: &Delta) -> String {
+    match (delta.change.high - delta.change.low) / 2.0 {
+        0.0 => "exact".to_owned(),
+        half => format!("±{}", show_value(unit, half)),
+    }
 }
 
 /// A change with its sign.

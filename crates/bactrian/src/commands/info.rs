@@ -7,6 +7,7 @@ use bactrian_analysis::{Contents, Info, Unit, contents, info};
 use serde::Serialize;
 
 use crate::failure::{Failure, Status};
+use crate::filters::FilterArgs;
 use crate::open::TraceArg;
 use crate::output::{Console, FAINT, print_json, show_estimate, visible};
 
@@ -16,7 +17,8 @@ use crate::output::{Console, FAINT, print_json, show_estimate, visible};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian info trace.ctf
-  bactrian info --full --json trace.ctf | jq .result.contents.peak")]
+  bactrian info --full --json trace.ctf | jq .result.contents.peak
+  bactrian info --full trace.ctf --in Cache.add    the same of what Cache.add allocates")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
@@ -26,6 +28,8 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
 }
 
 #[derive(Serialize)]
@@ -38,8 +42,13 @@ struct Answer<'a> {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let trace = args.trace.open()?;
+    let filter = args.filters.filter()?;
+    if !args.full && !filter.is_everything() {
+        let what = "packet headers know nothing of objects: filters need --full";
+        return Err(Failure::Usage(what.to_owned()));
+    }
     let facts = info(&trace);
-    let contents = args.full.then(|| contents(&trace));
+    let contents = args.full.then(|| contents(&trace, &filter));
     let losses = contents.as_ref().map_or(trace.index().losses(), |contents| &contents.losses);
     if args.json {
         let answer = Answer { info: &facts, contents: contents.as_ref() };

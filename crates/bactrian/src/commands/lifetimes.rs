@@ -13,7 +13,7 @@ use super::arguments::{ByArg, TableArgs};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
-use crate::output::{Align, Console, FAINT, HEADING, Table, print_json, show_estimate};
+use crate::output::{Align, Console, FAINT, HEADING, Table, print_json, show_error, show_estimate};
 
 /// How long objects live and how big they are, by where they are allocated.
 ///
@@ -23,7 +23,8 @@ use crate::output::{Align, Console, FAINT, HEADING, Table, print_json, show_esti
 #[command(after_help = "Examples:
   bactrian lifetimes trace.ctf
   bactrian lifetimes trace.ctf --sort never        what never dies first
-  bactrian lifetimes trace.ctf --size 1kB..        large objects only")]
+  bactrian lifetimes trace.ctf --size 1kB..        large objects only
+  bactrian lifetimes trace.ctf --sizes             how big objects are instead")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
@@ -33,6 +34,9 @@ pub struct Args {
     /// What to sort by
     #[arg(long, value_name = "ORDER", default_value = "allocated")]
     sort: Sort,
+    /// Show sizes instead of lifetimes
+    #[arg(long)]
+    sizes: bool,
     #[command(flatten)]
     table: TableArgs,
     #[command(flatten)]
@@ -68,7 +72,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         });
         print_json(console, "lifetimes", &args.trace.file, &answer.losses, &result)?;
     } else {
-        print(&answer, args.by, all_rows, console)?;
+        print(&answer, args, all_rows, console)?;
     }
     args.trace.account(&answer.losses, console)?;
     Ok(Status::Done)
@@ -81,28 +85,35 @@ const SIZE_TITLES: [&str; SIZE_CLASSES.len() + 1] =
 
 fn print(
     answer: &Lifetimes,
-    by: ByArg,
+    args: &Args,
     all_rows: usize,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let all = &answer.all;
+    let (all, by) = (&answer.all, args.by.title());
+    let allocated = show_estimate(Unit::Bytes, &all.allocated);
+    let (what, titles, explained) = match args.sizes {
+        true => ("sizes", &SIZE_TITLES[..], "share in blocks of so many words, without header"),
+        false => ("lifetimes", &LIFETIME_TITLES[..], "share that dies within"),
+    };
     writeln!(
         console.out(),
-        "{HEADING}lifetimes by {}{HEADING:#}: {} allocated; share that dies within",
-        by.title(),
-        show_estimate(Unit::Bytes, &all.allocated)
+        "{HEADING}{what} by {by}{HEADING:#}: {allocated} allocated; {explained}"
     )?;
+    let classes =
+        |life: &Life| if args.sizes { life.sizes.clone() } else { life.lifetimes.clone() };
     // Classes that nothing falls into need no column.
-    let used: Vec<_> =
-        (0..LIFETIME_TITLES.len()).filter(|&class| all.lifetimes[class].value > 0.0).collect();
-    let mut headings = vec![("allocated", Align::Right)];
-    headings.extend(used.iter().map(|&class| (LIFETIME_TITLES[class], Align::Right)));
-    headings.extend([("never", Align::Right), (by.title(), Align::Left)]);
+    let used: Vec<_> = (0..titles.len()).filter(|&class| classes(all)[class].value > 0.0).collect();
+    let mut headings = vec![("allocated", Align::Right), ("95 %", Align::Right)];
+    headings.extend(used.iter().map(|&class| (titles[class], Align::Right)));
+    headings.extend((!args.sizes).then_some(("never", Align::Right)));
+    headings.push((by, Align::Left));
     let mut table = Table::new(&headings);
     for life in std::iter::once(all).chain(&answer.rows) {
-        let mut cells = vec![show_bytes(life.allocated.value)];
-        cells.extend(used.iter().map(|&class| share(&life.lifetimes[class], life)));
-        cells.extend([share(&life.never, life), life.label.text()]);
+        let mut cells = vec![show_bytes(life.allocated.value), show_error(&life.allocated)];
+        let classes = classes(life);
+        cells.extend(used.iter().map(|&class| share(&classes[class], life)));
+        cells.extend((!args.sizes).then(|| share(&life.never, life)));
+        cells.push(life.label.text());
         let style = if std::ptr::eq(life, all) { HEADING } else { anstyle::Style::new() };
         table.styled(cells, style);
     }
@@ -111,14 +122,6 @@ fn print(
         let left = all_rows - answer.rows.len();
         writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")?;
     }
-    writeln!(console.out(), "\n{HEADING}sizes{HEADING:#} in words without header")?;
-    let mut sizes =
-        Table::new(&[("words", Align::Right), ("share", Align::Right), ("", Align::Left)]);
-    for (title, size) in SIZE_TITLES.iter().zip(&all.sizes).filter(|(_, size)| size.value > 0.0) {
-        let bar = "█".repeat((size.value / all.allocated.value * 40.0).round() as usize);
-        sizes.row(vec![(*title).to_owned(), share(size, all), bar]);
-    }
-    sizes.print(console)?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Status};
 use crate::filters::{FilterArgs, pattern};
 use crate::open::TraceArg;
 use crate::output::{
-    Console, FAINT, HEADING, print_json, show_estimate, show_share, show_value, visible,
+    Console, FAINT, HEADING, print_json, show_error, show_estimate, show_share, show_value, visible,
 };
 
 /// Who calls what allocates, as a tree.
@@ -98,6 +98,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
+/// Columns that numbers take before the tree.
+const NUMBERS: usize = 9 + 1 + 8 + 1 + 7 + 2;
+
 struct Printer<'a> {
     unit: Unit,
     console: &'a mut Console,
@@ -125,24 +128,26 @@ impl Printer<'_> {
         if left_out > 0 {
             let small =
                 if left_out == 1 { "1 smaller".to_owned() } else { format!("{left_out} smaller") };
-            let line = format!("{:>9} {:>8}  {indent}└ {FAINT}{small}{FAINT:#}", "", "");
-            writeln!(self.console.out(), "{line}")?;
+            let space = " ".repeat(NUMBERS);
+            writeln!(self.console.out(), "{space}{indent}└ {FAINT}{small}{FAINT:#}")?;
         }
         Ok(())
     }
 
     fn line(&mut self, text: &str, branch: &Branch) -> Result<(), Failure> {
         let total = show_value(self.unit, branch.total.value);
-        let share = show_share(branch.share);
+        let (share, error) = (show_share(branch.share), show_error(&branch.total));
         let own = match branch.own.value > 0.0 && !branch.children.is_empty() {
             true => format!("  {FAINT}self {}{FAINT:#}", show_value(self.unit, branch.own.value)),
             false => String::new(),
         };
-        let room = self.console.width().map_or(usize::MAX, |width| width.saturating_sub(36));
+        let room =
+            self.console.width().map_or(usize::MAX, |width| width.saturating_sub(NUMBERS + 16));
         let text: String = match text.chars().count() > room {
             true => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
             false => text.to_owned(),
         };
-        Ok(writeln!(self.console.out(), "{total:>9} {share:>8}  {text}{own}")?)
+        let numbers = format!("{total:>9} {share:>8} {FAINT}{error:>7}{FAINT:#}  ");
+        Ok(writeln!(self.console.out(), "{numbers}{text}{own}")?)
     }
 }
