@@ -1,0 +1,8 @@
+//! Answers compared with those of a naive model that holds every object in memory.
+
+mod coverage;
+mod model;
+mod programs;
+mod rewriting;
+mod series;
+mod sums;
