@@ -76,16 +76,15 @@ impl StackDecoder {
         if room > self.stack.len() {
             self.stack.resize(room.next_power_of_two(), FrameId::NONE);
         }
+        // What is read in part is not a stack: the shared frames remain.
+        self.depth = base;
         let depth = push_frames(&mut self.slots, &mut self.stack, base, cursor, codewords, frames)?;
         if prefix <= base {
             self.depth = depth;
         } else {
             // The recorder compared whole stacks but had written only part of the previous one. What
             // is new here goes below frames that were never written: leave the stack as it was.
-            self.depth = base;
-            if self.doubtful == 0 {
-                losses.stacks_cut_by_recorder += 1;
-            }
+            losses.stacks_cut_by_recorder += u64::from(self.doubtful == 0);
         }
         if self.doubtful > 0 || depth > MAX_DEPTH - MAX_RUN {
             self.account(prefix, losses);
@@ -140,7 +139,11 @@ fn push_frames(
             tag => words.u8_if(tag == 2)?.unwrap_or(tag as u8),
         };
         let room = stack.get_mut(depth..).and_then(|rest| rest.first_chunk_mut::<MAX_RUN>());
-        let Some(room) = room else { continue };
+        let Some(room) = room else {
+            // Too deep; what follows still has to be read from where this run ends.
+            (0..run).for_each(|_| at = usize::from(slots[at].successor) % CACHE_SLOTS);
+            continue;
+        };
         depth += 1 + usize::from(run);
         let (first, rest) = room.split_at_mut(1);
         first[0] = slots[at].frame;
