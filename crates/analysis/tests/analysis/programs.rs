@@ -89,13 +89,13 @@ pub fn trace_of_blocks(sample_rate: f64, blocks: &[Block]) -> TraceFile {
 pub fn trace(version: u16, sample_rate: f64, steps: &[Step]) -> TraceFile {
     let mut writer = Writer::new(Vec::new(), info(version, sample_rate)).expect("a known version");
     let mut clock = 0;
-    // Objects that are alive, with the domain that allocated them and whether they can be promoted.
+    // Objects that are alive, with the domain that last told of them and whether they can be promoted.
     let mut alive: Vec<(ObjectId, DomainId, bool)> = Vec::new();
     for Step { after, domain, act } in steps {
         clock += after;
         let (time, here) = (Micros(clock), DomainId(*domain));
-        // What another domain does at the very same time could come out before the allocation.
-        let teller = |owner: DomainId| if *after == 0 { owner } else { here };
+        // What another domain tells of the very same time could come out first.
+        let teller = |last: DomainId| if *after == 0 { last } else { here };
         match act {
             Act::Alloc(Block { length, samples, source, stack }) => {
                 let (length, samples, source) = (Words(*length), *samples, *source);
@@ -106,14 +106,15 @@ pub fn trace(version: u16, sample_rate: f64, steps: &[Step]) -> TraceFile {
             _ if alive.is_empty() => {}
             Act::Promote(which) => {
                 let at = which % alive.len();
-                let (id, owner, minor) = &mut alive[at];
+                let (id, last, minor) = &mut alive[at];
                 if std::mem::take(minor) {
-                    writer.promote(time, teller(*owner), *id, &Here).expect("a vector takes all");
+                    *last = teller(*last);
+                    writer.promote(time, *last, *id, &Here).expect("a vector takes all");
                 }
             }
             Act::Collect(which) => {
-                let (id, owner, _) = alive.swap_remove(which % alive.len());
-                writer.collect(time, teller(owner), id, &Here).expect("a vector takes all");
+                let (id, last, _) = alive.swap_remove(which % alive.len());
+                writer.collect(time, teller(last), id, &Here).expect("a vector takes all");
             }
         }
     }
@@ -137,18 +138,18 @@ fn acts() -> impl Strategy<Value = Act> {
 /// How long the longest programs take, in microseconds.
 const LONGEST: u64 = 120 * 150;
 
-/// Random traces: versions 2, and 3 with several domains; sampled and exact.
-pub fn traces() -> impl Strategy<Value = TraceFile> {
+/// Random traces of a version with so many domains, sampled and exact.
+pub fn traces_of(version: u16, domains: u16) -> impl Strategy<Value = TraceFile> {
     let after = prop_oneof![1 => Just(0u64), 6 => 1..10u64, 1 => 1..150u64];
-    let version = prop_oneof![Just((2u16, 1u16)), Just((3, 3))];
-    let steps = move |domains| {
-        let step = (after.clone(), 0..domains, acts());
-        let step = step.prop_map(|(after, domain, act)| Step { after, domain, act });
-        prop::collection::vec(step, 1..120)
-    };
-    let program = version.prop_flat_map(move |(version, domains)| (Just(version), steps(domains)));
-    (program, prop::sample::select(vec![0.01, 0.5, 1.0]))
-        .prop_map(|((version, steps), rate)| trace(version, rate, &steps))
+    let step = (after, 0..domains, acts());
+    let step = step.prop_map(|(after, domain, act)| Step { after, domain, act });
+    let rates = prop::sample::select(vec![0.01, 0.5, 1.0]);
+    (prop::collection::vec(step, 1..120), rates)
+        .prop_map(move |(steps, rate)| trace(version, rate, &steps))
+}
+
+pub fn traces() -> impl Strategy<Value = TraceFile> {
+    prop_oneof![traces_of(2, 1), traces_of(3, 3)]
 }
 
 fn times() -> impl Strategy<Value = Time> + Clone {

@@ -1,5 +1,7 @@
 //! Programs made up for tests: what happens, in which order, and the trace that is written of it.
 
+use std::collections::BTreeMap;
+
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, TraceInfo, Words, Writer,
 };
@@ -92,11 +94,13 @@ pub struct Written {
 /// Writes a trace. Every `flush_every` steps packets are ended, so that a small trace has many.
 pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
     let mut writer = Writer::new(Vec::new(), info(version)).expect("a writable version");
-    let mut clocks = std::collections::BTreeMap::new();
+    let mut clocks = BTreeMap::new();
+    // When packets were last ended; nothing happens before.
+    let mut flushed = 0u64;
     let mut ids: Vec<ObjectId> = Vec::new();
     let mut events = Vec::new();
     for (number, Step { after, domain, act }) in (1..).zip(steps) {
-        let clock = clocks.entry(*domain).or_insert(0u64);
+        let clock = clocks.entry(*domain).or_insert(flushed);
         *clock = clock.saturating_add_signed(*after);
         let (time, domain) = (Micros(*clock), DomainId(*domain));
         let (id, what) = match act {
@@ -121,9 +125,9 @@ pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
         };
         events.push(Seen { time, domain, id, what });
         if number % flush_every == 0 {
-            let latest = clocks.values().copied().max().unwrap_or(0);
-            writer.flush(Micros(latest), &Here).expect("a vector takes all");
-            clocks.values_mut().for_each(|clock| *clock = latest);
+            flushed = clocks.values().copied().max().unwrap_or(flushed);
+            writer.flush(Micros(flushed), &Here).expect("a vector takes all");
+            clocks.values_mut().for_each(|clock| *clock = flushed);
         }
     }
     let bytes = writer.finish(&Here).expect("a vector takes all");
