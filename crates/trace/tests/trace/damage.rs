@@ -208,6 +208,17 @@ fn damage_to_a_packet_costs_that_packet_and_is_accounted_for() {
 }
 
 #[test]
+fn stacks_that_share_frames_with_one_before_a_gap_are_doubtful() {
+    let sound = scripts::small(2).bytes;
+    let index = Index::skim(&sound).expect("a readable trace");
+    for place in packets_of_events(&index).into_iter().skip(1) {
+        let mut packets = packets::split(&sound);
+        packets.insert(place, b"junk".to_vec());
+        assert!(read(&packets.concat()).losses.stacks_doubtful > 0, "junk before packet {place}");
+    }
+}
+
+#[test]
 fn packets_out_of_order_are_all_read() {
     let sound = scripts::small(2).bytes;
     let index = Index::skim(&sound).expect("a readable trace");

@@ -140,7 +140,7 @@ pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
 pub fn small_program() -> Vec<Step> {
     let alloc = |n: usize| {
         let depth = 2 + n % 5;
-        let stack = (0..depth).map(|level| code((level * 7 + n % (level + 2) * 3) as u8)).collect();
+        let stack = (0..depth).map(|level| code((level * 7 + n % (level + 1) * 3) as u8)).collect();
         let source = [Source::Minor, Source::Minor, Source::Major, Source::External][n % 4];
         Act::Alloc { length: (n * n % 300) as u64, samples: 1 + n as u64 % 3, source, stack }
     };
