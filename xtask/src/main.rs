@@ -1,12 +1,14 @@
-//! The chores of this repository: `cargo xtask TASK`. One file per task, and no dependencies, so that
-//! it is ready in a moment.
+//! The chores of this repository: `cargo xtask TASK`. One file per task, and no dependencies but
+//! our own, so that it is ready in a moment.
 
 #![expect(clippy::print_stdout, reason = "a chore reports to the person who runs it")]
 
+mod bench;
 mod command;
 mod consumers;
 mod demo;
 mod fuzz;
+mod generate;
 mod test;
 mod tidy;
 
@@ -40,6 +42,16 @@ const TASKS: &[Task] = &[
         about: "write the traces that fuzzing starts from",
         run: fuzz::seeds,
     },
+    Task {
+        name: "bench",
+        about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N]",
+        run: bench::run,
+    },
+    Task {
+        name: "generate-trace",
+        about: "a trace for benchmarks: --shape deep|wide [--events N] [--seed N] -o FILE",
+        run: generate::run,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -64,7 +76,7 @@ fn main() -> ExitCode {
 fn usage() -> String {
     let mut text = "usage: cargo xtask TASK".to_owned();
     for Task { name, about, .. } in TASKS {
-        text.push_str(&format!("\n  {name:<12}{about}"));
+        text.push_str(&format!("\n  {name:<16}{about}"));
     }
     text
 }

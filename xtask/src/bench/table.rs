@@ -1,0 +1,76 @@
+//! Measurements as a table for docs/performance.md.
+
+use super::measure::Usage;
+use super::plan::Measurement;
+
+/// A table in Markdown; `usages` has a list for each measurement, of at least one.
+pub fn markdown(measurements: &[Measurement], usages: &[Vec<Usage>], trace_bytes: u64) -> String {
+    let mut text = String::from(
+        "| | CPU, best | CPU, median | memory | without the file | times as fast as |\n\
+         |---|--:|--:|--:|--:|---|\n",
+    );
+    let medians: Vec<_> = usages.iter().map(|usages| median(usages)).collect();
+    for ((measurement, usages), &median) in measurements.iter().zip(usages).zip(&medians) {
+        let best = usages.iter().map(|usage| usage.cpu_seconds).fold(f64::INFINITY, f64::min);
+        let memory = usages.iter().map(|usage| usage.max_rss_bytes).max().unwrap_or(0);
+        let mapped = if measurement.maps_trace { trace_bytes } else { 0 };
+        let faster = measurement.rivals.iter().filter_map(|&rival| {
+            let at = measurements.iter().position(|other| other.title == rival)?;
+            Some(format!("{rival} {}", ratio(medians[at], median)?))
+        });
+        text.push_str(&format!(
+            "| {} | {best:.2} s | {median:.2} s | {} MB | {} MB | {} |\n",
+            measurement.title,
+            memory / 1_000_000,
+            memory.saturating_sub(mapped) / 1_000_000,
+            faster.collect::<Vec<_>>().join(", "),
+        ));
+    }
+    text
+}
+
+fn median(usages: &[Usage]) -> f64 {
+    let mut seconds: Vec<_> = usages.iter().map(|usage| usage.cpu_seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// How many times `theirs` is `ours`; `None` if ours is too short to be measured.
+fn ratio(theirs: f64, ours: f64) -> Option<String> {
+    (ours > 0.0).then(|| {
+        let ratio = theirs / ours;
+        if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_are_held_against_their_rivals() {
+        let measurement = |title: &str, maps_trace, rivals| Measurement {
+            title: title.to_owned(),
+            program: "p".into(),
+            arguments: Vec::new(),
+            only_once: false,
+            maps_trace,
+            rivals,
+        };
+        let usage = |cpu_seconds, megabytes: u64| Usage {
+            cpu_seconds,
+            max_rss_bytes: megabytes * 1_000_000,
+        };
+        let measurements = [measurement("ours", true, &["slow"]), measurement("slow", false, &[])];
+        let usages = [vec![usage(0.3, 70), usage(0.1, 71), usage(0.2, 70)], vec![usage(5.0, 9)]];
+        let table = markdown(&measurements, &usages, 60_000_000);
+        let rows: Vec<_> = table.lines().skip(2).collect();
+        assert_eq!(
+            rows,
+            [
+                "| ours | 0.10 s | 0.20 s | 71 MB | 11 MB | slow 25 |",
+                "| slow | 5.00 s | 5.00 s | 9 MB | 9 MB |  |",
+            ]
+        );
+    }
+}
