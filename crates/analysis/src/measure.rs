@@ -1,6 +1,6 @@
 //! What is measured of the wanted objects.
 
-use bactrian_trace::{Alloc, Micros};
+use bactrian_trace::Alloc;
 use serde::Serialize;
 
 use crate::estimate::Scale;
@@ -89,8 +89,6 @@ pub(crate) struct Gauge {
 struct Subset {
     of: Of,
     by_end: Option<ObjectSet>,
-    /// Allocated no later than this.
-    until: Micros,
 }
 
 impl Gauge {
@@ -109,26 +107,24 @@ impl Gauge {
     }
 
     fn subset(&mut self, trace: &TraceFile, selection: &Selection, of: Of) -> Subset {
-        let mut until = Micros::MAX;
         let end = match of {
             Of::Allocated => None,
             Of::LiveAtEnd => Some(End::never()),
             Of::Promoted => Some(End::promoted()),
             Of::LiveAtPeak => {
                 let peak = *self.peak.get_or_insert_with(|| find_peak(trace, selection));
-                until = peak.time;
-                Some(End::alive_at(peak.time))
+                Some(End::alive_at_peak(peak))
             }
         };
-        Subset { of, by_end: end.map(|end| selection.narrowed(trace, end)), until }
+        Subset { of, by_end: end.map(|end| selection.narrowed(trace, end)) }
     }
 
     /// Calls `add` with the number of each measure that the object counts for, and its weight per sample.
     #[inline]
     pub fn weigh(&self, alloc: &Alloc<'_>, mut add: impl FnMut(usize, f64)) {
         for (at, (measure, subset)) in self.measures.iter().enumerate() {
-            let Subset { by_end, until, .. } = &self.subsets[*subset];
-            if alloc.time <= *until && by_end.as_ref().is_none_or(|set| set.contains(alloc.id)) {
+            let by_end = self.subsets[*subset].by_end.as_ref();
+            if by_end.is_none_or(|set| set.contains(alloc.id)) {
                 add(at, weight(measure.unit, alloc));
             }
         }

@@ -16,7 +16,7 @@ fn split(id: ObjectId) -> (u64, u32) {
 }
 
 /// Pages by number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pages<P> {
     dense: Vec<Option<P>>,
     sparse: HashMap<u64, P>,
@@ -69,7 +69,7 @@ impl<P> Pages<P> {
 }
 
 /// A set of objects: one bit each.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ObjectSet {
     pages: Pages<u64>,
 }

@@ -27,6 +27,8 @@ pub struct Peak {
     pub time: Micros,
     /// Sampled words alive then.
     pub samples: u64,
+    /// The object whose allocation made it: many events can have the same time.
+    pub object: ObjectId,
 }
 
 impl Selection {
@@ -42,8 +44,7 @@ impl Selection {
         }
         if wants_peak {
             let peak = find_peak(trace, &selection);
-            selection.by_end = Some(selection.narrowed(trace, End::alive_at(peak.time)));
-            selection.filter.live.push(Live::At(Time(peak.time)));
+            selection.by_end = Some(selection.narrowed(trace, End::alive_at_peak(peak)));
             selection.peak = Some(peak);
         }
         selection
@@ -79,7 +80,7 @@ pub fn find_peak(trace: &TraceFile, selection: &Selection) -> Peak {
             self.alive.insert(alloc.id, alloc.samples);
             self.samples = self.samples.saturating_add(alloc.samples);
             if self.samples > self.peak.samples {
-                self.peak = Peak { time: alloc.time, samples: self.samples };
+                self.peak = Peak { time: alloc.time, samples: self.samples, object: alloc.id };
             }
         }
         fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
@@ -101,6 +102,8 @@ pub(crate) struct End {
     never: bool,
     lifetime: Between<Time>,
     promoted: bool,
+    /// Alive when this object has just been allocated.
+    alive_at: Option<ObjectId>,
 }
 
 impl End {
@@ -123,8 +126,8 @@ impl End {
         end
     }
 
-    pub fn alive_at(time: Micros) -> End {
-        End { after: Some(time), ..End::default() }
+    pub fn alive_at_peak(peak: Peak) -> End {
+        End { alive_at: Some(peak.object), ..End::default() }
     }
 
     pub fn never() -> End {
@@ -136,12 +139,13 @@ impl End {
     }
 
     fn is_any(&self) -> bool {
-        let End { after, collected, never, lifetime, promoted } = self;
+        let End { after, collected, never, lifetime, promoted, alive_at } = self;
         after.is_none()
             && collected.is_none()
             && !never
             && *lifetime == Between::default()
             && !promoted
+            && alive_at.is_none()
     }
 
     fn admits_survivor(&self) -> bool {
@@ -167,7 +171,7 @@ struct Ends {
 
 impl Ends {
     fn wanted(self) -> ObjectSet {
-        if self.end.promoted || !self.end.admits_survivor() {
+        if self.end.promoted || self.end.alive_at.is_some() || !self.end.admits_survivor() {
             return self.wanted;
         }
         let mut wanted = self.wanted;
@@ -186,6 +190,9 @@ impl Visitor for Ends {
             self.born.insert(alloc.id, alloc.time);
         }
         self.alive.insert(alloc.id);
+        if self.end.alive_at == Some(alloc.id) {
+            self.wanted = self.alive.clone();
+        }
     }
 
     fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
@@ -196,7 +203,8 @@ impl Visitor for Ends {
 
     fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
         self.alive.remove(id);
-        let mut wanted = self.end.admits_death(time) && !self.end.promoted;
+        let by_death = !self.end.promoted && self.end.alive_at.is_none();
+        let mut wanted = by_death && self.end.admits_death(time);
         if self.looks_at_lifetimes() {
             let born = self.born.remove(id);
             wanted &= born.is_some_and(|born| self.end.lifetime.contains(&Time(time.since(born))));

@@ -43,14 +43,10 @@ pub fn timeline(trace: &TraceFile, filter: &Filter, intervals: usize) -> Timelin
     let selection = Selection::new(trace, filter);
     let intervals = intervals.max(1);
     let duration = trace.index().duration().0.max(1);
-    let mut count = Count {
-        // Rounded up, so that the last moment lies in the last interval.
-        step: duration / intervals as u64 + 1,
-        samples: vec![Samples::default(); intervals],
-        ..Count::default()
-    };
+    let mut count =
+        Count { duration, samples: vec![Samples::default(); intervals], ..Count::default() };
     let outcome = pass::run(trace, &selection, &mut count);
-    count.go_to(Micros(duration));
+    count.go_to(Micros::MAX);
     count.close();
     let scale = trace.bytes_scale();
     let estimate = |samples: u64| {
@@ -59,7 +55,7 @@ pub fn timeline(trace: &TraceFile, filter: &Filter, intervals: usize) -> Timelin
         scale.estimate(tally)
     };
     let points = count.samples.iter().enumerate().map(|(at, samples)| Point {
-        time: Time(Micros((count.step * (at as u64 + 1)).min(duration))),
+        time: Time(count.end(at)),
         live: estimate(samples.live),
         max: estimate(samples.max),
         allocated: estimate(samples.allocated),
@@ -82,7 +78,7 @@ struct Samples {
 
 #[derive(Default)]
 struct Count {
-    step: u64,
+    duration: u64,
     samples: Vec<Samples>,
     /// The interval that events now fall into.
     now: usize,
@@ -93,10 +89,15 @@ struct Count {
 }
 
 impl Count {
-    /// Closes the intervals that end before `time`.
+    /// When an interval ends: the next begins there.
+    fn end(&self, interval: usize) -> Micros {
+        let ends = (interval as u128 + 1) * u128::from(self.duration);
+        Micros(ends.div_ceil(self.samples.len() as u128) as u64)
+    }
+
+    /// Closes the intervals that end at `time` or before, but for the last, which takes in the end.
     fn go_to(&mut self, time: Micros) {
-        let interval = usize::try_from(time.0 / self.step).unwrap_or(usize::MAX);
-        while self.now < interval.min(self.samples.len() - 1) {
+        while self.now + 1 < self.samples.len() && self.end(self.now) <= time {
             self.close();
             self.now += 1;
             self.samples[self.now].max = self.live;

@@ -183,7 +183,12 @@ impl Skim<'_> {
         }
         let after_gap = self.gap | self.breaks_numbering(at, header);
         self.gap = cut;
-        self.running.insert(header.domain, header.id_end);
+        let running = self.running.entry(header.domain).or_default();
+        // Before version 3, ids only go up; a packet that comes late brings what was missing.
+        *running = match self.info.version {
+            ..3 => header.id_end.max(*running),
+            _ => header.id_end,
+        };
         self.packets.push(Packet {
             offset: at,
             body: body..end,
@@ -226,10 +231,13 @@ impl Skim<'_> {
         if self.info.version >= 3 && starts_chunk(running) && starts_chunk(header.id_begin) {
             return false;
         }
-        self.note_gap(
-            at,
-            if self.info.version < 3 { header.id_begin.saturating_sub(running) } else { 0 },
-        )
+        if self.info.version < 3 && header.id_begin < running {
+            let brings = header.id_end.saturating_sub(header.id_begin);
+            self.losses.allocations = self.losses.allocations.saturating_sub(brings);
+        }
+        let missing =
+            if self.info.version < 3 { header.id_begin.saturating_sub(running) } else { 0 };
+        self.note_gap(at, missing)
     }
 
     fn note_gap(&mut self, at: usize, missing: u64) -> bool {

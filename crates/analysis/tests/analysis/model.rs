@@ -93,8 +93,7 @@ impl Model {
     pub fn admitted(&self, filter: &Filter) -> Vec<bool> {
         let mut admitted: Vec<_> = self.objects.iter().map(|o| o.is_admitted(filter)).collect();
         if filter.live.contains(&Live::AtPeak) {
-            let peak = self.peak(&admitted).0;
-            let alive = self.objects.iter().map(|object| object.is_alive_at(peak));
+            let alive = self.alive_at_peak(&admitted);
             admitted = admitted.iter().zip(alive).map(|(a, b)| *a && b).collect();
         }
         admitted
@@ -120,25 +119,37 @@ impl Model {
         })
     }
 
+    /// For each object, whether it is alive just when most samples of `wanted` objects first are.
+    fn alive_at_peak(&self, wanted: &[bool]) -> Vec<bool> {
+        let mut alive = vec![false; self.objects.len()];
+        let mut at_peak = alive.clone();
+        let (mut live, mut most) = (0, 0);
+        for &(_, change, object) in &self.changes {
+            alive[object] = change == Change::Birth;
+            let samples = if wanted[object] { self.objects[object].samples } else { 0 };
+            live = if change == Change::Birth { live + samples } else { live - samples };
+            if live > most {
+                (most, at_peak) = (live, alive.clone());
+            }
+        }
+        at_peak
+    }
+
     /// For each object, whether it counts for a measure.
     pub fn counted(&self, filter: &Filter, of: Of) -> Vec<bool> {
         let admitted = self.admitted(filter);
         // What is admitted by its life at the peak has that peak.
-        let peak = match filter.live.contains(&Live::AtPeak) {
-            true => {
-                let mut others = filter.clone();
-                others.live.retain(|live| *live != Live::AtPeak);
-                self.peak(&self.admitted(&others)).0
-            }
-            false => self.peak(&admitted).0,
-        };
-        let counts = |object: &Object| match of {
+        let mut others = filter.clone();
+        others.live.retain(|live| *live != Live::AtPeak);
+        let at_peak = self.alive_at_peak(&self.admitted(&others));
+        let counts = |place: usize, object: &Object| match of {
             Of::Allocated => true,
             Of::LiveAtEnd => object.died.is_none(),
-            Of::LiveAtPeak => object.is_alive_at(peak),
+            Of::LiveAtPeak => at_peak[place],
             Of::Promoted => object.promoted.is_some(),
         };
-        self.objects.iter().zip(admitted).map(|(o, admitted)| admitted && counts(o)).collect()
+        let objects = self.objects.iter().enumerate().zip(admitted);
+        objects.map(|((place, object), admitted)| admitted && counts(place, object)).collect()
     }
 
     /// The objects that count for a measure, with their weights.

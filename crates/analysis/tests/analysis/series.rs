@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use bactrian_analysis::units::Time;
 use bactrian_analysis::{
-    By, LIFETIME_CLASSES, Label, Life, Live, Measure, Of, SIZE_CLASSES, Scale, Selection, Tally,
-    Unit, contents, diff, find_peak, lifetimes, timeline, top,
+    By, Filter, LIFETIME_CLASSES, Label, Life, Live, Measure, Of, SIZE_CLASSES, Scale, Selection,
+    Tally, Unit, contents, diff, find_peak, lifetimes, timeline, top,
 };
-use bactrian_trace::Micros;
+use bactrian_trace::{Micros, Source};
 use proptest::prelude::*;
 
 use crate::model::{Change, Model, Object, close};
-use crate::programs::{filters, traces};
+use crate::programs::{Block, filters, trace_of_blocks, traces};
 
 fn tally(samples: u64) -> Tally {
     let mut tally = Tally::default();
@@ -56,8 +56,6 @@ proptest! {
     fn a_timeline_replays_births_and_deaths(
         trace in traces(), filter in filters(), intervals in 1..12usize,
     ) {
-        // Shorter traces do not reach their last interval.
-        prop_assume!(trace.index().duration().0 >= (intervals * intervals) as u64);
         let model = Model::read(&trace);
         let admitted = model.admitted(&filter);
         let replay: Vec<_> = model.live_samples(&admitted).collect();
@@ -65,8 +63,8 @@ proptest! {
         prop_assert_eq!(found.points.len(), intervals);
         let scale = trace.bytes_scale();
         let mut begin = Micros(0);
-        for point in &found.points {
-            let is_last = point.time.0 == trace.index().duration();
+        for (place, point) in found.points.iter().enumerate() {
+            let is_last = place + 1 == intervals;
             let end = if is_last { Micros::MAX } else { point.time.0 };
             let before = |time: Micros| replay.iter().rev().find(|change| change.0 < time);
             let live_before = |time: Micros| before(time).map_or(0, |change| change.2);
@@ -98,6 +96,7 @@ proptest! {
         if !filter.live.contains(&Live::AtPeak) {
             let at_peak = top(&trace, &filter, By::Site, Measure::bytes(Of::LiveAtPeak));
             prop_assert_eq!(at_peak.peak, Some(peak));
+            prop_assert!(close(&at_peak.all, &contents.peak));
         }
     }
 
@@ -163,4 +162,13 @@ proptest! {
         prop_assert!(found.rows.is_sorted_by_key(rank));
         prop_assert_eq!(diff(&tops[0], &tops[0]).significant().count(), 0);
     }
+}
+
+#[test]
+fn a_timeline_of_a_short_trace_ends_with_what_is_live_then() {
+    let block = Block { length: 1, samples: 3, source: Source::Minor, stack: vec![1] };
+    let trace = trace_of_blocks(1.0, &[block]);
+    let found = timeline(&trace, &Filter::default(), 4);
+    let live: Vec<_> = found.points.iter().map(|point| point.live.value).collect();
+    assert_eq!(live, [0.0, 0.0, 0.0, 24.0]);
 }

@@ -53,7 +53,9 @@ impl Clock {
             let earlier = raw.saturating_sub(WRAP);
             if self.raw.abs_diff(earlier) < self.raw.abs_diff(raw) { earlier } else { raw }
         } else {
-            raw.clamp(self.begin, self.end)
+            // Past the packet's end: the clock was set back later in this packet, to after its beginning.
+            // The step is counted when an event shows it.
+            raw
         };
         if raw < self.raw {
             let step = self.raw - raw;

@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         for stream in &self.streams {
             losses.add(&stream.losses);
         }
-        if self.stacks == Stacks::Decode && !losses.is_clean() {
+        if self.stacks == Stacks::Decode {
             let ids = self.frames.ids().skip(1);
             losses.names_lost = ids.filter(|&id| !self.frames.is_announced(id)).count() as u64;
         }

@@ -222,6 +222,12 @@ impl Stream {
     }
 
     fn end_packet(&mut self) {
+        if self.next_id > self.id_end {
+            self.losses.packets_damaged += 1;
+            let more = self.next_id - self.id_end;
+            self.losses
+                .incident(self.body.end, || format!("{more} allocations more than promised"));
+        }
         if self.next_id < self.id_end {
             self.losses.allocations =
                 self.losses.allocations.saturating_add(self.id_end - self.next_id);
