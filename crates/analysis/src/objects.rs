@@ -20,11 +20,13 @@ fn split(id: ObjectId) -> (u64, u32) {
 struct Pages<P> {
     dense: Vec<Option<P>>,
     sparse: HashMap<u64, P>,
+    /// Pages that were ever made.
+    made: usize,
 }
 
 impl<P> Default for Pages<P> {
     fn default() -> Pages<P> {
-        Pages { dense: Vec::new(), sparse: HashMap::new() }
+        Pages { dense: Vec::new(), sparse: HashMap::new(), made: 0 }
     }
 }
 
@@ -49,16 +51,21 @@ impl<P> Pages<P> {
 
     #[inline]
     fn get_or_insert(&mut self, page: u64, new: impl FnOnce() -> P) -> &mut P {
-        // A page may be filled by indexing if that at most doubles the table.
-        let reach = self.dense.len() * 2 + 1024;
+        // The table that is indexed may have no more than four places for each page.
+        let reach = self.made * 4 + 1024;
         match usize::try_from(page) {
             Ok(at) if at < reach && !self.sparse.contains_key(&page) => {
                 if at >= self.dense.len() {
                     self.dense.resize_with(at + 1, || None);
                 }
-                self.dense[at].get_or_insert_with(new)
+                let slot = &mut self.dense[at];
+                self.made += usize::from(slot.is_none());
+                slot.get_or_insert_with(new)
             }
-            _ => self.sparse.entry(page).or_insert_with(new),
+            _ => self.sparse.entry(page).or_insert_with(|| {
+                self.made += 1;
+                new()
+            }),
         }
     }
 
@@ -254,6 +261,15 @@ mod tests {
             expected.sort_unstable();
             prop_assert_eq!(left, expected);
         }
+    }
+
+    #[test]
+    fn ids_that_lie_twice_as_far_each_time_cost_little() {
+        let mut set = ObjectSet::default();
+        for doubling in 0..50 {
+            set.insert(ObjectId((PAGE * 1024) << doubling));
+        }
+        assert!(set.pages.dense.len() <= 2_000);
     }
 
     #[test]

@@ -80,7 +80,11 @@ impl Profile {
     ) -> Profile {
         let selection = Selection::new(trace, filter);
         let gauge = Gauge::new(trace, &selection, measures);
-        let builder = TreeBuilder::new(Labels::new(by, &filter.hidden), recursion);
+        let builder = TreeBuilder::new(
+            Labels::new(by, &filter.hidden),
+            recursion,
+            StackTree::for_file_of(trace.bytes().len()),
+        );
         let tallies = vec![Vec::new(); measures.len()];
         let mut taking = TakeMeasures { gauge, builder, tallies };
         let outcome = pass::run(trace, &selection, &mut taking);

@@ -25,8 +25,11 @@ impl StackId {
     }
 }
 
-/// More distinct stacks than this are not told apart: about 1 GB.
+/// More distinct stacks than this are not told apart: about 1 GB, and as much for each measure of them.
 const MAX_STACKS: usize = 64 << 20;
+/// Small files may have this many, larger ones one more for each byte. Real traces have one for three
+/// bytes or fewer; a hostile one could have a hundred for each byte.
+const FREE_STACKS: usize = 1 << 20;
 /// Children that hang in a chain; further ones are hashed.
 const MAX_CHAIN: usize = 16;
 
@@ -64,6 +67,11 @@ impl Default for StackTree {
 }
 
 impl StackTree {
+    /// A tree for the stacks of a file of this size.
+    pub(crate) fn for_file_of(bytes: usize) -> StackTree {
+        StackTree::with_capacity_limit(bytes.saturating_add(FREE_STACKS).min(MAX_STACKS))
+    }
+
     fn with_capacity_limit(capacity: usize) -> StackTree {
         let root = Node {
             parent: StackId::ROOT,
@@ -191,8 +199,8 @@ impl Along for Grow {
 }
 
 impl TreeBuilder {
-    pub fn new(labels: Labels, recursion: Recursion) -> TreeBuilder {
-        let grow = Grow { labels, recursion, tree: StackTree::default() };
+    pub fn new(labels: Labels, recursion: Recursion, tree: StackTree) -> TreeBuilder {
+        let grow = Grow { labels, recursion, tree };
         TreeBuilder { walks: StackWalks::default(), grow }
     }
 

@@ -117,11 +117,15 @@ impl Visitor for Adding {
     }
 }
 
-/// Domains below this number keep an array of labels each; others share a hash table.
+/// The first so many domains to come keep an array of labels each; others share a hash table.
 const DENSE_DOMAINS: usize = 64;
 
 struct Sums {
     labels: Labels,
+    /// Places of domains, in the order in which they came.
+    places: HashMap<usize, usize>,
+    /// The number and the place of the domain that is dealt with.
+    number: usize,
     domain: usize,
     /// All weight so far, of each domain.
     running: Vec<Tally>,
@@ -161,6 +165,8 @@ impl Sums {
     fn new(labels: Labels) -> Sums {
         Sums {
             labels,
+            places: HashMap::new(),
+            number: usize::MAX,
             domain: 0,
             running: Vec::new(),
             dense: Vec::new(),
@@ -188,10 +194,15 @@ impl Sums {
     }
 
     #[cold]
-    fn begin_domain(&mut self) {
-        self.running.resize(self.domain + 1, Tally::default());
-        self.dense.resize_with((self.domain + 1).min(DENSE_DOMAINS), Vec::new);
-        self.make_room();
+    fn change_domain(&mut self, number: usize) {
+        let next = self.places.len();
+        self.number = number;
+        self.domain = *self.places.entry(number).or_insert(next);
+        if self.domain == self.running.len() {
+            self.running.push(Tally::default());
+            self.dense.resize_with(self.running.len().min(DENSE_DOMAINS), Vec::new);
+            self.make_room();
+        }
     }
 }
 
@@ -200,9 +211,8 @@ impl Along for Sums {
 
     #[inline]
     fn at_domain(&mut self, domain: usize) {
-        self.domain = domain;
-        if domain >= self.running.len() {
-            self.begin_domain();
+        if domain != self.number {
+            self.change_domain(domain);
         }
     }
 

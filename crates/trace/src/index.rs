@@ -20,6 +20,9 @@ use crate::wire::Cursor;
 /// Packets of more domains than this are left out: decoding takes 130 KB for each.
 const MAX_DOMAINS: usize = 1024;
 
+/// At a lower rate, a word would be sampled once in years.
+const LEAST_RATE: f64 = 1e-15;
+
 /// Ids that version 3 hands to a domain at a time.
 pub(crate) const ID_CHUNK: u64 = 10_000;
 
@@ -100,9 +103,18 @@ impl Index {
         domains
     }
 
-    /// From the start to the last time any header names.
+    /// From the start to the last time that headers name, by a clock that is never set back.
     pub fn duration(&self) -> Micros {
-        let last = self.packets.iter().map(|p| p.time_end.max(p.time_begin)).max();
+        let mut clocks: HashMap<DomainId, (u64, u64)> = HashMap::new();
+        for packet in &self.packets {
+            let (last, shift) = clocks.entry(packet.domain).or_insert((self.info.start, 0));
+            for time in [packet.time_begin, packet.time_end] {
+                // As the reader does with the times of events.
+                *shift = (*shift).max(last.saturating_sub(time));
+                *last = time.saturating_add(*shift);
+            }
+        }
+        let last = clocks.into_values().map(|(last, _)| last).max();
         Micros(last.unwrap_or(self.info.start).saturating_sub(self.info.start))
     }
 
@@ -329,9 +341,9 @@ fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
     let info = info.ok_or_else(|| {
         not(Header::len(header.version), "the first packet does not say what was traced".to_owned())
     })?;
-    if !(info.sample_rate > 0.0 && info.sample_rate <= 1.0) {
-        let reason =
-            format!("a sampling rate of {}, which is not between 0 and 1", info.sample_rate);
+    if !(LEAST_RATE..=1.0).contains(&info.sample_rate) {
+        let rate = info.sample_rate;
+        let reason = format!("a sampling rate of {rate}, which is not from {LEAST_RATE} to 1");
         return Err(not(Header::len(header.version) + 4, reason));
     }
     if !matches!(info.word_bits, 32 | 64) {

@@ -54,9 +54,38 @@ pub struct Losses {
 impl Losses {
     /// Whether the file yielded everything that was put into it.
     pub fn is_clean(&self) -> bool {
-        let mut damage = self.clone();
-        damage.stacks_cut_by_recorder = 0;
-        damage == Losses::default()
+        let Losses {
+            packets_damaged,
+            packets_foreign,
+            gaps,
+            bytes_unread,
+            bytes_missing,
+            allocations,
+            stacks_doubtful,
+            stacks_too_deep,
+            cache_mismatches,
+            names_lost,
+            names_repaired,
+            clock_steps,
+            clock_shift: _,
+            stacks_cut_by_recorder: _,
+            incidents,
+        } = self;
+        let counts = [
+            packets_damaged,
+            packets_foreign,
+            gaps,
+            bytes_unread,
+            bytes_missing,
+            allocations,
+            stacks_doubtful,
+            stacks_too_deep,
+            cache_mismatches,
+            names_lost,
+            names_repaired,
+            clock_steps,
+        ];
+        counts.into_iter().all(|&count| count == 0) && incidents.is_empty()
     }
 
     /// Notes an incident, up to a bounded number.

@@ -11,6 +11,8 @@ pub(crate) enum Fault {
     EventCode(u8),
     /// A trace-info event after the first packet.
     SecondInfo,
+    /// A size or a number of samples below zero.
+    Negative,
     /// No such allocation source.
     SourceCode(u8),
     /// A name refers to an empty place of the move-to-front table.
@@ -28,6 +30,7 @@ impl std::fmt::Display for Fault {
             Fault::Location => write!(f, "a location among other events"),
             Fault::EventCode(code) => write!(f, "unknown event code {code}"),
             Fault::SecondInfo => write!(f, "a second trace-info event"),
+            Fault::Negative => write!(f, "a size or a number of samples below zero"),
             Fault::SourceCode(code) => write!(f, "unknown allocation source {code}"),
             Fault::NameCode => write!(f, "a name that was never written"),
             Fault::ObjectId => write!(f, "an object number below zero"),

@@ -129,17 +129,18 @@ impl Search<'_, '_> {
     /// Reads one event header or one record; true at the end.
     fn step(&mut self) -> Parse<bool> {
         if self.state.records_left > 0 {
-            let before = self.state.clone();
-            let record = Record::read(&mut self.state.cursor)?;
+            let mut ahead = self.state.cursor;
+            let record = Record::read(&mut ahead)?;
             if record.file_code & 3 != 0 {
                 self.choices.push(Choice {
-                    before,
+                    before: self.state.clone(),
                     events: self.reading.events.len(),
                     locations: self.reading.locations.len(),
                     proposed: self.proposed.0.len(),
                     cleared: 0,
                 });
             }
+            self.state.cursor = ahead;
             self.take(&record, record.file_code)?;
             return Ok(false);
         }

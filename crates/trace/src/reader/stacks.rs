@@ -15,8 +15,10 @@ use crate::model::FrameId;
 use crate::packet::{CACHE_SLOTS, CacheCheck};
 use crate::wire::{Cursor, Parse};
 
-/// Deeper stacks are cut, so that a short hostile file cannot ask for all memory.
+/// Deeper stacks are cut, so that a short hostile file cannot ask for all memory. Domains share this.
 const MAX_DEPTH: usize = 1 << 20;
+/// What each domain may have, however many there are.
+const LEAST_MAX_DEPTH: usize = 1 << 14;
 
 /// Frames that one codeword can stand for.
 const MAX_RUN: usize = 256;
@@ -33,14 +35,17 @@ pub(super) struct StackDecoder {
     /// The last stack, `depth` frames, and room for the longest run after it.
     stack: Vec<FrameId>,
     depth: usize,
+    max_depth: usize,
     /// Frames at the outer end of the stack that come from before a gap, and may be wrong.
     doubtful: usize,
 }
 
 impl StackDecoder {
-    pub fn new() -> StackDecoder {
+    /// For one of so many domains.
+    pub fn new(domains: usize) -> StackDecoder {
+        let max_depth = (MAX_DEPTH / domains.max(1)).max(LEAST_MAX_DEPTH);
         let slots = Box::new([Slot::default(); CACHE_SLOTS]);
-        StackDecoder { slots, stack: Vec::new(), depth: 0, doubtful: 0 }
+        StackDecoder { slots, stack: Vec::new(), depth: 0, max_depth, doubtful: 0 }
     }
 
     /// The stack of the last allocation, outermost frame first.
@@ -72,9 +77,9 @@ impl StackDecoder {
         losses: &mut Losses,
     ) -> Parse<usize> {
         let base = self.depth.min(prefix);
-        let room = (base + codewords * MAX_RUN).min(MAX_DEPTH);
+        let room = (base + codewords * MAX_RUN).min(self.max_depth);
         if room > self.stack.len() {
-            self.stack.resize(room.next_power_of_two(), FrameId::NONE);
+            self.stack.resize(room.next_power_of_two().min(self.max_depth), FrameId::NONE);
         }
         // What is read in part is not a stack: the shared frames remain.
         self.depth = base;
@@ -86,7 +91,7 @@ impl StackDecoder {
             // is new here goes below frames that were never written: leave the stack as it was.
             losses.stacks_cut_by_recorder += u64::from(self.doubtful == 0);
         }
-        if self.doubtful > 0 || depth > MAX_DEPTH - MAX_RUN {
+        if self.doubtful > 0 || depth > self.max_depth - MAX_RUN {
             self.account(prefix, losses);
         }
         Ok(base)
@@ -96,7 +101,7 @@ impl StackDecoder {
     fn account(&mut self, prefix: usize, losses: &mut Losses) {
         self.doubtful = self.doubtful.min(prefix);
         losses.stacks_doubtful += u64::from(self.doubtful > 0);
-        losses.stacks_too_deep += u64::from(self.depth > MAX_DEPTH - MAX_RUN);
+        losses.stacks_too_deep += u64::from(self.depth > self.max_depth - MAX_RUN);
     }
 
     /// Moves over a backtrace without decoding it.

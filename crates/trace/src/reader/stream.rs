@@ -76,18 +76,26 @@ impl Stream {
             packets.entry(packet.domain).or_default().push(at as u32);
         }
         let start = index.info().start;
+        let domains = packets.len();
         let stream = |(domain, packets): (DomainId, Vec<u32>)| {
             // Packets without allocations: locations, and a few more that end the search at once.
             let packet = |&at: &u32| &index.packets()[at as usize];
             let locations = packets.iter().map(packet).filter(|p| p.ids.is_empty() && !p.cut);
             let locations = locations.map(|p| Cursor::at(&bytes[..p.body.end], p.body.start));
             let names = NameDecoder::for_packets(locations);
-            Stream::new(start, domain, packets, names)
+            let stacks = StackDecoder::new(domains);
+            Stream::new(start, domain, packets, stacks, names)
         };
         packets.into_iter().map(stream).collect()
     }
 
-    fn new(start: u64, domain: DomainId, packets: Vec<u32>, names: NameDecoder) -> Stream {
+    fn new(
+        start: u64,
+        domain: DomainId,
+        packets: Vec<u32>,
+        stacks: StackDecoder,
+        names: NameDecoder,
+    ) -> Stream {
         Stream {
             domain,
             packets,
@@ -97,7 +105,7 @@ impl Stream {
             next_id: 0,
             id_end: 0,
             clock: Clock::new(start),
-            stacks: StackDecoder::new(),
+            stacks,
             names,
             losses: Losses::default(),
         }
@@ -318,8 +326,9 @@ impl AllocForm {
             code::INFO => return Err(Fault::SecondInfo),
             _ => return Err(Fault::EventCode(event)),
         }
-        let length = Words(cursor.vint()? as u64);
-        let samples = cursor.vint()? as u64;
+        let natural = |value: i64| u64::try_from(value).map_err(|_| Fault::Negative);
+        let length = Words(natural(cursor.vint()?)?);
+        let samples = natural(cursor.vint()?)?;
         let source = cursor.u8()?;
         let source = Source::from_code(source).ok_or(Fault::SourceCode(source))?;
         let prefix = cursor.vint()?;
