@@ -1,5 +1,10 @@
 //! Who calls whom: a profile as a tree, from the outermost frames in or from the allocations out,
 //! around a function or for the whole program, without what is too small to matter.
+//!
+//! Callees lie in the profile's own tree: what stays of it is picked out. Callers would be a tree of
+//! their own, with a node for nearly every frame of every stack, most of them far too small to be shown.
+//! So that tree is never made. Every stack is followed outwards by a cursor, all of them step by step;
+//! those that came the same way are one branch, and when that is too small they are followed no further.
 
 use serde::Serialize;
 
@@ -69,120 +74,71 @@ pub struct CallTree {
 
 /// Grows the tree from the first measure of a profile.
 pub fn call_tree(profile: &Profile, question: &TreeQuestion) -> CallTree {
-    let levels = question.max_levels.clamp(1, MAX_LEVELS);
     let focus: Option<Vec<bool>> = question.focus.as_ref().map(|pattern| {
         profile.labels.iter().map(|(_, label)| pattern.matches(&label.name)).collect()
     });
-    let in_focus = |label: LabelId| focus.as_ref().is_some_and(|focus| focus[label.index()]);
-    let grown = match (question.direction, &focus) {
-        (Direction::Callees, None) => None,
-        (Direction::Callees, Some(_)) => Some(callees_of(profile, in_focus)),
-        (Direction::Callers, None) => Some(callers_of_allocations(profile, levels)),
-        (Direction::Callers, Some(_)) => Some(callers_of(profile, in_focus, levels)),
-    };
     let column = profile.first();
     let all = column.total();
-    let (tree, own) = match &grown {
-        None => (&profile.tree, None),
-        Some(grown) => (&grown.tree, Some(&grown.own)),
+    let growth = Growth {
+        profile,
+        all: all.sum(),
+        least: all.sum() * question.min_share,
+        levels: question.max_levels.clamp(1, MAX_LEVELS),
     };
-    let own_of = |stack: StackId| match own {
-        None => column.own(stack),
-        Some(own) => own.get(stack.index()).copied().unwrap_or_default(),
+    let (through, outermost) = match question.direction {
+        Direction::Callees => growth.callees(focus.as_deref()),
+        Direction::Callers => growth.callers(focus.as_deref()),
     };
-    let mut totals: Vec<_> = std::iter::once(StackId::ROOT).chain(tree.ids()).map(own_of).collect();
-    for stack in tree.ids().rev() {
-        let here = totals[stack.index()];
-        let parent = &mut totals[tree.parent(stack).index()];
-        *parent = *parent + here;
-    }
-    let kept = keep(tree, &totals, all.sum() * question.min_share, levels);
-    let branch = |node: &Kept, children: Vec<Branch>| Branch {
-        label: profile.labels.get(tree.label(node.stack)).clone(),
-        own: column.estimate(own_of(node.stack)),
-        total: column.estimate(totals[node.stack.index()]),
-        share: totals[node.stack.index()].sum() / all.sum(),
-        children,
-        left_out: node.left_out,
-    };
-    let branches = branches(&kept, &kept[0], &branch);
-    let left_out = kept[0].left_out;
-    let share = if all.is_zero() { 0.0 } else { totals[0].sum() / all.sum() };
+    let share = if all.is_zero() { 0.0 } else { through.sum() / all.sum() };
+    let Branches { branches, left_out } = outermost;
     CallTree { all: column.estimate(all), share, branches, left_out }
 }
 
-/// A tree made from a profile's tree, with what ends at each of its nodes.
-#[derive(Default)]
-struct Grown {
-    tree: StackTree,
-    own: Vec<Tally>,
+/// What a tree is grown from, and how far.
+struct Growth<'a> {
+    profile: &'a Profile,
+    /// Everything that was measured.
+    all: f64,
+    /// Smaller branches are left out.
+    least: f64,
+    /// Deeper branches are left out.
+    levels: usize,
 }
 
-impl Grown {
-    fn add(&mut self, at: StackId, tally: Tally) {
-        if at.index() >= self.own.len() {
-            self.own.resize(at.index() + 1, Tally::default());
-        }
-        self.own[at.index()] = self.own[at.index()] + tally;
+/// What hangs on one node.
+struct Branches {
+    /// The larger ones first; equal ones in the order of the trace.
+    branches: Vec<Branch>,
+    left_out: usize,
+}
+
+/// What ends at a node, and what goes through it.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    own: Tally,
+    total: Tally,
+}
+
+impl Growth<'_> {
+    /// Whether a branch is large enough, and no deeper than it may be; the outermost are at level 0.
+    fn stays(&self, total: Tally, level: usize) -> bool {
+        total.sum() >= self.least && level < self.levels
     }
-}
 
-/// All that is called from the outermost calls of functions in focus.
-fn callees_of(profile: &Profile, in_focus: impl Fn(LabelId) -> bool) -> Grown {
-    let (tree, column) = (&profile.tree, profile.first());
-    let mut grown = Grown::default();
-    // Where each stack of the profile went, if it has a function in focus.
-    let mut places: Vec<Option<StackId>> = vec![None; tree.len()];
-    for stack in tree.ids() {
-        let label = tree.label(stack);
-        let place = match places[tree.parent(stack).index()] {
-            Some(outer) => grown.tree.child(outer, label),
-            None if in_focus(label) => grown.tree.child(StackId::ROOT, label),
-            None => continue,
-        };
-        places[stack.index()] = Some(place);
-        grown.add(place, column.own(stack));
-    }
-    grown
-}
-
-/// The callers of the outermost calls of functions in focus.
-fn callers_of(profile: &Profile, in_focus: impl Fn(LabelId) -> bool, levels: usize) -> Grown {
-    let (tree, column) = (&profile.tree, profile.first());
-    let totals = column.totals(tree);
-    let mut inside = vec![false; tree.len()];
-    let mut grown = Grown::default();
-    for stack in tree.ids() {
-        let outer = inside[tree.parent(stack).index()];
-        let here = in_focus(tree.label(stack));
-        inside[stack.index()] = outer || here;
-        if here && !outer {
-            grow_outwards(&mut grown, tree, stack, levels, totals[stack.index()]);
+    fn branch(&self, label: LabelId, sums: Sums, inner: Branches) -> Branch {
+        let column = self.profile.first();
+        Branch {
+            label: self.profile.labels.get(label).clone(),
+            own: column.estimate(sums.own),
+            total: column.estimate(sums.total),
+            share: sums.total.sum() / self.all,
+            children: inner.branches,
+            left_out: inner.left_out,
         }
     }
-    grown
 }
 
-/// The callers of everything that allocates.
-fn callers_of_allocations(profile: &Profile, levels: usize) -> Grown {
-    let (tree, column) = (&profile.tree, profile.first());
-    let mut grown = Grown::default();
-    for stack in tree.ids() {
-        let own = column.own(stack);
-        if !own.is_zero() {
-            grow_outwards(&mut grown, tree, stack, levels, own);
-        }
-    }
-    grown
-}
-
-fn grow_outwards(grown: &mut Grown, tree: &StackTree, stack: StackId, levels: usize, tally: Tally) {
-    let outwards = tree.inwards_out(stack).take(levels);
-    let end = outwards.fold(StackId::ROOT, |at, label| grown.tree.child(at, label));
-    grown.add(end, tally);
-}
-
-/// A node that is large enough to stay.
+/// A node of a tree of callees that stays.
 struct Kept {
     stack: StackId,
     /// Places of its children that stay.
@@ -197,39 +153,199 @@ impl Kept {
     }
 }
 
-/// What stays of a tree when branches below `least` and past `levels` are cut; the root comes first.
-fn keep(tree: &StackTree, totals: &[Tally], least: f64, levels: usize) -> Vec<Kept> {
-    let mut kept = vec![Kept::new(StackId::ROOT)];
-    // Place and level of each node that stays.
-    let mut places: Vec<Option<(u32, u32)>> = vec![None; tree.len()];
-    places[0] = Some((0, 0));
-    for stack in tree.ids() {
-        let total = totals[stack.index()].sum();
-        let Some((parent, level)) = places[tree.parent(stack).index()] else { continue };
-        let place = kept.len();
-        let parent = &mut kept[parent as usize];
-        if total <= 0.0 {
-            continue;
+impl Growth<'_> {
+    /// All that is called, from functions in focus if there is a focus; with what goes through it.
+    fn callees(&self, focus: Option<&[bool]>) -> (Tally, Branches) {
+        let (tree, column) = (&self.profile.tree, self.profile.first());
+        let totals = column.totals(tree);
+        let sums = |stack: StackId| Sums { own: column.own(stack), total: totals[stack.index()] };
+        match focus {
+            None => self.callees_in(tree, &sums),
+            Some(focus) => {
+                let (tree, sums) = callees_of(tree, focus, sums);
+                self.callees_in(&tree, &|stack| sums[stack.index()])
+            }
         }
-        if total < least || level as usize >= levels {
-            parent.left_out += 1;
-            continue;
-        }
-        parent.children.push(place);
-        places[stack.index()] = Some((place as u32, level + 1));
-        kept.push(Kept::new(stack));
     }
-    kept
+
+    fn callees_in(&self, tree: &StackTree, sums: &impl Fn(StackId) -> Sums) -> (Tally, Branches) {
+        let kept = self.keep(tree, sums);
+        (sums(StackId::ROOT).total, self.kept_branches(tree, sums, &kept, &kept[0]))
+    }
+
+    /// What stays of a tree; the root comes first.
+    fn keep(&self, tree: &StackTree, sums: &impl Fn(StackId) -> Sums) -> Vec<Kept> {
+        let mut kept = vec![Kept::new(StackId::ROOT)];
+        // Place of each node that stays, and level of its children.
+        let mut places: Vec<Option<(u32, u32)>> = vec![None; tree.len()];
+        places[0] = Some((0, 0));
+        for stack in tree.ids() {
+            let Some((parent, level)) = places[tree.parent(stack).index()] else { continue };
+            let place = kept.len();
+            let parent = &mut kept[parent as usize];
+            let total = sums(stack).total;
+            if total.is_zero() {
+                continue;
+            }
+            if !self.stays(total, level as usize) {
+                parent.left_out += 1;
+                continue;
+            }
+            parent.children.push(place);
+            places[stack.index()] = Some((place as u32, level + 1));
+            kept.push(Kept::new(stack));
+        }
+        kept
+    }
+
+    fn kept_branches(
+        &self,
+        tree: &StackTree,
+        sums: &impl Fn(StackId) -> Sums,
+        kept: &[Kept],
+        of: &Kept,
+    ) -> Branches {
+        let mut branches = Vec::with_capacity(of.children.len());
+        for child in of.children.iter().map(|&place| &kept[place]) {
+            let inner = self.kept_branches(tree, sums, kept, child);
+            branches.push(self.branch(tree.label(child.stack), sums(child.stack), inner));
+        }
+        branches.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
+        Branches { branches, left_out: of.left_out }
+    }
 }
 
-fn branches(
-    kept: &[Kept],
-    of: &Kept,
-    branch: &impl Fn(&Kept, Vec<Branch>) -> Branch,
-) -> Vec<Branch> {
-    let children = of.children.iter().map(|&place| &kept[place]);
-    let mut out: Vec<_> =
-        children.map(|child| branch(child, branches(kept, child, branch))).collect();
-    out.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
-    out
+/// A tree of all that is called from the outermost calls of functions in focus, with its sums.
+fn callees_of(
+    tree: &StackTree,
+    focus: &[bool],
+    sums: impl Fn(StackId) -> Sums,
+) -> (StackTree, Vec<Sums>) {
+    let mut grown = StackTree::default();
+    let mut grown_sums = vec![Sums::default()];
+    // Where each stack of the profile went, if it has a function in focus.
+    let mut places: Vec<Option<StackId>> = vec![None; tree.len()];
+    for stack in tree.ids() {
+        let (label, here) = (tree.label(stack), sums(stack));
+        let place = match places[tree.parent(stack).index()] {
+            Some(outer) => grown.child(outer, label),
+            None if focus[label.index()] => {
+                grown_sums[0].total = grown_sums[0].total + here.total;
+                grown.child(StackId::ROOT, label)
+            }
+            None => continue,
+        };
+        places[stack.index()] = Some(place);
+        grown_sums.resize(grown.len(), Sums::default());
+        // All that goes on from a stack went to where it goes on from its place, so totals add up.
+        let sums = &mut grown_sums[place.index()];
+        *sums = Sums { own: sums.own + here.own, total: sums.total + here.total };
+    }
+    (grown, grown_sums)
+}
+
+/// A stack on its way outwards.
+#[derive(Clone, Copy)]
+struct Cursor {
+    /// Where it set out; what it counts for is known by that.
+    start: StackId,
+    /// How far it came.
+    at: StackId,
+    /// The label there.
+    label: LabelId,
+}
+
+impl Growth<'_> {
+    /// The callers of all that allocates, or of functions in focus; with what goes through them.
+    fn callers(&self, focus: Option<&[bool]>) -> (Tally, Branches) {
+        let (tree, column) = (&self.profile.tree, self.profile.first());
+        match focus {
+            None => self.callers_of(tree.ids(), |stack| column.own(stack)),
+            Some(focus) => {
+                let totals = column.totals(tree);
+                self.callers_of(outermost(tree, focus), |stack| totals[stack.index()])
+            }
+        }
+    }
+
+    fn callers_of(
+        &self,
+        starts: impl Iterator<Item = StackId>,
+        tally: impl Fn(StackId) -> Tally,
+    ) -> (Tally, Branches) {
+        let tree = &self.profile.tree;
+        let starts = starts.filter(|&start| !tally(start).is_zero());
+        let cursor = |start| Cursor { start, at: start, label: tree.label(start) };
+        let mut cursors: Vec<_> = starts.map(cursor).collect();
+        (sum(&cursors, &tally), self.outwards(&mut cursors, 0, &tally))
+    }
+
+    /// The branches that these cursors make, which came here the same way. Leaves them in disorder.
+    ///
+    /// Calls itself for each level, so [`MAX_LEVELS`] deep at most.
+    fn outwards(
+        &self,
+        cursors: &mut [Cursor],
+        level: usize,
+        tally: &impl Fn(StackId) -> Tally,
+    ) -> Branches {
+        // In the order of the trace within a label, too: sums do not depend on the way that was taken.
+        cursors.sort_unstable_by_key(|cursor| (cursor.label, cursor.start));
+        let mut left_out = 0;
+        let mut large = Vec::new();
+        for group in cursors.chunk_by_mut(|a, b| a.label == b.label) {
+            match sum(group, tally) {
+                total if self.stays(total, level) => large.push((total, group)),
+                _ => left_out += 1,
+            }
+        }
+        large.sort_unstable_by(|(a, ones), (b, others)| {
+            b.sum().total_cmp(&a.sum()).then(ones[0].start.cmp(&others[0].start))
+        });
+        let mut branches = Vec::with_capacity(large.len());
+        for (total, group) in large {
+            let label = group[0].label;
+            let (own, callers) = self.step(group, tally);
+            let inner = self.outwards(callers, level + 1, tally);
+            branches.push(self.branch(label, Sums { own, total }, inner));
+        }
+        Branches { branches, left_out }
+    }
+
+    /// Moves cursors to their callers. Returns what those count for that have none, and the others.
+    fn step<'c>(
+        &self,
+        cursors: &'c mut [Cursor],
+        tally: &impl Fn(StackId) -> Tally,
+    ) -> (Tally, &'c mut [Cursor]) {
+        let tree = &self.profile.tree;
+        let mut ended = Tally::default();
+        let mut moved = 0;
+        for place in 0..cursors.len() {
+            let Cursor { start, at, .. } = cursors[place];
+            match tree.parent(at) {
+                StackId::ROOT => ended = ended + tally(start),
+                at => {
+                    cursors[moved] = Cursor { start, at, label: tree.label(at) };
+                    moved += 1;
+                }
+            }
+        }
+        (ended, &mut cursors[..moved])
+    }
+}
+
+/// The outermost calls of functions in focus.
+fn outermost(tree: &StackTree, focus: &[bool]) -> impl Iterator<Item = StackId> {
+    let mut inside = vec![false; tree.len()];
+    tree.ids().filter(move |&stack| {
+        let outer = inside[tree.parent(stack).index()];
+        let here = focus[tree.label(stack).index()];
+        inside[stack.index()] = outer || here;
+        here && !outer
+    })
+}
+
+fn sum(cursors: &[Cursor], tally: &impl Fn(StackId) -> Tally) -> Tally {
+    cursors.iter().fold(Tally::default(), |sum, cursor| sum + tally(cursor.start))
 }

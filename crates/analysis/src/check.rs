@@ -6,11 +6,12 @@
 use bactrian_trace::Losses;
 use serde::Serialize;
 
-use crate::estimate::{Estimate, Tally};
+use crate::diff::{Change, diff};
+use crate::estimate::Estimate;
 use crate::filter::Filter;
+use crate::info::{Contents, contents};
 use crate::labels::By;
 use crate::measure::{Measure, Of};
-use crate::selection::{Selection, find_peak};
 use crate::top::top;
 use crate::trace_file::TraceFile;
 use crate::units::{Bytes, show_bytes};
@@ -60,26 +61,26 @@ pub struct Check {
     pub verdict: Verdict,
     /// All of it in words.
     pub sentence: String,
+    /// What grew, where a baseline was exceeded.
+    pub reasons: Vec<Change>,
 }
 
 /// What is measured of a trace to check it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vitals {
     /// Most bytes alive at a moment.
     pub live: Estimate,
     /// Bytes allocated in all.
     pub allocated: Estimate,
+    /// What could not be read, and is missing in both.
+    pub losses: Losses,
 }
 
 impl Vitals {
-    /// Measures the objects that `filter` admits; tells what could not be read.
-    pub fn of(trace: &TraceFile, filter: &Filter) -> (Vitals, Losses) {
-        let peak = find_peak(trace, &Selection::new(trace, filter));
-        let mut tally = Tally::default();
-        tally.count(peak.samples, 1.0);
-        let live = trace.bytes_scale().estimate(tally);
-        let top = top(trace, filter, By::Module, Measure::bytes(Of::Allocated));
-        (Vitals { live, allocated: top.all }, top.losses)
+    /// Measures the objects that `filter` admits.
+    pub fn of(trace: &TraceFile, filter: &Filter) -> Vitals {
+        let Contents { peak, allocated, losses, .. } = contents(trace, filter);
+        Vitals { live: peak, allocated, losses }
     }
 
     fn get(&self, subject: Subject) -> Estimate {
@@ -110,7 +111,7 @@ pub fn against_limit(subject: Subject, vitals: &Vitals, limit: Bytes) -> Check {
     let what = format!("{} is {}", subject.title(), show(&measured));
     conclude(
         subject,
-        measured,
+        vitals,
         limit,
         over,
         &what,
@@ -145,28 +146,54 @@ pub fn against_baseline(
         show(&measured)
     );
     let limit = format!("the allowed growth of {} %", (growth * 1e5).round() / 1e3);
-    conclude(subject, measured, scaled, over, &what, &limit)
+    conclude(subject, vitals, scaled, over, &what, &limit)
 }
 
 fn conclude(
     subject: Subject,
-    measured: Estimate,
+    vitals: &Vitals,
     limit: Estimate,
     over: Estimate,
     what: &str,
     limit_text: &str,
 ) -> Check {
+    let lost = vitals.losses.allocations > 0 || vitals.losses.bytes_unread > 0;
     let verdict = match over {
         Estimate { low, .. } if low > 0.0 => Verdict::Failed,
-        Estimate { high, .. } if high <= 0.0 => Verdict::Passed,
+        Estimate { high, .. } if high <= 0.0 && !lost => Verdict::Passed,
         _ => Verdict::Undecided,
     };
     let sentence = match verdict {
         Verdict::Passed => format!("{what}: below {limit_text}"),
         Verdict::Failed => format!("{what}: above {limit_text}"),
+        Verdict::Undecided if lost => {
+            format!("{what}, without what is lost of the trace: not above {limit_text} in the rest")
+        }
         Verdict::Undecided => format!(
             "{what}: too few samples to tell from {limit_text}; record with a higher rate to decide"
         ),
     };
-    Check { subject, measured, limit, verdict, sentence }
+    Check { subject, measured: vitals.get(subject), limit, verdict, sentence, reasons: Vec::new() }
+}
+
+/// Functions named as reasons when a baseline is exceeded.
+const MAX_REASONS: usize = 5;
+
+/// The functions in which what is checked grew most.
+pub fn reasons(
+    subject: Subject,
+    before: &TraceFile,
+    after: &TraceFile,
+    filter: &Filter,
+) -> Vec<Change> {
+    let measure = Measure::bytes(match subject {
+        Subject::Live => Of::LiveAtPeak,
+        Subject::Allocated => Of::Allocated,
+    });
+    let [before, after] = [before, after].map(|trace| top(trace, filter, By::Function, measure));
+    let changes = diff(&before, &after).rows.into_iter();
+    changes
+        .filter(|row| row.own.significant && row.own.change.value > 0.0)
+        .take(MAX_REASONS)
+        .collect()
 }

@@ -30,7 +30,8 @@ pub struct Delta {
     pub after: Estimate,
     /// The difference, with the errors of both.
     pub change: Estimate,
-    /// Whether the difference is more than sampling explains, in 95 of 100 cases.
+    /// Whether the difference is more than sampling explains. Of one value: in 95 of 100 cases. Of the
+    /// rows of a table, of which there are many: such that no more than 5 in 100 marked so are chance.
     pub significant: bool,
 }
 
@@ -65,6 +66,19 @@ impl Change {
     }
 }
 
+/// Marks the changes that stand out of all rows (Benjamini and Hochberg, at 5 %).
+fn mark_significant(rows: &mut [Change], delta: impl Fn(&mut Change) -> &mut Delta) {
+    let mut p_values: Vec<_> = rows.iter_mut().map(|row| delta(row).change.p_value()).collect();
+    p_values.sort_by(f64::total_cmp);
+    let all = p_values.len() as f64;
+    let passes = |&(rank, &p): &(usize, &f64)| p <= 0.05 * (rank as f64 + 1.0) / all;
+    let limit = p_values.iter().enumerate().rev().find(passes).map_or(-1.0, |(_, &p)| p);
+    for row in rows {
+        let delta = delta(row);
+        delta.significant = delta.change.p_value() <= limit;
+    }
+}
+
 /// Compares the same question answered for two traces.
 pub fn diff(before: &Top, after: &Top) -> Diff {
     // A label that a trace does not have was not sampled there, which is an estimate too: of zero.
@@ -81,6 +95,8 @@ pub fn diff(before: &Top, after: &Top) -> Diff {
         Change { label: label.clone(), own: Delta::new(a.0, b.0), total: Delta::new(a.1, b.1) }
     });
     let mut rows: Vec<_> = rows.collect();
+    mark_significant(&mut rows, |row| &mut row.own);
+    mark_significant(&mut rows, |row| &mut row.total);
     rows.sort_by(|a, b| {
         let rank = |row: &Change| (row.own.significant, row.total.significant);
         let size = |delta: &Delta| delta.change.value.abs();

@@ -74,7 +74,7 @@ pub enum Collected {
 /// A name, or a regular expression that finds names.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// The whole name.
+    /// The whole name, or its end from where a module, function or file begins in it.
     Exact(String),
     /// Any part of it.
     Regex(Regex),
@@ -95,7 +95,10 @@ impl Pattern {
     /// Whether a name is meant.
     pub fn matches(&self, name: &str) -> bool {
         match self {
-            Pattern::Exact(exact) => exact == name,
+            Pattern::Exact(exact) => name.strip_suffix(&**exact).is_some_and(|before| {
+                let begins = before.ends_with("__") || before.ends_with(['.', '/']);
+                before.is_empty() || (begins && !exact.is_empty())
+            }),
             Pattern::Regex(regex) => regex.is_match(name),
         }
     }
@@ -149,8 +152,8 @@ impl Filter {
         !self.inside.is_empty() || !self.not_inside.is_empty()
     }
 
-    /// Whether nothing is left out and nothing hidden.
-    pub fn is_everything(&self) -> bool {
+    /// Whether nothing is left out. Functions may still be hidden.
+    pub fn admits_all(&self) -> bool {
         let Filter {
             allocated,
             live,
@@ -161,7 +164,7 @@ impl Filter {
             domains,
             inside,
             not_inside,
-            hidden,
+            hidden: _,
         } = self;
         *allocated == Between::default()
             && live.is_empty()
@@ -172,6 +175,30 @@ impl Filter {
             && domains.is_empty()
             && inside.is_empty()
             && not_inside.is_empty()
-            && hidden.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_meant_whole_or_by_their_end() {
+        let table: &[(&str, &str, bool)] = &[
+            ("Main.load", "Main.load", true),
+            ("Main.load", "Dune__exe__Main.load", true),
+            ("List.map", "Stdlib__List.map", true),
+            ("load", "Dune__exe__Main.load", true),
+            ("main.ml", "bin/main.ml", true),
+            ("List.map", "Stdlib__ArrayList.map", false),
+            ("oad", "Main.load", false),
+            ("", "Main.load", false),
+            ("/^Main/", "Main.load", true),
+            ("/^Main/", "Dune__exe__Main.load", false),
+        ];
+        for &(pattern, name, expected) in table {
+            let found = Pattern::parse(pattern).expect("a pattern").matches(name);
+            assert_eq!(found, expected, "{pattern} {name}");
+        }
     }
 }

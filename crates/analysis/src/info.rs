@@ -3,10 +3,10 @@
 use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId, Source, TraceInfo};
 use serde::Serialize;
 
-use crate::estimate::{Estimate, Scale, Tally};
+use crate::estimate::{Estimate, Tally};
 use crate::filter::Filter;
+use crate::live_count::LiveCount;
 use crate::measure::{Unit, weight};
-use crate::objects::LiveTable;
 use crate::pass::{self, Visitor};
 use crate::selection::Selection;
 use crate::trace_file::TraceFile;
@@ -108,22 +108,18 @@ pub fn contents(trace: &TraceFile, filter: &Filter) -> Contents {
     let mut count = Count::default();
     let outcome = pass::run(trace, &Selection::new(trace, filter), &mut count);
     let bytes = trace.bytes_scale();
-    let estimate = |scale: Scale, samples: u64| {
-        let mut tally = Tally::default();
-        tally.count(samples, 1.0);
-        scale.estimate(tally)
-    };
+    let peak = count.live.peak();
     Contents {
         minor: count.by_source[0],
         major: count.by_source[1],
         external: count.by_source[2],
         promotions: count.promotions,
         collections: count.collections,
-        allocated: estimate(bytes, count.samples),
+        allocated: bytes.of_samples(count.samples),
         objects: trace.objects_scale().estimate(count.objects),
-        peak: estimate(bytes, count.peak),
-        peak_time: Time(count.peak_time),
-        live_at_end: estimate(bytes, count.live),
+        peak: bytes.of_samples(peak.samples),
+        peak_time: Time(peak.time),
+        live_at_end: bytes.of_samples(count.live.live()),
         deepest_stack: count.deepest_stack,
         // Code 0 has a frame in every table.
         frames: outcome.frames.len() - 1,
@@ -138,10 +134,7 @@ struct Count {
     collections: u64,
     samples: u64,
     objects: Tally,
-    alive: LiveTable<u64>,
-    live: u64,
-    peak: u64,
-    peak_time: Micros,
+    live: LiveCount,
     deepest_stack: usize,
 }
 
@@ -159,22 +152,15 @@ impl Visitor for Count {
         self.by_source[source] += 1;
         self.samples = self.samples.saturating_add(alloc.samples);
         self.objects.count(alloc.samples, weight(Unit::Objects, alloc));
-        self.alive.insert(alloc.id, alloc.samples);
-        self.live = self.live.saturating_add(alloc.samples);
-        if self.live > self.peak {
-            (self.peak, self.peak_time) = (self.live, alloc.time);
-        }
+        self.live.born(alloc);
         self.deepest_stack = self.deepest_stack.max(alloc.stack.len());
     }
 
     fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
-        self.promotions += u64::from(self.alive.get_mut(id).is_some());
+        self.promotions += u64::from(self.live.is_alive(id));
     }
 
     fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
-        if let Some(samples) = self.alive.remove(id) {
-            self.collections += 1;
-            self.live = self.live.saturating_sub(samples);
-        }
+        self.collections += u64::from(self.live.died(id));
     }
 }

@@ -64,6 +64,11 @@ pub struct Label {
 }
 
 impl Label {
+    /// Stands for objects whose stack is unknown or hidden.
+    pub fn no_stack() -> Label {
+        Label { name: "[no stack]".to_owned(), ..Label::default() }
+    }
+
     /// `List.map  list.ml:92` or just the name.
     pub fn text(&self) -> String {
         match (self.place(), self.columns) {

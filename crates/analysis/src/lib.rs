@@ -17,6 +17,7 @@ mod filter;
 mod info;
 mod labels;
 mod lifetimes;
+mod live_count;
 mod measure;
 mod objects;
 mod pass;

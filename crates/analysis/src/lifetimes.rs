@@ -76,7 +76,7 @@ pub fn lifetimes(trace: &TraceFile, filter: &Filter, by: By) -> Lifetimes {
         .map(|(place, tallies)| {
             let label = match place.checked_sub(1) {
                 Some(label) => labels.get(LabelId::from_index(label)).clone(),
-                None => Label { name: "[no stack]".to_owned(), ..Label::default() },
+                None => Label::no_stack(),
             };
             life(label, tallies)
         })

@@ -19,10 +19,14 @@ pub trait Visitor {
         false
     }
 
-    /// Past this time nothing is of interest any more; `wanted_until` is when the last wanted object may
-    /// be allocated.
-    fn until(&self, _wanted_until: Option<Micros>) -> Option<Micros> {
-        None
+    /// Whether promotions and collections matter.
+    fn wants_ends(&self) -> bool {
+        true
+    }
+
+    /// Whether nothing that can still come matters any more.
+    fn is_done(&self) -> bool {
+        false
     }
 
     /// A wanted object was allocated.
@@ -54,8 +58,9 @@ pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor)
     let with_stacks = visitor.wants_stacks() || stack_filter.is_some();
     let mut reader = trace.reader(if with_stacks { Stacks::Decode } else { Stacks::Skip });
     let word_bytes = trace.info().word_bytes();
-    let last = visitor.until(filter.allocated.to.map(|time| time.0));
-    let everything = filter.is_everything() && selection.by_end.is_none();
+    // After this, no object is wanted.
+    let last = filter.allocated.to.filter(|_| !visitor.wants_ends());
+    let everything = filter.admits_all() && selection.by_end.is_none();
     let mut allocations = 0u32;
     reader.for_each(|event, frames| {
         match event {
@@ -75,14 +80,14 @@ pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor)
                         filter.walks.leave_out(&alloc);
                     }
                 }
-                if last.is_some_and(|last| alloc.time > last) {
+                if last.is_some_and(|last| alloc.time > last.0) {
                     return ControlFlow::Break(());
                 }
             }
             Event::Promote { time, domain, id } => visitor.promote(time, domain, id, frames),
             Event::Collect { time, domain, id } => visitor.collect(time, domain, id, frames),
         }
-        ControlFlow::Continue(())
+        if visitor.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     trace.report_progress(Micros::MAX);
     let losses = reader.losses();

@@ -1,6 +1,6 @@
 //! How much of what was allocated by each distinct stack.
 
-use bactrian_trace::{Alloc, Frames, Losses, Micros};
+use bactrian_trace::{Alloc, Frames, Losses};
 
 use crate::estimate::{Estimate, Scale, Tally};
 use crate::filter::Filter;
@@ -152,8 +152,8 @@ impl Visitor for TakeMeasures {
         true
     }
 
-    fn until(&self, wanted_until: Option<Micros>) -> Option<Micros> {
-        wanted_until
+    fn wants_ends(&self) -> bool {
+        false
     }
 
     #[inline]

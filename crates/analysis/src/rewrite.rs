@@ -34,7 +34,7 @@ impl Changes {
         let Changes { version, subsample, filter, until, strip_names } = self;
         version.is_none()
             && subsample.is_none()
-            && filter.is_everything()
+            && filter.admits_all()
             && until.is_none()
             && !strip_names
     }
@@ -75,6 +75,7 @@ pub fn rewrite(trace: &TraceFile, changes: &Changes, out: impl Write) -> io::Res
         single_domain: info.version < 3,
         writer: Writer::new(out, info)?,
         failed: None,
+        done: false,
         lots,
         until: changes.until,
         strip_names: changes.strip_names,
@@ -109,6 +110,7 @@ impl Locate for NamesOf<'_> {
 struct Writing<W> {
     writer: Writer<W>,
     failed: Option<io::Error>,
+    done: bool,
     lots: Option<Lots>,
     until: Option<Micros>,
     strip_names: bool,
@@ -125,8 +127,9 @@ impl<W: Write> Writing<W> {
         if self.single_domain { DomainId(0) } else { domain }
     }
 
-    fn is_over(&self, time: Micros) -> bool {
-        self.failed.is_some() || self.until.is_some_and(|until| time > until)
+    fn is_over(&mut self, time: Micros) -> bool {
+        self.done = self.failed.is_some() || self.until.is_some_and(|until| time > until);
+        self.done
     }
 }
 
@@ -135,13 +138,13 @@ impl<W: Write> Visitor for Writing<W> {
         true
     }
 
-    fn until(&self, _: Option<Micros>) -> Option<Micros> {
-        self.until
+    fn is_done(&self) -> bool {
+        self.done
     }
 
     fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
         let samples = self.lots.as_mut().map_or(alloc.samples, |lots| lots.draw(alloc.samples));
-        if samples == 0 && alloc.samples > 0 || self.is_over(alloc.time) {
+        if self.is_over(alloc.time) || samples == 0 && alloc.samples > 0 {
             return;
         }
         self.codes.clear();

@@ -6,6 +6,7 @@
 use bactrian_trace::{Alloc, DomainId, Frames, Micros, ObjectId};
 
 use crate::filter::{Collected, Filter, Live};
+use crate::live_count::LiveCount;
 use crate::objects::{LiveTable, ObjectSet};
 use crate::pass::{self, Visitor};
 use crate::trace_file::TraceFile;
@@ -69,28 +70,9 @@ impl Selection {
 
 /// Finds when the selected objects take most memory.
 pub fn find_peak(trace: &TraceFile, selection: &Selection) -> Peak {
-    #[derive(Default)]
-    struct Running {
-        alive: LiveTable<u64>,
-        samples: u64,
-        peak: Peak,
-    }
-    impl Visitor for Running {
-        fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
-            self.alive.insert(alloc.id, alloc.samples);
-            self.samples = self.samples.saturating_add(alloc.samples);
-            if self.samples > self.peak.samples {
-                self.peak = Peak { time: alloc.time, samples: self.samples, object: alloc.id };
-            }
-        }
-        fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
-            let samples = self.alive.remove(id).unwrap_or(0);
-            self.samples = self.samples.saturating_sub(samples);
-        }
-    }
-    let mut running = Running::default();
-    pass::run(trace, selection, &mut running);
-    running.peak
+    let mut count = LiveCount::default();
+    pass::run(trace, selection, &mut count);
+    count.peak()
 }
 
 /// Conditions on what becomes of an object.

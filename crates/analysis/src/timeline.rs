@@ -3,9 +3,9 @@
 use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId};
 use serde::Serialize;
 
-use crate::estimate::{Estimate, Tally};
+use crate::estimate::Estimate;
 use crate::filter::Filter;
-use crate::objects::LiveTable;
+use crate::live_count::LiveCount;
 use crate::pass::{self, Visitor};
 use crate::selection::Selection;
 use crate::trace_file::TraceFile;
@@ -49,21 +49,17 @@ pub fn timeline(trace: &TraceFile, filter: &Filter, intervals: usize) -> Timelin
     count.go_to(Micros::MAX);
     count.close();
     let scale = trace.bytes_scale();
-    let estimate = |samples: u64| {
-        let mut tally = Tally::default();
-        tally.count(samples, 1.0);
-        scale.estimate(tally)
-    };
     let points = count.samples.iter().enumerate().map(|(at, samples)| Point {
         time: Time(count.end(at)),
-        live: estimate(samples.live),
-        max: estimate(samples.max),
-        allocated: estimate(samples.allocated),
+        live: scale.of_samples(samples.live),
+        max: scale.of_samples(samples.max),
+        allocated: scale.of_samples(samples.allocated),
     });
+    let peak = count.live.peak();
     Timeline {
         points: points.collect(),
-        peak_time: Time(count.peak_time),
-        peak: estimate(count.peak),
+        peak_time: Time(peak.time),
+        peak: scale.of_samples(peak.samples),
         losses: outcome.losses,
     }
 }
@@ -82,10 +78,7 @@ struct Count {
     samples: Vec<Samples>,
     /// The interval that events now fall into.
     now: usize,
-    alive: LiveTable<u64>,
-    live: u64,
-    peak: u64,
-    peak_time: Micros,
+    live: LiveCount,
 }
 
 impl Count {
@@ -100,34 +93,30 @@ impl Count {
         while self.now + 1 < self.samples.len() && self.end(self.now) <= time {
             self.close();
             self.now += 1;
-            self.samples[self.now].max = self.live;
+            self.samples[self.now].max = self.live.live();
         }
     }
 
     fn close(&mut self) {
         let samples = &mut self.samples[self.now];
-        samples.live = self.live;
-        samples.max = samples.max.max(self.live);
+        samples.live = self.live.live();
+        samples.max = samples.max.max(self.live.live());
     }
 }
 
 impl Visitor for Count {
     fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
         self.go_to(alloc.time);
-        self.alive.insert(alloc.id, alloc.samples);
-        self.live = self.live.saturating_add(alloc.samples);
+        self.live.born(alloc);
         let samples = &mut self.samples[self.now];
         samples.allocated = samples.allocated.saturating_add(alloc.samples);
-        samples.max = samples.max.max(self.live);
-        if self.live > self.peak {
-            (self.peak, self.peak_time) = (self.live, alloc.time);
-        }
+        samples.max = samples.max.max(self.live.live());
     }
 
     fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
-        if let Some(samples) = self.alive.remove(id) {
+        if self.live.is_alive(id) {
             self.go_to(time);
-            self.live = self.live.saturating_sub(samples);
+            self.live.died(id);
         }
     }
 }

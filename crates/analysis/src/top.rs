@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_trace::{Alloc, FrameId, Frames, Losses, Micros};
+use bactrian_trace::{Alloc, FrameId, Frames, Losses};
 use serde::Serialize;
 
 use crate::estimate::{Estimate, Tally};
@@ -66,6 +66,9 @@ pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top 
         let (own, total) = sums.of_labels.get(id.index()).copied().unwrap_or_default();
         Row { label: label.clone(), own: scale.estimate(own), total: scale.estimate(total) }
     });
+    let no_stack = scale.estimate(sums.no_stack);
+    let no_stack = Row { label: Label::no_stack(), own: no_stack, total: no_stack };
+    let rows = rows.chain([no_stack]);
     let mut rows: Vec<_> = rows.filter(|row| row.total.value > 0.0).collect();
     rows.sort_by(|a, b| {
         let by_self = b.own.value.total_cmp(&a.own.value);
@@ -94,8 +97,8 @@ impl Visitor for Adding {
         true
     }
 
-    fn until(&self, wanted_until: Option<Micros>) -> Option<Micros> {
-        wanted_until
+    fn wants_ends(&self) -> bool {
+        false
     }
 
     #[inline]
@@ -135,6 +138,8 @@ struct Sums {
     sparse: HashMap<(usize, LabelId), OnStack>,
     /// Self and total.
     of_labels: Vec<(Tally, Tally)>,
+    /// What has no stack, or one that is hidden.
+    no_stack: Tally,
 }
 
 /// How often a label is on a stack, and the running sum when it came.
@@ -172,6 +177,7 @@ impl Sums {
             dense: Vec::new(),
             sparse: HashMap::new(),
             of_labels: Vec::new(),
+            no_stack: Tally::default(),
         }
     }
 
@@ -180,8 +186,9 @@ impl Sums {
         self.running[self.domain].count(samples, weight);
         // Where the innermost frames are hidden, the next outer one stands for them.
         let innermost = stack.iter().rev().find_map(|&span| self.labels.in_span(span).last());
-        if let Some(label) = innermost {
-            self.of_labels[label.index()].0.count(samples, weight);
+        match innermost {
+            Some(label) => self.of_labels[label.index()].0.count(samples, weight),
+            None => self.no_stack.count(samples, weight),
         }
     }
 

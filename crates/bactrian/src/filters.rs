@@ -1,10 +1,11 @@
 //! The filters of the command line: which objects a question is about.
 
 use bactrian_analysis::units::{Between, Bytes, Time};
-use bactrian_analysis::{Collected, Filter, Live, Pattern, Place};
+use bactrian_analysis::{Collected, Estimate, Filter, Live, Pattern, Place};
 use bactrian_trace::{DomainId, Source};
 
 use crate::failure::Failure;
+use crate::output::Console;
 
 /// Which objects; all conditions must hold. Times count from the start of the trace.
 #[derive(clap::Args, Debug, Default)]
@@ -43,7 +44,8 @@ pub struct FilterArgs {
     /// Only this domain; may be repeated
     #[arg(long, value_name = "NUMBER")]
     domain: Vec<u16>,
-    /// With this function in the stack: a name, or /REGEX/; may be repeated
+    /// With this function in the stack; a name (Main.load also means Dune__exe__Main.load) or /REGEX/; may be
+    /// repeated
     #[arg(long = "in", value_name = "FUNCTION", value_parser = pattern)]
     inside: Vec<Pattern>,
     /// Without this function in the stack
@@ -72,6 +74,19 @@ fn heap(text: &str) -> Result<Source, String> {
 }
 
 impl FilterArgs {
+    /// Warns if nothing is left.
+    pub fn warn_if_empty(
+        &self,
+        filter: &Filter,
+        found: &Estimate,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        if found.value <= 0.0 && !filter.admits_all() {
+            console.warn("no sampled object is what the filters ask for")?;
+        }
+        Ok(())
+    }
+
     /// The filter they stand for.
     pub fn filter(&self) -> Result<Filter, Failure> {
         let mut live = Vec::new();

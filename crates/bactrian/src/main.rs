@@ -25,8 +25,6 @@ fn main() -> ExitCode {
     let ended = console.flush().map_err(Failure::from).and(ended);
     match ended {
         Ok(status) => status.into(),
-        // Whoever read our output has seen enough.
-        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             console.complain(&failure.to_string());
             Status::from(&failure).into()

@@ -1,9 +1,12 @@
 //! Arguments that several commands share.
 
+use std::io::Write;
+
 use bactrian_analysis::{By, Measure, Of, Recursion};
 use clap::ValueEnum;
 
 use crate::failure::Failure;
+use crate::output::{Console, FAINT};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -53,6 +56,16 @@ impl TableArgs {
             rows.truncate(self.number);
         }
         all
+    }
+
+    /// Says how many rows of `all` were cut.
+    pub fn say_more(self, all: usize, console: &mut Console) -> std::io::Result<()> {
+        match all.saturating_sub(self.number) {
+            left if self.number > 0 && left > 0 => {
+                writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::filters::FilterArgs;
 use crate::open::TraceArg;
 use crate::output::{Console, write_file};
 
-/// Write a trace anew: another version, fewer samples, a window of time, only some objects, no names.
+/// Write a trace anew: smaller, mended, without names.
 ///
+/// Another version, fewer samples, a window of time, only some objects, no names; combined as you like.
 /// Without options, a sound trace comes out byte for byte, and of a damaged one what can be read, as a
 /// sound trace.
 #[derive(clap::Args, Debug)]
@@ -39,7 +40,8 @@ pub struct Args {
     /// Only what happens in this time, to objects allocated in it
     #[arg(long, value_name = "TIMES", conflicts_with = "allocated")]
     window: Option<Between<Time>>,
-    /// Leave out names of functions, files, program and machine, and the context
+    /// Leave out names of functions, files, program and machine, and the context; code addresses, sizes, times
+    /// and the process id stay
     #[arg(long)]
     strip_names: bool,
     #[command(flatten)]
@@ -58,6 +60,10 @@ enum Version {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let trace = args.trace.open()?;
     let mut filter = args.filters.filter()?;
+    if !filter.hidden.is_empty() {
+        let what = "--hide changes what is shown, not what is recorded: give it where you look";
+        return Err(Failure::Usage(what.to_owned()));
+    }
     if let Some(window) = args.window {
         filter.allocated = window;
     }
@@ -75,19 +81,26 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         filter,
         strip_names: args.strip_names,
     };
-    let losses = if changes.change_nothing() && is_sound(&trace) {
-        write_file(&args.output, console, |out| Ok(out.write_all(trace.bytes())?))?;
-        Losses::default()
-    } else {
-        write_file(&args.output, console, |out| Ok(rewrite(&trace, &changes, out)?))?.losses
-    };
-    args.trace.account(&losses, console)?;
+    // What was lost is told before the file appears: with --strict it then does not.
+    write_file(&args.output, console, |out, console| {
+        let losses = match changes.change_nothing() {
+            true => read_all(&trace),
+            false => Losses::default(),
+        };
+        let losses = if changes.change_nothing() && losses.is_clean() {
+            out.write_all(trace.bytes())?;
+            losses
+        } else {
+            rewrite(&trace, &changes, out)?.losses
+        };
+        args.trace.account(&losses, console)
+    })?;
     Ok(Status::Done)
 }
 
-/// Whether all of it can be read.
-fn is_sound(trace: &TraceFile) -> bool {
+/// What is lost when all of it is read.
+fn read_all(trace: &TraceFile) -> Losses {
     let mut reader = trace.reader(Stacks::Decode);
     reader.for_each(|_: Event<'_>, _| std::ops::ControlFlow::Continue(()));
-    reader.losses().is_clean()
+    reader.losses()
 }

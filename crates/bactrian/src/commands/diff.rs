@@ -13,14 +13,14 @@ use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::{account, open};
 use crate::output::{
-    Align, BAD, Console, FAINT, GOOD, HEADING, Table, print_json_of_files, show_estimate,
-    show_value,
+    Align, BAD, Console, GOOD, HEADING, INTERVAL, Table, print_json_of_files, show_estimate,
+    show_number, show_value,
 };
 
 /// What changed between two traces, significant changes first.
 ///
-/// A change is significant (marked *) if sampling alone would not show it in 95 of 100 cases. Status 1 if
-/// there is one, 0 if not.
+/// A change is significant (marked *) if it stands out of what sampling alone would show in a table of this
+/// size: of the changes marked, no more than 5 in 100 are chance. Status 1 if there is one, 0 if not.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian diff before.ctf after.ctf
@@ -69,11 +69,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     } else {
         print_headings(&answer, &[&before, &after], measure.title(), measure.unit, console)?;
         print_rows(&answer, args.by, measure.unit, console)?;
-        let left = all_rows - answer.rows.len();
-        let more =
-            if left > 0 { format!("; {left} more rows, -n 0 shows all") } else { String::new() };
-        writeln!(console.out(), "{FAINT}{significant} significant changes{more}{FAINT:#}")?;
+        args.table.say_more(all_rows, console)?;
+        let changes = show_number(significant as u64, "significant change");
+        writeln!(console.out(), "{changes}")?;
     }
+    args.filters.warn_if_empty(&filter, &answer.all.after, console)?;
     account(&args.before, args.strict, &first.losses, console)?;
     account(&args.after, args.strict, &second.losses, console)?;
     Ok(if significant > 0 || answer.all.significant { Status::Finding } else { Status::Done })
@@ -104,10 +104,10 @@ fn print_rows(answer: &Diff, by: ByArg, unit: Unit, console: &mut Console) -> Re
         ("self before", Align::Right),
         ("after", Align::Right),
         ("change", Align::Right),
-        ("95 %", Align::Right),
+        (INTERVAL, Align::Right),
         ("", Align::Left),
         ("total change", Align::Right),
-        ("95 %", Align::Right),
+        (INTERVAL, Align::Right),
         (by.title(), Align::Left),
     ]);
     let mark = |delta: &Delta| if delta.significant { "*" } else { "" }.to_owned();

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
-use crate::output::{Console, visible};
+use crate::output::{Console, Tap, visible};
 
 /// Every event as text: one line each.
 ///
@@ -42,7 +42,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         json: args.json,
         depth: if args.depth == 0 { usize::MAX } else { args.depth },
         labels: Labels::new(By::Site, &filter.hidden),
-        wanted: (!filter.is_everything()).then(Default::default),
+        wanted: (!filter.admits_all()).then(Default::default),
         domains: trace.index().domains().len() > 1,
         written: Ok(()),
     };
@@ -53,8 +53,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-struct Dump<W> {
-    out: W,
+struct Dump<'a, W> {
+    out: &'a mut Tap<W>,
     json: bool,
     depth: usize,
     labels: Labels,
@@ -65,7 +65,7 @@ struct Dump<W> {
     written: io::Result<()>,
 }
 
-impl<W: Write> Dump<W> {
+impl<W: Write> Dump<'_, W> {
     fn put_alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) -> io::Result<()> {
         let mut stack = Vec::new();
         for &frame in alloc.stack.iter().rev() {
@@ -127,7 +127,11 @@ impl<W: Write> Dump<W> {
     }
 }
 
-impl<W: Write> Visitor for Dump<W> {
+impl<W: Write> Visitor for Dump<'_, W> {
+    fn is_done(&self) -> bool {
+        self.written.is_err() || self.out.is_closed()
+    }
+
     fn wants_stacks(&self) -> bool {
         true
     }

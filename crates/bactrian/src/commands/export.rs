@@ -66,7 +66,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let profile = Profile::with(&trace, &filter, by, recursion, args.to.measures());
     let all_stacks = profile.tree.len() - 1;
     let profile = if min_share > 0.0 { profile.pruned(min_share) } else { profile };
-    write_file(output, console, |out| {
+    write_file(output, console, |out, _| {
         Ok(export(args.to, &profile, &About::of(&trace), &points, out)?)
     })?;
     if output != Path::new("-") {
@@ -77,6 +77,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         };
         writeln!(console.out(), "{path}: {format}, {stacks} distinct stacks{small}")?;
     }
+    let column = profile.first();
+    args.filters.warn_if_empty(&filter, &column.estimate(column.total()), console)?;
     args.trace.account(&profile.losses, console)?;
     Ok(Status::Done)
 }

@@ -57,7 +57,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         ..FlameOptions::default()
     };
     let mut bytes = 0;
-    write_file(&args.output, console, |out| {
+    write_file(&args.output, console, |out, _| {
         let mut out = Counted { out, bytes: 0 };
         flame::write(&profile, &options, &mut out)?;
         bytes = out.bytes;
@@ -70,6 +70,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         let path = args.output.display();
         writeln!(console.out(), "{path}: {title}, {all} in all ({size} of SVG)")?;
     }
+    let column = profile.first();
+    args.filters.warn_if_empty(&filter, &column.estimate(column.total()), console)?;
     args.trace.account(&profile.losses, console)?;
     Ok(Status::Done)
 }

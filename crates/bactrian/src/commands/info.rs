@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
-use crate::output::{Console, FAINT, print_json, show_estimate, visible};
+use crate::output::{Console, FAINT, print_json, show_estimate, show_number, visible};
 
-/// What a trace is: program, host, rate, duration, allocations, packets, domains, losses.
+/// What a trace is: program, rate, duration, losses.
 ///
-/// Reads packet headers only, which takes milliseconds for any size.
+/// Reads packet headers only, which takes milliseconds for any size; with --full or --strict all events.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian info trace.ctf
@@ -43,12 +43,13 @@ struct Answer<'a> {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let trace = args.trace.open()?;
     let filter = args.filters.filter()?;
-    if !args.full && !filter.is_everything() {
+    if !args.full && !filter.admits_all() {
         let what = "packet headers know nothing of objects: filters need --full";
         return Err(Failure::Usage(what.to_owned()));
     }
     let facts = info(&trace);
-    let contents = args.full.then(|| contents(&trace, &filter));
+    // Only a read of all events finds all damage, and --strict must not pass what others refuse.
+    let contents = (args.full || args.trace.strict).then(|| contents(&trace, &filter));
     let losses = contents.as_ref().map_or(trace.index().losses(), |contents| &contents.losses);
     if args.json {
         let answer = Answer { info: &facts, contents: contents.as_ref() };
@@ -89,10 +90,10 @@ fn print_facts(facts: &Info, console: &mut Console) -> Result<(), Failure> {
         line(console, "domains", &format!("{} ({})", domains.len(), domains.join(", ")))?;
     }
     let file = format!(
-        "memtrace version {}, {}, {} packets, {}-bit words",
+        "memtrace version {}, {}, {}, {}-bit words",
         facts.format_version,
         show_bytes(facts.file_bytes as f64),
-        facts.packets,
+        show_number(facts.packets, "packet"),
         facts.word_bits
     );
     line(console, "file", &file)

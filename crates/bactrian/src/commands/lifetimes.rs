@@ -13,9 +13,11 @@ use super::arguments::{ByArg, TableArgs};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
-use crate::output::{Align, Console, FAINT, HEADING, Table, print_json, show_error, show_estimate};
+use crate::output::{
+    Align, Console, HEADING, INTERVAL, Table, print_json, show_error, show_estimate,
+};
 
-/// How long objects live and how big they are, by where they are allocated.
+/// What dies young and what never dies; how big objects are.
 ///
 /// Each row shows which share of its bytes dies within each span of time, and which is still there when
 /// the trace ends.
@@ -72,8 +74,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         });
         print_json(console, "lifetimes", &args.trace.file, &answer.losses, &result)?;
     } else {
-        print(&answer, args, all_rows, console)?;
+        print(&answer, args, console)?;
+        args.table.say_more(all_rows, console)?;
     }
+    args.filters.warn_if_empty(&filter, &answer.all.allocated, console)?;
     args.trace.account(&answer.losses, console)?;
     Ok(Status::Done)
 }
@@ -83,12 +87,7 @@ const LIFETIME_TITLES: [&str; LIFETIME_CLASSES.len() + 1] =
 const SIZE_TITLES: [&str; SIZE_CLASSES.len() + 1] =
     ["1-2", "3-4", "5-16", "17-64", "65-256", "257-4096", "more"];
 
-fn print(
-    answer: &Lifetimes,
-    args: &Args,
-    all_rows: usize,
-    console: &mut Console,
-) -> Result<(), Failure> {
+fn print(answer: &Lifetimes, args: &Args, console: &mut Console) -> Result<(), Failure> {
     let (all, by) = (&answer.all, args.by.title());
     let allocated = show_estimate(Unit::Bytes, &all.allocated);
     let (what, titles, explained) = match args.sizes {
@@ -103,7 +102,7 @@ fn print(
         |life: &Life| if args.sizes { life.sizes.clone() } else { life.lifetimes.clone() };
     // Classes that nothing falls into need no column.
     let used: Vec<_> = (0..titles.len()).filter(|&class| classes(all)[class].value > 0.0).collect();
-    let mut headings = vec![("allocated", Align::Right), ("95 %", Align::Right)];
+    let mut headings = vec![("allocated", Align::Right), (INTERVAL, Align::Right)];
     headings.extend(used.iter().map(|&class| (titles[class], Align::Right)));
     headings.extend((!args.sizes).then_some(("never", Align::Right)));
     headings.push((by, Align::Left));
@@ -118,10 +117,6 @@ fn print(
         table.styled(cells, style);
     }
     table.print(console)?;
-    if all_rows > answer.rows.len() {
-        let left = all_rows - answer.rows.len();
-        writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")?;
-    }
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return Err(Failure::Usage(format!("--points is from 1 to {MAX_POINTS}")));
     }
     let all = timeline(&trace, &Filter::default(), points);
-    let wanted = (!filter.is_everything()).then(|| timeline(&trace, &filter, points));
+    let wanted = (!filter.admits_all()).then(|| timeline(&trace, &filter, points));
     let losses = &all.losses;
     if args.json {
         let result = json!({ "all": all, "filter": filter, "filtered": wanted });
@@ -60,6 +60,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         print_csv(&all, wanted.as_ref(), console)?;
     } else {
         print_chart(&all, wanted.as_ref(), console)?;
+    }
+    if let Some(wanted) = &wanted {
+        args.filters.warn_if_empty(&filter, &wanted.peak, console)?;
     }
     args.trace.account(losses, console)?;
     Ok(Status::Done)
@@ -111,7 +114,8 @@ fn print_chart(
     let lines = chart(&values(front), behind.as_deref(), show_bytes);
     let margin = lines[0].chars().position(|c| c == '│').unwrap_or(0);
     // The peak's column, marked above the chart.
-    let peak_at = front.points.iter().position(|point| point.time >= front.peak_time).unwrap_or(0);
+    let peak_at = front.points.iter().position(|point| point.time >= front.peak_time);
+    let peak_at = peak_at.unwrap_or(front.points.len() - 1);
     let column = margin + 1 + peak_at;
     writeln!(out, "{:column$}▼", "")?;
     for line in &lines {

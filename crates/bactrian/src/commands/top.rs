@@ -11,7 +11,7 @@ use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
 use crate::output::{
-    Align, Console, FAINT, HEADING, Table, print_json, show_error, show_estimate, show_share,
+    Align, Console, HEADING, INTERVAL, Table, print_json, show_error, show_estimate, show_share,
     show_value,
 };
 
@@ -73,13 +73,15 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         });
         print_json(console, "top", &args.trace.file, &answer.losses, &result)?;
     } else {
-        print(&answer, args.by, all_rows, console)?;
+        print(&answer, args.by, console)?;
+        args.table.say_more(all_rows, console)?;
     }
+    args.filters.warn_if_empty(&filter, &answer.all, console)?;
     args.trace.account(&answer.losses, console)?;
     Ok(Status::Done)
 }
 
-fn print(answer: &Top, by: ByArg, all_rows: usize, console: &mut Console) -> Result<(), Failure> {
+fn print(answer: &Top, by: ByArg, console: &mut Console) -> Result<(), Failure> {
     let unit = answer.measure.unit;
     let at_peak = answer.peak.map(|peak| format!(" at {}", show_time(peak.time)));
     writeln!(
@@ -96,9 +98,9 @@ fn print(answer: &Top, by: ByArg, all_rows: usize, console: &mut Console) -> Res
     };
     let exact = answer.all.low == answer.all.high;
     let mut headings = vec![("self", Align::Right), ("", Align::Right)];
-    headings.extend((!exact).then_some(("95 %", Align::Right)));
+    headings.extend((!exact).then_some((INTERVAL, Align::Right)));
     headings.extend([("total", Align::Right), ("", Align::Right)]);
-    headings.extend((!exact).then_some(("95 %", Align::Right)));
+    headings.extend((!exact).then_some((INTERVAL, Align::Right)));
     headings.push((by.title(), Align::Left));
     let mut table = Table::new(&headings);
     for Row { label, own, total } in &answer.rows {
@@ -111,9 +113,5 @@ fn print(answer: &Top, by: ByArg, all_rows: usize, console: &mut Console) -> Res
         table.row(cells);
     }
     table.print(console)?;
-    if all_rows > answer.rows.len() {
-        let left = all_rows - answer.rows.len();
-        writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")?;
-    }
     Ok(())
 }

@@ -94,12 +94,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         let mut printer = Printer { unit: measure.unit, console };
         printer.branches(&tree.branches, tree.left_out, "")?;
     }
+    args.filters.warn_if_empty(&filter, &tree.all, console)?;
     args.trace.account(&profile.losses, console)?;
     Ok(Status::Done)
 }
 
 /// Columns that numbers take before the tree.
-const NUMBERS: usize = 9 + 1 + 8 + 1 + 7 + 2;
+const NUMBERS: usize = 9 + 1 + 8 + 1 + 10 + 2;
 
 struct Printer<'a> {
     unit: Unit,
@@ -147,7 +148,7 @@ impl Printer<'_> {
             true => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
             false => text.to_owned(),
         };
-        let numbers = format!("{total:>9} {share:>8} {FAINT}{error:>7}{FAINT:#}  ");
+        let numbers = format!("{total:>9} {share:>8} {FAINT}{error:>10}{FAINT:#}  ");
         Ok(writeln!(self.console.out(), "{numbers}{text}{own}")?)
     }
 }

@@ -5,20 +5,21 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::Console;
+use super::{Console, Tap};
 use crate::failure::Failure;
 
 /// Lets `write` fill the file at `path`; `-` is standard output. Nothing is left behind if it fails.
 pub fn write_file<T>(
     path: &Path,
     console: &mut Console,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+    write: impl FnOnce(&mut dyn Write, &mut Console) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     if path == Path::new("-") {
-        // Not through the console, which would take escape sequences out of what is not text.
-        let mut out = BufWriter::new(std::io::stdout().lock());
         console.flush()?;
-        let written = write(&mut out)?;
+        // Not through the console, which would take escape sequences out of what is not text.
+        let out = BufWriter::new(std::io::stdout().lock());
+        let mut out = Tap { out, is_closed: false };
+        let written = write(&mut out, console)?;
         out.flush()?;
         return Ok(written);
     }
@@ -31,13 +32,13 @@ pub fn write_file<T>(
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let file = std::fs::File::create(path).with_context(context)?;
         let mut out = BufWriter::new(file);
-        let written = write(&mut out)?;
+        let written = write(&mut out, console)?;
         out.flush().with_context(context)?;
         return Ok(written);
     }
     let file = tempfile::NamedTempFile::new_in(folder).with_context(context)?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
-    let written = write(&mut out)?;
+    let written = write(&mut out, console)?;
     let file = out.into_inner().map_err(|error| error.into_error()).with_context(context)?;
     file.persist(path).map_err(|error| error.error).with_context(context)?;
     Ok(written)

@@ -16,7 +16,7 @@ use bactrian_analysis::{Estimate, Unit};
 pub use chart::chart;
 pub use file::write_file;
 pub use json::{print_json, print_json_of_files};
-pub use table::{Align, Table};
+pub use table::{Align, INTERVAL, Table};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -43,7 +43,7 @@ pub const WARNING: Style = AnsiColor::Yellow.on_default();
 
 /// Standard output and standard error.
 pub struct Console {
-    out: BufWriter<AutoStream<io::Stdout>>,
+    out: Tap<BufWriter<AutoStream<io::Stdout>>>,
     color: Color,
     width: Option<usize>,
 }
@@ -52,7 +52,8 @@ impl Console {
     /// The console of this process.
     pub fn new(color: Color) -> Console {
         let out = AutoStream::new(io::stdout(), choice(color));
-        Console { out: BufWriter::with_capacity(1 << 16, out), color, width: terminal_width() }
+        let out = Tap { out: BufWriter::with_capacity(1 << 16, out), is_closed: false };
+        Console { out, color, width: terminal_width() }
     }
 
     /// Characters in a line, if output goes to a terminal.
@@ -61,7 +62,7 @@ impl Console {
     }
 
     /// Where the answer goes.
-    pub fn out(&mut self) -> &mut impl Write {
+    pub fn out(&mut self) -> &mut Tap<impl Write> {
         &mut self.out
     }
 
@@ -82,6 +83,47 @@ impl Console {
         let mut err = AutoStream::new(io::stderr(), choice(self.color));
         // If this cannot be said, there is nobody to say so to.
         let _ = writeln!(err, "{BAD}bactrian:{BAD:#} {what}");
+    }
+}
+
+/// Output whose reader may go away. That is no error: a command goes on to its end, for its status.
+pub struct Tap<W> {
+    out: W,
+    is_closed: bool,
+}
+
+impl<W: Write> Tap<W> {
+    /// Whether nobody reads any more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn unless_closed<T>(&mut self, ended: io::Result<T>, dry: T) -> io::Result<T> {
+        match ended {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(dry)
+            }
+            ended => ended,
+        }
+    }
+}
+
+impl<W: Write> Write for Tap<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_closed {
+            return Ok(bytes.len());
+        }
+        let written = self.out.write(bytes);
+        self.unless_closed(written, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let flushed = self.out.flush();
+        self.unless_closed(flushed, ())
     }
 }
 
@@ -108,7 +150,7 @@ pub fn show_value(unit: Unit, value: f64) -> String {
     }
 }
 
-/// Half the width of an estimate's interval in percent: `±3.1 %`, or `exact`.
+/// The interval of an estimate, in percent of it: `±3.1 %`, `-80/+192 %` if it is lopsided, or `exact`.
 pub fn show_error(estimate: &Estimate) -> String {
     if estimate.low == estimate.high {
         return "exact".to_owned();
@@ -116,7 +158,11 @@ pub fn show_error(estimate: &Estimate) -> String {
     if estimate.value <= 0.0 {
         return String::new();
     }
-    show_percent_with("±", estimate.relative_error())
+    let percent = |end: f64| (end / estimate.value - 1.0).abs() * 100.0;
+    match estimate.relative_error() {
+        error if error < 0.5 => show_percent_with("±", error),
+        _ => format!("-{:.0}/+{:.0} %", percent(estimate.low), percent(estimate.high)),
+    }
 }
 
 /// A share in percent with three digits at most.
@@ -132,13 +178,17 @@ fn show_percent_with(sign: &str, share: f64) -> String {
 
 /// An estimate in a sentence: `12.3 MB ±3.1 %`.
 pub fn show_estimate(unit: Unit, estimate: &Estimate) -> String {
-    let error = show_error(estimate);
     let value = show_value(unit, estimate.value);
-    match error.as_str() {
+    match show_error(estimate).as_str() {
         "" => format!("{value} (at most {})", show_value(unit, estimate.high)),
         "exact" => value,
-        _ => format!("{value} {error}"),
+        error => format!("{value} {error}"),
     }
+}
+
+/// `1 packet`, `2 packets`.
+pub fn show_number(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Text from a file, safe to show: what would move the cursor or ring the bell is shown as `\u{..}`.

@@ -17,6 +17,8 @@ pub enum Align {
 
 /// Space between columns.
 const GAP: usize = 2;
+/// Heading of columns that show 95 % intervals.
+pub const INTERVAL: &str = "95 %";
 /// Names are not cut below this.
 const LEAST_NAME: usize = 16;
 
@@ -45,14 +47,37 @@ impl Table {
         self.rows.push((cells.collect(), style));
     }
 
-    /// Prints it.
-    pub fn print(&self, console: &mut Console) -> io::Result<()> {
-        let columns = self.headings.len();
+    fn widths(&self) -> Vec<usize> {
         let width_of = |column: usize| {
             let cells = self.rows.iter().map(|(cells, _)| width(&cells[column]));
             cells.chain([width(self.headings[column].0)]).max().unwrap_or(0)
         };
-        let mut widths: Vec<_> = (0..columns).map(width_of).collect();
+        (0..self.headings.len()).map(width_of).collect()
+    }
+
+    /// Takes a column out.
+    fn drop_column(&mut self, column: usize) {
+        self.headings.remove(column);
+        for (cells, _) in &mut self.rows {
+            cells.remove(column);
+        }
+    }
+
+    /// Prints it. If the line is too short for all columns, intervals go first.
+    pub fn print(&mut self, console: &mut Console) -> io::Result<()> {
+        let mut widths = self.widths();
+        if let Some(line) = console.width() {
+            let too_wide = |widths: &[usize]| {
+                let numbers: usize = widths.iter().rev().skip(1).map(|width| width + GAP).sum();
+                numbers + LEAST_NAME > line
+            };
+            while too_wide(&widths)
+                && let Some(column) = self.headings.iter().rposition(|(name, _)| *name == INTERVAL)
+            {
+                self.drop_column(column);
+                widths = self.widths();
+            }
+        }
         if let (Some(line), Some((last, others))) = (console.width(), widths.split_last_mut()) {
             let taken: usize = others.iter().map(|width| width + GAP).sum();
             *last = (*last).min(line.saturating_sub(taken).max(LEAST_NAME));
