@@ -146,6 +146,38 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn a_finding_is_told_even_if_nobody_reads() {
+    for args in [
+        &["check", "leaky_cache_v2.ctf", "--max-live", "1"][..],
+        &["diff", "leaky_cache_v2.ctf", "bytecode_v2.ctf", "-n", "0"],
+    ] {
+        let mut child = bactrian(args).stdout(Stdio::piped()).spawn().expect("bactrian starts");
+        drop(child.stdout.take());
+        assert_eq!(child.wait().expect("bactrian ends").code(), Some(1), "{args:?}");
+    }
+}
+
+#[test]
+fn a_check_does_not_pass_what_it_cannot_see() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cut = damaged(folder.path(), "cut.ctf", |bytes| bytes.truncate(30_000));
+    let json =
+        parse(&run(&["check", "--json", cut.to_str().expect("UTF-8"), "--max-allocated", "1GB"]));
+    assert_eq!(json["result"]["checks"][0]["verdict"], "undecided");
+    let nothing = run(&["check", "leaky_cache_v2.ctf", "--max-live", "1GB", "--in", "Typo.here"]);
+    assert_eq!(nothing.status.code(), Some(3));
+}
+
+#[test]
+fn filters_that_leave_nothing_are_told() {
+    for command in ["top", "tree", "timeline", "lifetimes"] {
+        let output = run(&[command, "leaky_cache_v2.ctf", "--in", "Typo.here"]);
+        assert!(output.status.success(), "{command}");
+        assert!(text(&output.stderr).contains("no sampled object"), "{command}");
+    }
+}
+
+#[test]
 fn every_answer_is_json_on_demand() {
     let commands: &[&[&str]] = &[
         &["info", "--full", "leaky_cache_v2.ctf"],
@@ -204,6 +236,17 @@ fn convert_mends_what_is_damaged() {
     let [before, after] =
         [from, to].map(|path| parse(&run(&["top", "--json", path]))["result"].clone());
     assert_eq!(before, after);
+}
+
+#[test]
+fn a_strict_convert_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cut = damaged(folder.path(), "cut.ctf", |bytes| bytes.truncate(30_000));
+    let out = folder.path().join("out.ctf");
+    let [from, to] = [&cut, &out].map(|path| path.to_str().expect("UTF-8"));
+    assert_eq!(run(&["convert", from, "-o", to, "--strict"]).status.code(), Some(3));
+    assert!(!out.exists());
+    assert_eq!(run(&["convert", from, "-o", to, "--hide", "main"]).status.code(), Some(2));
 }
 
 #[test]

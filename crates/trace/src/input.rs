@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::ops::Deref;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -27,10 +28,10 @@ impl Input {
     /// # Errors
     /// What the operating system says: no such file, not permitted, no room for a temporary copy.
     pub fn open(path: &Path) -> io::Result<Input> {
-        if path == Path::new("-") {
-            return Input::from_pipe(&mut io::stdin().lock());
-        }
-        let mut file = File::open(path)?;
+        let mut file = match path == Path::new("-") {
+            true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
+            false => File::open(path)?,
+        };
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
