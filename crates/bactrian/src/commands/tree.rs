@@ -127,10 +127,8 @@ impl Printer<'_> {
             self.branches(&branch.children, branch.left_out, &format!("{indent}{below}"))?;
         }
         if left_out > 0 {
-            let small =
-                if left_out == 1 { "1 smaller".to_owned() } else { format!("{left_out} smaller") };
             let space = " ".repeat(NUMBERS);
-            writeln!(self.console.out(), "{space}{indent}└ {FAINT}{small}{FAINT:#}")?;
+            writeln!(self.console.out(), "{space}{indent}└ {FAINT}{left_out} left out{FAINT:#}")?;
         }
         Ok(())
     }
