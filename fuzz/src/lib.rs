@@ -1,5 +1,6 @@
 //! What the fuzz targets check, apart from libFuzzer so that each target stays three lines long. A check
 //! reports a finding by a panic.
 
+pub mod answering;
 pub mod reading;
 pub mod rewriting;

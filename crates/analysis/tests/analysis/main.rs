@@ -1,6 +1,7 @@
 //! Answers compared with those of a naive model that holds every object in memory.
 
 mod coverage;
+mod hostile;
 mod model;
 mod programs;
 mod rewriting;
