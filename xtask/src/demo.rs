@@ -17,13 +17,19 @@ pub fn run(arguments: &[String]) -> Outcome {
     let flame = format!("{FOLDER}/held.svg");
     let steps: &[(&str, &str)] = &[
         ("What is in this trace of a small server that leaks?", "info --full"),
-        ("Does its memory grow?", "timeline --points 60"),
-        ("What never dies? The last column of shares tells.", "lifetimes --sort never -n 6"),
         (
-            "Who asked for what is still there at the end?",
-            "tree --callers --metric live --min-share 8",
+            "Does its memory grow? In front: what lives longer than 5 ms.",
+            "timeline --points 60 --lifetime 5ms..",
         ),
-        ("The same as a picture:", &format!("flame --metric live -o {flame}")),
+        (
+            "Who asked for what is still there long after its request was answered?",
+            "tree --callers --metric live --allocated ..30ms --min-share 8",
+        ),
+        (
+            "The same with the standard library counted to its callers:",
+            "top --metric live --allocated ..30ms --hide /^(Stdlib|Caml)/ -n 3",
+        ),
+        ("All of it as a picture:", &format!("flame --metric live -o {flame}")),
     ];
     for (question, command) in steps {
         let mut words = command.split(' ');
@@ -36,9 +42,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
     println!(
         "\n## What was found
-Memory grows from start to end although every request is answered and done. What never dies comes from
-the words that `serve` reads and the answers that `render` makes: `serve` puts them into a cache whose
-key no later request can match. See programs/leaky_cache.ml.
+What lives longer than 5 ms only grows, although every request is answered and done. It is the words
+that `serve` reads and the answers that it makes of them: `serve` puts both into a cache whose key no
+later request can match. See programs/leaky_cache.ml.
 
 ## What to try next
   open {flame} in a browser: click to zoom, / to search
