@@ -89,15 +89,12 @@ impl<'a> Cursor<'a> {
         self.take(|[byte]| byte)
     }
 
-    /// The next byte if `there`; compiles to moves instead of a branch.
+    /// The next byte if it is `there`, or another value; compiles to moves instead of a branch.
     #[inline]
-    pub fn u8_if(&mut self, there: bool) -> Parse<Option<u8>> {
-        let byte = self.rest.first().copied();
-        if there && byte.is_none() {
-            return Err(Fault::Short);
-        }
-        self.rest = &self.rest[usize::from(there)..];
-        Ok(byte.filter(|_| there))
+    pub fn u8_or(&mut self, there: bool, otherwise: u8) -> Parse<u8> {
+        let byte = self.rest.first().copied().unwrap_or(otherwise);
+        self.rest = self.rest.get(usize::from(there)..).ok_or(Fault::Short)?;
+        Ok(if there { byte } else { otherwise })
     }
 
     #[inline]

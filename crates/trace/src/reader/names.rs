@@ -71,8 +71,8 @@ impl NameDecoder {
     /// A decoder for a stream whose whole packets of locations are these. It is ready to repair if they
     /// cannot all be read as they stand; if they can, odd names are left alone.
     pub fn for_packets<'a>(packets: impl Iterator<Item = Cursor<'a>>) -> NameDecoder {
-        let (mut decoder, mut names) = (NameDecoder::new(), Names::default());
-        let faults = packets.map(|mut packet| decoder.read_plainly(&mut packet, &mut names).1);
+        let mut decoder = NameDecoder::new();
+        let faults = packets.map(|mut packet| decoder.read_plainly(&mut packet, &mut Unheard).1);
         let garbled = faults.flatten().next().is_some();
         NameDecoder { garbled, ..NameDecoder::new() }
     }
@@ -121,10 +121,10 @@ impl NameDecoder {
     }
 
     /// Takes the records as they stand. The cursor ends behind the last event that could be read.
-    fn read_plainly(
+    fn read_plainly<'a>(
         &mut self,
-        cursor: &mut Cursor<'_>,
-        names: &mut Names,
+        cursor: &mut Cursor<'a>,
+        names: &mut impl TakeName<'a>,
     ) -> (Reading, Option<Fault>) {
         let mut reading = Reading::default();
         let fault = loop {
@@ -143,10 +143,10 @@ impl NameDecoder {
     }
 
     /// Reads one event; false if there is none, or one of another kind.
-    fn read_event(
+    fn read_event<'a>(
         &mut self,
-        event: &mut Cursor<'_>,
-        names: &mut Names,
+        event: &mut Cursor<'a>,
+        names: &mut impl TakeName<'a>,
         reading: &mut Reading,
     ) -> Parse<bool> {
         if event.at_end() || event_word(event)?.0 != code::LOCATION {
@@ -252,6 +252,15 @@ pub(super) trait TakeName<'a> {
 impl<'a> TakeName<'a> for Names {
     fn take(&mut self, text: &'a [u8]) -> Parse<NameId> {
         Ok(self.intern(text))
+    }
+}
+
+/// Keeps no names: for finding out whether they can be read.
+struct Unheard;
+
+impl<'a> TakeName<'a> for Unheard {
+    fn take(&mut self, _text: &'a [u8]) -> Parse<NameId> {
+        Ok(NameId::LOST)
     }
 }
 

@@ -123,11 +123,13 @@ impl StackDecoder {
 fn push_frames(
     slots: &mut [Slot; CACHE_SLOTS],
     stack: &mut [FrameId],
-    mut depth: usize,
+    depth: usize,
     cursor: &mut Cursor<'_>,
     codewords: usize,
     frames: &mut Frames,
 ) -> Parse<usize> {
+    let room = stack.len();
+    let mut free = stack.get_mut(depth..).unwrap_or_default();
     let mut words = *cursor;
     let mut at = 0;
     for _ in 0..codewords {
@@ -141,22 +143,24 @@ fn push_frames(
                 0
             }
             // Which of the other three comes next is hard to predict, so no branch tells them apart.
-            tag => words.u8_if(tag == 2)?.unwrap_or(tag as u8),
+            tag => words.u8_or(tag == 2, tag as u8)?,
         };
-        let room = stack.get_mut(depth..).and_then(|rest| rest.first_chunk_mut::<MAX_RUN>());
-        let Some(room) = room else {
+        let length = 1 + usize::from(run);
+        if length > free.len() {
             // Too deep; what follows still has to be read from where this run ends.
             (0..run).for_each(|_| at = usize::from(slots[at].successor) % CACHE_SLOTS);
             continue;
-        };
-        depth += 1 + usize::from(run);
-        let (first, rest) = room.split_at_mut(1);
-        first[0] = slots[at].frame;
-        for place in &mut rest[..usize::from(run)] {
-            at = usize::from(slots[at].successor) % CACHE_SLOTS;
-            *place = slots[at].frame;
+        }
+        let (new, rest) = std::mem::take(&mut free).split_at_mut(length);
+        free = rest;
+        let mut next = at;
+        for place in new {
+            at = next;
+            let slot = slots[at];
+            *place = slot.frame;
+            next = usize::from(slot.successor) % CACHE_SLOTS;
         }
     }
     *cursor = words;
-    Ok(depth)
+    Ok(room - free.len())
 }
