@@ -4,7 +4,7 @@
 
 help:
 	@echo 'make demo   show Bactrian at work'
-	@echo 'make test   run every check: format, lints, tidy, tests, a short fuzz run'
+	@echo 'make test   run every check: format, lints, tidy, tests, exports in other tools, a short fuzz run'
 	@echo 'Both install what is missing first (see scripts/setup). For more: cargo xtask'
 
 demo:

@@ -52,8 +52,9 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Whether the file yielded everything that was put into it.
-    pub fn is_clean(&self) -> bool {
+    /// Everything that counts damage.
+    fn damage(&mut self) -> [&mut u64; 12] {
+        // Taken apart so that a new field cannot be forgotten here.
         let Losses {
             packets_damaged,
             packets_foreign,
@@ -69,9 +70,9 @@ impl Losses {
             clock_steps,
             clock_shift: _,
             stacks_cut_by_recorder: _,
-            incidents,
+            incidents: _,
         } = self;
-        let counts = [
+        [
             packets_damaged,
             packets_foreign,
             gaps,
@@ -84,8 +85,12 @@ impl Losses {
             names_lost,
             names_repaired,
             clock_steps,
-        ];
-        counts.into_iter().all(|&count| count == 0) && incidents.is_empty()
+        ]
+    }
+
+    /// Whether the file yielded everything that was put into it.
+    pub fn is_clean(&self) -> bool {
+        self.incidents.is_empty() && self.clone().damage().into_iter().all(|count| *count == 0)
     }
 
     /// Notes an incident, up to a bounded number.
@@ -97,40 +102,14 @@ impl Losses {
 
     /// Adds another account to this one.
     pub fn add(&mut self, other: &Losses) {
-        // Taken apart so that a new field cannot be forgotten here.
-        let Losses {
-            packets_damaged,
-            packets_foreign,
-            gaps,
-            bytes_unread,
-            bytes_missing,
-            allocations,
-            stacks_doubtful,
-            stacks_too_deep,
-            cache_mismatches,
-            names_lost,
-            names_repaired,
-            clock_steps,
-            clock_shift,
-            stacks_cut_by_recorder,
-            incidents,
-        } = other;
-        self.packets_damaged += packets_damaged;
-        self.packets_foreign += packets_foreign;
-        self.gaps += gaps;
-        self.bytes_unread += bytes_unread;
-        self.bytes_missing += bytes_missing;
-        self.allocations = self.allocations.saturating_add(*allocations);
-        self.stacks_doubtful += stacks_doubtful;
-        self.stacks_too_deep += stacks_too_deep;
-        self.cache_mismatches += cache_mismatches;
-        self.names_lost += names_lost;
-        self.names_repaired += names_repaired;
-        self.clock_steps += clock_steps;
-        self.clock_shift.0 = self.clock_shift.0.saturating_add(clock_shift.0);
-        self.stacks_cut_by_recorder += stacks_cut_by_recorder;
+        let mut other = other.clone();
+        for (sum, count) in self.damage().into_iter().zip(other.damage()) {
+            *sum = sum.saturating_add(*count);
+        }
+        self.clock_shift.0 = self.clock_shift.0.saturating_add(other.clock_shift.0);
+        self.stacks_cut_by_recorder += other.stacks_cut_by_recorder;
         let room = MAX_INCIDENTS.saturating_sub(self.incidents.len());
-        self.incidents.extend(incidents.iter().take(room).cloned());
+        self.incidents.extend(other.incidents.into_iter().take(room));
     }
 
     /// The account in sentences, one for each kind of loss; empty if nothing is to be said.

@@ -83,15 +83,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     };
     // What was lost is told before the file appears: with --strict it then does not.
     write_file(&args.output, console, |out, console| {
-        let losses = match changes.change_nothing() {
-            true => read_all(&trace),
-            false => Losses::default(),
-        };
-        let losses = if changes.change_nothing() && losses.is_clean() {
-            out.write_all(trace.bytes())?;
-            losses
-        } else {
-            rewrite(&trace, &changes, out)?.losses
+        let sound = changes.change_nothing().then(|| read_all(&trace)).filter(Losses::is_clean);
+        let losses = match sound {
+            Some(losses) => {
+                out.write_all(trace.bytes())?;
+                losses
+            }
+            None => rewrite(&trace, &changes, out)?.losses,
         };
         args.trace.account(&losses, console)
     })?;
