@@ -32,6 +32,15 @@ pub enum Failure {
     Input(anyhow::Error),
 }
 
+impl Failure {
+    /// Whether our output was closed by its reader.
+    pub fn is_broken_pipe(&self) -> bool {
+        let Failure::Input(error) = self else { return false };
+        let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+        io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
 impl From<&Failure> for Status {
     fn from(failure: &Failure) -> Status {
         match failure {

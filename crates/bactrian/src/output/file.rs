@@ -5,23 +5,25 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Console, Tap};
+use super::Console;
 use crate::failure::Failure;
 
 /// Lets `write` fill the file at `path`; `-` is standard output. Nothing is left behind if it fails.
-pub fn write_file<T>(
+pub fn write_file(
     path: &Path,
     console: &mut Console,
-    write: impl FnOnce(&mut dyn Write, &mut Console) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    write: impl FnOnce(&mut dyn Write, &mut Console) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     if path == Path::new("-") {
         console.flush()?;
         // Not through the console, which would take escape sequences out of what is not text.
-        let out = BufWriter::new(std::io::stdout().lock());
-        let mut out = Tap { out, is_closed: false };
-        let written = write(&mut out, console)?;
-        out.flush()?;
-        return Ok(written);
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let written = write(&mut out, console).and_then(|()| Ok(out.flush()?));
+        return match written {
+            // Whoever reads has seen enough; the rest need not be made.
+            Err(failure) if failure.is_broken_pipe() => Ok(()),
+            written => written,
+        };
     }
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -32,14 +34,14 @@ pub fn write_file<T>(
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let file = std::fs::File::create(path).with_context(context)?;
         let mut out = BufWriter::new(file);
-        let written = write(&mut out, console)?;
+        write(&mut out, console)?;
         out.flush().with_context(context)?;
-        return Ok(written);
+        return Ok(());
     }
     let file = tempfile::NamedTempFile::new_in(folder).with_context(context)?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
-    let written = write(&mut out, console)?;
+    write(&mut out, console)?;
     let file = out.into_inner().map_err(|error| error.into_error()).with_context(context)?;
     file.persist(path).map_err(|error| error.error).with_context(context)?;
-    Ok(written)
+    Ok(())
 }
