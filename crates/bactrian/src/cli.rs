@@ -14,7 +14,7 @@ use crate::output::Color;
   bactrian flame trace.ctf -o flame.svg      the same as a picture
   bactrian diff before.ctf after.ctf         what changed
 
-Exit status: 0 done, 1 finding (check, diff), 2 usage, 3 bad input.")]
+Exit status: 0 done, 1 finding (check, diff), 2 usage, 3 bad input, 4 not supported here.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -15,6 +15,8 @@ pub enum Status {
     Usage = 2,
     /// The input cannot be read, or the output not be written.
     BadInput = 3,
+    /// This cannot be done to that program, or on this machine.
+    NotSupported = 4,
 }
 
 impl From<Status> for ExitCode {
@@ -30,6 +32,8 @@ pub enum Failure {
     Usage(String),
     /// What was read or written, and what went wrong.
     Input(anyhow::Error),
+    /// What cannot be done here, why, and the way out.
+    NotSupported(String),
 }
 
 impl Failure {
@@ -46,6 +50,7 @@ impl From<&Failure> for Status {
         match failure {
             Failure::Usage(_) => Status::Usage,
             Failure::Input(_) => Status::BadInput,
+            Failure::NotSupported(_) => Status::NotSupported,
         }
     }
 }
@@ -65,7 +70,7 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(what) => f.write_str(what),
+            Failure::Usage(what) | Failure::NotSupported(what) => f.write_str(what),
             // All causes on one line: what, then why.
             Failure::Input(error) => write!(f, "{error:#}"),
         }

@@ -1,0 +1,3 @@
+//! Capture: how evidence is taken from programs.
+//!
+//! For: starting a program with the agent in it, and saying beforehand what will work and why not.

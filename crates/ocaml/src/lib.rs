@@ -1,0 +1,13 @@
+//! What is known of OCaml: bytes in, facts out.
+//!
+//! For: everything that has to look into an OCaml program, from inside (the agent, which has no standard
+//! library) or from outside (doctor, later the heap walker). Each fact stands here once, keyed by the
+//! version of OCaml where versions differ.
+//!
+//! Promises: no input makes this crate panic, hang or take memory out of proportion to its size.
+
+#![no_std]
+
+mod version;
+
+pub use version::Version;
