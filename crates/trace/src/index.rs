@@ -14,7 +14,7 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::losses::Losses;
 use crate::model::{DomainId, Micros, TraceInfo};
-use crate::packet::{CacheCheck, Header, HeaderFault, MAGIC, code, event_word};
+use crate::packet::{CacheCheck, Header, HeaderFault, ID_CHUNK, MAGIC, code, event_word};
 use crate::wire::Cursor;
 
 /// Packets of more domains than this are left out: decoding takes 130 KB for each.
@@ -22,9 +22,6 @@ const MAX_DOMAINS: usize = 1024;
 
 /// At a lower rate, a word would be sampled once in years.
 const LEAST_RATE: f64 = 1e-15;
-
-/// Ids that version 3 hands to a domain at a time.
-pub(crate) const ID_CHUNK: u64 = 10_000;
 
 /// One packet of events or locations.
 #[derive(Clone, Debug)]

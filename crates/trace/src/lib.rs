@@ -61,29 +61,47 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Without the feature `std` only the model and the writer are left: what the agent needs, which lives in
+// other people's programs and brings no standard library there.
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+#[cfg(feature = "std")]
 mod error;
+#[cfg(feature = "std")]
 mod frames;
+#[cfg(feature = "std")]
 mod index;
+#[cfg(feature = "std")]
 mod input;
+#[cfg(feature = "std")]
 mod losses;
 mod model;
 mod packet;
+#[cfg(feature = "std")]
 mod reader;
 mod wire;
 mod writer;
 
+#[cfg(feature = "std")]
 pub use error::{Error, Result};
+#[cfg(feature = "std")]
 pub use frames::{Frames, Location, Names};
+#[cfg(feature = "std")]
 pub use index::{Index, Packet};
+#[cfg(feature = "std")]
 pub use input::Input;
+#[cfg(feature = "std")]
 pub use losses::{Incident, Losses};
 pub use model::{
     Alloc, DomainId, Event, FrameId, Micros, NameId, ObjectId, Source, TraceInfo, Words,
 };
+#[cfg(feature = "std")]
 pub use reader::{Checkpoints, Reader, Stacks};
-pub use writer::{Locate, NewAlloc, SourceLocation, Writer};
+pub use writer::{Locate, NewAlloc, Sink, SourceLocation, Writer};
 
 /// Format versions that are read.
-pub const READS: std::ops::RangeInclusive<u16> = 1..=3;
+pub const READS: core::ops::RangeInclusive<u16> = 1..=3;
 /// Format versions that are written.
-pub const WRITES: std::ops::RangeInclusive<u16> = 2..=3;
+pub const WRITES: core::ops::RangeInclusive<u16> = 2..=3;

@@ -1,7 +1,9 @@
 //! What a trace says, in types: units, ids, events, the facts about the run.
 
-use std::borrow::Cow;
-use std::fmt;
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// A number of microseconds: a duration, or a moment counted from the start of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +64,7 @@ impl Source {
     }
 
     /// The inverse of [`Source::code`].
+    #[cfg(feature = "std")]
     pub(crate) fn from_code(code: u8) -> Option<Source> {
         match code {
             0 => Some(Source::Minor),

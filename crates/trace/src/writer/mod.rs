@@ -3,19 +3,19 @@
 //! Each domain has a packet in the making. Before an event is added, the packet is written out if it is
 //! nearly full, if many new locations wait, or if it spans 30 s (events hold 25 bits of their time).
 //! Locations are written first, in packets of their own, so that a reader knows the names of all frames
-//! before they appear. Every packet is written by one `write_all`, so a program that dies leaves whole
+//! before they appear. Every packet goes to the [`Sink`] in one piece, so a program that dies leaves whole
 //! packets behind.
 
 mod names;
 mod stacks;
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
+#[cfg(feature = "std")]
 use crate::frames::Frames;
-use crate::index::ID_CHUNK;
 use crate::model::{DomainId, Micros, ObjectId, Source, TraceInfo, Words};
-use crate::packet::{CacheCheck, Header, MAX_PACKET, code, put_event_word};
+use crate::packet::{CacheCheck, Header, ID_CHUNK, MAX_PACKET, code, put_event_word};
 use crate::wire::Put;
 
 use names::{MAX_LOCATION, NameEncoder};
@@ -27,6 +27,37 @@ const EVENT_ROOM: usize = 100;
 const MAX_QUEUED: usize = 128;
 /// A packet spans no more than this.
 const MAX_SPAN: u64 = 30_000_000;
+
+/// Where packets go: any `std::io::Write`, or what a program without the standard library has instead.
+pub trait Sink {
+    /// Why a packet was not taken.
+    type Error;
+
+    /// Takes a whole packet.
+    ///
+    /// # Errors
+    /// If the packet was not taken, or not all of it.
+    fn put_packet(&mut self, packet: &[u8]) -> Result<(), Self::Error>;
+
+    /// Hands on what was taken.
+    ///
+    /// # Errors
+    /// If that was not possible.
+    fn flush(&mut self) -> Result<(), Self::Error>;
+}
+
+#[cfg(feature = "std")]
+impl<W: std::io::Write> Sink for W {
+    type Error = std::io::Error;
+
+    fn put_packet(&mut self, packet: &[u8]) -> std::io::Result<()> {
+        self.write_all(packet)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::Write::flush(self)
+    }
+}
 
 /// A place in the source, as given to the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +80,7 @@ pub trait Locate {
     fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>]));
 }
 
+#[cfg(feature = "std")]
 impl Locate for Frames {
     fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
         let known = self.find(code).map_or(&[][..], |frame| self.locations(frame));
@@ -82,8 +114,8 @@ pub struct NewAlloc<'a> {
 
 /// Writes a trace of version 2 or 3.
 #[derive(Debug)]
-pub struct Writer<W> {
-    out: W,
+pub struct Writer<S> {
+    out: S,
     info: TraceInfo,
     domains: BTreeMap<DomainId, Domain>,
     /// Version 3: where the next chunk of ids starts.
@@ -110,16 +142,14 @@ struct Domain {
     queue: Vec<u64>,
 }
 
-impl<W: Write> Writer<W> {
-    /// Writes the first packet.
+impl<S: Sink> Writer<S> {
+    /// Writes the first packet. If `info` is of a version that is not written, the trace is of the
+    /// nearest that is.
     ///
     /// # Errors
-    /// If `out` does not take it, or `info` asks for a version that is not written.
-    pub fn new(out: W, info: TraceInfo) -> io::Result<Writer<W>> {
-        if !crate::WRITES.contains(&info.version) {
-            let what = format!("traces of version {} are not written", info.version);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
+    /// If `out` does not take it.
+    pub fn new(out: S, mut info: TraceInfo) -> Result<Writer<S>, S::Error> {
+        info.version = info.version.clamp(*crate::WRITES.start(), *crate::WRITES.end());
         let mut writer = Writer {
             out,
             domains: BTreeMap::new(),
@@ -132,7 +162,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    fn write_info(&mut self) -> io::Result<()> {
+    fn write_info(&mut self) -> Result<(), S::Error> {
         let info = &self.info;
         let out = &mut self.scratch;
         out.resize(Header::len(info.version), 0);
@@ -162,7 +192,11 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If a packet had to be written and was not taken; the event is then lost, the writer still good.
-    pub fn alloc(&mut self, alloc: &NewAlloc<'_>, locate: &impl Locate) -> io::Result<ObjectId> {
+    pub fn alloc(
+        &mut self,
+        alloc: &NewAlloc<'_>,
+        locate: &impl Locate,
+    ) -> Result<ObjectId, S::Error> {
         let time = self.absolute(alloc.time);
         let domain = self.domain(alloc.domain, time);
         let common = domain.stacks.common_prefix(alloc.stack);
@@ -209,7 +243,7 @@ impl<W: Write> Writer<W> {
         domain: DomainId,
         id: ObjectId,
         locate: &impl Locate,
-    ) -> io::Result<()> {
+    ) -> Result<(), S::Error> {
         self.refer(code::PROMOTE, time, domain, id, locate)
     }
 
@@ -223,7 +257,7 @@ impl<W: Write> Writer<W> {
         domain: DomainId,
         id: ObjectId,
         locate: &impl Locate,
-    ) -> io::Result<()> {
+    ) -> Result<(), S::Error> {
         self.refer(code::COLLECT, time, domain, id, locate)
     }
 
@@ -234,7 +268,7 @@ impl<W: Write> Writer<W> {
         domain: DomainId,
         id: ObjectId,
         locate: &impl Locate,
-    ) -> io::Result<()> {
+    ) -> Result<(), S::Error> {
         let time = self.absolute(time);
         self.domain(domain, time);
         let domain = self.make_room(domain, time, locate)?;
@@ -244,13 +278,20 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Where the packets go.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.out
+    }
+
     /// Writes out what is in the making, as if an event at `time` had found no room.
     ///
     /// # Errors
     /// If a packet was not taken.
-    pub fn flush(&mut self, time: Micros, locate: &impl Locate) -> io::Result<()> {
+    pub fn flush(&mut self, time: Micros, locate: &impl Locate) -> Result<(), S::Error> {
         let time = self.absolute(time);
-        let ids: Vec<_> = self.domains.keys().copied().collect();
+        let empty = Header::len(self.info.version);
+        let begun = |domain: &&Domain| domain.packet.len() > empty || !domain.queue.is_empty();
+        let ids: Vec<_> = self.domains.values().filter(begun).map(|domain| domain.id).collect();
         ids.into_iter().try_for_each(|id| self.end_packet(id, time, locate))?;
         self.out.flush()
     }
@@ -259,7 +300,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If a packet was not taken.
-    pub fn finish(mut self, locate: &impl Locate) -> io::Result<W> {
+    pub fn finish(mut self, locate: &impl Locate) -> Result<S, S::Error> {
         let ends: Vec<_> = self.domains.values().map(|d| (d.id, d.time_end)).collect();
         ends.into_iter().try_for_each(|(id, end)| self.end_packet(id, end, locate))?;
         self.out.flush()?;
@@ -299,7 +340,7 @@ impl<W: Write> Writer<W> {
         id: DomainId,
         time: u64,
         locate: &impl Locate,
-    ) -> io::Result<&mut Domain> {
+    ) -> Result<&mut Domain, S::Error> {
         let domain = self.domain(id, time);
         if MAX_PACKET - domain.packet.len() < EVENT_ROOM + MAX_BACKTRACE
             || domain.queue.len() > MAX_QUEUED
@@ -314,7 +355,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the locations that wait and the packet, and begins a new one at `now`.
-    fn end_packet(&mut self, id: DomainId, now: u64, locate: &impl Locate) -> io::Result<()> {
+    fn end_packet(&mut self, id: DomainId, now: u64, locate: &impl Locate) -> Result<(), S::Error> {
         let Writer { out, info, domains, next_chunk, scratch } = self;
         let Some(domain) = domains.get_mut(&id) else { return Ok(()) };
         let header_len = Header::len(info.version);
@@ -365,7 +406,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// The ids a domain may use next: all there are before version 3.
-fn new_chunk(version: u16, next_chunk: &mut u64) -> std::ops::Range<u64> {
+fn new_chunk(version: u16, next_chunk: &mut u64) -> core::ops::Range<u64> {
     if version < 3 {
         return 0..u64::MAX;
     }
@@ -375,9 +416,9 @@ fn new_chunk(version: u16, next_chunk: &mut u64) -> std::ops::Range<u64> {
 }
 
 /// Puts the header into the room left for it and writes the packet in one go.
-fn write_packet(out: &mut impl Write, header: &Header, packet: &mut [u8]) -> io::Result<()> {
+fn write_packet<S: Sink>(out: &mut S, header: &Header, packet: &mut [u8]) -> Result<(), S::Error> {
     let mut bytes = Vec::with_capacity(Header::len(header.version));
     header.emit(&mut bytes);
     packet[..bytes.len()].copy_from_slice(&bytes);
-    out.write_all(packet)
+    out.put_packet(packet)
 }

@@ -1,5 +1,8 @@
 //! Encoding of locations, the twin of the reader's.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use crate::packet::{code, put_event_word};
 use crate::wire::Put;
 

@@ -1,5 +1,8 @@
 //! Encoding of backtraces, the twin of the reader's: same cache, same choices as memtrace.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::packet::{CACHE_SLOTS, CacheCheck};
 use crate::wire::Put;
 

@@ -1,4 +1,4 @@
-//! Little-endian fields, vints and strings: the alphabet of the format, read and written.
+//! Fields read from a slice.
 
 /// Why bytes could not be read as a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ pub(crate) enum Fault {
     NotALocation,
 }
 
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Fault {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Fault::Short => write!(f, "the packet ends inside an event"),
             Fault::Location => write!(f, "a location among other events"),
@@ -140,112 +140,5 @@ impl<'a> Cursor<'a> {
     pub fn skip(&mut self, n: usize) -> Parse<()> {
         self.rest = self.rest.get(n..).ok_or(Fault::Short)?;
         Ok(())
-    }
-}
-
-/// Appends fields to a buffer.
-pub(crate) trait Put {
-    fn put(&mut self, bytes: &[u8]);
-
-    fn put_u8(&mut self, v: u8) {
-        self.put(&[v]);
-    }
-    fn put_u16(&mut self, v: u16) {
-        self.put(&v.to_le_bytes());
-    }
-    fn put_u32(&mut self, v: u32) {
-        self.put(&v.to_le_bytes());
-    }
-    fn put_u64(&mut self, v: u64) {
-        self.put(&v.to_le_bytes());
-    }
-
-    /// The shortest form that memtrace would choose.
-    fn put_vint(&mut self, v: i64) {
-        match v {
-            0..=252 => self.put_u8(v as u8),
-            253..=0xFFFF => {
-                self.put_u8(253);
-                self.put_u16(v as u16);
-            }
-            _ => match i32::try_from(v) {
-                Ok(narrow) => {
-                    self.put_u8(254);
-                    self.put_u32(narrow as u32);
-                }
-                Err(_) => {
-                    self.put_u8(255);
-                    self.put_u64(v as u64);
-                }
-            },
-        }
-    }
-
-    /// A string, cut at its first NUL, and a NUL.
-    fn put_string(&mut self, text: &[u8]) {
-        let len = text.iter().position(|&b| b == 0).unwrap_or(text.len());
-        self.put(&text[..len]);
-        self.put_u8(0);
-    }
-}
-
-impl Put for Vec<u8> {
-    fn put(&mut self, bytes: &[u8]) {
-        self.extend_from_slice(bytes);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn vint_bytes(v: i64) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.put_vint(v);
-        out
-    }
-
-    #[test]
-    fn vints_have_the_lengths_memtrace_gives_them() {
-        let table: &[(i64, usize)] = &[
-            (0, 1),
-            (252, 1),
-            (253, 3),
-            (0xFFFF, 3),
-            (0x1_0000, 5),
-            (0x7FFF_FFFF, 5),
-            (0x8000_0000, 9),
-            (0xFFFF_FFFF, 9),
-            (-1, 5),
-            (i64::from(i32::MIN), 5),
-            (i64::MIN, 9),
-            (i64::MAX, 9),
-        ];
-        for &(v, len) in table {
-            let bytes = vint_bytes(v);
-            assert_eq!(bytes.len(), len, "{v}");
-            let mut cursor = Cursor::at(&bytes, 0);
-            assert_eq!(cursor.vint(), Ok(v));
-            assert!(cursor.at_end());
-        }
-    }
-
-    #[test]
-    fn every_cut_of_a_field_is_short() {
-        for v in [253, 0x1_0000, i64::MAX] {
-            let bytes = vint_bytes(v);
-            for cut in 0..bytes.len() {
-                assert_eq!(Cursor::at(&bytes[..cut], 0).vint(), Err(Fault::Short));
-            }
-        }
-        assert_eq!(Cursor::at(b"abc", 0).string(), Err(Fault::Short));
-        assert_eq!(Cursor::at(b"abc\0d", 0).string(), Ok(&b"abc"[..]));
-    }
-
-    #[test]
-    fn strings_are_cut_at_nul() {
-        let mut out = Vec::new();
-        out.put_string(b"a\0b");
-        assert_eq!(out, b"a\0");
     }
 }

@@ -1,12 +1,20 @@
 //! The packet header, read and written.
 
+#[cfg(feature = "std")]
+mod parse;
+
 use crate::model::DomainId;
-use crate::wire::{Cursor, Fault, Parse, Put};
+use crate::wire::Put;
+
+#[cfg(feature = "std")]
+pub(crate) use parse::{HeaderFault, event_word};
 
 /// First four bytes of every packet.
 pub(crate) const MAGIC: u32 = 0xC1FC_1FC1;
 /// No packet that memtrace writes is longer.
 pub(crate) const MAX_PACKET: usize = 32768;
+/// Ids that version 3 hands to a domain at a time.
+pub(crate) const ID_CHUNK: u64 = 10_000;
 /// Slots of the backtrace cache.
 pub(crate) const CACHE_SLOTS: usize = 16384;
 /// Events hold this many low bits of their time.
@@ -39,68 +47,10 @@ pub(crate) struct Header {
     pub id_end: u64,
 }
 
-/// Why bytes are not a packet header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeaderFault {
-    Short,
-    Magic,
-    Version(u16),
-    Size(u32),
-}
-
-impl std::fmt::Display for HeaderFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            HeaderFault::Short => write!(f, "ends inside a packet header"),
-            HeaderFault::Magic => write!(f, "no packet starts here"),
-            HeaderFault::Version(v) => write!(f, "format version {v}, this reads 1 to 3"),
-            HeaderFault::Size(bits) => write!(f, "impossible packet size of {bits} bits"),
-        }
-    }
-}
-
-impl From<Fault> for HeaderFault {
-    fn from(_: Fault) -> HeaderFault {
-        HeaderFault::Short
-    }
-}
-
 impl Header {
     /// Bytes of a header of this version.
     pub fn len(version: u16) -> usize {
         if version >= 3 { 68 } else { 66 }
-    }
-
-    pub fn parse(bytes: &[u8]) -> Result<Header, HeaderFault> {
-        let mut cursor = Cursor::at(bytes, 0);
-        if cursor.u32()? != MAGIC {
-            return Err(HeaderFault::Magic);
-        }
-        let bits = cursor.u32()?;
-        let time_begin = cursor.u64()?;
-        let time_end = cursor.u64()?;
-        let _flush_duration = cursor.u32()?;
-        let version = cursor.u16()?;
-        if !crate::READS.contains(&version) {
-            return Err(HeaderFault::Version(version));
-        }
-        if bits % 8 != 0 || (bits as usize / 8) < Header::len(version) {
-            return Err(HeaderFault::Size(bits));
-        }
-        let pid = cursor.u64()?;
-        let domain = if version >= 3 { cursor.u16()? } else { 0 };
-        let (slot, successor, code) = (cursor.u16()?, cursor.u16()?, cursor.u64()?);
-        Ok(Header {
-            size: u64::from(bits / 8),
-            time_begin,
-            time_end,
-            version,
-            pid,
-            domain: DomainId(domain),
-            check: (slot != NO_CHECK).then_some(CacheCheck { slot, successor, code }),
-            id_begin: cursor.u64()?,
-            id_end: cursor.u64()?,
-        })
     }
 
     pub fn emit(&self, out: &mut impl Put) {
@@ -125,12 +75,6 @@ impl Header {
 }
 
 /// The first word of an event: its code and the low bits of its time.
-#[inline]
-pub(crate) fn event_word(cursor: &mut Cursor<'_>) -> Parse<(u8, u32)> {
-    let word = cursor.u32()?;
-    Ok(((word >> TIME_BITS) as u8, word & ((1 << TIME_BITS) - 1)))
-}
-
 pub(crate) fn put_event_word(out: &mut impl Put, code: u8, time: u64) {
     let low = (time as u32) & ((1 << TIME_BITS) - 1);
     out.put_u32(low | u32::from(code) << TIME_BITS);
