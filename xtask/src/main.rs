@@ -9,6 +9,7 @@ mod consumers;
 mod demo;
 mod fuzz;
 mod generate;
+mod ocaml5;
 mod test;
 mod tidy;
 
@@ -35,6 +36,11 @@ const TASKS: &[Task] = &[
         name: "consumers",
         about: "open exports in the tools they are for",
         run: consumers::run,
+    },
+    Task {
+        name: "ocaml5",
+        about: "get OCaml 5.3 beside the machine's own OCaml, for tests of the recorder",
+        run: ocaml5::run,
     },
     Task { name: "fuzz", about: "fuzz the parsers: [TARGET..] [--seconds N]", run: fuzz::run },
     Task {

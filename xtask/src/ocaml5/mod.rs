@@ -1,0 +1,234 @@
+//! OCaml 5.3 beside the machine's own OCaml: `cargo xtask ocaml5`.
+//!
+//! Debian 12 has OCaml 4; the recorder has to work with 5.3 too, which Debian 13 has. Its packages are
+//! downloaded from the mirror that this machine uses anyway and unpacked into an ignored folder; nothing
+//! is installed. What was built for a newer libc runs here with that libc, which comes along:
+//!
+//! - `bin/ocamlopt` and its like start the compilers with the newer dynamic loader (`program.sh`);
+//! - they find a C compiler in `tools/` that is the machine's, told to link with the newer libc and to
+//!   write its place into the executable (`cc.sh`).
+//!
+//! So what they compile starts here as any program does, and takes `LD_PRELOAD`.
+
+mod sources;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::Outcome;
+use crate::command::{output, root, succeed};
+use sources::Mirror;
+
+const SUITE: &str = "trixie";
+/// The recorder knows no other machine yet.
+const ARCHITECTURE: &str = "amd64";
+const PACKAGES: &[&str] = &[
+    "ocaml",
+    // ocamlrun.
+    "ocaml-base",
+    "libstdlib-ocaml",
+    "libstdlib-ocaml-dev",
+    // From which tests link a compiler: the one large OCaml 5 program that is at hand.
+    "libcompiler-libs-ocaml-dev",
+    // What the compilers run with, and what their programs are linked with.
+    "libc6",
+    "libc6-dev",
+    "linux-libc-dev",
+    "libgcc-s1",
+    "libzstd1",
+    "libzstd-dev",
+];
+/// Programs of `usr/bin` that get a starter in `bin`.
+const PROGRAMS: &[&str] = &["ocamlopt", "ocamlc", "ocamldep", "ocamlobjinfo", "ocamlrun"];
+const STARTER: &str = include_str!("program.sh");
+const C_COMPILER: &str = include_str!("cc.sh");
+/// Says what was done, and so whether it is to be done again.
+const STAMP: &str = "made-by";
+
+/// Where OCaml 5 is. Tests look for it at the same place.
+fn prefix() -> PathBuf {
+    root().join(".cache/ocaml5")
+}
+
+pub fn run(arguments: &[String]) -> Outcome {
+    crate::no_arguments(arguments)?;
+    get()
+}
+
+/// Gets OCaml 5 unless it is there.
+pub fn get() -> Outcome {
+    let prefix = prefix();
+    if is_done(&prefix) {
+        println!("OCaml 5 is in {}", prefix.display());
+        return Ok(());
+    }
+    let start = Instant::now();
+    let mirror = Mirror::of_this_machine()?;
+    println!("-- getting OCaml 5 of Debian {SUITE} from {}", mirror.uri);
+    // Beside the place it is for, so that it can be moved there in one step.
+    let scratch = Scratch::new(&prefix)?;
+    let new = scratch.0.join("prefix");
+    download(&mirror, &scratch.0)?;
+    unpack(&scratch.0.join("packages"), &new)?;
+    add_starters(&new).map_err(|error| format!("{}: {error}", new.display()))?;
+    let version = try_it(&new, &scratch.0)?;
+    write(&new.join(STAMP), &recipe())?;
+    put_in_place(&new, &prefix, &scratch.0)?;
+    let megabytes = output(Command::new("du").arg("-sm").arg(&prefix))?;
+    let megabytes = megabytes.split_whitespace().next().unwrap_or("?");
+    let seconds = start.elapsed().as_secs_f64();
+    println!("-- OCaml {version} is in {}: {megabytes} MB, {seconds:.1} s", prefix.display());
+    Ok(())
+}
+
+/// All that decides what the folder holds.
+fn recipe() -> String {
+    let lists = [PACKAGES, PROGRAMS].map(|words| words.join(" "));
+    format!("{SUITE}\n{}\n{STARTER}\n{C_COMPILER}", lists.join("\n"))
+}
+
+fn is_done(prefix: &Path) -> bool {
+    fs::read_to_string(prefix.join(STAMP)).is_ok_and(|stamp| stamp == recipe())
+}
+
+/// A folder for unfinished work, gone when the work ends in whatever way.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(prefix: &Path) -> Result<Scratch, String> {
+        let path = prefix.with_extension(format!("new-{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left over only takes space.
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Puts the packages into `packages`. All that apt keeps is kept in `scratch`, so this needs no rights
+/// and changes nothing of the machine; proxies and the like are the machine's own, as apt reads its
+/// configuration before ours.
+fn download(mirror: &Mirror, scratch: &Path) -> Outcome {
+    for folder in ["lists/partial", "cache/archives/partial", "packages"] {
+        let path = scratch.join(folder);
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    write(&scratch.join("sources.list"), &mirror.line(SUITE, ARCHITECTURE))?;
+    write(&scratch.join("status"), "")?;
+    let configuration = scratch.join("apt.conf");
+    write(&configuration, &settings(scratch))?;
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.arg("-qq").arg("-c").arg(&configuration).args(arguments);
+        let done = succeed(command.current_dir(scratch.join("packages")));
+        done.map_err(|reason| {
+            format!(
+                "{reason}\nThis needs apt-get, a network, and {} with the suite {SUITE}; if the \
+                 signature is refused, a newer package debian-archive-keyring",
+                mirror.uri
+            )
+        })
+    };
+    // Without --error-on a mirror that cannot be reached is a warning.
+    apt(&["--error-on=any", "update"])?;
+    apt(&[&["download"], PACKAGES].concat())
+}
+
+fn settings(scratch: &Path) -> String {
+    let place = scratch.display();
+    format!(
+        r#"// Hooks are for what happens to the machine, and nothing does.
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear APT::Architectures;
+APT::Architecture "{ARCHITECTURE}";
+APT::Architectures {{ "{ARCHITECTURE}"; }};
+// The user that root's downloads run as otherwise may not write here.
+APT::Sandbox::User "";
+Dir::Etc::sourcelist "{place}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State "{place}";
+Dir::State::lists "{place}/lists";
+Dir::State::status "{place}/status";
+Dir::Cache "{place}/cache";
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+"#
+    )
+}
+
+fn unpack(packages: &Path, prefix: &Path) -> Outcome {
+    let listed = fs::read_dir(packages).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    for file in listed.map_err(|error| format!("{}: {error}", packages.display()))? {
+        succeed(Command::new("dpkg-deb").arg("-x").arg(file.path()).arg(prefix))?;
+    }
+    Ok(())
+}
+
+fn add_starters(prefix: &Path) -> io::Result<()> {
+    // A package of Debian's makes these, and linker scripts name files through them.
+    symlink("usr/lib", prefix.join("lib"))?;
+    symlink("usr/lib64", prefix.join("lib64"))?;
+    let script = |path: &str, text: &str| {
+        let path = prefix.join(path);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+    };
+    fs::create_dir(prefix.join("bin"))?;
+    for program in PROGRAMS {
+        script(&format!("bin/{program}"), STARTER)?;
+    }
+    fs::create_dir(prefix.join("tools"))?;
+    // The name under which the compilers look for it.
+    script("tools/x86_64-linux-gnu-gcc", C_COMPILER)
+}
+
+/// Compiles and runs a program that needs all libraries that tests need; tells the version.
+fn try_it(prefix: &Path, scratch: &Path) -> Result<String, String> {
+    let folder = scratch.join("try");
+    fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    write(&folder.join("plugin.ml"), include_str!("plugin.ml"))?;
+    write(&folder.join("host.ml"), include_str!("host.ml"))?;
+    let ocamlopt = |arguments: &str| {
+        let mut command = Command::new(prefix.join("bin/ocamlopt"));
+        command.args(arguments.split_whitespace()).current_dir(&folder);
+        output(&mut command)
+            .map_err(|reason| format!("what was downloaded does not work here: {reason}"))
+    };
+    ocamlopt("-shared plugin.ml -o plugin.cmxs")?;
+    ocamlopt(
+        "-I +unix -I +threads -I +dynlink unix.cmxa threads.cmxa dynlink.cmxa host.ml -o host",
+    )?;
+    let said = output(Command::new(folder.join("host")).current_dir(&folder))?;
+    let expected = "process thread domain effect plugin";
+    let version = said.trim_end().strip_prefix(expected).map(|rest| rest.trim().to_owned());
+    version.ok_or_else(|| format!("a program compiled to try it says {said:?}"))
+}
+
+/// Moves the finished folder to its place; one from an older recipe makes way.
+fn put_in_place(new: &Path, prefix: &Path, scratch: &Path) -> Outcome {
+    if prefix.exists() {
+        fs::rename(prefix, scratch.join("old"))
+            .map_err(|error| format!("{}: {error}", prefix.display()))?;
+    }
+    match fs::rename(new, prefix) {
+        // Somebody else who did the same was quicker.
+        Err(_) if is_done(prefix) => Ok(()),
+        moved => moved.map_err(|error| format!("{}: {error}", prefix.display())),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}

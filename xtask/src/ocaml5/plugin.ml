@@ -1,0 +1,2 @@
+(* Loaded by host.ml. *)
+let () = print_string "plugin "
