@@ -8,6 +8,9 @@
 
 #![no_std]
 
+mod runtime;
+pub mod value;
 mod version;
 
+pub use runtime::{LocationLayout, RUNTIMES, Runtime, StackLayout};
 pub use version::Version;

@@ -81,6 +81,7 @@ mod model;
 mod packet;
 #[cfg(feature = "std")]
 mod reader;
+mod recorder;
 mod wire;
 mod writer;
 
@@ -99,6 +100,7 @@ pub use model::{
 };
 #[cfg(feature = "std")]
 pub use reader::{Checkpoints, Reader, Stacks};
+pub use recorder::{Recorder, State};
 pub use writer::{Locate, NewAlloc, Sink, SourceLocation, Writer};
 
 /// Format versions that are read.

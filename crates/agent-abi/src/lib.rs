@@ -1,0 +1,258 @@
+//! What the agent and whoever starts it agree on: the environment variables that carry its settings.
+//!
+//! For: `bactrian record`, which sets them; the agent, which reads them in the observed program; and
+//! service managers, which may set them without us (`bactrian agent` prints them, docs/record.md explains).
+//!
+//! Promises: any environment can be read; a variable that makes no sense is an error that names it.
+
+#![no_std]
+
+extern crate alloc;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::{self, FromStr};
+
+/// Names of the variables.
+pub mod variable {
+    /// The trace to write. Without it the agent does nothing.
+    pub const TRACE: &str = "BACTRIAN_TRACE";
+    /// Samples per word, more than 0 and at most 1.
+    pub const RATE: &str = "BACTRIAN_RATE";
+    /// How many frames of a stack are kept, the innermost first.
+    pub const DEPTH: &str = "BACTRIAN_DEPTH";
+    /// `follow` or `ignore`.
+    pub const CHILDREN: &str = "BACTRIAN_CHILDREN";
+    /// The number of a signal that starts and stops recording.
+    pub const SIGNAL: &str = "BACTRIAN_SIGNAL";
+    /// Seconds until recording starts.
+    pub const AFTER: &str = "BACTRIAN_AFTER";
+    /// Seconds until recording ends, counted from its start.
+    pub const FOR: &str = "BACTRIAN_FOR";
+    /// `runtime`: let OCaml's runtime collect all stacks, as it is done where our own way is not possible.
+    pub const STACKS: &str = "BACTRIAN_STACKS";
+    /// Every variable above begins with this.
+    pub const PREFIX: &str = "BACTRIAN_";
+    /// The dynamic linker's variable that brings the agent into a program.
+    pub const PRELOAD: &str = "LD_PRELOAD";
+}
+
+/// What becomes of a program's children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Children {
+    /// Those that are OCaml programs are recorded too, each into a file of its own.
+    #[default]
+    Follow,
+    /// They are left alone, and the environment they inherit does not show the agent.
+    Ignore,
+}
+
+/// Who collects the stacks of allocations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StackSource {
+    /// The agent at high rates, where it is much cheaper; the runtime otherwise.
+    #[default]
+    Auto,
+    /// OCaml's runtime.
+    Runtime,
+}
+
+/// What the agent is asked to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The trace to write.
+    pub trace: Vec<u8>,
+    /// Samples per word.
+    pub rate: f64,
+    /// How many frames of a stack are kept.
+    pub depth: u32,
+    /// What becomes of children.
+    pub children: Children,
+    /// The signal that starts and stops recording; recording is off until it comes.
+    pub signal: Option<u8>,
+    /// Microseconds until recording starts.
+    pub after: u64,
+    /// Microseconds until recording ends, counted from its start.
+    pub duration: Option<u64>,
+    /// Who collects stacks.
+    pub stacks: StackSource,
+}
+
+/// Samples per word if nothing is said: one in 100,000.
+pub const DEFAULT_RATE: f64 = 1e-5;
+/// Frames per stack if nothing is said. So many new frames fit into what the trace format allows for one
+/// stack.
+pub const DEFAULT_DEPTH: u32 = 400;
+/// More frames than this are not kept.
+pub const MAX_DEPTH: u32 = 4096;
+
+/// A variable that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadVariable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it should be.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for BadVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not {}", self.name, self.expected)
+    }
+}
+
+impl Settings {
+    /// What is done with a trace if nothing else is said.
+    pub fn new(trace: Vec<u8>) -> Settings {
+        Settings {
+            trace,
+            rate: DEFAULT_RATE,
+            depth: DEFAULT_DEPTH,
+            children: Children::default(),
+            signal: None,
+            after: 0,
+            duration: None,
+            stacks: StackSource::default(),
+        }
+    }
+
+    /// Reads the settings from an environment; none if there is no trace to write.
+    ///
+    /// # Errors
+    /// If a variable makes no sense.
+    pub fn read<'a>(
+        get: impl Fn(&str) -> Option<&'a [u8]>,
+    ) -> Result<Option<Settings>, BadVariable> {
+        let Some(trace) = get(variable::TRACE).filter(|path| !path.is_empty()) else {
+            return Ok(None);
+        };
+        let mut settings = Settings::new(trace.into());
+        let bad = |name, expected| BadVariable { name, expected };
+        if let Some(text) = get(variable::RATE) {
+            settings.rate = number(text)
+                .filter(|rate| *rate > 0.0 && *rate <= 1.0)
+                .ok_or(bad(variable::RATE, "a rate above 0 and up to 1"))?;
+        }
+        if let Some(text) = get(variable::DEPTH) {
+            settings.depth = number(text)
+                .filter(|depth| (1..=MAX_DEPTH).contains(depth))
+                .ok_or(bad(variable::DEPTH, "a number of frames from 1 to 4096"))?;
+        }
+        settings.children = match get(variable::CHILDREN) {
+            None | Some(b"follow") => Children::Follow,
+            Some(b"ignore") => Children::Ignore,
+            Some(_) => return Err(bad(variable::CHILDREN, "follow or ignore")),
+        };
+        if let Some(text) = get(variable::SIGNAL) {
+            let signal = number(text)
+                .filter(|signal| (1..=64).contains(signal))
+                .ok_or(bad(variable::SIGNAL, "the number of a signal"))?;
+            settings.signal = Some(signal);
+        }
+        if let Some(text) = get(variable::AFTER) {
+            settings.after = micros(text).ok_or(bad(variable::AFTER, "a number of seconds"))?;
+        }
+        if let Some(text) = get(variable::FOR) {
+            let duration = micros(text).ok_or(bad(variable::FOR, "a number of seconds"))?;
+            settings.duration = Some(duration);
+        }
+        settings.stacks = match get(variable::STACKS) {
+            None | Some(b"auto") => StackSource::Auto,
+            Some(b"runtime") => StackSource::Runtime,
+            Some(_) => return Err(bad(variable::STACKS, "auto or runtime")),
+        };
+        Ok(Some(settings))
+    }
+
+    /// The variables that [`Settings::read`] reads these settings from, all but the trace.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut list = Vec::new();
+        list.push((variable::RATE, format!("{}", self.rate)));
+        list.push((variable::DEPTH, format!("{}", self.depth)));
+        if self.children == Children::Ignore {
+            list.push((variable::CHILDREN, "ignore".into()));
+        }
+        if let Some(signal) = self.signal {
+            list.push((variable::SIGNAL, format!("{signal}")));
+        }
+        if self.after > 0 {
+            list.push((variable::AFTER, format!("{}", self.after as f64 / 1e6)));
+        }
+        if let Some(duration) = self.duration {
+            list.push((variable::FOR, format!("{}", duration as f64 / 1e6)));
+        }
+        if self.stacks == StackSource::Runtime {
+            list.push((variable::STACKS, "runtime".into()));
+        }
+        list
+    }
+}
+
+fn number<T: FromStr>(text: &[u8]) -> Option<T> {
+    str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Seconds in text to microseconds.
+fn micros(text: &[u8]) -> Option<u64> {
+    let seconds: f64 = number(text)?;
+    (0.0..=1e9).contains(&seconds).then_some((seconds * 1e6) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn read(variables: &[(&str, &'static str)]) -> Result<Option<Settings>, BadVariable> {
+        Settings::read(|name| {
+            variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_bytes())
+        })
+    }
+
+    #[test]
+    fn without_a_trace_there_is_nothing_to_do() {
+        assert_eq!(read(&[]), Ok(None));
+        assert_eq!(read(&[("BACTRIAN_TRACE", ""), ("BACTRIAN_RATE", "x")]), Ok(None));
+    }
+
+    #[test]
+    fn settings_survive_the_environment() {
+        let settings = Settings {
+            rate: 0.1 + 0.2,
+            depth: 7,
+            children: Children::Ignore,
+            signal: Some(12),
+            after: 1_500_000,
+            duration: Some(250_000),
+            stacks: StackSource::Runtime,
+            ..Settings::new(vec![b'x'])
+        };
+        let variables = settings.variables();
+        let get = |name: &str| match name {
+            variable::TRACE => Some(&b"x"[..]),
+            _ => variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_bytes()),
+        };
+        assert_eq!(Settings::read(get), Ok(Some(settings)));
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for (name, value) in [
+            ("BACTRIAN_RATE", "0"),
+            ("BACTRIAN_RATE", "nan"),
+            ("BACTRIAN_RATE", "1.1"),
+            ("BACTRIAN_DEPTH", "0"),
+            ("BACTRIAN_DEPTH", "5000"),
+            ("BACTRIAN_CHILDREN", "eat"),
+            ("BACTRIAN_SIGNAL", "0"),
+            ("BACTRIAN_AFTER", "-1"),
+            ("BACTRIAN_FOR", "inf"),
+            ("BACTRIAN_STACKS", "deep"),
+        ] {
+            let said = read(&[("BACTRIAN_TRACE", "t"), (name, value)]);
+            assert_eq!(said.map_err(|bad| bad.name), Err(name), "{value}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What differs between the runtimes of OCaml that are observed from inside: one table, keyed by version.
+//!
+//! Word indices count 8-byte words of the domain state. They were read from `domain_state.tbl` of each
+//! release, the layouts of location records from `backtrace_prim.h`.
+
+use crate::version::Version;
+
+/// Where the runtime keeps what the agent needs, for one version of OCaml.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// Versions of OCaml with this runtime, from the first to the last.
+    pub versions: (Version, Version),
+    /// Where the stack of the running program is found.
+    pub stack: StackLayout,
+    /// How the runtime tells source locations.
+    pub location: LocationLayout,
+    /// Word of the domain state that holds the domain's number; none where there is one domain.
+    pub domain_id: Option<usize>,
+}
+
+/// Where the stack of a running program is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackLayout {
+    /// OCaml 4: one stack shared with C. Words of the domain state: where the OCaml part begins, and the
+    /// return address into it.
+    System {
+        /// `bottom_of_stack`.
+        bottom: usize,
+        /// `last_return_address`.
+        return_address: usize,
+    },
+    /// OCaml 5: fibers of their own. Word of the domain state that points to the running one.
+    Fibers {
+        /// `current_stack`.
+        current: usize,
+    },
+}
+
+/// How `caml_debuginfo_location` fills its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocationLayout {
+    /// Line, first and last character.
+    OneLine,
+    /// First and last line, characters in each (since OCaml 5.2).
+    TwoLines,
+}
+
+const fn from_to(first: (u8, u8), last: (u8, u8)) -> (Version, Version) {
+    (Version::new(first.0, first.1), Version::new(last.0, last.1))
+}
+
+/// The runtimes that have a working Gc.Memprof: all of 4.11 to 4.14, and from 5.3 on.
+pub const RUNTIMES: [Runtime; 3] = [
+    Runtime {
+        versions: from_to((4, 11), (4, 11)),
+        stack: StackLayout::System { bottom: 25, return_address: 26 },
+        location: LocationLayout::OneLine,
+        domain_id: None,
+    },
+    Runtime {
+        versions: from_to((4, 12), (4, 14)),
+        stack: StackLayout::System { bottom: 26, return_address: 27 },
+        location: LocationLayout::OneLine,
+        domain_id: None,
+    },
+    Runtime {
+        versions: from_to((5, 3), (5, 4)),
+        stack: StackLayout::Fibers { current: 5 },
+        location: LocationLayout::TwoLines,
+        domain_id: Some(36),
+    },
+];
+
+impl Runtime {
+    /// The runtime of a version; none if it has no Gc.Memprof or is not known.
+    pub fn of(version: Version) -> Option<&'static Runtime> {
+        RUNTIMES.iter().find(|runtime| {
+            let (first, last) = runtime.versions;
+            (first..=last).contains(&version)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_without_memprof_have_no_runtime_here() {
+        for (major, minor, known) in [
+            (4, 10, false),
+            (4, 11, true),
+            (4, 14, true),
+            (5, 0, false),
+            (5, 2, false),
+            (5, 3, true),
+            (5, 9, false),
+        ] {
+            assert_eq!(Runtime::of(Version::new(major, minor)).is_some(), known, "{major}.{minor}");
+        }
+    }
+}

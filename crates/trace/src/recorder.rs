@@ -1,0 +1,150 @@
+//! What Bactrian's own recorder says of itself in a trace.
+//!
+//! The format has a free text, the context, in its first packet. Losses come later, so the recorder
+//! leaves a context of fixed length and writes over it when a number changes: a trace is truthful at
+//! every moment, also if its program is killed. Other readers see one line of text.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::str;
+
+/// The context begins with this.
+const PREFIX: &str = "recorded by bactrian";
+
+/// How a recording stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// It was going on when this was written; for a trace at rest: the program was killed.
+    #[default]
+    Running,
+    /// The program ended, or the time that was asked for was over.
+    Ended,
+    /// The program turned out to use Gc.Memprof itself. It goes first.
+    ProgramSamples,
+    /// The recorder met something that it could not cope with and switched itself off.
+    SwitchedOff,
+}
+
+const STATES: [(State, &str); 4] = [
+    (State::Running, "running"),
+    (State::Ended, "ended"),
+    (State::ProgramSamples, "program-samples"),
+    (State::SwitchedOff, "switched-off"),
+];
+
+/// What the recorder says of itself and of what it lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorder {
+    /// Bactrian's version.
+    pub version: String,
+    /// OCaml's version.
+    pub ocaml: String,
+    /// Frames that are kept of a stack.
+    pub depth: u64,
+    /// How it stands.
+    pub state: State,
+    /// Sampled allocations that are not in the trace because it could not be written.
+    pub lost_allocations: u64,
+    /// Promotions and ends of blocks that are not in the trace: such blocks seem to live on.
+    pub lost_ends: u64,
+    /// Stacks that were deeper than what is kept.
+    pub capped_stacks: u64,
+    /// Frames that pointed nowhere and were left out.
+    pub unknown_frames: u64,
+}
+
+const COUNTS: [&str; 5] =
+    ["depth", "lost-allocations", "lost-ends", "capped-stacks", "unknown-frames"];
+
+impl Recorder {
+    /// Bytes of the context; room for all numbers there can be.
+    pub const LEN: usize = 320;
+
+    fn counts(&self) -> [u64; 5] {
+        let Recorder { depth, lost_allocations, lost_ends, capped_stacks, unknown_frames, .. } =
+            *self;
+        [depth, lost_allocations, lost_ends, capped_stacks, unknown_frames]
+    }
+
+    /// The context, [`Recorder::LEN`] bytes.
+    pub fn context(&self) -> Vec<u8> {
+        let mut text = String::with_capacity(Recorder::LEN);
+        // Writing to a string does not fail.
+        let _ = write!(text, "{self}");
+        let mut bytes = text.into_bytes();
+        bytes.resize(Recorder::LEN, b' ');
+        bytes
+    }
+
+    /// Reads a context back; none if another recorder wrote it.
+    pub fn parse(context: &[u8]) -> Option<Recorder> {
+        let text = str::from_utf8(context).ok()?;
+        let rest = text.strip_prefix(PREFIX)?;
+        let mut recorder = Recorder::default();
+        for field in rest.split_whitespace() {
+            let Some((key, value)) = field.split_once('=') else { continue };
+            let count = || value.parse().unwrap_or(0);
+            match key {
+                "version" => recorder.version = value.into(),
+                "ocaml" => recorder.ocaml = value.into(),
+                "state" => {
+                    let known = STATES.iter().find(|(_, name)| *name == value)?;
+                    recorder.state = known.0;
+                }
+                "depth" => recorder.depth = count(),
+                "lost-allocations" => recorder.lost_allocations = count(),
+                "lost-ends" => recorder.lost_ends = count(),
+                "capped-stacks" => recorder.capped_stacks = count(),
+                "unknown-frames" => recorder.unknown_frames = count(),
+                // A later version says more.
+                _ => {}
+            }
+        }
+        Some(recorder)
+    }
+}
+
+impl fmt::Display for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = STATES.iter().find(|(state, _)| *state == self.state).map_or("", |s| s.1);
+        let Recorder { version, ocaml, .. } = self;
+        write!(f, "{PREFIX} version={version:.16} ocaml={ocaml:.16} state={state}")?;
+        for (name, count) in COUNTS.into_iter().zip(self.counts()) {
+            write!(f, " {name}={count}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_have_one_length_and_come_back() {
+        let mut recorder = Recorder {
+            version: "0.1.0".into(),
+            ocaml: "4.13".into(),
+            depth: 400,
+            ..Recorder::default()
+        };
+        assert_eq!(Recorder::parse(&recorder.context()), Some(recorder.clone()));
+        for (state, _) in STATES {
+            recorder.state = state;
+            recorder.version = "1234567890.123456".get(..16).unwrap_or_default().into();
+            (recorder.lost_allocations, recorder.lost_ends) = (u64::MAX, u64::MAX);
+            (recorder.capped_stacks, recorder.unknown_frames) = (u64::MAX, u64::MAX);
+            let context = recorder.context();
+            assert_eq!(context.len(), Recorder::LEN);
+            assert_eq!(Recorder::parse(&context), Some(recorder.clone()));
+        }
+    }
+
+    #[test]
+    fn other_contexts_are_not_ours() {
+        assert_eq!(Recorder::parse(b""), None);
+        assert_eq!(Recorder::parse(b"my service, shard 3"), None);
+        assert_eq!(Recorder::parse(b"recorded by bactrian state=unheard-of"), None);
+    }
+}
