@@ -1,0 +1,139 @@
+//! The agent as a whole: what it found, what it was asked, the recording, and whether it is on.
+
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use bactrian_agent_abi::Settings;
+use bactrian_trace::State;
+
+use crate::lock::{Lock, SetOnce};
+use crate::program::Program;
+use crate::recording::Recording;
+use crate::{guard, rescue};
+
+/// What is known before the program starts, and never changes.
+pub struct Agent {
+    pub program: Program,
+    pub settings: Settings,
+    /// The program's `OCAMLRUNPARAM`.
+    pub runtime_params: Vec<u8>,
+}
+
+static AGENT: SetOnce<Agent> = SetOnce::new();
+static RECORDING: Lock<Option<Recording>> = Lock::new(None);
+/// Callbacks are answered.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+/// The runtime's sampler is ours.
+static SAMPLING: AtomicBool = AtomicBool::new(false);
+
+/// # Safety
+/// Called at most once, while there is one thread.
+pub unsafe fn prepare(agent: Agent) {
+    // SAFETY: by the caller.
+    unsafe { AGENT.set(agent) };
+}
+
+/// The agent, if it has something to do in this process.
+pub fn prepared() -> Option<&'static Agent> {
+    AGENT.get()
+}
+
+/// The agent, if callbacks are to be answered.
+#[inline]
+pub fn running() -> Option<&'static Agent> {
+    if RUNNING.load(Ordering::Relaxed) { AGENT.get() } else { None }
+}
+
+/// Starts a recording; the callbacks may come.
+pub fn begin(recording: Recording) {
+    RECORDING.take();
+    // SAFETY: we hold the lock.
+    unsafe {
+        *RECORDING.inside() = Some(recording);
+        RECORDING.release();
+    }
+    RUNNING.store(true, Ordering::Release);
+    SAMPLING.store(true, Ordering::Release);
+}
+
+/// Works on the recording, on our own stack; none if there is none. If the work panics, the agent is off
+/// from then on.
+pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
+    if !RUNNING.load(Ordering::Relaxed) {
+        return None;
+    }
+    RECORDING.take();
+    let mut result = None;
+    // Another thread may have had an accident while we waited.
+    if RUNNING.load(Ordering::Relaxed) {
+        // SAFETY: we hold the lock, for the recording as for the stack.
+        let done = unsafe {
+            rescue::run(|| {
+                if let Some(recording) = RECORDING.inside() {
+                    result = Some(f(recording));
+                }
+            })
+        };
+        if !done {
+            RUNNING.store(false, Ordering::Release);
+            // The recording may be in any state; only its note is written once more.
+            // SAFETY: as above.
+            unsafe {
+                rescue::run(|| {
+                    if let Some(recording) = RECORDING.inside() {
+                        recording.note_accident();
+                    }
+                });
+            }
+        }
+    }
+    // SAFETY: we hold the lock.
+    unsafe { RECORDING.release() };
+    result
+}
+
+/// Stops the runtime's sampler, if it is ours. From a callback, or with the runtime at rest.
+pub fn stop_sampling() {
+    if let Some(agent) = prepared()
+        && SAMPLING.swap(false, Ordering::AcqRel)
+    {
+        guard::lift();
+        (agent.program.memprof_stop)(bactrian_ocaml::value::UNIT);
+    }
+}
+
+/// The program starts a sampler of its own: it goes first.
+pub fn give_way() {
+    with_recording(|recording| recording.end(State::ProgramSamples));
+    stop_sampling();
+}
+
+/// Callbacks are not answered any more.
+pub fn turn_off() {
+    RUNNING.store(false, Ordering::Release);
+}
+
+/// A fork is about to happen: nobody may be in the middle of something.
+pub extern "C" fn before_fork() {
+    RECORDING.take();
+}
+
+/// After the fork, in the parent.
+pub extern "C" fn after_fork_in_parent() {
+    // SAFETY: taken before the fork.
+    unsafe { RECORDING.release() };
+}
+
+/// After the fork, in the child.
+pub extern "C" fn after_fork_in_child() {
+    // SAFETY: taken before the fork by the thread that is now the only one.
+    unsafe { RECORDING.release() };
+    let follows = prepared()
+        .is_some_and(|agent| agent.settings.children == bactrian_agent_abi::Children::Follow);
+    if follows {
+        with_recording(Recording::after_fork);
+    } else {
+        with_recording(Recording::abandon);
+        turn_off();
+    }
+}

@@ -1,0 +1,199 @@
+//! How we get control: before the program, when its runtime is ready, when it forks, and when it ends.
+//!
+//! The dynamic linker calls `init` before the program. A native OCaml program asks for its own name after
+//! its runtime is initialised and before any OCaml code runs, on the main thread, by `readlink`; OCaml 4
+//! and 5 do the same. We stand before libc's functions of these names, so that is where we start.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use bactrian_agent_abi::{Children, Settings};
+use bactrian_trace::State;
+
+use crate::agent::{self, Agent};
+use crate::program::Program;
+use crate::recording::Recording;
+use crate::sys::{self, Fd};
+use crate::{environment, guard, loaded, rescue, switch, tracker, waiting};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INIT: extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) = init;
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static FINI: extern "C" fn() = fini;
+
+extern "C" fn init(_count: c_int, _arguments: *mut *mut c_char, strings: *mut *mut c_char) {
+    // SAFETY: the dynamic linker's argument; there is one thread. A panic leaves us unprepared.
+    unsafe {
+        environment::found(strings);
+        rescue::run(prepare);
+    }
+}
+
+/// Reads the settings and looks at the program.
+fn prepare() {
+    let settings = match Settings::read(environment::get) {
+        Ok(Some(settings)) => settings,
+        Ok(None) => return,
+        Err(bad) => return complain(&format!("{bad}")),
+    };
+    let runtime_params = environment::get("OCAMLRUNPARAM").unwrap_or_default().into();
+    if settings.children == Children::Ignore {
+        environment::forget_us();
+    }
+    // Not an OCaml program, or one we know nothing of: there is nothing to do in this process.
+    let Some(program) = Program::find() else { return };
+    let settings = Settings { trace: absolute(&settings.trace), ..settings };
+    // SAFETY: once, before the program runs.
+    unsafe { agent::prepare(Agent { program, settings, runtime_params }) };
+}
+
+/// The program may change its directory.
+fn absolute(path: &[u8]) -> Vec<u8> {
+    let mut buffer = [0; 4096];
+    match sys::current_directory(&mut buffer) {
+        Some(directory) if !path.starts_with(b"/") => [directory, b"/", path].concat(),
+        _ => path.into(),
+    }
+}
+
+/// Says why nothing is recorded. Only before the program runs: then standard error is what its starter
+/// made it.
+fn complain(what: &str) {
+    let _ = sys::write(Fd(2), format!("bactrian: not recording: {what}\n").as_bytes());
+}
+
+/// # Safety
+/// As for readlink(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize {
+    // SAFETY: by the caller.
+    let result = unsafe {
+        if !path.is_null() && CStr::from_ptr(path) == c"/proc/self/exe" {
+            runtime_may_be_ready();
+        }
+        sys::readlink(path, buffer, size)
+    };
+    match result {
+        Ok(length) => length as isize,
+        Err(errno) => {
+            sys::set_errno(errno);
+            -1
+        }
+    }
+}
+
+fn runtime_may_be_ready() {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if let Some(agent) = agent::prepared()
+        && agent.program.is_ready()
+        && !STARTED.swap(true, Ordering::Relaxed)
+    {
+        start(agent);
+    }
+}
+
+fn start(agent: &'static Agent) {
+    let mut recording = None;
+    // SAFETY: nobody else is on our stack before the recording begins.
+    unsafe {
+        rescue::run(|| {
+            let mut new = Recording::new(agent, 0);
+            match new.create() {
+                Ok(()) => recording = Some(new),
+                Err(errno) => {
+                    let path = agent.settings.trace.escape_ascii();
+                    complain(&format!("cannot create {path}: {}", errno.words()));
+                }
+            }
+        });
+    }
+    let Some(recording) = recording else { return };
+    agent::begin(recording);
+    if let Some(signal) = agent.settings.signal {
+        switch::install(signal);
+    }
+    follow_forks();
+    // SAFETY: the runtime is initialised and no OCaml code runs yet.
+    unsafe {
+        let function = agent.program.memprof_start as *const () as usize;
+        tracker::start(&agent.program, agent.settings.rate, agent.settings.depth as usize);
+        if !guard::put_up(function) {
+            agent::stop_sampling();
+            agent::with_recording(|recording| recording.end(State::SwitchedOff));
+            return;
+        }
+    }
+    waiting::install(&agent.program);
+}
+
+fn follow_forks() {
+    type Register = extern "C" fn(extern "C" fn(), extern "C" fn(), extern "C" fn(), *mut c_void);
+    // glibc's own name of pthread_atfork, which is not in the shared library.
+    if let Some(address) = loaded::find("__register_atfork") {
+        // SAFETY: the function has this type since glibc 2.3.2.
+        let register: Register = unsafe { core::mem::transmute(address) };
+        register(
+            agent::before_fork,
+            agent::after_fork_in_parent,
+            agent::after_fork_in_child,
+            core::ptr::null_mut(),
+        );
+    }
+}
+
+extern "C" fn fini() {
+    agent::with_recording(|recording| recording.end(State::Ended));
+}
+
+/// # Safety
+/// As for _exit(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    fini();
+    sys::exit_group(status)
+}
+
+/// Before the process becomes another program: all is written; after, if it did not come to that: we go on.
+fn around_exec(exec: impl FnOnce() -> c_int) -> c_int {
+    fini();
+    let result = exec();
+    agent::with_recording(Recording::resume);
+    result
+}
+
+/// A function of libc that we stand before.
+///
+/// # Safety
+/// `F` is the type of the function of that name.
+unsafe fn behind<F: Copy>(name: &str) -> Option<F> {
+    let address = loaded::find(name)?;
+    // SAFETY: by the caller; a function pointer is as long as an address.
+    Some(unsafe { core::mem::transmute_copy(&address) })
+}
+
+type Strings = *const *const c_char;
+
+macro_rules! exec {
+    ($name:ident($($argument:ident: $type:ty),*)) => {
+        /// # Safety
+        /// As for the function of libc.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // SAFETY: libc's type of it.
+            match unsafe { behind::<unsafe extern "C" fn($($type),*) -> c_int>(stringify!($name)) } {
+                // SAFETY: by the caller.
+                Some(real) => around_exec(|| unsafe { real($($argument),*) }),
+                None => -1,
+            }
+        }
+    };
+}
+
+exec!(execve(path: *const c_char, arguments: Strings, environment: Strings));
+exec!(execv(path: *const c_char, arguments: Strings));
+exec!(execvp(file: *const c_char, arguments: Strings));
+exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));

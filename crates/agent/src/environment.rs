@@ -1,0 +1,83 @@
+//! The program's environment: our settings are read from it and, if children are not to be followed, we
+//! are taken out of it.
+
+use alloc::vec::Vec;
+use core::ffi::c_char;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use bactrian_agent_abi::variable;
+
+use crate::{loaded, sys};
+
+/// The strings of the environment, ending with a null pointer, as the program was started with.
+static STRINGS: AtomicPtr<*mut c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// # Safety
+/// `strings` is the environment that the dynamic linker passes to initialisers.
+pub unsafe fn found(strings: *mut *mut c_char) {
+    STRINGS.store(strings, Ordering::Relaxed);
+}
+
+/// Walks over the strings; `f` says whether each stays.
+fn retain(mut f: impl FnMut(*mut c_char) -> bool) {
+    let strings = STRINGS.load(Ordering::Relaxed);
+    if strings.is_null() {
+        return;
+    }
+    let (mut from, mut to) = (strings, strings);
+    // SAFETY: the list ends with null, and what stays is moved towards its start only.
+    unsafe {
+        while !(*from).is_null() {
+            let string = *from;
+            if f(string) {
+                if from != to {
+                    *to = string;
+                }
+                to = to.add(1);
+            }
+            from = from.add(1);
+        }
+        if from != to {
+            *to = core::ptr::null_mut();
+        }
+    }
+}
+
+fn value_of<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    text.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
+}
+
+/// A variable. Asked before the program runs: later it may have changed its environment.
+pub fn get(name: &str) -> Option<&'static [u8]> {
+    let mut value = None;
+    retain(|string| {
+        // SAFETY: strings of the environment end with NUL and stay until the program changes them.
+        let text = unsafe { sys::text(string) }.unwrap_or_default();
+        value = value.or(value_of(text, name));
+        true
+    });
+    value
+}
+
+/// Takes our variables out, and ourselves out of `LD_PRELOAD`.
+pub fn forget_us() {
+    let mut us = Vec::new();
+    loaded::holding(forget_us as *const () as usize, |object| us.extend_from_slice(object.name()));
+    retain(|string| {
+        // SAFETY: as above.
+        let text = unsafe { sys::text(string) }.unwrap_or_default();
+        if text.starts_with(variable::PREFIX.as_bytes()) {
+            return false;
+        }
+        let Some(list) = value_of(text, variable::PRELOAD) else { return true };
+        let others = || list.split(|byte| b": ".contains(byte)).filter(|&name| name != us);
+        let kept: Vec<u8> = others().collect::<Vec<_>>().join(&b':');
+        // SAFETY: the new value is no longer than the old one.
+        unsafe {
+            let start = string.add(text.len() - list.len());
+            core::ptr::copy_nonoverlapping(kept.as_ptr().cast(), start, kept.len());
+            *start.add(kept.len()) = 0;
+        }
+        !kept.is_empty()
+    });
+}

@@ -1,0 +1,99 @@
+//! Codes of frames to names: debug information where there is some, symbols where there is none, and the C
+//! function that a frame has called.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+use bactrian_trace::{Locate, SourceLocation};
+
+use crate::loaded;
+use crate::program::Program;
+
+/// A slot is a tagged pointer to a frame descriptor or, with this bit, to debug information.
+const IS_DEBUGINFO: usize = 2;
+
+/// Names for the frames of a program.
+pub struct Namer<'a> {
+    pub program: &'a Program,
+    /// Frames that pointed nowhere.
+    pub unknown: &'a Cell<u64>,
+}
+
+const NO_PLACE: SourceLocation<'static> =
+    SourceLocation { file: b"", function: b"", line: 0, start_char: 0, end_char: 0 };
+
+impl Locate for Namer<'_> {
+    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+        let slot = code as usize;
+        let mut is_loaded = false;
+        loaded::holding(slot, |_| is_loaded = true);
+        if !is_loaded {
+            // OCaml 5.3 can hand out a callstack that the collector has moved (ocaml#14287).
+            self.unknown.set(self.unknown.get() + 1);
+            return found(&[]);
+        }
+        let mut places = Vec::new();
+        // SAFETY: the slot points into a loaded object.
+        unsafe {
+            self.program.locations(slot, |place| {
+                places.push(SourceLocation {
+                    file: place.file,
+                    function: place.function,
+                    line: place.line,
+                    start_char: place.start_char,
+                    end_char: place.end_char,
+                });
+            });
+        }
+        // The trace wants callers first.
+        places.reverse();
+        if slot & IS_DEBUGINFO != 0 {
+            return found(&places);
+        }
+        // SAFETY: a frame descriptor starts with the return address.
+        let return_address = unsafe { *(slot as *const usize) };
+        // SAFETY: the return address is in code, with the call before it.
+        let called = unsafe { c_function_called(return_address, self.program.c_call) };
+        let mut own_name = String::new();
+        if places.is_empty()
+            && let Some(own) = loaded::function_at(return_address)
+        {
+            // Writing to a string does not fail.
+            own_name.push_str(core::str::from_utf8(own.name).unwrap_or_default());
+            let function = own_name.as_bytes();
+            places.push(SourceLocation { file: own.object, function, ..NO_PLACE });
+        }
+        if let Some(c) = called.and_then(loaded::function_at) {
+            places.push(SourceLocation { file: b"<C>", function: c.name, ..NO_PLACE });
+        }
+        found(&places);
+    }
+}
+
+/// The C function that is called at a return address, if the call goes through `caml_c_call`.
+///
+/// OCaml loads the function's address into rax just before: `lea rax, [rip + n]`, or `mov` from the table
+/// of global addresses, then `call caml_c_call`.
+///
+/// # Safety
+/// At least 12 bytes before `return_address` are readable.
+unsafe fn c_function_called(return_address: usize, c_call: usize) -> Option<usize> {
+    // SAFETY: by the caller.
+    let bytes = unsafe { *((return_address - 12) as *const [u8; 12]) };
+    let offset = |at: usize| {
+        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        i32::from_le_bytes(four) as isize
+    };
+    let target = return_address.wrapping_add_signed(offset(8));
+    if bytes[7] != 0xE8 || target != c_call {
+        return None;
+    }
+    let operand = (return_address - 5).wrapping_add_signed(offset(3));
+    match bytes[..3] {
+        [0x48, 0x8D, 0x05] => Some(operand),
+        // SAFETY: an operand of an instruction of the program.
+        [0x48, 0x8B, 0x05] => Some(unsafe { *(operand as *const usize) }),
+        _ => None,
+    }
+}

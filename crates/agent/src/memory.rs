@@ -1,0 +1,132 @@
+//! The agent's own memory. It never calls the program's malloc: that may be the program's own, may be held
+//! by the thread that was interrupted, and what it hands out would be the program's memory.
+//!
+//! Small blocks come in sizes of powers of two, cut from larger pieces and kept in lists when freed; large
+//! ones are mapped one by one.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys;
+
+const SMALLEST: usize = 16;
+const CLASSES: usize = 12;
+/// Blocks above this are mapped by themselves: 32 KiB.
+const LARGEST: usize = SMALLEST << (CLASSES - 1);
+const PIECE: usize = 1 << 20;
+const PAGE: usize = 4096;
+
+struct Free {
+    lists: [*mut u8; CLASSES],
+    piece: *mut u8,
+    left: usize,
+}
+
+pub struct Memory {
+    taken: AtomicBool,
+    free: UnsafeCell<Free>,
+}
+
+// SAFETY: `free` is used only by who has set `taken`.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    pub const fn new() -> Memory {
+        let lists = [ptr::null_mut(); CLASSES];
+        Memory {
+            taken: AtomicBool::new(false),
+            free: UnsafeCell::new(Free { lists, piece: ptr::null_mut(), left: 0 }),
+        }
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Free) -> T) -> T {
+        while self.taken.swap(true, Ordering::Acquire) {
+            core::hint::spin_loop();
+        }
+        // SAFETY: nobody else is here now.
+        let result = f(unsafe { &mut *self.free.get() });
+        self.taken.store(false, Ordering::Release);
+        result
+    }
+}
+
+/// The list for blocks of this layout, none if it is mapped by itself. Alignment follows from size.
+fn class(layout: Layout) -> Option<usize> {
+    let size = layout.size().max(layout.align()).max(SMALLEST).next_power_of_two();
+    (size <= LARGEST).then(|| (size / SMALLEST).trailing_zeros() as usize)
+}
+
+fn pages(size: usize) -> usize {
+    size.next_multiple_of(PAGE)
+}
+
+impl Free {
+    fn take(&mut self, class: usize) -> *mut u8 {
+        let head = self.lists[class];
+        if !head.is_null() {
+            // SAFETY: a free block holds the address of the next one.
+            self.lists[class] = unsafe { *head.cast::<*mut u8>() };
+            return head;
+        }
+        let size = SMALLEST << class;
+        if self.left < size {
+            // What is left of the old piece is given up: less than one block.
+            let Ok(piece) = sys::map(PIECE) else { return ptr::null_mut() };
+            (self.piece, self.left) = (piece, PIECE);
+        }
+        self.left -= size;
+        // Cut from the end, so that a block of 2^n bytes after larger ones is aligned to 2^n only if
+        // the rest is: round down.
+        self.left -= self.left % size;
+        // SAFETY: within the piece.
+        unsafe { self.piece.add(self.left) }
+    }
+}
+
+// SAFETY: blocks are disjoint, as long as asked for, and aligned: pieces are page-aligned, and each block
+// starts at a multiple of its size.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match class(layout) {
+            Some(class) => self.with(|free| free.take(class)),
+            None => sys::map(pages(layout.size())).unwrap_or(ptr::null_mut()),
+        }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match class(layout) {
+            Some(class) => self.with(|free| {
+                // SAFETY: the block is ours again and holds at least one address.
+                unsafe { *block.cast::<*mut u8>() = free.lists[class] };
+                free.lists[class] = block;
+            }),
+            // SAFETY: mapped by `alloc` or `realloc` with this size.
+            None => unsafe { sys::unmap(block, pages(layout.size())) },
+        }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller vouches for size and alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        match (class(layout), class(new)) {
+            (Some(before), Some(after)) if before == after => block,
+            // SAFETY: mapped by `alloc` or `realloc` with this size.
+            (None, None) => unsafe {
+                sys::remap(block, pages(layout.size()), pages(size)).unwrap_or(ptr::null_mut())
+            },
+            _ => {
+                // SAFETY: the layouts are those of the two blocks.
+                unsafe {
+                    let copy = self.alloc(new);
+                    if !copy.is_null() {
+                        ptr::copy_nonoverlapping(block, copy, layout.size().min(size));
+                        self.dealloc(block, layout);
+                    }
+                    copy
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The recording of one process: from callbacks to a trace.
+//!
+//! There is one recording per process. A fork gives the child a new one; its file is made only when there
+//! is something to write, because most children execute another program at once.
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+use bactrian_ocaml::value;
+use bactrian_trace::{
+    DomainId, Micros, NewAlloc, ObjectId, Recorder, Source, State, TraceInfo, Words, Writer,
+};
+
+use crate::agent::Agent;
+use crate::locate::Namer;
+use crate::output::Output;
+use crate::sys::{self, Clock, SysResult};
+
+/// What is collected is written at least so often.
+const FLUSH_EVERY: u64 = 1_000_000;
+/// A disk that was full is tried again after this.
+const RETRY_AFTER: u64 = 100_000;
+/// Before the program waits for something outside, what is older than this is written.
+const FLUSH_BEFORE_WAITING: u64 = 50_000;
+
+/// Values in the hands of the runtime say which recording they belong to: a forked child still gets to
+/// hear of its parent's blocks.
+const GENERATION_BITS: u32 = 10;
+const ID_BITS: u32 = 62 - GENERATION_BITS;
+
+/// A tracked block, as the runtime keeps it for us.
+#[derive(Clone, Copy)]
+pub struct Token(pub usize);
+
+pub struct Recording {
+    agent: &'static Agent,
+    writer: Writer<Output>,
+    process: u32,
+    generation: u64,
+    /// On the monotonic clock.
+    start: u64,
+    last_flush: u64,
+    recorder: Recorder,
+    /// What the note in the file says.
+    noted: Recorder,
+    unknown: Cell<u64>,
+    /// Where stacks are turned round.
+    stack: Vec<u64>,
+    switch: Switch,
+}
+
+/// Whether events are wanted at a moment.
+enum Switch {
+    /// From the first time to the second.
+    Window(u64, u64),
+    /// By a signal.
+    Signal,
+}
+
+/// What a callback leads to.
+pub enum Verdict {
+    /// The block is tracked.
+    Track(Token),
+    /// It is not.
+    Leave,
+    /// It is not, and none will be: the time that was asked for is over.
+    Stop,
+}
+
+impl Recording {
+    pub fn new(agent: &'static Agent, generation: u64) -> Recording {
+        let Agent { program, settings, .. } = agent;
+        let process = sys::process_id();
+        let recorder = Recorder {
+            version: env!("CARGO_PKG_VERSION").into(),
+            ocaml: program.version.to_string(),
+            depth: settings.depth.into(),
+            ..Recorder::default()
+        };
+        let mut host = Vec::new();
+        sys::host_name(&mut |name| host.extend_from_slice(name));
+        let info = TraceInfo {
+            // With one domain the launcher makes it version 2 in the end.
+            version: if program.runtime.domain_id.is_some() { 3 } else { 2 },
+            sample_rate: settings.rate,
+            word_bits: 64,
+            executable: executable(),
+            host,
+            runtime_params: agent.runtime_params.clone(),
+            pid: process.into(),
+            context: recorder.context(),
+            start: sys::micros(Clock::Realtime),
+        };
+        let Ok(mut writer) = Writer::new(Output::new(&settings.trace, process), info);
+        writer.sink_mut().expect_note();
+        let switch = match settings.signal {
+            Some(_) => Switch::Signal,
+            None => {
+                let end = settings.duration.map_or(u64::MAX, |time| settings.after + time);
+                Switch::Window(settings.after, end)
+            }
+        };
+        Recording {
+            agent,
+            writer,
+            process,
+            generation,
+            start: sys::micros(Clock::Monotonic),
+            last_flush: 0,
+            noted: recorder.clone(),
+            recorder,
+            unknown: Cell::new(0),
+            stack: Vec::with_capacity(settings.depth as usize),
+            switch,
+        }
+    }
+
+    /// Creates the file now, so that what is wrong with it is known.
+    pub fn create(&mut self) -> SysResult<()> {
+        let output = self.writer.sink_mut();
+        output.create()?;
+        output.drain();
+        Ok(())
+    }
+
+    #[inline]
+    fn now(&self) -> u64 {
+        sys::micros(Clock::Monotonic).saturating_sub(self.start)
+    }
+
+    /// A sampled allocation; `callstack` as the runtime gives it: innermost first, tagged.
+    pub fn alloc(
+        &mut self,
+        domain: DomainId,
+        length: usize,
+        samples: usize,
+        source: Source,
+        callstack: &[usize],
+    ) -> Verdict {
+        let now = self.now();
+        let wanted = match self.switch {
+            Switch::Window(_, end) if now >= end => {
+                self.end(State::Ended);
+                return Verdict::Stop;
+            }
+            Switch::Window(start, _) => now >= start,
+            Switch::Signal => crate::switch::is_on(),
+        };
+        if !wanted {
+            return Verdict::Leave;
+        }
+        if !self.keep_up(now) {
+            self.recorder.lost_allocations += 1;
+            return Verdict::Leave;
+        }
+        if callstack.len() >= self.agent.settings.depth as usize {
+            self.recorder.capped_stacks += 1;
+        }
+        self.stack.clear();
+        self.stack.extend(callstack.iter().rev().map(|slot| (slot & !1) as u64));
+        let alloc = NewAlloc {
+            time: Micros(now),
+            domain,
+            length: Words(length as u64),
+            samples: samples as u64,
+            source,
+            stack: &self.stack,
+        };
+        let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
+        let Ok(id) = self.writer.alloc(&alloc, &namer);
+        Verdict::Track(self.token(id))
+    }
+
+    /// A tracked block was promoted.
+    pub fn promote(&mut self, domain: DomainId, token: Token) {
+        let Some(id) = self.object(token) else { return };
+        let now = self.now();
+        if !self.keep_up(now) {
+            self.recorder.lost_ends += 1;
+            return;
+        }
+        let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
+        let Ok(()) = self.writer.promote(Micros(now), domain, id, &namer);
+    }
+
+    /// A tracked block was freed.
+    pub fn collect(&mut self, domain: DomainId, token: Token) {
+        let Some(id) = self.object(token) else { return };
+        let now = self.now();
+        if !self.keep_up(now) {
+            self.recorder.lost_ends += 1;
+            return;
+        }
+        let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
+        let Ok(()) = self.writer.collect(Micros(now), domain, id, &namer);
+    }
+
+    fn token(&self, id: ObjectId) -> Token {
+        Token(value::integer((self.generation << ID_BITS | id.0) as usize))
+    }
+
+    /// The block a token stands for, if it is of this recording and still of interest.
+    fn object(&self, token: Token) -> Option<ObjectId> {
+        if self.recorder.state != State::Running {
+            return None;
+        }
+        let bits = token.0 as u64 >> 1;
+        let id = bits & ((1 << ID_BITS) - 1);
+        (bits >> ID_BITS == self.generation).then_some(ObjectId(id))
+    }
+
+    /// Writes what is due; false if there is no room for another event.
+    #[inline]
+    fn keep_up(&mut self, now: u64) -> bool {
+        let output = self.writer.sink_mut();
+        let patience = if output.is_stuck() { RETRY_AFTER } else { FLUSH_EVERY };
+        if now - self.last_flush >= patience {
+            self.flush(now);
+        }
+        self.recorder.state == State::Running && self.writer.sink_mut().has_room()
+    }
+
+    #[cold]
+    fn flush(&mut self, now: u64) {
+        self.last_flush = now;
+        if self.writer.sink_mut().is_stuck() {
+            // Nothing new until the old is written: packets in the making would only add to it.
+            self.writer.sink_mut().drain();
+        } else {
+            let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
+            let Ok(()) = self.writer.flush(Micros(now), &namer);
+        }
+        self.recorder.unknown_frames = self.unknown.get();
+        if self.recorder != self.noted {
+            self.writer.sink_mut().update_note(&self.recorder);
+            self.noted.clone_from(&self.recorder);
+        }
+    }
+
+    /// Writes everything and sets down how it stands.
+    pub fn end(&mut self, state: State) {
+        if self.recorder.state == State::Running && self.is_ours() {
+            self.recorder.state = state;
+            self.flush(self.now());
+        }
+    }
+
+    /// Goes on after an end that was none: exec failed.
+    pub fn resume(&mut self) {
+        if self.recorder.state == State::Ended {
+            self.recorder.state = State::Running;
+            self.flush(self.now());
+        }
+    }
+
+    /// The program is about to wait for something outside.
+    pub fn before_waiting(&mut self) {
+        let now = self.now();
+        if now - self.last_flush >= FLUSH_BEFORE_WAITING && self.recorder.state == State::Running {
+            self.flush(now);
+        }
+    }
+
+    /// The recording of a forked child.
+    pub fn after_fork(&mut self) {
+        let generation = (self.generation + 1) % (1 << GENERATION_BITS);
+        self.writer.sink_mut().abandon();
+        let state = self.recorder.state;
+        *self = Recording::new(self.agent, generation);
+        self.recorder.state = state;
+    }
+
+    /// Lets go of what belongs to the parent of a forked child.
+    pub fn abandon(&mut self) {
+        self.writer.sink_mut().abandon();
+    }
+
+    /// Sets down that our own work failed.
+    pub fn note_accident(&mut self) {
+        self.recorder.state = State::SwitchedOff;
+        self.writer.sink_mut().update_note(&self.recorder);
+    }
+
+    /// Whether this is the process that the recording is of: a child made by vfork shares our memory.
+    fn is_ours(&self) -> bool {
+        sys::process_id() == self.process
+    }
+}
+
+/// The file of this process's program.
+fn executable() -> Vec<u8> {
+    let mut name = alloc::vec![0; 4096];
+    // SAFETY: the path ends with NUL, the buffer is as long as said.
+    let read =
+        unsafe { sys::readlink(c"/proc/self/exe".as_ptr(), name.as_mut_ptr().cast(), name.len()) };
+    name.truncate(read.unwrap_or(0));
+    name
+}

@@ -1,0 +1,295 @@
+//! System calls, made directly: the agent uses as little as it can of the program's own libc, which may be
+//! older or newer than the one it was built beside.
+
+use core::arch::asm;
+use core::ffi::{CStr, c_char, c_int};
+
+/// An error number of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    pub const INTR: Errno = Errno(4);
+    pub const EXIST: Errno = Errno(17);
+
+    /// What it means, for the errors that creating a file can give.
+    pub fn words(self) -> &'static str {
+        match self.0 {
+            1 | 13 => "permission denied",
+            2 => "no such directory",
+            17 => "the file exists",
+            20 => "not a directory",
+            23 | 24 => "too many open files",
+            27 => "file too large",
+            28 => "no space left on device",
+            30 => "read-only file system",
+            36 => "name too long",
+            122 => "disk quota exceeded",
+            _ => "system error",
+        }
+    }
+}
+
+pub type SysResult<T> = Result<T, Errno>;
+
+/// Numbers of system calls on x86-64.
+mod number {
+    pub const WRITE: usize = 1;
+    pub const CLOSE: usize = 3;
+    pub const FSTAT: usize = 5;
+    pub const MMAP: usize = 9;
+    pub const MPROTECT: usize = 10;
+    pub const MUNMAP: usize = 11;
+    pub const RT_SIGACTION: usize = 13;
+    pub const PWRITE: usize = 18;
+    pub const MREMAP: usize = 25;
+    pub const GETPID: usize = 39;
+    pub const UNAME: usize = 63;
+    pub const FCNTL: usize = 72;
+    pub const GETCWD: usize = 79;
+    pub const READLINK: usize = 89;
+    pub const GETRLIMIT: usize = 97;
+    pub const FUTEX: usize = 202;
+    pub const EXIT_GROUP: usize = 231;
+    pub const OPENAT: usize = 257;
+}
+
+/// # Safety
+/// As for the system call itself.
+#[inline]
+unsafe fn call(number: usize, arguments: [usize; 6]) -> SysResult<usize> {
+    let [a, b, c, d, e, f] = arguments;
+    let result: isize;
+    // SAFETY: the kernel changes rcx and r11 besides what the caller vouches for.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    if (-4095..0).contains(&result) { Err(Errno(-result as i32)) } else { Ok(result as usize) }
+}
+
+/// A file descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fd(pub c_int);
+
+const AT_FDCWD: isize = -100;
+const O_WRONLY: usize = 0o1;
+const O_CREAT: usize = 0o100;
+const O_EXCL: usize = 0o200;
+const O_CLOEXEC: usize = 0o2_000_000;
+
+/// Creates a file that nobody else may read; an error if there is one of that name.
+pub fn create(path: &CStr) -> SysResult<Fd> {
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, flags, 0o600, 0, 0];
+    // SAFETY: the path ends with NUL.
+    unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
+}
+
+/// Opens a file that is there, to write more.
+pub fn reopen(path: &CStr) -> SysResult<Fd> {
+    let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_WRONLY | O_CLOEXEC, 0, 0, 0];
+    // SAFETY: the path ends with NUL.
+    unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
+}
+
+pub fn write(fd: Fd, bytes: &[u8]) -> SysResult<usize> {
+    // SAFETY: the slice is readable.
+    unsafe { call(number::WRITE, [fd.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) }
+}
+
+pub fn write_at(fd: Fd, bytes: &[u8], offset: u64) -> SysResult<usize> {
+    let arguments = [fd.0 as usize, bytes.as_ptr() as usize, bytes.len(), offset as usize, 0, 0];
+    // SAFETY: the slice is readable.
+    unsafe { call(number::PWRITE, arguments) }
+}
+
+pub fn close(fd: Fd) {
+    // SAFETY: touches no memory. An error leaves nothing to be done.
+    let _ = unsafe { call(number::CLOSE, [fd.0 as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Which file a descriptor stands for: device and inode.
+pub fn identity(fd: Fd) -> SysResult<(u64, u64)> {
+    // struct stat is 144 bytes; it starts with device and inode.
+    let mut stat = [0u64; 18];
+    // SAFETY: the kernel fills the array.
+    unsafe { call(number::FSTAT, [fd.0 as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) }?;
+    Ok((stat[0], stat[1]))
+}
+
+/// A copy of a descriptor with a number of at least `least`.
+pub fn duplicate_above(fd: Fd, least: usize) -> SysResult<Fd> {
+    const F_DUPFD_CLOEXEC: usize = 1030;
+    // SAFETY: touches no memory.
+    let copy = unsafe { call(number::FCNTL, [fd.0 as usize, F_DUPFD_CLOEXEC, least, 0, 0, 0]) };
+    copy.map(|fd| Fd(fd as c_int))
+}
+
+/// How many descriptors this process may have.
+pub fn descriptor_limit() -> usize {
+    const RLIMIT_NOFILE: usize = 7;
+    let mut limit = [0u64; 2];
+    // SAFETY: the kernel fills the array.
+    match unsafe {
+        call(number::GETRLIMIT, [RLIMIT_NOFILE, limit.as_mut_ptr() as usize, 0, 0, 0, 0])
+    } {
+        Ok(_) => limit[0] as usize,
+        Err(_) => 0,
+    }
+}
+
+const PROT_READ: usize = 1;
+const PROT_WRITE: usize = 2;
+const PROT_EXEC: usize = 4;
+
+/// New memory, zeroed.
+pub fn map(bytes: usize) -> SysResult<*mut u8> {
+    const MAP_PRIVATE_ANONYMOUS: usize = 0x22;
+    let arguments = [0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE_ANONYMOUS, usize::MAX, 0];
+    // SAFETY: asks for memory that nobody has.
+    unsafe { call(number::MMAP, arguments) }.map(|address| address as *mut u8)
+}
+
+/// # Safety
+/// `address` and `bytes` are of a mapping that nobody uses any more.
+pub unsafe fn unmap(address: *mut u8, bytes: usize) {
+    // SAFETY: by the caller.
+    let _ = unsafe { call(number::MUNMAP, [address as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// # Safety
+/// `address` and `old` are of a mapping; only the result is used afterwards.
+pub unsafe fn remap(address: *mut u8, old: usize, new: usize) -> SysResult<*mut u8> {
+    const MAY_MOVE: usize = 1;
+    // SAFETY: by the caller.
+    let result = unsafe { call(number::MREMAP, [address as usize, old, new, MAY_MOVE, 0, 0]) };
+    result.map(|address| address as *mut u8)
+}
+
+/// Makes code writable, or unwritable again; it can be executed all the time.
+///
+/// # Safety
+/// The pages are of a program's code.
+pub unsafe fn protect_code(address: usize, bytes: usize, writable: bool) -> SysResult<()> {
+    let access = PROT_READ | PROT_EXEC | if writable { PROT_WRITE } else { 0 };
+    // SAFETY: by the caller.
+    unsafe { call(number::MPROTECT, [address, bytes, access, 0, 0, 0]) }.map(|_| ())
+}
+
+pub fn process_id() -> u32 {
+    // SAFETY: touches no memory.
+    unsafe { call(number::GETPID, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// The name of this machine.
+pub fn host_name(found: &mut dyn FnMut(&[u8])) {
+    const FIELD: usize = 65;
+    let mut names = [0u8; 6 * FIELD];
+    // SAFETY: the kernel fills the array.
+    if unsafe { call(number::UNAME, [names.as_mut_ptr() as usize, 0, 0, 0, 0, 0]) }.is_ok() {
+        let name = &names[FIELD..2 * FIELD];
+        found(&name[..name.iter().position(|&byte| byte == 0).unwrap_or(FIELD)]);
+    }
+}
+
+/// The current directory, if its name fits.
+pub fn current_directory(buffer: &mut [u8]) -> Option<&[u8]> {
+    let arguments = [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0];
+    // SAFETY: the kernel fills the buffer.
+    let length = unsafe { call(number::GETCWD, arguments) }.ok()?;
+    buffer.get(..length.checked_sub(1)?)
+}
+
+/// # Safety
+/// As for readlink(2).
+pub unsafe fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> SysResult<usize> {
+    // SAFETY: by the caller.
+    unsafe { call(number::READLINK, [path as usize, buffer as usize, size, 0, 0, 0]) }
+}
+
+/// Waits while `*word == expected`.
+pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
+    const WAIT_PRIVATE: usize = 128;
+    let arguments = [word.as_ptr() as usize, WAIT_PRIVATE, expected as usize, 0, 0, 0];
+    // SAFETY: the word lives.
+    let _ = unsafe { call(number::FUTEX, arguments) };
+}
+
+/// Wakes one that waits on `word`.
+pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
+    const WAKE_PRIVATE: usize = 129;
+    // SAFETY: the word lives.
+    let _ = unsafe { call(number::FUTEX, [word.as_ptr() as usize, WAKE_PRIVATE, 1, 0, 0, 0]) };
+}
+
+pub fn exit_group(status: c_int) -> ! {
+    loop {
+        // SAFETY: ends the process.
+        let _ = unsafe { call(number::EXIT_GROUP, [status as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+#[repr(C)]
+struct KernelSigaction {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
+/// Installs a handler for a signal. Interrupted system calls go on where they can.
+pub fn handle_signal(signal: u8, handler: extern "C" fn(c_int)) -> SysResult<()> {
+    const SA_RESTORER: u64 = 0x0400_0000;
+    const SA_RESTART: u64 = 0x1000_0000;
+    const SA_ONSTACK: u64 = 0x0800_0000;
+    let action = KernelSigaction {
+        handler: handler as usize,
+        flags: SA_RESTORER | SA_RESTART | SA_ONSTACK,
+        restorer: restore_signal as *const () as usize,
+        mask: 0,
+    };
+    let arguments = [usize::from(signal), &raw const action as usize, 0, 8, 0, 0];
+    // SAFETY: the record is laid out as the kernel wants it, the handler lives as long as the process.
+    unsafe { call(number::RT_SIGACTION, arguments) }.map(|_| ())
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn restore_signal() {
+    core::arch::naked_asm!("mov eax, 15", "syscall")
+}
+
+unsafe extern "C" {
+    fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
+    fn __errno_location() -> *mut c_int;
+}
+
+#[derive(Clone, Copy)]
+pub enum Clock {
+    Realtime = 0,
+    Monotonic = 1,
+}
+
+/// The time in microseconds. Through libc, which asks the kernel without a system call.
+#[inline]
+pub fn micros(clock: Clock) -> u64 {
+    let mut time = [0; 2];
+    // SAFETY: the record has room for two words. Every libc has this function.
+    unsafe { clock_gettime(clock as c_int, &mut time) };
+    time[0] as u64 * 1_000_000 + time[1] as u64 / 1000
+}
+
+pub fn set_errno(errno: Errno) {
+    // SAFETY: the place is this thread's own. Every libc has this function.
+    unsafe { *__errno_location() = errno.0 };
+}
+
+/// The memory of a C string.
+///
+/// # Safety
+/// The pointer is null or points to a string that ends with NUL and outlives `'a`.
+pub unsafe fn text<'a>(pointer: *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: by the caller.
+    (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_bytes())
+}
