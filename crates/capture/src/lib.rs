@@ -1,3 +1,9 @@
 //! Capture: how evidence is taken from programs.
 //!
 //! For: starting a program with the agent in it, and saying beforehand what will work and why not.
+
+pub mod agent;
+pub mod launch;
+pub mod program;
+
+pub use program::find_program;

@@ -8,9 +8,23 @@
 
 #![no_std]
 
+#[cfg(feature = "std")]
+extern crate std;
+
+#[cfg(feature = "std")]
+mod error;
+#[cfg(feature = "std")]
+pub mod executable;
+mod fingerprint;
 mod runtime;
+pub mod symbol;
 pub mod value;
 mod version;
 
+#[cfg(feature = "std")]
+pub use error::Error;
+#[cfg(feature = "std")]
+pub use executable::Executable;
+pub use fingerprint::{Code, Fingerprint, fingerprint};
 pub use runtime::{LocationLayout, RUNTIMES, Runtime, StackLayout};
 pub use version::Version;

@@ -1,0 +1,38 @@
+//! Builds the agent and lays it down where `agent.rs` includes it.
+//!
+//! The agent needs a profile of its own (no unwinding), so it is a workspace of its own and is built by a
+//! cargo of its own. It depends on nothing outside this repository.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for part in ["agent/Cargo.toml", "agent/Cargo.lock", "agent/build.rs", "agent/src"] {
+        println!("cargo:rerun-if-changed=../{part}");
+    }
+    for part in ["agent-abi/src", "ocaml/src", "ocaml/Cargo.toml", "trace/src", "trace/Cargo.toml"] {
+        println!("cargo:rerun-if-changed=../{part}");
+    }
+    let target = |what| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    let laid_down = out.join("agent.so");
+    if (target("OS").as_str(), target("ARCH").as_str()) != ("linux", "x86_64") {
+        // Elsewhere programs cannot be observed, but what was recorded can be looked at.
+        fs::write(&laid_down, b"").expect("OUT_DIR is writable");
+        return;
+    }
+    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
+    cargo.args(["build", "--release", "--quiet", "--locked", "--offline"]);
+    cargo.args(["--manifest-path", "../agent/Cargo.toml", "--target-dir"]).arg(out.join("build"));
+    // What the outer build was asked for (coverage, sanitizers, lints) is not for the agent.
+    let outer = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"];
+    for name in outer.into_iter().chain(["CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR"]) {
+        cargo.env_remove(name);
+    }
+    let status = cargo.status().expect("cargo can be started");
+    assert!(status.success(), "the agent does not build: see above");
+    let built = out.join("build/release/libbactrian_agent.so");
+    fs::copy(&built, &laid_down).expect("the agent was built");
+}

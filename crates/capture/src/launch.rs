@@ -1,0 +1,97 @@
+//! Starting a program with the agent in it, and standing by until it ends.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::thread;
+
+use bactrian_agent_abi::{Settings, variable};
+use rustix::process::{Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+
+use crate::agent;
+
+/// A program to observe.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The file to run.
+    pub program: PathBuf,
+    /// What it is called: its first argument.
+    pub name: OsString,
+    /// Its other arguments.
+    pub arguments: Vec<OsString>,
+    /// What the agent is to do.
+    pub settings: Settings,
+}
+
+/// The environment variables that bring the agent, at `agent`, into a program, after what is there.
+pub fn variables(agent: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
+    use std::os::unix::ffi::OsStringExt;
+    let mut preload = agent.as_os_str().to_owned();
+    if let Some(others) = env::var_os(variable::PRELOAD).filter(|list| !list.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let trace = OsString::from_vec(settings.trace.clone());
+    let mut list = vec![(variable::PRELOAD.into(), preload), (variable::TRACE.into(), trace)];
+    list.extend(settings.variables().into_iter().map(|(n, v)| (n.into(), v.into())));
+    list
+}
+
+impl Launch {
+    /// Runs the program to its end, with our own standard streams. Signals that we get are passed on.
+    ///
+    /// # Errors
+    /// If the agent cannot be put anywhere, or the program not be started.
+    pub fn run(&self) -> io::Result<ExitStatus> {
+        let agent = agent::install()?;
+        let mut command = Command::new(&self.program);
+        command.arg0(&self.name).args(&self.arguments);
+        // Whoever observed us is not whom our settings are for.
+        for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
+            command.env_remove(name);
+        }
+        command.envs(variables(&agent, &self.settings));
+        let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])?;
+        let handle = signals.handle();
+        let mut child = command.spawn()?;
+        let process = Pid::from_child(&child);
+        let passing_on = thread::spawn(move || {
+            // A terminal sends these to all of its foreground group, the program included.
+            let terminal = io::stdin().is_terminal();
+            for signal in signals.forever() {
+                let by_terminal = terminal && [SIGINT, SIGQUIT].contains(&signal);
+                if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
+                    // It may have ended in this moment.
+                    let _ = rustix::process::kill_process(process, signal);
+                }
+            }
+        });
+        let status = child.wait();
+        handle.close();
+        // It holds nothing that could go wrong.
+        let _ = passing_on.join();
+        status
+    }
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(variable::PREFIX.as_bytes())
+}
+
+/// Ends this process as another one ended: with its exit status, or by the signal that killed it.
+pub fn end_like(status: ExitStatus) -> u8 {
+    if let Some(signal) = status.signal() {
+        // The program has left its core already; one is enough.
+        let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+        let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+        // Returns only if the signal's default is not to end a process, and then it did not end that one.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+        return 128 + signal as u8;
+    }
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

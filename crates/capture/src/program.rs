@@ -1,0 +1,146 @@
+//! Which file a program's name stands for, as `execvp` finds it.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+/// Where `execvp` looks if there is no PATH, on glibc.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// Why no file can be run under a name.
+#[derive(Debug)]
+pub enum Error {
+    /// No file of this name, there or in any folder of PATH.
+    NotFound(OsString),
+    /// A file is there, but it may not be run.
+    NotExecutable(PathBuf),
+    /// It cannot be looked at.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotFound(name) if name.as_bytes().contains(&b'/') => {
+                write!(f, "{}: no such file", name.display())
+            }
+            Error::NotFound(name) => {
+                write!(f, "{}: no program of this name in any folder of PATH", name.display())
+            }
+            Error::NotExecutable(path) => {
+                write!(f, "{}: it may not be run (chmod +x makes it so)", path.display())
+            }
+            Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Finds the file that runs if `name` is started: `name` itself if it has a slash in it, otherwise the first
+/// file of that name in PATH that may be run.
+///
+/// # Errors
+/// If there is none. A file that may not be run is told apart from no file at all.
+pub fn find_program(name: &OsStr) -> Result<PathBuf, Error> {
+    find_in(name, env::var_os("PATH").as_deref())
+}
+
+fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Error> {
+    if name.is_empty() {
+        return Err(Error::NotFound(name.to_owned()));
+    }
+    if name.as_bytes().contains(&b'/') {
+        let file = PathBuf::from(name);
+        return match may_run(&file) {
+            Ok(true) => Ok(file),
+            Ok(false) => Err(Error::NotExecutable(file)),
+            Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::NotFound(name.to_owned())),
+            Err(errno) => Err(Error::Io(file, errno.into())),
+        };
+    }
+    let mut refused = None;
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+    for folder in path.as_bytes().split(|&byte| byte == b':') {
+        // An empty entry is the current folder.
+        let folder = if folder.is_empty() { b"." } else { folder };
+        let file = Path::new(OsStr::from_bytes(folder)).join(name);
+        match may_run(&file) {
+            Ok(true) => return Ok(file),
+            Ok(false) => refused = refused.or(Some(file)),
+            // What cannot be looked at is passed over, as execvp does.
+            Err(_) => {}
+        }
+    }
+    Err(match refused {
+        Some(file) => Error::NotExecutable(file),
+        None => Error::NotFound(name.to_owned()),
+    })
+}
+
+/// Whether `file` is a file that this user may run.
+fn may_run(file: &Path) -> Result<bool, Errno> {
+    let metadata = rustix::fs::stat(file)?;
+    if !rustix::fs::FileType::from_raw_mode(metadata.st_mode).is_file() {
+        return Ok(false);
+    }
+    match access(file, Access::EXEC_OK) {
+        Ok(()) => Ok(true),
+        Err(Errno::ACCESS) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn file(folder: &Path, name: &str, mode: u32) {
+        let path = folder.join(name);
+        fs::write(&path, "").expect("room");
+        fs::set_permissions(&path, Permissions::from_mode(mode)).expect("our file");
+    }
+
+    #[test]
+    fn names_are_looked_up_as_execvp_does() {
+        let root = tempfile::tempdir().expect("a folder");
+        let [first, second] = ["first", "second"].map(|name| {
+            let folder = root.path().join(name);
+            fs::create_dir(&folder).expect("a folder");
+            folder
+        });
+        file(&first, "plain", 0o644);
+        file(&first, "both", 0o644);
+        file(&second, "both", 0o755);
+        fs::create_dir(first.join("folder")).expect("a folder");
+        let path = format!("{}:/nowhere:{}", first.display(), second.display());
+        let find = |name: &str| find_in(OsStr::new(name), Some(OsStr::new(&path)));
+
+        // The first that may be run, not the first.
+        assert_eq!(find("both").expect("found"), second.join("both"));
+        assert!(
+            matches!(find("plain"), Err(Error::NotExecutable(path)) if path == first.join("plain"))
+        );
+        assert!(matches!(find("folder"), Err(Error::NotExecutable(_))));
+        assert!(matches!(find("none"), Err(Error::NotFound(_))));
+        assert!(matches!(find(""), Err(Error::NotFound(_))));
+        // With a slash PATH is not asked.
+        let both = second.join("both");
+        assert_eq!(find(both.to_str().expect("UTF-8")).expect("found"), both);
+        assert!(matches!(find("./both"), Err(Error::NotFound(_))));
+        assert!(matches!(find(&format!("{}/x", both.display())), Err(Error::NotFound(_))));
+    }
+
+    #[test]
+    fn without_a_path_the_usual_folders_are_searched() {
+        assert!(find_in(OsStr::new("sh"), None).is_ok());
+    }
+}

@@ -1,0 +1,33 @@
+//! Why a file is no executable that can be read.
+
+use std::fmt;
+use std::string::String;
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// It does not begin as anything that can be run, and no OCaml bytecode stands at its end.
+    NotExecutable,
+    /// It begins as an executable and then makes no sense.
+    Damaged {
+        /// Where that was seen.
+        offset: u64,
+        /// What was seen.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotExecutable => {
+                f.write_str("not a program: neither an ELF file, nor a script that begins with #!, nor OCaml bytecode")
+            }
+            Error::Damaged { offset, reason } => {
+                write!(f, "a damaged executable: {reason} (at byte {offset})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,167 @@
+//! Whether a native program's modules were compiled with `-g`.
+//!
+//! Each module has a table of its return addresses, under a symbol that survives stripping. Flags in an entry
+//! say whether the runtime can tell function, file and line of it. Those of calls have that with and without
+//! `-g`; those of allocations only with it. So allocations decide. The allocations of a module without have a
+//! function's name at best, from the symbol; its callers are still known.
+//!
+//! An entry: return address (64 bits), frame size and flags (16), number of live slots (16), each slot (16);
+//! with flag 2, a byte and as many more as it says, one for each allocation; with flag 1, after alignment to 4
+//! bytes, where to find the debug information (32), for each allocation or once. Entries are aligned to 8
+//! bytes. A frame size of 0xffff is no size and has no flags: the frame that called into OCaml. It is so since
+//! 4.11; before, entries told nothing of allocations.
+
+use std::string::String;
+use std::vec::Vec;
+
+use super::elf::Elf;
+use crate::symbol;
+
+const HAS_DEBUG_INFO: u16 = 1;
+const HAS_ALLOCATIONS: u16 = 2;
+const NO_FLAGS: u16 = 0xffff;
+const SUFFIX: &[u8] = b"frametable";
+
+/// Modules that allocate, by whether the places are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DebugInfo {
+    /// How many were compiled with `-g`.
+    pub with: usize,
+    /// Which were not, sorted.
+    pub without: Vec<String>,
+}
+
+impl DebugInfo {
+    /// None if no table can be found, or what is found makes no sense.
+    pub(super) fn find(elf: &Elf<'_>) -> Option<DebugInfo> {
+        if !elf.has_usual_words() {
+            return None;
+        }
+        let mut found = DebugInfo::default();
+        let mut is_any = false;
+        // Tables do not overlap, so that more entries than fit into the file mean a file that is not honest.
+        let mut entries_left = elf.loaded().map(<[u8]>::len).sum::<usize>() / 16;
+        for table in elf.symbols() {
+            let Some(module) = module_of(table.name) else { continue };
+            match knows_allocations(elf.bytes_at(table.address)?, &mut entries_left)? {
+                Some(true) => found.with += 1,
+                Some(false) => found.without.push(module),
+                // It does not allocate.
+                None => {}
+            }
+            is_any = true;
+        }
+        is_any.then_some(found)
+    }
+}
+
+/// The module whose table has this name. Those of the runtime, and what the linker makes, have none.
+fn module_of(name: &[u8]) -> Option<String> {
+    let unit = name.strip_suffix(SUFFIX)?;
+    let unit = unit.strip_suffix(b"__").or_else(|| unit.strip_suffix(b"."))?;
+    symbol::unit(str::from_utf8(unit).ok()?).map(String::from)
+}
+
+/// Whether the places of a table's allocations are known: `Some(None)` if there are none, `None` if it cannot
+/// be told.
+fn knows_allocations(table: &[u8], entries_left: &mut usize) -> Option<Option<bool>> {
+    let (count, mut rest) = table.split_first_chunk::<8>()?;
+    let mut known = None;
+    for _ in 0..u64::from_le_bytes(*count) {
+        *entries_left = entries_left.checked_sub(1)?;
+        let half = |at: usize| Some(u16::from_le_bytes([*rest.get(at)?, *rest.get(at + 1)?]));
+        let (flags, live) = (half(8)?, usize::from(half(10)?));
+        let mut length = 12 + 2 * live;
+        let flags = if flags == NO_FLAGS { 0 } else { flags };
+        let mut places = 1;
+        if flags & HAS_ALLOCATIONS != 0 {
+            places = usize::from(*rest.get(length)?);
+            length += 1 + places;
+            if flags & HAS_DEBUG_INFO != 0 && places > 0 {
+                return Some(Some(true));
+            }
+            // Since 4.14 there are places that allocate nothing, but look whether a signal came.
+            known = known.or((places > 0).then_some(false));
+        }
+        if flags & HAS_DEBUG_INFO != 0 {
+            length = length.next_multiple_of(4) + 4 * places;
+        }
+        rest = rest.get(length.next_multiple_of(8)..)?;
+    }
+    Some(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(flags: u16, live: &[u16], allocations: &[u8]) -> Vec<u8> {
+        let mut bytes = 0x1234_u64.to_le_bytes().to_vec();
+        bytes.extend(flags.to_le_bytes());
+        bytes.extend((live.len() as u16).to_le_bytes());
+        bytes.extend(live.iter().flat_map(|slot| slot.to_le_bytes()));
+        let flags = if flags == NO_FLAGS { 0 } else { flags };
+        if flags & HAS_ALLOCATIONS != 0 {
+            bytes.push(allocations.len() as u8);
+            bytes.extend(allocations);
+        }
+        if flags & HAS_DEBUG_INFO != 0 {
+            bytes.resize(bytes.len().next_multiple_of(4) + 4 * allocations.len().max(1), 0);
+        }
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    fn table(entries: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = (entries.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(entries.concat());
+        bytes
+    }
+
+    fn known(table: &[u8]) -> Option<Option<bool>> {
+        knows_allocations(table, &mut 1000)
+    }
+
+    #[test]
+    fn allocations_decide() {
+        let mut entries = std::vec![
+            entry(16, &[], &[]),
+            entry(32, &[8, 16, 24], &[]),
+            entry(NO_FLAGS, &[1, 2], &[]),
+            entry(16 | HAS_DEBUG_INFO, &[4], &[]),
+        ];
+        assert_eq!(known(&table(&entries)), Some(None));
+        entries.push(entry(16 | HAS_ALLOCATIONS, &[], &[]));
+        assert_eq!(known(&table(&entries)), Some(None));
+        entries.push(entry(16 | HAS_ALLOCATIONS, &[8], &[3, 4, 5]));
+        entries.push(entry(16 | HAS_DEBUG_INFO, &[], &[]));
+        assert_eq!(known(&table(&entries)), Some(Some(false)));
+        entries.push(entry(16 | HAS_ALLOCATIONS | HAS_DEBUG_INFO, &[8], &[3, 4, 5]));
+        assert_eq!(known(&table(&entries)), Some(Some(true)));
+        assert_eq!(known(&table(&[])), Some(None));
+    }
+
+    #[test]
+    fn what_ends_too_early_is_not_told() {
+        let whole = table(&[entry(16, &[], &[]), entry(16 | HAS_ALLOCATIONS, &[8], &[3, 4, 5])]);
+        for end in 0..whole.len() {
+            assert_eq!(known(&whole[..end]), None, "{end}");
+        }
+        assert_eq!(knows_allocations(&whole, &mut 1), None);
+    }
+
+    #[test]
+    fn tables_belong_to_modules() {
+        for (name, module) in [
+            ("camlStdlib__List__frametable", Some("Stdlib__List")),
+            ("camlStdlib__List.frametable", Some("Stdlib__List")),
+            ("caml_frametable", None),
+            ("caml_system__frametable", None),
+            ("caml_startup.frametable", None),
+            ("frametable", None),
+            ("camlX__data_begin", None),
+        ] {
+            assert_eq!(module_of(name.as_bytes()).as_deref(), module, "{name}");
+        }
+    }
+}
