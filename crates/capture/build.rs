@@ -13,7 +13,8 @@ fn main() {
     for part in ["agent/Cargo.toml", "agent/Cargo.lock", "agent/build.rs", "agent/src"] {
         println!("cargo:rerun-if-changed=../{part}");
     }
-    for part in ["agent-abi/src", "ocaml/src", "ocaml/Cargo.toml", "trace/src", "trace/Cargo.toml"] {
+    for part in ["agent-abi/src", "ocaml/src", "ocaml/Cargo.toml", "trace/src", "trace/Cargo.toml"]
+    {
         println!("cargo:rerun-if-changed=../{part}");
     }
     let target = |what| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();

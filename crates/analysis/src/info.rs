@@ -1,6 +1,8 @@
 //! What a trace is: the facts of its packet headers, and what a full read adds.
 
-use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId, Source, TraceInfo};
+use bactrian_trace::{
+    Alloc, DomainId, Frames, Losses, Micros, ObjectId, Recorder, Source, TraceInfo,
+};
 use serde::Serialize;
 
 use crate::estimate::{Estimate, Tally};
@@ -23,6 +25,8 @@ pub struct Info {
     pub runtime_parameters: String,
     /// What the program said about the run.
     pub context: String,
+    /// What Bactrian's recorder said, if it wrote the trace.
+    pub recorder: Option<RecorderInfo>,
     /// Process id.
     pub pid: u64,
     /// Format version of the file.
@@ -45,6 +49,49 @@ pub struct Info {
     pub domains: Vec<u16>,
     /// Sampled allocations that the headers promise.
     pub sampled_allocations: u64,
+}
+
+/// What Bactrian's recorder says of itself and of what it lost.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecorderInfo {
+    /// Bactrian's version.
+    pub version: String,
+    /// OCaml's version.
+    pub ocaml: String,
+    /// How the recording stands: `ended`, `running`, `program-samples`, `switched-off`.
+    pub state: &'static str,
+    /// Frames that are kept of a stack.
+    pub depth: u64,
+    /// Sampled allocations that could not be written.
+    pub lost_allocations: u64,
+    /// Promotions and ends of blocks that could not be written.
+    pub lost_ends: u64,
+    /// Stacks that were deeper.
+    pub capped_stacks: u64,
+    /// Frames that point nowhere.
+    pub unknown_frames: u64,
+    /// What one should know of all that.
+    #[serde(skip)]
+    pub sentences: Vec<String>,
+}
+
+impl From<Recorder> for RecorderInfo {
+    fn from(recorder: Recorder) -> RecorderInfo {
+        let (sentences, state) = (recorder.sentences(), recorder.state.name());
+        let Recorder { version, ocaml, depth, .. } = recorder;
+        let Recorder { lost_allocations, lost_ends, capped_stacks, unknown_frames, .. } = recorder;
+        RecorderInfo {
+            version,
+            ocaml,
+            state,
+            depth,
+            lost_allocations,
+            lost_ends,
+            capped_stacks,
+            unknown_frames,
+            sentences,
+        }
+    }
 }
 
 /// What the events say.
@@ -84,11 +131,13 @@ pub fn info(trace: &TraceFile) -> Info {
     let index = trace.index();
     let about = trace.info();
     let text = |field: &[u8]| TraceInfo::text(field).into_owned();
+    let recorder = Recorder::parse(&about.context);
     Info {
         program: text(&about.executable),
         host: text(&about.host),
         runtime_parameters: text(&about.runtime_params),
-        context: text(&about.context),
+        context: if recorder.is_some() { String::new() } else { text(&about.context) },
+        recorder: recorder.map(RecorderInfo::from),
         pid: about.pid,
         format_version: about.version,
         sample_rate: about.sample_rate,

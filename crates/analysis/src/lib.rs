@@ -35,7 +35,7 @@ pub use call_tree::{Branch, CallTree, Direction, TreeQuestion, call_tree};
 pub use diff::{Change, Delta, Diff, diff};
 pub use estimate::{Estimate, Scale, Tally};
 pub use filter::{Collected, Filter, Live, Pattern, Place};
-pub use info::{Contents, Info, contents, info};
+pub use info::{Contents, Info, RecorderInfo, contents, info};
 pub use labels::{By, Label, LabelId, Labels};
 pub use lifetimes::{LIFETIME_CLASSES, Life, Lifetimes, SIZE_CLASSES, lifetimes};
 pub use measure::{Measure, Of, Unit};

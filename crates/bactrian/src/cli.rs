@@ -9,6 +9,7 @@ use crate::output::Color;
 #[derive(Parser, Debug)]
 #[command(name = "bactrian", version, propagate_version = true)]
 #[command(after_help = "Examples:
+  bactrian record -- ./server                what it allocates, into server.ctf
   bactrian info trace.ctf                    what is in this file
   bactrian top trace.ctf --metric live       who holds memory at the end
   bactrian flame trace.ctf -o flame.svg      the same as a picture
@@ -27,6 +28,7 @@ pub struct Cli {
 /// One variant per command; each is defined beside its code.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    Record(commands::record::Args),
     Info(commands::info::Args),
     Top(commands::top::Args),
     Tree(commands::tree::Args),
@@ -38,6 +40,7 @@ pub enum Command {
     Dump(commands::dump::Args),
     Convert(commands::convert::Args),
     Export(commands::export::Args),
+    Agent(commands::agent::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
 }

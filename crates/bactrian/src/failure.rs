@@ -8,20 +8,29 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Done.
-    Done = 0,
+    Done,
     /// Done, and something was found that a script wants to know (check, diff).
-    Finding = 1,
+    Finding,
     /// The command line asks for something that makes no sense.
-    Usage = 2,
+    Usage,
     /// The input cannot be read, or the output not be written.
-    BadInput = 3,
+    BadInput,
     /// This cannot be done to that program, or on this machine.
-    NotSupported = 4,
+    NotSupported,
+    /// As the program ended that was run (record).
+    Program(u8),
 }
 
 impl From<Status> for ExitCode {
     fn from(status: Status) -> ExitCode {
-        ExitCode::from(status as u8)
+        ExitCode::from(match status {
+            Status::Done => 0,
+            Status::Finding => 1,
+            Status::Usage => 2,
+            Status::BadInput => 3,
+            Status::NotSupported => 4,
+            Status::Program(status) => status,
+        })
     }
 }
 

@@ -50,14 +50,17 @@ fn candidates() -> Vec<PathBuf> {
 pub fn install_into(directory: &Path) -> io::Result<PathBuf> {
     // The dynamic linker takes these for separators and for names of its own.
     if directory.as_os_str().as_bytes().iter().any(|byte| b": $".contains(byte)) {
-        return Err(io::Error::other("LD_PRELOAD cannot name a path with a space, ':' or '$' in it"));
+        return Err(io::Error::other(
+            "LD_PRELOAD cannot name a path with a space, ':' or '$' in it",
+        ));
     }
     DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
     let flags = rustix::fs::statvfs(directory)?.f_flag;
     if flags.contains(StatVfsMountFlags::NOEXEC) {
         return Err(io::Error::other("it is on a file system from which no code may be loaded"));
     }
-    let path = directory.join(format!("agent-{}-{:016x}.so", env!("CARGO_PKG_VERSION"), hash(AGENT)));
+    let path =
+        directory.join(format!("agent-{}-{:016x}.so", env!("CARGO_PKG_VERSION"), hash(AGENT)));
     if is_there(&path) {
         return Ok(path);
     }

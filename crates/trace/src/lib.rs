@@ -82,6 +82,8 @@ mod packet;
 #[cfg(feature = "std")]
 mod reader;
 mod recorder;
+#[cfg(feature = "std")]
+mod single_domain;
 mod wire;
 mod writer;
 
@@ -101,6 +103,8 @@ pub use model::{
 #[cfg(feature = "std")]
 pub use reader::{Checkpoints, Reader, Stacks};
 pub use recorder::{Recorder, State};
+#[cfg(feature = "std")]
+pub use single_domain::write_single_domain;
 pub use writer::{Locate, NewAlloc, Sink, SourceLocation, Writer};
 
 /// Format versions that are read.

@@ -4,6 +4,7 @@
 //! leaves a context of fixed length and writes over it when a number changes: a trace is truthful at
 //! every moment, also if its program is killed. Other readers see one line of text.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -24,6 +25,13 @@ pub enum State {
     ProgramSamples,
     /// The recorder met something that it could not cope with and switched itself off.
     SwitchedOff,
+}
+
+impl State {
+    /// One word for it.
+    pub fn name(self) -> &'static str {
+        STATES.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
+    }
 }
 
 const STATES: [(State, &str); 4] = [
@@ -77,6 +85,49 @@ impl Recorder {
         bytes
     }
 
+    /// What one should know of the recording, in sentences; empty if all is well.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut say = |count: u64, one: &str, many: &str| match count {
+            0 => {}
+            1 => out.push(format!("1 {one}")),
+            count => out.push(format!("{count} {many}")),
+        };
+        say(
+            self.lost_allocations,
+            "sampled allocation could not be written and is missing",
+            "sampled allocations could not be written and are missing",
+        );
+        say(
+            self.lost_ends,
+            "promotion or end of a block could not be written: it seems to live on",
+            "promotions or ends of blocks could not be written: they seem to live on",
+        );
+        let depth = self.depth;
+        say(
+            self.capped_stacks,
+            &format!("stack was deeper than {depth} frames: its outermost frames are missing"),
+            &format!("stacks were deeper than {depth} frames: their outermost frames are missing"),
+        );
+        say(
+            self.unknown_frames,
+            "frame that the runtime named points nowhere",
+            "frames that the runtime named point nowhere",
+        );
+        let state = match self.state {
+            State::Ended => return out,
+            State::Running => "the recording was not ended: the program was killed, or still runs",
+            State::ProgramSamples => {
+                "the program started Gc.Memprof itself, and from there on nothing is recorded"
+            }
+            State::SwitchedOff => {
+                "the recorder met something it could not cope with and switched itself off"
+            }
+        };
+        out.push(state.into());
+        out
+    }
+
     /// Reads a context back; none if another recorder wrote it.
     pub fn parse(context: &[u8]) -> Option<Recorder> {
         let text = str::from_utf8(context).ok()?;
@@ -107,8 +158,8 @@ impl Recorder {
 
 impl fmt::Display for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = STATES.iter().find(|(state, _)| *state == self.state).map_or("", |s| s.1);
-        let Recorder { version, ocaml, .. } = self;
+        let Recorder { version, ocaml, state, .. } = self;
+        let state = state.name();
         write!(f, "{PREFIX} version={version:.16} ocaml={ocaml:.16} state={state}")?;
         for (name, count) in COUNTS.into_iter().zip(self.counts()) {
             write!(f, " {name}={count}")?;

@@ -60,6 +60,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             print_contents(contents, console)?;
         }
     }
+    for sentence in facts.recorder.iter().flat_map(|recorder| &recorder.sentences) {
+        console.warn(sentence)?;
+    }
     args.trace.account(losses, console)?;
     Ok(Status::Done)
 }
@@ -75,12 +78,20 @@ fn print_facts(facts: &Info, console: &mut Console) -> Result<(), Failure> {
     line(console, "program", &facts.program)?;
     line(console, "host", &facts.host)?;
     line(console, "context", &facts.context)?;
+    if let Some(recorder) = &facts.recorder {
+        let what = format!("bactrian {}, OCaml {}", recorder.version, recorder.ocaml);
+        line(console, "recorded by", &what)?;
+    }
     line(console, "runtime", &facts.runtime_parameters)?;
     line(console, "pid", &facts.pid.to_string())?;
     line(console, "started", &show_date(facts.start))?;
     line(console, "duration", &show_time(facts.duration.0))?;
     let rate = match facts.exact {
-        true => "1: every word was sampled, sizes are exact".to_owned(),
+        true => {
+            "1: every word was sampled, sizes are exact; the sampling itself makes blocks live \
+                 longer and the collector's counters larger"
+                .to_owned()
+        }
         false => format!("{} of all words", show_rate(facts.sample_rate)),
     };
     line(console, "sampling rate", &rate)?;

@@ -1,5 +1,6 @@
 //! The commands, one file each: open, ask, show.
 
+pub mod agent;
 mod arguments;
 pub mod check;
 pub mod completions;
@@ -11,6 +12,7 @@ pub mod flame;
 pub mod info;
 pub mod lifetimes;
 pub mod man;
+pub mod record;
 pub mod timeline;
 pub mod top;
 pub mod tree;
@@ -22,6 +24,7 @@ use crate::output::Console;
 /// Runs a command to its end.
 pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
     match command {
+        Command::Record(args) => record::run(&args, console),
         Command::Info(args) => info::run(&args, console),
         Command::Top(args) => top::run(&args, console),
         Command::Tree(args) => tree::run(&args, console),
@@ -33,6 +36,7 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Dump(args) => dump::run(&args, console),
         Command::Convert(args) => convert::run(&args, console),
         Command::Export(args) => export::run(&args, console),
+        Command::Agent(args) => agent::run(&args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args),
     }

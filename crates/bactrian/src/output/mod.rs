@@ -78,6 +78,13 @@ impl Console {
         writeln!(err, "{WARNING}warning:{WARNING:#} {what}")
     }
 
+    /// Says something on standard error beside the answer.
+    pub fn note(&mut self, what: &str) -> io::Result<()> {
+        self.flush()?;
+        let mut err = AutoStream::new(io::stderr(), choice(self.color));
+        writeln!(err, "{FAINT}bactrian:{FAINT:#} {what}")
+    }
+
     /// Says on standard error why there is no answer.
     pub fn complain(&mut self, what: &str) {
         let mut err = AutoStream::new(io::stderr(), choice(self.color));

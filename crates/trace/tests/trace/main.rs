@@ -8,4 +8,5 @@ mod packets;
 mod round_trips;
 mod samples;
 mod scripts;
+mod single_domain;
 mod version_one;

@@ -1,0 +1,150 @@
+//! `bactrian agent`: how to have somebody else start a program observed.
+
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::Context;
+use bactrian_agent_abi::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings};
+use bactrian_capture::{agent, launch};
+
+use crate::failure::{Failure, Status};
+use crate::output::Console;
+
+/// Print how a service manager or a container starts a program observed.
+///
+/// Prints the environment variables to start a program with, one per line. LD_PRELOAD names the agent, a
+/// library that this command puts into your cache directory, or into --install. The trace is
+/// BACTRIAN_TRACE; if there is such a file, the process id is put before its extension.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  env $(bactrian agent -o /tmp/x.ctf) ./server
+  bactrian agent --install /usr/local/lib -o /var/tmp/server.ctf > /etc/server.env    for systemd's
+                                                         EnvironmentFile=/etc/server.env")]
+pub struct Args {
+    #[command(flatten)]
+    record: RecordArgs,
+    /// Where the trace is to be written
+    #[arg(long, short, value_name = "FILE", default_value = "bactrian.ctf")]
+    output: PathBuf,
+    /// Put the agent into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    install: Option<PathBuf>,
+    /// Print the agent's path only
+    #[arg(long)]
+    path: bool,
+}
+
+/// What the agent is to do, as record and agent take it.
+#[derive(clap::Args, Debug)]
+pub struct RecordArgs {
+    /// Samples per allocated word, up to 1
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT_RATE, value_parser = rate)]
+    pub rate: f64,
+    /// Every allocation (a rate of 1); the program becomes several times slower
+    #[arg(long, conflicts_with = "rate")]
+    pub exact: bool,
+    /// How many frames of a stack to keep, the innermost ones
+    #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_DEPTH,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    pub depth: u32,
+    /// What to do with child processes that are OCaml programs [default: follow]
+    #[arg(long, value_name = "WHAT")]
+    pub children: Option<ChildrenArg>,
+    /// Start and stop recording on this signal, such as USR2; it is off at first
+    #[arg(long, value_name = "SIGNAL", conflicts_with_all = ["after", "duration"])]
+    pub signal: Option<Signal>,
+    /// Start recording after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
+    pub after: f64,
+    /// Stop recording after so many seconds
+    #[arg(long = "for", id = "duration", value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<f64>,
+}
+
+/// What to do with child processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ChildrenArg {
+    /// Record them too, each into a file of its own
+    Follow,
+    /// Leave them alone; they do not see our environment variables
+    Ignore,
+}
+
+/// The number of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal(pub u8);
+
+const SIGNALS: [(&str, u8); 12] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("PIPE", 13),
+    ("ALRM", 14),
+    ("TERM", 15),
+    ("CONT", 18),
+    ("URG", 23),
+    ("WINCH", 28),
+    ("IO", 29),
+];
+
+impl FromStr for Signal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Signal, String> {
+        let upper = text.to_uppercase();
+        let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+        let named = SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+        let number = named.or_else(|| name.parse().ok().filter(|n| (1..=64).contains(n)));
+        number.map(Signal).ok_or_else(|| "not a signal; USR2, for example, is one".to_owned())
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0);
+    rate.ok_or_else(|| "a rate is above 0 and up to 1, such as 1e-5".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds));
+    seconds.ok_or_else(|| "not a number of seconds".to_owned())
+}
+
+impl RecordArgs {
+    /// For a trace at this path.
+    pub fn settings(&self, trace: Vec<u8>) -> Settings {
+        let micros = |seconds: f64| (seconds * 1e6) as u64;
+        Settings {
+            rate: if self.exact { 1.0 } else { self.rate },
+            depth: self.depth,
+            children: match self.children {
+                Some(ChildrenArg::Ignore) => Children::Ignore,
+                Some(ChildrenArg::Follow) | None => Children::Follow,
+            },
+            signal: self.signal.map(|Signal(number)| number),
+            after: micros(self.after),
+            duration: self.duration.map(micros),
+            ..Settings::new(trace)
+        }
+    }
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let path = match &args.install {
+        Some(directory) => agent::install_into(&std::path::absolute(directory)?),
+        None => agent::install(),
+    };
+    let path = path.context("cannot put the agent down")?;
+    if args.path {
+        writeln!(console.out(), "{}", path.display())?;
+        return Ok(Status::Done);
+    }
+    let trace = std::path::absolute(&args.output)?.into_os_string().into_vec();
+    for (name, value) in launch::variables(&path, &args.record.settings(trace)) {
+        writeln!(console.out(), "{}={}", name.display(), value.display())?;
+    }
+    Ok(Status::Done)
+}

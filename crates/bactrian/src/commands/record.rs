@@ -1,0 +1,183 @@
+//! `bactrian record`: a trace of a program as it is.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::Context;
+use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_capture::find_program;
+use bactrian_capture::launch::{Launch, end_like};
+use bactrian_trace::{Index, Input, Recorder, write_single_domain};
+
+use crate::commands::agent::RecordArgs;
+use crate::failure::{Failure, Status};
+use crate::output::{Console, show_number, write_file};
+
+/// Record what an OCaml program allocates, as it is: not recompiled, not relinked.
+///
+/// Writes a memtrace trace that all other commands read. The program runs with your standard input, output
+/// and error; the exit status is the program's own.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian record -- ./server --port 8080            into server.ctf
+  bactrian record --rate 1e-4 -o out.ctf -- ocamlopt.opt -c big.ml
+  bactrian record --exact -- ./small                 every allocation; the program becomes slow
+  bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops
+  bactrian record --after 60 --for 10 -- ./server    ten seconds, a minute after the start
+
+To have a service manager start a program so: bactrian agent --help")]
+pub struct Args {
+    #[command(flatten)]
+    record: RecordArgs,
+    /// Where to write the trace; children's traces get their process id before the extension [default:
+    /// the program's name with .ctf, in the current directory]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Say nothing in the end
+    #[arg(long, short)]
+    quiet: bool,
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    command: Vec<OsString>,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let Some((name, arguments)) = args.command.split_first() else {
+        return Err(Failure::Usage("name a program to record".to_owned()));
+    };
+    let program = find_program(name).map_err(anyhow::Error::from)?;
+    let output = match &args.output {
+        Some(path) => {
+            replace(path)?;
+            path.clone()
+        }
+        None => unused_name(name)?,
+    };
+    let output = std::path::absolute(&output)?;
+    let settings = args.record.settings(output.clone().into_os_string().into_vec());
+    let started = SystemTime::now();
+    let launch = Launch { program, name: name.clone(), arguments: arguments.to_vec(), settings };
+    let status = launch.run().with_context(|| format!("cannot start {}", name.display()))?;
+    let traces = traces_of(&output, started);
+    for trace in &traces {
+        // If it cannot be, the trace is as good as before, for us and for newer readers.
+        let _ = make_version_2(trace, console);
+    }
+    if !args.quiet {
+        tell(&traces, &output, console)?;
+    }
+    Ok(Status::Program(end_like(status)))
+}
+
+/// Makes room for a trace that is to be written: the old file goes, and it is known that a new one can be
+/// made.
+fn replace(path: &Path) -> Result<(), Failure> {
+    let context = || format!("cannot write {}", path.display());
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        fs::remove_file(path).with_context(context)?;
+    }
+    try_out(path).with_context(context)?;
+    Ok(())
+}
+
+fn try_out(path: &Path) -> std::io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    fs::remove_file(path)
+}
+
+/// The program's name with our extension, and a number if there is such a file.
+fn unused_name(program: &OsStr) -> Result<PathBuf, Failure> {
+    let stem = Path::new(program).file_name().unwrap_or(program).display();
+    let numbered = (2..10_000).map(|n| PathBuf::from(format!("{stem}.{n}.ctf")));
+    let mut names = std::iter::once(PathBuf::from(format!("{stem}.ctf"))).chain(numbered);
+    let unused = names.find(|name| name.symlink_metadata().is_err());
+    let name = unused.context("there are 10,000 traces of it here: use --output")?;
+    try_out(&name)
+        .with_context(|| format!("cannot write {} here: use --output", name.display()))?;
+    Ok(name)
+}
+
+/// The traces that were written: the one asked for, and those of children.
+fn traces_of(output: &Path, started: SystemTime) -> Vec<PathBuf> {
+    let mut traces = Vec::new();
+    traces.extend(output.is_file().then(|| output.to_owned()));
+    let (Some(folder), Some(name)) = (output.parent(), output.file_name()) else { return traces };
+    let name = Path::new(name);
+    let (Some(stem), extension) = (name.file_stem(), name.extension()) else { return traces };
+    let mut prefix = stem.to_owned();
+    prefix.push(".");
+    let of_children = fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| {
+        let file = entry.file_name();
+        let path = Path::new(&file);
+        let numbers = path.file_stem().and_then(|stem| {
+            stem.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes()).map(<[u8]>::to_vec)
+        });
+        let numbered = |text: Vec<u8>| text.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        path.extension() == extension
+            && numbers.is_some_and(numbered)
+            && modified.is_ok_and(|time| time >= started)
+    });
+    let mut of_children: Vec<_> = of_children.map(|entry| entry.path()).collect();
+    of_children.sort();
+    traces.extend(of_children);
+    traces
+}
+
+/// Makes a trace of version 2 of one of version 3, if one domain did everything.
+fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
+    let input = Input::open(path).map_err(anyhow::Error::from)?;
+    let index = Index::skim(&input).map_err(anyhow::Error::from)?;
+    let one_domain = index.domains().iter().all(|domain| domain.0 == 0);
+    if index.info().version != 3 || !one_domain {
+        return Ok(());
+    }
+    write_file(path, console, |out, _| match write_single_domain(&input, out)? {
+        true => Ok(()),
+        false => Err(Failure::Input(anyhow::anyhow!("it stays as it is"))),
+    })
+}
+
+/// Says what was recorded, and what to do with it.
+fn tell(traces: &[PathBuf], output: &Path, console: &mut Console) -> Result<(), Failure> {
+    if traces.is_empty() {
+        let what = format!(
+            "nothing was recorded: no OCaml program that can be recorded wrote {}",
+            output.display()
+        );
+        return Ok(console.warn(&what)?);
+    }
+    for path in traces {
+        let shown = shortened(path);
+        let Ok(input) = Input::open(path) else { continue };
+        let Ok(index) = Index::skim(&input) else {
+            console.warn(&format!("{}: the program ended before it was begun", shown.display()))?;
+            continue;
+        };
+        let samples = show_number(index.allocations(), "sampled allocation");
+        let time = show_time(index.duration());
+        let size = show_bytes(index.bytes() as f64);
+        console.note(&format!("{}: {samples} in {time}, {size}", shown.display()))?;
+        let recorder = Recorder::parse(&index.info().context);
+        for sentence in recorder.iter().flat_map(Recorder::sentences) {
+            console.warn(&format!("{}: {sentence}", shown.display()))?;
+        }
+    }
+    console.note(&format!("look at it: bactrian top {}", shortened(&traces[0]).display()))?;
+    Ok(())
+}
+
+/// As a person would write it who is in this directory.
+fn shortened(path: &Path) -> &Path {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
+}
