@@ -1,0 +1,105 @@
+//! Whether the trace's numbers are those of the runtime's own books.
+
+use std::path::Path;
+
+use crate::compilers::{BOTH, Compiler, Variant, program};
+use crate::runs::{Place, Run};
+use crate::traces::{allocated, info, is_clean};
+
+const WORD: f64 = 8.0;
+/// Words that the runtime allocates before we start, and those at the very end that it does not count.
+/// Measured: see `docs/record.md`.
+const AROUND: f64 = 64.0;
+
+/// Words by the runtime's counters: in the function `counted`, and in all.
+struct Books {
+    counted: f64,
+    all: f64,
+}
+
+/// The counters of an unobserved run. An observed one counts also what Memprof allocates for itself; the
+/// program's own allocations are the same in every run.
+fn books(executable: &Path, arguments: &[&str]) -> Books {
+    let arguments = [arguments, &["counters"]].concat();
+    let seen = Place::new().run(&Run::new(executable, &arguments));
+    let said = String::from_utf8(seen.stdout).expect("UTF-8");
+    let number = |name: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|number| number.trim().parse().ok()).expect("a counter")
+    };
+    Books { counted: number("counted:"), all: number("all:") }
+}
+
+/// What is in the OCaml heap; memory outside is not in the runtime's counters.
+const IN_THE_HEAP: [&str; 4] = ["--heap", "minor", "--heap", "major"];
+
+#[test]
+fn an_exact_trace_has_every_word() {
+    for compiler in BOTH {
+        let executable = program("exact", compiler, Variant::Plain);
+        for arguments in [&["20000", "0"], &["100", "30000"], &["3000", "1"]] {
+            let Books { counted, all } = books(&executable, arguments);
+            let place = Place::new();
+            let trace = place.trace("trace.ctf");
+            // Counters are asked for here too, so that the program does the same as above.
+            let run = Run::new(&executable, &[&arguments[..], &["counters"]].concat());
+            place.run(&run.observed(&["--exact"], &trace));
+            let whole = info(&trace, &IN_THE_HEAP).expect("a trace");
+            is_clean(&whole).expect("a clean trace");
+            let [low, value, high] = allocated(&whole);
+            assert_eq!((low, high), (value, value), "{compiler:?}: exact numbers have no interval");
+            let off = value / WORD - all;
+            assert!(
+                off.abs() <= AROUND,
+                "{compiler:?} {arguments:?}: {} words seen, {all} in the books",
+                value / WORD
+            );
+            let part = [&IN_THE_HEAP[..], &["--in", "Exact.counted"]].concat();
+            let [_, value, _] = allocated(&info(&trace, &part).expect("a trace"));
+            // The counters themselves take a few words.
+            let off = value / WORD - counted;
+            assert!(
+                off.abs() <= 32.0,
+                "{compiler:?} {arguments:?}: {} words seen in `counted`, {counted} in the books",
+                value / WORD
+            );
+        }
+    }
+}
+
+/// The sampler has a fixed seed: its samples fall on the same words of every run. What changes from run to
+/// run here is how much is allocated before the part that is looked at, by more than that part's length,
+/// so that the samples in it are others each time.
+fn misses(compiler: Compiler, runs: u32) -> Vec<String> {
+    let executable = program("exact", compiler, Variant::Plain);
+    let place = Place::new();
+    let mut misses = Vec::new();
+    for number in 0..runs {
+        let before = (number * 70_000).to_string();
+        let arguments = ["1000", &before];
+        let truth = books(&executable, &arguments).counted;
+        let trace = place.trace(&format!("{number}.ctf"));
+        place.run(&Run::new(&executable, &arguments).observed(&["--rate", "1e-2"], &trace));
+        let part = [&IN_THE_HEAP[..], &["--in", "Exact.counted"]].concat();
+        let info = info(&trace, &part).expect("a trace");
+        is_clean(&info).expect("a clean trace");
+        let [low, value, high] = allocated(&info).map(|bytes| bytes / WORD);
+        assert!(high - low < 0.2 * truth, "an interval that says nothing: {low}..{high}");
+        if !(low..=high).contains(&truth) {
+            misses.push(format!("{truth} is not within {low:.0}..{high:.0} about {value:.0}"));
+        }
+    }
+    misses
+}
+
+#[test]
+fn estimates_of_ocaml4_are_within_their_intervals() {
+    let misses = misses(Compiler::OCaml4, 20);
+    assert!(misses.len() <= 1, "{misses:#?}");
+}
+
+#[test]
+fn estimates_of_ocaml5_are_within_their_intervals() {
+    let misses = misses(Compiler::OCaml5, 20);
+    assert!(misses.len() <= 1, "{misses:#?}");
+}

@@ -1,0 +1,252 @@
+//! Everything around the program goes wrong: it is unharmed, and the trace holds what there was.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::compilers::{BOTH, Compiler, Variant, program};
+use crate::processes::wait_for_trace;
+use crate::runs::{Place, Run, difference, finish, signal, text};
+use crate::traces::{duration, in_folder, info, is_clean, state};
+
+/// What is collected is written once a second; the rest is for a machine that is busy.
+const WRITTEN_EVERY: f64 = 1.0;
+const BUSY: f64 = 0.6;
+
+/// Kills the observed program without warning at moments spread over two and a half seconds, four programs
+/// at a time.
+fn kill_at_random(compiler: Compiler, runs: u64) {
+    let executable = program("steady", compiler, Variant::Plain);
+    let runs: Vec<u64> = (0..runs).collect();
+    thread::scope(|scope| {
+        for several in runs.chunks(runs.len().div_ceil(4)) {
+            let executable = &executable;
+            scope.spawn(move || {
+                for number in several {
+                    // As good as random, and the same each time.
+                    let moment = number.wrapping_mul(6_364_136_223_846_793_005).rotate_left(23);
+                    let pace = if number % 3 == 0 { "idle" } else { "busy" };
+                    kill_after(executable, pace, Duration::from_millis(moment % 2_500));
+                }
+            });
+        }
+    });
+}
+
+fn kill_after(executable: &std::path::Path, pace: &str, moment: Duration) {
+    let place = Place::new();
+    let trace = place.trace("trace.ctf");
+    let run = Run::new(executable, &["30", pace]).observed(&["--rate", "1e-3"], &trace);
+    let mut child = place.start(&run);
+    wait_for_trace(&place, &mut child);
+    let begin = Instant::now();
+    thread::sleep(moment);
+    let lived = begin.elapsed().as_secs_f64();
+    signal("KILL", &only_child(child.id()));
+    let seen = finish(child, &place.work());
+    let what = format!("{pace}, killed after {lived:.3} s");
+    assert_eq!(seen.end, "signal 9", "{what}: {seen:?}");
+    let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+    is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+    assert_eq!(state(&info), "running", "{what}: the trace does not say that the end is missing");
+    let held = duration(&info);
+    assert!(held >= lived - WRITTEN_EVERY - BUSY, "{what}: the trace ends after {held} s");
+}
+
+/// The process that another one started.
+fn only_child(parent: u32) -> String {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    // Its threads have their own lists; the one that started the program is the main thread.
+    let children = fs::read_to_string(path).expect("a kernel that lists children");
+    children.split_whitespace().next().expect("a child").to_owned()
+}
+
+#[test]
+fn killed_at_any_moment_ocaml4_leaves_a_trace() {
+    kill_at_random(Compiler::OCaml4, 20);
+}
+
+#[test]
+fn killed_at_any_moment_ocaml5_leaves_a_trace() {
+    kill_at_random(Compiler::OCaml5, 20);
+}
+
+#[test]
+fn a_recorder_that_is_killed_does_not_take_the_program_along() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let trace = place.trace("trace.ctf");
+        let executable = program("steady", compiler, Variant::Plain);
+        let run = Run::new(&executable, &["1"]).observed(&["--rate", "1e-3"], &trace);
+        let mut child = place.start(&run);
+        wait_for_trace(&place, &mut child);
+        signal("KILL", &child.id().to_string());
+        // Its output is read to the end, which is when the program itself has ended.
+        let seen = finish(child, &place.work());
+        assert_eq!(seen.stdout, b"done\n", "{compiler:?}: {seen:?}");
+        let info = info(&trace, &[]).expect("a readable trace");
+        is_clean(&info).expect("a clean trace");
+        assert_eq!(state(&info), "ended");
+    }
+}
+
+/// Runs `script` where mounting concerns nobody else, with `$1` a folder for a mount, `$2` one for
+/// results, and the rest a command. None if this machine does not allow it.
+fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<crate::runs::Seen> {
+    let mounted = place.trace("mounted");
+    fs::create_dir_all(&mounted).expect("a folder");
+    let mut run = command.clone();
+    run.program = "unshare".into();
+    // Not root: root within a user namespace of its own may mount there.
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
+    let options: &[&str] = if is_root { &["--mount"] } else { &["--mount", "--map-root-user"] };
+    let allowed = Command::new("unshare")
+        .args(options)
+        .args(["mount", "-t", "tmpfs", "none"])
+        .arg(&mounted)
+        .status()
+        .is_ok_and(|status| status.success());
+    if !allowed {
+        // Past the test's own capture, so that nobody thinks that it ran.
+        let what = "NOT TESTED: this machine does not allow mounts, so no disk could be full\n";
+        std::io::stderr().write_all(what.as_bytes()).ok();
+        return None;
+    }
+    run.arguments = options.iter().map(Into::into).collect();
+    run.arguments.extend(["sh", "-c", script, "sh"].map(Into::into));
+    run.arguments.push(mounted.into());
+    run.arguments.push(place.traces().into());
+    run.arguments.push(command.program.clone().into());
+    run.arguments.extend(command.arguments.iter().cloned());
+    Some(place.run(&run))
+}
+
+#[test]
+fn a_full_disk_costs_the_trace_not_the_program() {
+    for compiler in BOTH {
+        // So much room that the trace is full early, in the middle, and near its end.
+        for kilobytes in [8, 64, 600] {
+            let place = Place::new();
+            let executable = program("exact", compiler, Variant::Plain);
+            let run = Run::new(&executable, &["20000"]);
+            let plain = place.run(&run);
+            let trace = place.trace("mounted/trace.ctf");
+            let script = format!(
+                "mount -t tmpfs -o size={kilobytes}k none \"$1\" || exit 99
+                 mounted=$1 results=$2; shift 2
+                 \"$@\"; status=$?
+                 cp \"$mounted\"/* \"$results\"; exit $status"
+            );
+            let observed = run.observed(&["--exact"], &trace);
+            let Some(seen) = with_mounts(&place, &script, &observed) else { return };
+            let what = format!("{compiler:?}, {kilobytes} kB");
+            assert_eq!(difference(&plain, &seen), "", "{what}");
+            let info = info(&place.trace("trace.ctf"), &[]);
+            let info = info.unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            let lost = info["result"]["recorder"]["lost_allocations"].as_u64().unwrap_or(0);
+            assert!(lost > 0, "{what}: lost in silence: {info:#}");
+            let held = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
+            assert!(held > 0 || kilobytes == 8, "{what}: nothing was kept");
+        }
+    }
+}
+
+#[test]
+fn few_descriptors_are_enough() {
+    for compiler in BOTH {
+        let executable = program("environment", compiler, Variant::Plain);
+        // It opens seven files beside the three standard ones: with ten, all are its own.
+        for first in ["ulimit -n 64", "ulimit -n 20", "ulimit -n 11", "ulimit -n 10"] {
+            let place = Place::new();
+            let run = Run { first, ..Run::new(&executable, &["process"]) };
+            let plain = place.run(&run);
+            assert_eq!(plain.end, "exit status 0", "{first}");
+            let trace = place.trace("trace.ctf");
+            let observed = place.run(&run.observed(&["--rate", "1"], &trace));
+            assert_eq!(difference(&plain, &observed), "", "{compiler:?}, {first}");
+            let info = info(&trace, &[]).expect("a readable trace");
+            is_clean(&info).expect("a clean trace");
+        }
+    }
+}
+
+#[test]
+fn closed_standard_streams_do_no_harm() {
+    for compiler in BOTH {
+        let executable = program("closed_fds", compiler, Variant::Plain);
+        for first in ["exec <&-", "exec >&-", "exec 2>&-", "exec <&- >&- 2>&-"] {
+            let place = Place::new();
+            let trace = place.trace("trace.ctf");
+            let run = Run { first, ..Run::new(&executable, &["3"]) };
+            let seen = place.run(&run.observed(&["--rate", "1e-2"], &trace));
+            let report = seen.files.get(&PathBuf::from("report.txt"));
+            let report = report.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            let unharmed = report.as_ref().is_some_and(|text| text.ends_with("unharmed true\n"));
+            assert!(unharmed && seen.end == "exit status 0", "{compiler:?}, {first}: {seen:?}");
+            is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
+        }
+    }
+}
+
+/// The path of the agent, as it is found by a program that is recorded.
+fn agent() -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
+    let output = output.expect("bactrian starts");
+    String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
+}
+
+#[test]
+fn an_agent_that_is_there_already_does_no_harm() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let executable = program("exceptions", compiler, Variant::Plain);
+        let run = Run::new(&executable, &[]);
+        let plain = place.run(&run);
+        // The same file, and the same agent under another name.
+        let copy = place.trace("agent.so");
+        fs::copy(agent(), &copy).expect("a copy of the agent");
+        let outside = Place::new();
+        for preload in [agent(), text(&copy).to_owned(), format!("{}:{}", agent(), agent())] {
+            let trace = outside.trace("trace.ctf");
+            // Alone it has nothing to do.
+            let idle = run.clone().with("LD_PRELOAD", &preload);
+            assert_eq!(difference(&plain, &place.run(&idle)), "", "{compiler:?}, {preload}");
+            let observed = place.run(&idle.observed(&["--rate", "1e-2"], &trace));
+            assert_eq!(difference(&plain, &observed), "", "{compiler:?}, {preload}");
+            let found = in_folder(&outside.traces());
+            assert_eq!(found, [trace.clone()], "{compiler:?}, {preload}");
+            is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
+        }
+    }
+}
+
+#[test]
+fn a_recorder_within_a_recorder_writes_its_own_trace() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let inner = Run::new(program("exceptions", compiler, Variant::Plain), &[]);
+        let [outer_trace, inner_trace] = ["outer.ctf", "inner.ctf"].map(|name| place.trace(name));
+        let runner = program("run", compiler, Variant::Plain);
+        let wrap = |inner: &Run| {
+            let mut outer = Run::new(&runner, &[text(&inner.program)]);
+            outer.arguments.extend(inner.arguments.iter().cloned());
+            outer
+        };
+        let plain = place.run(&wrap(&inner));
+        let nested = wrap(&inner.observed(&["--rate", "1"], &inner_trace));
+        let observed = place.run(&nested.observed(&["--rate", "1e-2"], &outer_trace));
+        assert_eq!(difference(&plain, &observed), "", "{compiler:?}");
+        for (trace, rate, name) in [(&outer_trace, 1e-2, "run"), (&inner_trace, 1.0, "exceptions")]
+        {
+            let info = info(trace, &[]).expect("a readable trace");
+            is_clean(&info).expect("a clean trace");
+            assert_eq!(info["result"]["sample_rate"], rate, "{compiler:?}");
+            let program = info["result"]["program"].as_str().expect("a path");
+            assert!(program.ends_with(name), "{compiler:?}: {program}");
+        }
+        assert_eq!(in_folder(&place.traces()).len(), 2, "{compiler:?}: traces of nobody");
+    }
+}

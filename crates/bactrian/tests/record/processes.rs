@@ -1,0 +1,161 @@
+//! Environments, children and signals: what passes between the program, its parent and its children.
+
+use std::collections::BTreeSet;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::compilers::{BOTH, Compiler, Variant, program};
+use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
+use crate::traces::{duration, in_folder, info, is_clean};
+
+fn lines(seen: &Seen) -> BTreeSet<String> {
+    String::from_utf8_lossy(&seen.stdout).lines().map(str::to_owned).collect()
+}
+
+/// Waits until a trace has grown past its first packet: the program is up.
+pub fn wait_for_trace(place: &Place, child: &mut Child) {
+    let start = Instant::now();
+    let is_there = || place.trace("trace.ctf").metadata().is_ok_and(|file| file.len() > 0);
+    while !is_there() {
+        let ended = child.try_wait().expect("our child");
+        assert!(ended.is_none(), "the program ended before it was recorded: {ended:?}");
+        assert!(start.elapsed() < Duration::from_secs(20), "no trace appears");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn with_children_ignored_the_environment_is_as_without_us() {
+    for compiler in BOTH {
+        let executable = program("environment", compiler, Variant::Plain);
+        let plain = Run::new(&executable, &["variables"]).with("OCAMLRUNPARAM", "b");
+        // What is there already of LD_PRELOAD is not ours to change.
+        for run in [plain.clone(), plain.with("LD_PRELOAD", "libm.so.6")] {
+            let place = Place::new();
+            let options = ["--rate", "1e-2", "--children", "ignore"];
+            let observed = place.run(&run.observed(&options, &place.trace("trace.ctf")));
+            assert_eq!(difference(&place.run(&run), &observed), "", "{compiler:?}");
+        }
+    }
+}
+
+#[test]
+fn with_children_followed_only_our_variables_are_added() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("environment", compiler, Variant::Plain), &["variables"]);
+        let plain = lines(&place.run(&run));
+        let observed = lines(&place.run(&run.observed(&[], &place.trace("trace.ctf"))));
+        let added: Vec<_> = observed.difference(&plain).collect();
+        let ours =
+            |line: &&String| line.starts_with("LD_PRELOAD=") || line.starts_with("BACTRIAN_");
+        assert!(!added.is_empty() && added.iter().all(ours), "{compiler:?}: {added:?}");
+        assert!(plain.is_subset(&observed), "{compiler:?}");
+    }
+}
+
+#[test]
+fn ignored_children_leave_no_traces() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("fork_exec", compiler, Variant::Plain), &[]);
+        let plain = place.run(&run);
+        let options = ["--rate", "1e-2", "--children", "ignore"];
+        let observed = place.run(&run.observed(&options, &place.trace("trace.ctf")));
+        assert_eq!(difference(&plain, &observed), "", "{compiler:?}");
+        let traces = in_folder(&place.traces());
+        assert_eq!(traces, [place.trace("trace.ctf")], "{compiler:?}");
+        is_clean(&info(&traces[0], &[]).expect("a trace")).expect("a clean trace");
+    }
+}
+
+#[test]
+fn children_are_named_after_their_process() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("fork_exec", compiler, Variant::Plain), &[]);
+        place.run(&run.observed(&["--rate", "1e-2"], &place.trace("trace.ctf")));
+        let traces = in_folder(&place.traces());
+        let main = info(&place.trace("trace.ctf"), &[]).expect("the parent's trace");
+        let parent = main["result"]["pid"].as_u64().expect("a number");
+        for trace in traces.iter().filter(|trace| **trace != place.trace("trace.ctf")) {
+            let pid = info(trace, &[]).expect("a trace")["result"]["pid"].to_string();
+            let start = format!("trace.{pid}.");
+            let name = trace.file_name().and_then(|name| name.to_str()).expect("UTF-8");
+            assert!(name.starts_with(&start) && name.ends_with(".ctf"), "{name} of process {pid}");
+        }
+        // It executes itself in the end: a second program in the same process.
+        let again = format!("trace.{parent}.");
+        let has_again = |trace: &&std::path::PathBuf| text(trace).contains(&again);
+        assert_eq!(traces.iter().filter(has_again).count(), 1, "{compiler:?}: {traces:?}");
+    }
+}
+
+#[test]
+fn signals_are_passed_on() {
+    for (compiler, name, end) in [
+        (Compiler::OCaml4, "TERM", "signal 15"),
+        (Compiler::OCaml5, "TERM", "signal 15"),
+        (Compiler::OCaml4, "INT", "signal 2"),
+        (Compiler::OCaml5, "HUP", "signal 1"),
+    ] {
+        let place = Place::new();
+        let run = Run::new(program("steady", compiler, Variant::Plain), &["30"]);
+        let trace = place.trace("trace.ctf");
+        let mut child = place.start(&run.observed(&["--rate", "1e-3"], &trace));
+        wait_for_trace(&place, &mut child);
+        signal(name, &child.id().to_string());
+        let seen = finish(child, &place.work());
+        assert_eq!(seen.end, end, "{compiler:?} {name}: {seen:?}");
+        info(&trace, &[]).expect("a readable trace");
+    }
+}
+
+#[test]
+fn a_signal_starts_and_stops_recording() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("steady", compiler, Variant::Plain), &["2"]);
+        let trace = place.trace("trace.ctf");
+        let options = ["--rate", "1e-3", "--signal", "USR2"];
+        let mut child = place.start(&run.observed(&options, &trace));
+        wait_for_trace(&place, &mut child);
+        for pause in [600, 400] {
+            thread::sleep(Duration::from_millis(pause));
+            signal("USR2", &child.id().to_string());
+        }
+        let seen = finish(child, &place.work());
+        assert_eq!((seen.end.as_str(), &seen.stdout[..]), ("exit status 0", &b"done\n"[..]));
+        let all = info(&trace, &[]).expect("a readable trace");
+        is_clean(&all).expect("a clean trace");
+        // Nothing before the first signal, nor long after the second.
+        let samples = |window: &str| {
+            let info = info(&trace, &["--allocated", window]).expect("a readable trace");
+            info["result"]["contents"]["minor"].as_u64().expect("a number")
+        };
+        assert_eq!(samples("..500ms"), 0, "{compiler:?}");
+        assert!(samples("500ms..1200ms") > 0, "{compiler:?}");
+        assert_eq!(samples("1500ms.."), 0, "{compiler:?}");
+    }
+}
+
+#[test]
+fn recording_takes_the_time_it_is_given() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("steady", compiler, Variant::Plain), &["2"]);
+        let trace = place.trace("trace.ctf");
+        let options = ["--rate", "1e-3", "--after", "0.5", "--for", "0.5"];
+        let seen = place.run(&run.observed(&options, &trace));
+        assert_eq!((seen.end.as_str(), &seen.stdout[..]), ("exit status 0", &b"done\n"[..]));
+        let all = info(&trace, &[]).expect("a readable trace");
+        is_clean(&all).expect("a clean trace");
+        let samples = |window: &str| {
+            let info = info(&trace, &["--allocated", window]).expect("a readable trace");
+            info["result"]["contents"]["minor"].as_u64().expect("a number")
+        };
+        assert_eq!((samples("..490ms"), samples("1010ms..")), (0, 0), "{compiler:?}");
+        assert!(samples("500ms..1s") > 0, "{compiler:?}: {} s", duration(&all));
+    }
+}

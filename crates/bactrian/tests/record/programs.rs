@@ -1,0 +1,167 @@
+//! Every fixture program, with every compiler, at three rates: the same output, end and files as plain,
+//! and a clean trace. With OCaml 4 also under the runtime that checks itself.
+
+use crate::compilers::{Compiler, Variant, program};
+use crate::runs::{Place, Run, difference};
+use crate::traces::{in_folder, info, is_clean, state};
+
+/// A fixture program and how it is run.
+struct Fixture {
+    name: &'static str,
+    /// Arguments of each run, as words.
+    runs: &'static [&'static str],
+    /// See [`Run::first`].
+    first: &'static str,
+    /// Programs that are themselves told to be silent leave no samples.
+    expect: Expect,
+}
+
+/// What its trace must be, other than clean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Samples,
+    /// Several traces: of children, or of the same process after exec.
+    Family,
+    /// Several domains in one trace.
+    Domains,
+    /// The program samples by itself, and goes first.
+    OwnSampler,
+}
+
+const fn fixture(name: &'static str) -> Fixture {
+    Fixture { name, runs: &[""], first: "", expect: Expect::Samples }
+}
+
+const FIXTURES: &[Fixture] = &[
+    fixture("exceptions"),
+    // OCaml 4 overflows the system's stack, which may be unlimited here.
+    Fixture { first: "ulimit -S -s 8192", ..fixture("stack_overflow") },
+    fixture("deep_recursion"),
+    fixture("threads"),
+    Fixture { expect: Expect::Family, ..fixture("fork_exec") },
+    Fixture { runs: &["", "die"], ..fixture("signals") },
+    fixture("finalisers"),
+    fixture("compaction"),
+    fixture("bigarrays"),
+    fixture("marshalling"),
+    fixture("dynlink"),
+    Fixture { expect: Expect::OwnSampler, ..fixture("own_memprof") },
+    Fixture {
+        runs: &[
+            "end",
+            "exit",
+            "high",
+            "uncaught",
+            "out-of-memory",
+            "raise-at-exit",
+            "exit-at-exit",
+            "at-once",
+            "kill",
+            "abort",
+            "crash",
+            "handler",
+            "thread",
+            "stdout-closed",
+        ],
+        ..fixture("exits")
+    },
+    Fixture { runs: &["", "100 50000"], ..fixture("exact") },
+    Fixture { runs: &["process"], ..fixture("environment") },
+    Fixture { runs: &["all", "std"], ..fixture("closed_fds") },
+    Fixture { expect: Expect::Domains, ..fixture("domains") },
+    fixture("effects"),
+];
+
+const RATES: [&str; 3] = ["1e-4", "1e-2", "1"];
+
+/// Runs a program plain and at each rate; all that is wrong is told at once.
+fn check(name: &str, compiler: Compiler, variant: Variant, rates: &[&str]) {
+    let fixture = FIXTURES.iter().find(|fixture| fixture.name == name).expect("a fixture");
+    let executable = program(name, compiler, variant);
+    let mut wrong = Vec::new();
+    for words in fixture.runs {
+        let arguments: Vec<_> = words.split_whitespace().collect();
+        let mut run = Run::new(&executable, &arguments);
+        run.first = fixture.first;
+        if variant == Variant::Debug {
+            // It greets on standard error otherwise.
+            run = run.with("OCAMLRUNPARAM", "v=0");
+        }
+        let place = Place::new();
+        let plain = place.run(&run);
+        for rate in rates {
+            let traces = Place::new();
+            let observed = place.run(&run.observed(&["--rate", rate], &traces.trace("trace.ctf")));
+            let mut what = difference(&plain, &observed);
+            if let Err(reason) = check_traces(fixture.expect, rate, &traces) {
+                what.push_str(&reason);
+            }
+            if !what.is_empty() {
+                wrong
+                    .push(format!("{name} {words}, {compiler:?} {variant:?}, rate {rate}: {what}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn check_traces(expect: Expect, rate: &str, place: &Place) -> Result<(), String> {
+    let traces = in_folder(&place.traces());
+    let mut states = Vec::new();
+    for trace in &traces {
+        let info = info(trace, &[])?;
+        is_clean(&info).map_err(|reason| format!("{}: {reason}", trace.display()))?;
+        let result = &info["result"];
+        // Rare samples may all miss a small program.
+        let samples = result["sampled_allocations"].as_u64().unwrap_or(0);
+        if samples == 0 && rate != "1e-4" && expect != Expect::OwnSampler {
+            return Err(format!("{}: no samples", trace.display()));
+        }
+        let domains = result["domains"].as_array().map_or(0, Vec::len);
+        let version = if expect == Expect::Domains && rate != "1e-4" { 3 } else { 2 };
+        if rate != "1e-4"
+            && (result["format_version"] != version || (version == 3) != (domains > 1))
+        {
+            return Err(format!("version {}, {domains} domains", result["format_version"]));
+        }
+        states.push(state(&info).to_owned());
+    }
+    let enough = match expect {
+        // The parent, its followed children, and the parent once more after exec.
+        Expect::Family => traces.len() >= 8,
+        _ => traces.len() == 1,
+    };
+    let own = states.first().is_some_and(|state| state == "program-samples");
+    match enough && own == (expect == Expect::OwnSampler) {
+        true => Ok(()),
+        false => Err(format!("{} traces, in states {states:?}", traces.len())),
+    }
+}
+
+/// One test for each program.
+macro_rules! tests {
+    ($module:ident, $compiler:expr, $variant:expr, $rates:expr; $($name:ident)*) => {
+        mod $module {
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    check(stringify!($name), $compiler, $variant, &$rates);
+                }
+            )*
+        }
+    };
+}
+
+tests!(ocaml4, Compiler::OCaml4, Variant::Plain, RATES;
+    exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
+    marshalling dynlink own_memprof exits exact environment closed_fds);
+
+tests!(ocaml5, Compiler::OCaml5, Variant::Plain, RATES;
+    exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
+    marshalling dynlink own_memprof exits exact environment closed_fds domains effects);
+
+tests!(ocaml4_debug, Compiler::OCaml4, Variant::Debug, ["1e-2"];
+    exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
+    marshalling dynlink own_memprof exits exact environment closed_fds);

@@ -1,0 +1,59 @@
+//! Traces as `bactrian info` sees them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What `info --full --json` says about a trace, with filters if given; an error in words.
+pub fn info(trace: &Path, filters: &[&str]) -> Result<Value, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(["info", "--full", "--json"]).arg(trace).args(filters);
+    let output = command.output().expect("bactrian starts");
+    let name = trace.display();
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{name}: info ends with {}: {said}", output.status));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("{name}: {error}"))
+}
+
+/// The traces in a folder.
+pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of traces").flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Whether a trace is whole, and its recorder lost nothing.
+pub fn is_clean(info: &Value) -> Result<(), String> {
+    let losses = &info["files"][0]["losses"];
+    if losses["clean"] != true {
+        return Err(format!("damaged: {losses}"));
+    }
+    let recorder = &info["result"]["recorder"];
+    for count in ["lost_allocations", "lost_ends", "unknown_frames"] {
+        if recorder[count] != 0 {
+            return Err(format!("{count} is {}, and should be 0", recorder[count]));
+        }
+    }
+    Ok(())
+}
+
+/// How the recording ended, in the recorder's words.
+pub fn state(info: &Value) -> &str {
+    info["result"]["recorder"]["state"].as_str().unwrap_or("not said")
+}
+
+/// Bytes allocated, as estimated: low, value, high.
+pub fn allocated(info: &Value) -> [f64; 3] {
+    let estimate = &info["result"]["contents"]["allocated"];
+    ["low", "value", "high"].map(|end| estimate[end].as_f64().expect("an estimate"))
+}
+
+/// Seconds from start to end.
+pub fn duration(info: &Value) -> f64 {
+    info["result"]["duration"].as_f64().expect("a number")
+}
