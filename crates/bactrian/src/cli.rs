@@ -29,6 +29,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Record(commands::record::Args),
+    Doctor(commands::doctor::Args),
     Info(commands::info::Args),
     Top(commands::top::Args),
     Tree(commands::tree::Args),

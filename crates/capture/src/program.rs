@@ -24,6 +24,16 @@ pub enum Error {
     Io(PathBuf, io::Error),
 }
 
+impl Error {
+    /// The file that was found, if one was.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Error::NotFound(_) => None,
+            Error::NotExecutable(path) | Error::Io(path, _) => Some(path),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -31,7 +41,11 @@ impl fmt::Display for Error {
                 write!(f, "{}: no such file", name.display())
             }
             Error::NotFound(name) => {
-                write!(f, "{}: no program of this name in any folder of PATH", name.display())
+                write!(f, "{}: no program of this name in any folder of PATH", name.display())?;
+                match Path::new(name).is_file() {
+                    true => write!(f, ". The file here is ./{}", name.display()),
+                    false => Ok(()),
+                }
             }
             Error::NotExecutable(path) => {
                 write!(f, "{}: it may not be run (chmod +x makes it so)", path.display())

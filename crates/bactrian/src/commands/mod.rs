@@ -6,6 +6,7 @@ pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod diff;
+pub mod doctor;
 pub mod dump;
 pub mod export;
 pub mod flame;
@@ -25,6 +26,7 @@ use crate::output::Console;
 pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
     match command {
         Command::Record(args) => record::run(&args, console),
+        Command::Doctor(args) => doctor::run(&args, console),
         Command::Info(args) => info::run(&args, console),
         Command::Top(args) => top::run(&args, console),
         Command::Tree(args) => tree::run(&args, console),

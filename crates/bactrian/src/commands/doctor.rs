@@ -1,0 +1,230 @@
+//! `bactrian doctor`: what works for a program, and why not.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+
+use bactrian_capture::doctor::{
+    Debug, Facts, Image, Kind, OcamlFacts, Process, Purpose, Refusal, Report, Verdict,
+    VersionSource, examine, examine_process,
+};
+use bactrian_capture::find_program;
+use bactrian_capture::program::Error;
+
+use crate::failure::{Failure, Status};
+use crate::output::{BAD, Console, FAINT, GOOD, WARNING, print_json_of_files, visible};
+
+/// Names of modules that are listed; of more, only the number is told.
+const LISTED: usize = 5;
+/// Width of the names of facts.
+const MARGIN: usize = 14;
+
+/// What works for a program, why not, and the way out.
+///
+/// Looks at the program's file without running it. Exit status 4 if it cannot be recorded.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian doctor ./server       what can be observed of this program
+  bactrian doctor unison         the same of one that is in PATH
+  bactrian doctor 1234           of a process, by its number (for a file of that name, ./1234)
+  bactrian doctor ./server --json | jq .result.record")]
+pub struct Args {
+    /// A program, found as the shell finds it, or the number of a process
+    #[arg(value_name = "PROGRAM|PID")]
+    subject: OsString,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let report = look(args)?;
+    if args.json {
+        print_json_of_files(console, "doctor", &[], &report)?;
+    } else {
+        print(&report, console)?;
+    }
+    Ok(match report.record {
+        Verdict::Yes { .. } => Status::Done,
+        Verdict::No { .. } | Verdict::NotYet { .. } => Status::NotSupported,
+    })
+}
+
+fn look(args: &Args) -> Result<Report, Failure> {
+    let unreadable = |refusal: Refusal| Failure::Input(refusal.into());
+    let number = args.subject.to_str().and_then(|text| text.parse().ok());
+    if let Some(pid) = number.filter(|_| !Path::new(&args.subject).exists()) {
+        return examine_process(pid).map_err(unreadable);
+    }
+    match find_program(&args.subject) {
+        Ok(path) => examine(&path).map_err(unreadable),
+        // What is no program at all is better told than that it lacks a permission.
+        Err(error @ Error::NotExecutable(_)) => match error.path().map(examine) {
+            Some(Err(refusal)) => Err(unreadable(refusal)),
+            _ => Err(Failure::Input(error.into())),
+        },
+        Err(error) => Err(Failure::Input(error.into())),
+    }
+}
+
+fn print(report: &Report, console: &mut Console) -> Result<(), Failure> {
+    let Report { program, process, .. } = report;
+    print_program(program, console)?;
+    if let Some(process) = process {
+        print_process(process, console)?;
+    }
+    writeln!(console.out())?;
+    let verdicts = [
+        ("record", &report.record),
+        ("snapshot", &report.snapshot),
+        ("attach", &report.attach),
+        ("types", &report.types),
+    ];
+    for (name, verdict) in verdicts {
+        print_verdict(name, verdict, console)?;
+    }
+    Ok(())
+}
+
+fn line(console: &mut Console, name: &str, value: &str) -> Result<(), Failure> {
+    writeln!(console.out(), "{FAINT}{name:<MARGIN$}{FAINT:#}{}", visible(value))?;
+    Ok(())
+}
+
+fn print_program(facts: &Facts, console: &mut Console) -> Result<(), Failure> {
+    line(console, "program", &facts.path.display().to_string())?;
+    for interpreter in &facts.interpreters {
+        line(console, "run by", &interpreter.display().to_string())?;
+    }
+    match &facts.ocaml {
+        None => line(console, "OCaml", "no")?,
+        Some(ocaml) => {
+            line(console, "OCaml", &show_ocaml(ocaml))?;
+            if let Some(debug) = &ocaml.debug_info {
+                line(console, "debug info", &show_debug_info(debug))?;
+            }
+        }
+    }
+    if let Some(image) = &facts.image {
+        line(console, "machine code", &show_image(image))?;
+        if let Some(exports) = facts.ocaml.as_ref().and_then(|_| show_exports(image)) {
+            line(console, "exports", &exports)?;
+        }
+    }
+    if !facts.privileges.is_empty() {
+        let names: Vec<_> = facts.privileges.iter().map(ToString::to_string).collect();
+        line(console, "rights", &names.join(", "))?;
+    }
+    Ok(())
+}
+
+fn show_ocaml(ocaml: &OcamlFacts) -> String {
+    let version = ocaml.version.as_deref().unwrap_or("of unknown version");
+    let kind = match ocaml.kind {
+        Kind::Native => "native code",
+        Kind::NativeWithoutRuntime => "native code, its runtime in a shared library",
+        Kind::Bytecode => "bytecode",
+        Kind::Custom => "bytecode with its own runtime (ocamlc -custom)",
+        Kind::Complete => "bytecode with its own runtime (ocamlc -output-complete-exe)",
+        Kind::Runtime => "the runtime for bytecode",
+        Kind::Unknown => "stripped of all symbols",
+    };
+    let source = match ocaml.version_source {
+        None => String::new(),
+        Some(VersionSource::Sys) => {
+            let symbols = match ocaml.runtime {
+                Some(runtime) if Some(runtime) == ocaml.release => {
+                    " and the runtime's symbols".to_owned()
+                }
+                Some(runtime) => format!("; the runtime's symbols are those of {runtime}"),
+                None => "; the runtime's symbols are of no known version".to_owned(),
+            };
+            format!(" (known from Sys.ocaml_version{symbols})")
+        }
+        Some(VersionSource::Symbols) => " (known from the runtime's symbols)".to_owned(),
+        Some(VersionSource::MagicNumber) => " (known from the magic number)".to_owned(),
+    };
+    format!("{version}, {kind}{source}")
+}
+
+fn show_debug_info(debug: &Debug) -> String {
+    let Debug { modules_with, modules_without } = debug;
+    let all = modules_with + modules_without.len();
+    if modules_without.is_empty() {
+        return format!("places of all allocations are known ({})", modules(all));
+    }
+    let names =
+        modules_without.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match modules_without.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "places of allocations are known in {modules_with} of {}; compiled without -g: {names}{more}",
+        modules(all)
+    )
+}
+
+fn modules(count: usize) -> String {
+    format!("{count} module{}", if count == 1 { "" } else { "s" })
+}
+
+fn show_image(image: &Image) -> String {
+    let purpose = match image.purpose {
+        Purpose::Program if image.is_static => "linked statically",
+        Purpose::Program => "linked dynamically",
+        Purpose::Library => "a shared library",
+        Purpose::Object => "an object file",
+        Purpose::Core => "a core file",
+    };
+    let mut parts = vec![image.machine.to_string(), purpose.to_owned()];
+    let [stripped, dwarf] = [image.is_stripped, image.has_dwarf];
+    parts.push(if stripped { "stripped" } else { "not stripped" }.to_owned());
+    if dwarf {
+        parts.push("with debug info of C".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn show_exports(image: &Image) -> Option<String> {
+    if image.is_static {
+        return None;
+    }
+    Some(match image.missing_symbols.as_slice() {
+        [] => "all that the agent needs of the runtime".to_owned(),
+        missing => format!("not {}", missing.join(", ")),
+    })
+}
+
+fn print_process(process: &Process, console: &mut Console) -> Result<(), Failure> {
+    let agent = match &process.agent {
+        Some(path) => format!("{}, with the agent in it ({path})", process.pid),
+        None => format!("{}, without the agent in it", process.pid),
+    };
+    line(console, "process", &agent)?;
+    let places = match (process.has_other_files, process.has_other_numbers) {
+        (false, false) => return Ok(()),
+        (true, false) => "files of its own, as in a container: paths mean others there",
+        (false, true) => "process numbers of its own, as in a container",
+        (true, true) => {
+            "files and process numbers of its own, as in a container: paths mean others there"
+        }
+    };
+    line(console, "namespaces", places)
+}
+
+fn print_verdict(name: &str, verdict: &Verdict, console: &mut Console) -> Result<(), Failure> {
+    let (style, answer, first, second) = match verdict {
+        Verdict::Yes { note } => (GOOD, "yes", note.as_str(), ""),
+        Verdict::No { reason, way_out } => (BAD, "no", reason.as_str(), way_out.as_str()),
+        Verdict::NotYet { reason, way_out } => {
+            (WARNING, "not yet", reason.as_str(), way_out.as_str())
+        }
+    };
+    let out = console.out();
+    writeln!(out, "{FAINT}{name:<MARGIN$}{FAINT:#}{style}{answer}{style:#}: {}", visible(first))?;
+    if !second.is_empty() {
+        writeln!(out, "{:MARGIN$}{}", "", visible(second))?;
+    }
+    Ok(())
+}

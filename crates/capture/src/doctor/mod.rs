@@ -1,0 +1,82 @@
+//! Doctor: what can be observed of a program, and why not.
+//!
+//! [`examine`] looks at a file and [`examine_process`] at a process; both gather facts first ([`Facts`],
+//! [`Process`]) and judge them then ([`Verdict`]). [`recordable`] is the same judgement for `record`, so that both
+//! commands say the same words.
+
+mod facts;
+mod privilege;
+mod process;
+mod verdict;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+pub use bactrian_ocaml::executable::{Kind, Machine, Purpose};
+pub use facts::{Debug, Facts, Image, OcamlFacts, VersionSource};
+pub use privilege::Privilege;
+pub use process::{Process, Tracing};
+pub use verdict::{Cause, Refusal, Verdict};
+
+/// What can be observed of a program.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// What it is.
+    pub program: Facts,
+    /// The process that was asked about.
+    pub process: Option<Process>,
+    /// Whether what it allocates can be recorded, from its start.
+    pub record: Verdict,
+    /// Whether a snapshot of its heap can be taken.
+    pub snapshot: Verdict,
+    /// Whether it can be observed once it runs.
+    pub attach: Verdict,
+    /// Whether blocks of its heap can be given types.
+    pub types: Verdict,
+}
+
+/// Looks at the program in a file.
+///
+/// # Errors
+/// If the file cannot be read, or is no program.
+pub fn examine(path: &Path) -> Result<Report, Refusal> {
+    Ok(judge(Facts::of_file(path)?, None))
+}
+
+/// Looks at a process and the program it runs.
+///
+/// # Errors
+/// If there is no such process, or its program cannot be read.
+pub fn examine_process(pid: u32) -> Result<Report, Refusal> {
+    let process = Process::look(pid)?;
+    let program = Facts::of_process(pid)?;
+    Ok(judge(program, Some(process)))
+}
+
+/// Whether the program in a file can be recorded.
+///
+/// # Errors
+/// If not: why, and the way out.
+pub fn recordable(path: &Path) -> Result<Facts, Refusal> {
+    let facts = Facts::of_file(path)?;
+    match verdict::record(&facts) {
+        Ok(_) => Ok(facts),
+        Err(refusal) => Err(refusal.about(path)),
+    }
+}
+
+fn judge(program: Facts, process: Option<Process>) -> Report {
+    let record = match verdict::record(&program) {
+        Ok(note) => Verdict::Yes { note },
+        Err(refusal) => refusal.into(),
+    };
+    Report {
+        record,
+        snapshot: verdict::snapshot(&program),
+        attach: verdict::attach(&program, process.as_ref()),
+        types: verdict::types(&program),
+        program,
+        process,
+    }
+}

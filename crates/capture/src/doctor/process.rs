@@ -1,0 +1,185 @@
+//! What a process is: whether the agent is in it, and whether we may look into it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::process::getuid;
+use serde::Serialize;
+
+use super::verdict::{Cause, Refusal};
+
+/// Number of the capability to trace any process.
+const CAP_SYS_PTRACE: u32 = 19;
+const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
+
+/// A process.
+#[derive(Clone, Debug, Serialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The agent that is in it, if one is.
+    pub agent: Option<String>,
+    /// Whether it may be stopped and read from outside.
+    pub tracing: Tracing,
+    /// Whether its files are others than ours, as in a container.
+    #[serde(rename = "other_mount_namespace")]
+    pub has_other_files: bool,
+    /// Whether it has a number of its own in there.
+    #[serde(rename = "other_pid_namespace")]
+    pub has_other_numbers: bool,
+}
+
+/// Whether a process may be stopped and read from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "allowed", rename_all = "kebab-case")]
+pub enum Tracing {
+    /// Nothing known stands against it.
+    Yes,
+    /// Something does.
+    No {
+        /// What.
+        reason: String,
+        /// What helps.
+        way_out: String,
+    },
+}
+
+impl Process {
+    /// Looks at a process.
+    pub(super) fn look(pid: u32) -> Result<Process, Refusal> {
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let status =
+            fs::read_to_string(folder.join("status")).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => {
+                    Refusal::new(Cause::Unreadable, format!("there is no process {pid}"), "")
+                }
+                _ => Refusal::new(Cause::Unreadable, format!("process {pid}: {error}"), ""),
+            })?;
+        let ours = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let yama = fs::read_to_string(YAMA).ok();
+        let namespace = |name: &str| {
+            let [theirs, ours] = [&folder, Path::new("/proc/self")]
+                .map(|folder| fs::read_link(folder.join("ns").join(name)).ok());
+            theirs.is_some() && ours.is_some() && theirs != ours
+        };
+        let is_self = pid == std::process::id();
+        Ok(Process {
+            pid,
+            agent: fs::read_to_string(folder.join("maps")).ok().and_then(|maps| agent_in(&maps)),
+            tracing: tracing(&status, &ours, getuid().as_raw(), yama.as_deref(), is_self),
+            has_other_files: namespace("mnt"),
+            has_other_numbers: namespace("pid"),
+        })
+    }
+}
+
+/// The agent among what is mapped into a process.
+fn agent_in(maps: &str) -> Option<String> {
+    maps.lines().find_map(|line| {
+        let path = line.get(line.find('/')?..)?;
+        let path = Path::new(path.strip_suffix(" (deleted)").unwrap_or(path));
+        let name = path.file_name()?.to_str()?;
+        let folder = path.parent()?.file_name()?.to_str()?;
+        let is_agent = name.starts_with("agent-") && name.ends_with(".so");
+        (is_agent && folder.starts_with("bactrian")).then(|| path.display().to_string())
+    })
+}
+
+/// Judges by the `status` files of a process and of ourselves.
+fn tracing(status: &str, ours: &str, user: u32, yama: Option<&str>, is_self: bool) -> Tracing {
+    let no = |reason: &str, way_out: &str| Tracing::No {
+        reason: reason.to_owned(),
+        way_out: way_out.to_owned(),
+    };
+    if is_self {
+        return no("a process cannot trace itself", "Ask about another one");
+    }
+    if field(status, "State").is_some_and(|state| state.starts_with('Z')) {
+        return no("it has ended, and only its exit status waits to be fetched", "");
+    }
+    if let Some(tracer) = field(status, "TracerPid").filter(|tracer| *tracer != "0") {
+        let reason = format!("process {tracer}, a debugger perhaps, traces it already");
+        return no(&reason, "End that one first");
+    }
+    let yama = yama.and_then(|scope| scope.trim().parse().ok()).unwrap_or(0_u32);
+    if yama >= 3 {
+        let way_out = "Only a restart of the machine with another setting changes that";
+        return no("this kernel allows no tracing at all (kernel.yama.ptrace_scope = 3)", way_out);
+    }
+    if has_capability(ours, CAP_SYS_PTRACE) {
+        return Tracing::Yes;
+    }
+    let owners = field(status, "Uid").unwrap_or_default();
+    if owners.split_whitespace().any(|owner| owner.parse() != Ok(user)) {
+        return no("it runs as another user", "Ask as that user, or as root");
+    }
+    match yama {
+        0 => Tracing::Yes,
+        1 => no(
+            "this kernel lets only parents trace (kernel.yama.ptrace_scope = 1)",
+            "Run as root, or set it to 0: sysctl kernel.yama.ptrace_scope=0",
+        ),
+        _ => no(
+            "this kernel lets only root trace (kernel.yama.ptrace_scope = 2)",
+            "Run as root, or with the capability CAP_SYS_PTRACE",
+        ),
+    }
+}
+
+fn has_capability(status: &str, number: u32) -> bool {
+    let effective = field(status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    effective.is_some_and(|mask| mask >> number & 1 == 1)
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &str = "Name:\tserver\nState:\tS (sleeping)\nTracerPid:\t0\n\
+                          Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n";
+    const ROOT: &str = "CapEff:\t000001ffffffffff\n";
+    const USER: &str = "CapEff:\t0000000000000000\n";
+
+    fn reason(tracing: Tracing) -> Option<String> {
+        match tracing {
+            Tracing::Yes => None,
+            Tracing::No { reason, .. } => Some(reason),
+        }
+    }
+
+    #[test]
+    fn who_may_trace_whom() {
+        let of = |status, ours, user, yama| reason(tracing(status, ours, user, yama, false));
+        assert_eq!(of(STATUS, USER, 1000, None), None);
+        assert_eq!(of(STATUS, USER, 1000, Some("0\n")), None);
+        assert_eq!(of(STATUS, ROOT, 0, Some("2\n")), None);
+        assert!(of(STATUS, USER, 1000, Some("1\n")).expect("no").contains("ptrace_scope = 1"));
+        assert!(of(STATUS, USER, 1000, Some("2\n")).expect("no").contains("ptrace_scope = 2"));
+        assert!(of(STATUS, ROOT, 0, Some("3\n")).expect("no").contains("no tracing at all"));
+        assert!(of(STATUS, USER, 1001, None).expect("no").contains("another user"));
+        let setuid = STATUS.replace("1000\t1000\t1000\t1000", "1000\t0\t0\t0");
+        assert!(of(&setuid, USER, 1000, None).expect("no").contains("another user"));
+        let traced = STATUS.replace("TracerPid:\t0", "TracerPid:\t77");
+        assert!(of(&traced, ROOT, 0, None).expect("no").contains("process 77"));
+        let dead = STATUS.replace("S (sleeping)", "Z (zombie)");
+        assert!(of(&dead, ROOT, 0, None).expect("no").contains("ended"));
+        assert!(reason(tracing(STATUS, ROOT, 0, None, true)).is_some());
+        assert_eq!(of("", "", 1000, Some("nonsense")), None);
+    }
+
+    #[test]
+    fn the_agent_is_seen_in_maps() {
+        let maps = "55d0-55d1 r-xp 00000000 fe:00 1 /usr/bin/server\n\
+                    7f00-7f01 r-xp 00000000 fe:00 2 /var/cache/bactrian/agent-0.1.0-00ff.so\n";
+        let agent = agent_in(maps).expect("it is there");
+        assert!(agent.ends_with("bactrian/agent-0.1.0-00ff.so"), "{agent}");
+        assert_eq!(agent_in("7f00-7f01 r-xp 0 fe:00 2 /usr/lib/agent-1.so\n"), None);
+        assert_eq!(agent_in("7f00-7f01 rw-p 00000000 00:00 0\n"), None);
+    }
+}
