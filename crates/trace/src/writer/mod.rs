@@ -9,7 +9,6 @@
 mod names;
 mod stacks;
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 #[cfg(feature = "std")]
@@ -117,7 +116,9 @@ pub struct NewAlloc<'a> {
 pub struct Writer<S> {
     out: S,
     info: TraceInfo,
-    domains: BTreeMap<DomainId, Domain>,
+    /// In the order of their first events: few, and the last one used is mostly the next.
+    domains: Vec<Domain>,
+    last_used: usize,
     /// Version 3: where the next chunk of ids starts.
     next_chunk: u64,
     /// Where location packets are made.
@@ -152,13 +153,14 @@ impl<S: Sink> Writer<S> {
         info.version = info.version.clamp(*crate::WRITES.start(), *crate::WRITES.end());
         let mut writer = Writer {
             out,
-            domains: BTreeMap::new(),
+            domains: Vec::new(),
+            last_used: 0,
             next_chunk: 0,
             scratch: Vec::with_capacity(MAX_PACKET),
             info,
         };
         writer.write_info()?;
-        writer.domain(DomainId(0), writer.info.start);
+        writer.begin_domain(DomainId(0), writer.info.start);
         Ok(writer)
     }
 
@@ -197,15 +199,29 @@ impl<S: Sink> Writer<S> {
         alloc: &NewAlloc<'_>,
         locate: &impl Locate,
     ) -> Result<ObjectId, S::Error> {
+        self.alloc_after(alloc, 0, locate)
+    }
+
+    /// The same, for who knows that so many outer frames are those of the domain's last allocation, and
+    /// wants them not to be compared.
+    ///
+    /// # Errors
+    /// As [`Writer::alloc`].
+    pub fn alloc_after(
+        &mut self,
+        alloc: &NewAlloc<'_>,
+        unchanged: usize,
+        locate: &impl Locate,
+    ) -> Result<ObjectId, S::Error> {
         let time = self.absolute(alloc.time);
-        let domain = self.domain(alloc.domain, time);
-        let common = domain.stacks.common_prefix(alloc.stack);
+        let at = self.place(alloc.domain, time);
+        let common = self.domains[at].stacks.common_prefix(alloc.stack, unchanged);
         let small = (1..=u64::from(code::SHORT_ALLOC_MAX_WORDS)).contains(&alloc.length.0);
         let short = small
             && alloc.source == Source::Minor
             && alloc.samples == 1
             && alloc.stack.len() - common < 256;
-        let domain = self.make_room(alloc.domain, time, locate)?;
+        let domain = self.make_room(at, time, locate)?;
         let id = domain.next_id;
         domain.next_id += 1;
         let Domain { packet, stacks, queue, .. } = domain;
@@ -270,8 +286,8 @@ impl<S: Sink> Writer<S> {
         locate: &impl Locate,
     ) -> Result<(), S::Error> {
         let time = self.absolute(time);
-        self.domain(domain, time);
-        let domain = self.make_room(domain, time, locate)?;
+        let at = self.place(domain, time);
+        let domain = self.make_room(at, time, locate)?;
         put_event_word(&mut domain.packet, code, time);
         let delta = domain.next_id.wrapping_sub(1).wrapping_sub(id.0) as i64;
         domain.packet.put_vint(delta);
@@ -290,9 +306,12 @@ impl<S: Sink> Writer<S> {
     pub fn flush(&mut self, time: Micros, locate: &impl Locate) -> Result<(), S::Error> {
         let time = self.absolute(time);
         let empty = Header::len(self.info.version);
-        let begun = |domain: &&Domain| domain.packet.len() > empty || !domain.queue.is_empty();
-        let ids: Vec<_> = self.domains.values().filter(begun).map(|domain| domain.id).collect();
-        ids.into_iter().try_for_each(|id| self.end_packet(id, time, locate))?;
+        for at in self.in_order() {
+            let domain = &self.domains[at];
+            if domain.packet.len() > empty || !domain.queue.is_empty() {
+                self.end_packet(at, time, locate)?;
+            }
+        }
         self.out.flush()
     }
 
@@ -301,8 +320,9 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// If a packet was not taken.
     pub fn finish(mut self, locate: &impl Locate) -> Result<S, S::Error> {
-        let ends: Vec<_> = self.domains.values().map(|d| (d.id, d.time_end)).collect();
-        ends.into_iter().try_for_each(|(id, end)| self.end_packet(id, end, locate))?;
+        for at in self.in_order() {
+            self.end_packet(at, self.domains[at].time_end, locate)?;
+        }
         self.out.flush()?;
         Ok(self.out)
     }
@@ -311,53 +331,69 @@ impl<S: Sink> Writer<S> {
         self.info.start.saturating_add(time.0)
     }
 
-    /// What a domain has in the making; a new one begins at `time`.
-    fn domain(&mut self, id: DomainId, time: u64) -> &mut Domain {
-        let (version, next_chunk) = (self.info.version, &mut self.next_chunk);
-        self.domains.entry(id).or_insert_with(|| {
-            let ids = new_chunk(version, next_chunk);
-            let mut packet = Vec::with_capacity(MAX_PACKET);
-            packet.resize(Header::len(version), 0);
-            Domain {
-                id,
-                packet,
-                check: None,
-                time_begin: time,
-                time_end: time,
-                id_begin: ids.start,
-                next_id: ids.start,
-                id_limit: ids.end,
-                stacks: StackEncoder::new(),
-                names: NameEncoder::default(),
-                queue: Vec::new(),
-            }
-        })
+    /// Places of the domains, in the order of their numbers.
+    fn in_order(&self) -> Vec<usize> {
+        let mut places: Vec<_> = (0..self.domains.len()).collect();
+        places.sort_by_key(|&at| self.domains[at].id);
+        places
+    }
+
+    /// The place of a domain; a new one begins at `time`.
+    #[inline]
+    fn place(&mut self, id: DomainId, time: u64) -> usize {
+        if self.domains.get(self.last_used).is_none_or(|domain| domain.id != id) {
+            let known = self.domains.iter().position(|domain| domain.id == id);
+            self.last_used = known.unwrap_or_else(|| self.begin_domain(id, time));
+        }
+        self.last_used
+    }
+
+    fn begin_domain(&mut self, id: DomainId, time: u64) -> usize {
+        let version = self.info.version;
+        let ids = new_chunk(version, &mut self.next_chunk);
+        let mut packet = Vec::with_capacity(MAX_PACKET);
+        packet.resize(Header::len(version), 0);
+        self.domains.push(Domain {
+            id,
+            packet,
+            check: None,
+            time_begin: time,
+            time_end: time,
+            id_begin: ids.start,
+            next_id: ids.start,
+            id_limit: ids.end,
+            stacks: StackEncoder::new(),
+            names: NameEncoder::default(),
+            queue: Vec::new(),
+        });
+        self.domains.len() - 1
     }
 
     /// Ends the domain's packet if the next event cannot go into it.
+    #[inline]
     fn make_room(
         &mut self,
-        id: DomainId,
+        at: usize,
         time: u64,
         locate: &impl Locate,
     ) -> Result<&mut Domain, S::Error> {
-        let domain = self.domain(id, time);
+        let domain = &self.domains[at];
         if MAX_PACKET - domain.packet.len() < EVENT_ROOM + MAX_BACKTRACE
             || domain.queue.len() > MAX_QUEUED
             || time.saturating_sub(domain.time_begin) > MAX_SPAN
             || domain.next_id == domain.id_limit
         {
-            self.end_packet(id, time, locate)?;
+            self.end_packet(at, time, locate)?;
         }
-        let domain = self.domain(id, time);
+        let domain = &mut self.domains[at];
         domain.time_end = time;
         Ok(domain)
     }
 
     /// Writes the locations that wait and the packet, and begins a new one at `now`.
-    fn end_packet(&mut self, id: DomainId, now: u64, locate: &impl Locate) -> Result<(), S::Error> {
-        let Writer { out, info, domains, next_chunk, scratch } = self;
-        let Some(domain) = domains.get_mut(&id) else { return Ok(()) };
+    fn end_packet(&mut self, at: usize, now: u64, locate: &impl Locate) -> Result<(), S::Error> {
+        let Writer { out, info, domains, next_chunk, scratch, .. } = self;
+        let domain = &mut domains[at];
         let header_len = Header::len(info.version);
         let mut header = Header {
             size: 0,
@@ -365,7 +401,7 @@ impl<S: Sink> Writer<S> {
             time_end: domain.time_begin,
             version: info.version,
             pid: info.pid,
-            domain: id,
+            domain: domain.id,
             check: None,
             id_begin: domain.id_begin,
             id_end: domain.id_begin,

@@ -46,9 +46,11 @@ impl StackEncoder {
         }
     }
 
-    /// How many outer frames `stack` shares with the last one encoded.
-    pub fn common_prefix(&self, stack: &[u64]) -> usize {
-        self.last.iter().zip(stack).take_while(|(a, b)| a == b).count()
+    /// How many outer frames `stack` shares with the last one encoded, `known` of them for sure.
+    pub fn common_prefix(&self, stack: &[u64], known: usize) -> usize {
+        let known = known.min(self.last.len()).min(stack.len());
+        let rest = self.last[known..].iter().zip(&stack[known..]);
+        known + rest.take_while(|(a, b)| a == b).count()
     }
 
     /// A slot for a packet header to check, the next in turn.
