@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, FileType, access};
 use rustix::io::Errno;
 
 /// Where `execvp` looks if there is no PATH, on glibc.
@@ -98,11 +98,12 @@ fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Error> {
     })
 }
 
-/// Whether `file` is a file that this user may run.
+/// Whether `file` is a file that this user may run. Only files can be.
 fn may_run(file: &Path) -> Result<bool, Errno> {
-    let metadata = rustix::fs::stat(file)?;
-    if !rustix::fs::FileType::from_raw_mode(metadata.st_mode).is_file() {
-        return Ok(false);
+    match FileType::from_raw_mode(rustix::fs::stat(file)?.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(Errno::ISDIR),
+        _ => return Err(Errno::NOEXEC),
     }
     match access(file, Access::EXEC_OK) {
         Ok(()) => Ok(true),
@@ -143,7 +144,11 @@ mod tests {
         assert!(
             matches!(find("plain"), Err(Error::NotExecutable(path)) if path == first.join("plain"))
         );
-        assert!(matches!(find("folder"), Err(Error::NotExecutable(_))));
+        assert!(matches!(find("folder"), Err(Error::NotFound(_))));
+        let folder = first.join("folder");
+        assert!(
+            matches!(find(folder.to_str().expect("UTF-8")), Err(Error::Io(path, _)) if path == folder)
+        );
         assert!(matches!(find("none"), Err(Error::NotFound(_))));
         assert!(matches!(find(""), Err(Error::NotFound(_))));
         // With a slash PATH is not asked.

@@ -107,8 +107,9 @@ fn print_program(facts: &Facts, console: &mut Console) -> Result<(), Failure> {
     }
     if let Some(image) = &facts.image {
         line(console, "machine code", &show_image(image))?;
-        if let Some(exports) = facts.ocaml.as_ref().and_then(|_| show_exports(image)) {
-            line(console, "exports", &exports)?;
+        let is_native = facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind == Kind::Native);
+        if is_native && !image.is_static {
+            line(console, "exports", &show_exports(image))?;
         }
     }
     if !facts.privileges.is_empty() {
@@ -148,25 +149,26 @@ fn show_ocaml(ocaml: &OcamlFacts) -> String {
 }
 
 fn show_debug_info(debug: &Debug) -> String {
-    let Debug { modules_with, modules_without } = debug;
-    let all = modules_with + modules_without.len();
-    if modules_without.is_empty() {
-        return format!("places of all allocations are known ({})", modules(all));
+    let Debug { is_complete, modules_with, modules_without } = debug;
+    let Some(with) = modules_with else {
+        return match is_complete {
+            true => "places in the source are known".to_owned(),
+            false => "none: it was compiled without -g".to_owned(),
+        };
+    };
+    let all = with + modules_without.len();
+    if *is_complete {
+        return format!("places of allocations are known in all {all} modules that allocate");
     }
-    let names =
-        modules_without.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let listed: Vec<_> = modules_without.iter().take(LISTED).map(String::as_str).collect();
     let more = match modules_without.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     format!(
-        "places of allocations are known in {modules_with} of {}; compiled without -g: {names}{more}",
-        modules(all)
+        "places of allocations are known in {with} of {all} modules that allocate; compile with -g: {}{more}",
+        listed.join(", ")
     )
-}
-
-fn modules(count: usize) -> String {
-    format!("{count} module{}", if count == 1 { "" } else { "s" })
 }
 
 fn show_image(image: &Image) -> String {
@@ -186,14 +188,11 @@ fn show_image(image: &Image) -> String {
     parts.join(", ")
 }
 
-fn show_exports(image: &Image) -> Option<String> {
-    if image.is_static {
-        return None;
-    }
-    Some(match image.missing_symbols.as_slice() {
+fn show_exports(image: &Image) -> String {
+    match image.missing_symbols.as_slice() {
         [] => "all that the agent needs of the runtime".to_owned(),
         missing => format!("not {}", missing.join(", ")),
-    })
+    }
 }
 
 fn print_process(process: &Process, console: &mut Console) -> Result<(), Failure> {

@@ -88,8 +88,11 @@ pub enum VersionSource {
 /// Debug information of OCaml.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Debug {
-    /// Modules that allocate, with known places. Bytecode is one.
-    pub modules_with: usize,
+    /// Whether all places of allocations are known.
+    #[serde(rename = "complete")]
+    pub is_complete: bool,
+    /// How many modules allocate in places that are known. Bytecode is not told apart by modules.
+    pub modules_with: Option<usize>,
     /// Modules that allocate in places that are not known.
     pub modules_without: Vec<String>,
 }
@@ -265,14 +268,13 @@ impl OcamlFacts {
             (None, None)
         };
         let bytecode = ocaml.bytecode.map(|bytecode| Debug {
-            modules_with: usize::from(bytecode.has_debug_info),
-            modules_without: match bytecode.has_debug_info {
-                true => Vec::new(),
-                false => vec!["its bytecode".to_owned()],
-            },
+            is_complete: bytecode.has_debug_info,
+            modules_with: None,
+            modules_without: Vec::new(),
         });
         let native = ocaml.debug_info.as_ref().map(|found| Debug {
-            modules_with: found.with,
+            is_complete: found.without.is_empty(),
+            modules_with: Some(found.with),
             modules_without: found.without.clone(),
         });
         OcamlFacts {

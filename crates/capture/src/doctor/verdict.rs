@@ -311,8 +311,8 @@ pub(super) fn types(facts: &Facts) -> Verdict {
         let needs =
             "They will need the .cmt files of its modules (ocamlopt -bin-annot; dune makes them)";
         match &ocaml.debug_info {
-            Some(debug) if debug.modules_without.is_empty() => format!("{needs}; -g is there"),
-            _ => format!("{needs}, and -g"),
+            Some(debug) if debug.is_complete => format!("{needs}; it has the debug info they need"),
+            _ => format!("{needs}, and debug info (-g)"),
         }
     })
 }
@@ -320,7 +320,7 @@ pub(super) fn types(facts: &Facts) -> Verdict {
 fn later(facts: &Facts, what: &str, outlook: impl FnOnce(&OcamlFacts) -> String) -> Verdict {
     let is_program = facts.image.as_ref().map_or(Ok(()), is_program);
     match is_program.and_then(|()| has_ocaml(facts)) {
-        Err(refusal) => refusal.into(),
+        Err(refusal) => Verdict::No { reason: refusal.reason, way_out: String::new() },
         Ok(ocaml) => Verdict::NotYet {
             reason: format!("{what} not in this version of Bactrian"),
             way_out: outlook(ocaml),
