@@ -58,13 +58,18 @@ fn look(args: &Args) -> Result<Report, Failure> {
     }
     match find_program(&args.subject) {
         Ok(path) => examine(&path).map_err(unreadable),
-        // What is no program at all is better told than that it lacks a permission.
+        // Of what is no program, that is told rather than that it lacks a permission.
         Err(error @ Error::NotExecutable(_)) => match error.path().map(examine) {
             Some(Err(refusal)) => Err(unreadable(refusal)),
+            Some(Ok(report)) if !is_program(&report.program) => Ok(report),
             _ => Err(Failure::Input(error.into())),
         },
         Err(error) => Err(Failure::Input(error.into())),
     }
+}
+
+fn is_program(facts: &Facts) -> bool {
+    facts.image.as_ref().is_none_or(|image| image.purpose == Purpose::Program)
 }
 
 fn print(report: &Report, console: &mut Console) -> Result<(), Failure> {
@@ -131,21 +136,20 @@ fn show_ocaml(ocaml: &OcamlFacts) -> String {
         Kind::Unknown => "stripped of all symbols",
     };
     let source = match ocaml.version_source {
-        None => String::new(),
-        Some(VersionSource::Sys) => {
-            let symbols = match ocaml.runtime {
-                Some(runtime) if Some(runtime) == ocaml.release => {
-                    " and the runtime's symbols".to_owned()
-                }
-                Some(runtime) => format!("; the runtime's symbols are those of {runtime}"),
-                None => "; the runtime's symbols are of no known version".to_owned(),
-            };
-            format!(" (known from Sys.ocaml_version{symbols})")
-        }
-        Some(VersionSource::Symbols) => " (known from the runtime's symbols)".to_owned(),
-        Some(VersionSource::MagicNumber) => " (known from the magic number)".to_owned(),
+        None => return format!("{version}, {kind}"),
+        Some(VersionSource::Sys) => match ocaml.runtime {
+            Some(runtime) if Some(runtime) == ocaml.release => {
+                "Sys.ocaml_version and the runtime's symbols".to_owned()
+            }
+            Some(runtime) => {
+                format!("Sys.ocaml_version, but the runtime's symbols are those of {runtime}")
+            }
+            None => "Sys.ocaml_version; the runtime's symbols are of no known version".to_owned(),
+        },
+        Some(VersionSource::Symbols) => "the runtime's symbols".to_owned(),
+        Some(VersionSource::MagicNumber) => "the magic number of the bytecode".to_owned(),
     };
-    format!("{version}, {kind}{source}")
+    format!("{version} (told by {source}), {kind}")
 }
 
 fn show_debug_info(debug: &Debug) -> String {
@@ -165,9 +169,10 @@ fn show_debug_info(debug: &Debug) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    let listed = listed.join(", ");
     format!(
-        "places of allocations are known in {with} of {all} modules that allocate; compile with -g: {}{more}",
-        listed.join(", ")
+        "places of allocations are known in {with} of {all} modules that allocate, not in \
+         {listed}{more} (was -g given?)"
     )
 }
 

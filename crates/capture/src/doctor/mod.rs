@@ -67,9 +67,12 @@ pub fn recordable(path: &Path) -> Result<Facts, Refusal> {
 }
 
 fn judge(program: Facts, process: Option<Process>) -> Report {
-    let record = match verdict::record(&program) {
-        Ok(note) => Verdict::Yes { note },
-        Err(refusal) => refusal.into(),
+    let record = match (verdict::record(&program), &process) {
+        (Ok(note), None) => Verdict::Yes { note },
+        (Ok(note), Some(_)) => {
+            Verdict::Yes { note: format!("{note}, if it is started anew by record") }
+        }
+        (Err(refusal), _) => refusal.into(),
     };
     Report {
         record,

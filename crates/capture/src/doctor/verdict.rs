@@ -271,7 +271,12 @@ fn known_versions() -> String {
 /// Whether the agent finds what it needs in the runtime.
 fn has_symbols(image: &Image) -> Result<(), Refusal> {
     if !image.missing_symbols.is_empty() {
-        let names = image.missing_symbols.join(", ");
+        let names = match image.missing_symbols.as_slice() {
+            [first, others @ ..] if others.len() > 2 => {
+                format!("{first} and {} more", others.len())
+            }
+            names => names.join(", "),
+        };
         let reason = format!("it does not export what the agent needs of the runtime ({names})");
         return Err(Refusal::new(Cause::Closed, reason, "Link it as ocamlopt does, with -Wl,-E"));
     }

@@ -208,6 +208,10 @@ where
     let endian = header.endian().map_err(|error| damaged(5, error))?;
     let segment_offset: u64 = header.e_phoff(endian).into();
     let section_offset: u64 = header.e_shoff(endian).into();
+    // Sections stand last, so that this is what is seen of a file that was not copied to its end.
+    if section_offset > bytes.len() as u64 {
+        return Err(damaged(bytes.len(), "the file ends before its sections"));
+    }
     let programs =
         header.program_headers(endian, bytes).map_err(|error| damaged(segment_offset, error))?;
     let sections =

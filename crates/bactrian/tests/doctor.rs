@@ -1,0 +1,295 @@
+//! `bactrian doctor` on real files: what OCaml's compilers and their options make of one small program, what
+//! else is on a machine, and what is no program at all.
+//!
+//! Golden files hold what it prints and how it ends; `UPDATE_GOLDEN=1 cargo test` writes them anew. They are
+//! those of Debian 12, whose OCaml is 4.13.1.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// Tells its process number and waits until its input ends.
+const SOURCE: &str = "\
+let pairs = List.init 100 (fun i -> (i, string_of_int i))
+let () =
+  let self = open_in \"/proc/self/stat\" in
+  print_endline (List.hd (String.split_on_char ' ' (input_line self)));
+  try while true do ignore (input_line stdin) done
+  with End_of_file -> print_endline (String.concat \",\" (List.map snd pairs))
+";
+
+/// What is made of it: file, compiler, options.
+const COMPILED: &[(&str, &str, &str)] = &[
+    ("native", "ocamlopt", "-g"),
+    ("without_g", "ocamlopt", ""),
+    ("static", "ocamlopt", "-g -ccopt -static"),
+    ("hidden", "ocamlopt", "-g -ccopt -Wl,--no-export-dynamic"),
+    ("library", "ocamlopt", "-g -output-complete-obj -ccopt -shared -runtime-variant _pic"),
+    ("bytecode", "ocamlc", "-g"),
+    ("bytecode_without_g", "ocamlc", ""),
+    ("custom", "ocamlc", "-g -custom"),
+    ("complete", "ocamlc", "-g -output-complete-exe"),
+];
+
+/// A folder with all programs, made once for all tests.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doctor");
+        // What an earlier run left may be of another compiler.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for programs");
+        fs::write(folder.join("waits.ml"), SOURCE).expect("room");
+        for (name, compiler, options) in COMPILED {
+            compile(&folder, name, Path::new(compiler), options);
+        }
+        let bytes = fs::read(folder.join("native")).expect("compiled");
+        program(&folder, "truncated", &bytes[..10_000]);
+        program(&folder, "empty", b"");
+        program(&folder, "text", b"let there = be light\n");
+        program(&folder, "script", b"#!/bin/sh\nexec ./native\n");
+        program(&folder, "ocaml_script", b"#!/usr/bin/env ocaml\nprint_endline \"here\"\n");
+        program(&folder, "lost_script", b"#!/no/such/interpreter\n");
+        program(&folder, "without_x", &bytes);
+        fs::set_permissions(folder.join("without_x"), Permissions::from_mode(0o644)).expect("ours");
+        for (name, of) in [("stripped", "native"), ("static_stripped", "static")] {
+            fs::copy(folder.join(of), folder.join(name)).expect("room");
+            done(Command::new("strip").arg(folder.join(name)));
+        }
+        folder
+    })
+}
+
+fn compile(folder: &Path, name: &str, compiler: &Path, options: &str) {
+    // Compilers leave files beside the source, which those of others do not like.
+    let own = folder.join(format!("{name}.build"));
+    fs::create_dir_all(&own).expect("room");
+    fs::copy(folder.join("waits.ml"), own.join("waits.ml")).expect("room");
+    let options = options.split(' ').filter(|option| !option.is_empty());
+    let mut command = Command::new(compiler);
+    command.args(options).args(["waits.ml", "-o"]).arg(format!("made_{name}.so")).current_dir(&own);
+    done(&mut command);
+    fs::rename(own.join(format!("made_{name}.so")), folder.join(name)).expect("compiled");
+}
+
+fn program(folder: &Path, name: &str, bytes: &[u8]) {
+    let path = folder.join(name);
+    fs::write(&path, bytes).expect("room");
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("ours");
+}
+
+fn done(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn bactrian(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(args).current_dir(folder()).env_remove("NO_COLOR").stdin(Stdio::null());
+    command.output().expect("bactrian starts")
+}
+
+/// What doctor says of something, as JSON.
+fn result(subject: &str) -> Value {
+    let output = bactrian(&["doctor", subject, "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{subject}: {error}: {}", text(&output.stderr)));
+    let works = json["result"]["record"]["works"] == "yes";
+    assert_eq!(output.status.code(), Some(if works { 0 } else { 4 }), "{subject}");
+    assert_eq!((&json["command"], &json["schema_version"]), (&"doctor".into(), &1.into()));
+    json["result"].clone()
+}
+
+#[test]
+fn doctor_prints_what_the_golden_files_hold() {
+    let table = [
+        ("native", "./native"),
+        ("without_g", "./without_g"),
+        ("stripped", "./stripped"),
+        ("static", "./static"),
+        ("static_stripped", "./static_stripped"),
+        ("hidden", "./hidden"),
+        ("library", "./library"),
+        ("bytecode", "./bytecode"),
+        ("bytecode_without_g", "./bytecode_without_g"),
+        ("custom", "./custom"),
+        ("complete", "./complete"),
+        ("object", "./native.build/waits.o"),
+        ("not_ocaml", "/bin/true"),
+        ("script", "./script"),
+        ("ocaml_script", "./ocaml_script"),
+        ("lost_script", "./lost_script"),
+        ("text", "./text"),
+        ("empty", "./empty"),
+        ("truncated", "./truncated"),
+        ("without_x", "./without_x"),
+        ("missing", "./missing"),
+        ("not_in_path", "native"),
+        ("a_folder", "./native.build"),
+        ("no_process", "4194305"),
+    ];
+    let golden_files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut wrong = Vec::new();
+    for (name, subject) in table {
+        let Output { status, stdout, stderr } = bactrian(&["doctor", subject]);
+        let mut seen = format!("$ bactrian doctor {subject}\n{}", text(&stdout));
+        if !stderr.is_empty() {
+            seen.push_str(&format!("--- standard error\n{}", text(&stderr)));
+        }
+        seen.push_str(&format!("--- status {}\n", status.code().expect("an exit status")));
+        let path = golden_files.join(format!("doctor_{name}.txt"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&path, &seen).expect("a writable checkout");
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_default();
+        if golden != seen {
+            wrong.push(format!("{name} should print\n{golden}\nbut prints\n{seen}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn programs_of_debian_can_be_recorded() {
+    for name in ["ocamlopt.opt", "ocamldep.opt", "unison", "why3", "haxe"] {
+        if bactrian_capture::find_program(name.as_ref()).is_err() {
+            eprintln!("{name} is not installed: not looked at");
+            continue;
+        }
+        let said = result(name);
+        let ocaml = &said["program"]["ocaml"];
+        assert_eq!(said["record"]["works"], "yes", "{name}");
+        assert_eq!(ocaml["version"], "4.13.1", "{name}");
+        assert_eq!(ocaml["version_source"], "sys", "{name}");
+        assert_eq!(
+            (&ocaml["runtime"], &ocaml["kind"]),
+            (&"4.13".into(), &"native".into()),
+            "{name}"
+        );
+        assert!(ocaml["debug_info"]["modules_with"].as_u64() > Some(10), "{name}");
+        let image = &said["program"]["image"];
+        assert_eq!((&image["stripped"], &image["static"]), (&true.into(), &false.into()), "{name}");
+        assert_eq!(image["missing_symbols"], serde_json::json!([]), "{name}");
+        assert_eq!(image["wakes_agent"], true, "{name}");
+    }
+}
+
+#[test]
+fn ocaml5_is_told_from_ocaml4() {
+    let bin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/ocaml5/bin");
+    let bin = bin.canonicalize().expect("there is no OCaml 5 here: run cargo xtask ocaml5 first");
+    for (name, compiler, options) in [
+        ("five", "ocamlopt", "-g"),
+        ("five_without_g", "ocamlopt", ""),
+        ("five_bytecode", "ocamlc", ""),
+    ] {
+        compile(folder(), name, &bin.join(compiler), options);
+    }
+    let native = result("./five");
+    let ocaml = &native["program"]["ocaml"];
+    assert_eq!((&ocaml["version"], &ocaml["runtime"]), (&"5.3.0".into(), &"5.3".into()));
+    assert_eq!(native["record"]["works"], "yes");
+    let missing = |said: &Value| {
+        let missing = said["program"]["ocaml"]["debug_info"]["modules_without"].clone();
+        missing.as_array().expect("a list").contains(&"Waits".into())
+    };
+    assert!(!missing(&native));
+    assert!(missing(&result("./five_without_g")));
+    let bytecode = result("./five_bytecode");
+    assert_eq!(bytecode["program"]["ocaml"]["version"], "5.3");
+    assert_eq!(bytecode["record"]["works"], "not-yet");
+}
+
+#[test]
+fn a_program_that_gives_rights_is_refused_to_those_who_lack_them() {
+    let path = folder().join("setuid");
+    fs::copy(folder().join("native"), &path).expect("room");
+    let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
+    mode(0o4755);
+    assert_eq!(result("./setuid")["record"]["works"], "yes", "who has the rights gains none");
+    // Only root can give files away.
+    const NOBODY: u32 = 65534;
+    if fs::metadata(&path).expect("ours").uid() != 0
+        || std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).is_err()
+    {
+        return;
+    }
+    for (bits, name) in [(0o4755, "setuid"), (0o2755, "setgid")] {
+        mode(bits);
+        let said = result("./setuid");
+        assert_eq!(said["program"]["privileges"], serde_json::json!([name]));
+        assert_eq!(said["record"]["works"], "no");
+        assert!(said["record"]["reason"].as_str().expect("words").contains(name));
+    }
+}
+
+/// Starts a program that waits, and tells its number and what ends it.
+fn waiting(command: &mut Command) -> (std::process::Child, u32) {
+    let mut child = command
+        .current_dir(folder())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.as_mut().expect("a pipe"));
+    out.read_line(&mut line).expect("it tells");
+    (child, line.trim().parse().expect("a number"))
+}
+
+fn end(mut child: std::process::Child) {
+    drop(child.stdin.take());
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn a_process_is_known_by_its_number() {
+    let (child, pid) = waiting(&mut Command::new(folder().join("native")));
+    let said = result(&pid.to_string());
+    assert_eq!(said["process"]["pid"], pid);
+    assert_eq!(said["process"]["agent"], Value::Null);
+    assert_eq!(said["process"]["other_mount_namespace"], false);
+    assert_eq!(said["record"]["works"], "yes", "if it is started anew");
+    assert_eq!(said["attach"]["works"], "not-yet");
+    assert!(said["program"]["path"].as_str().expect("a path").ends_with("doctor/native"));
+    end(child);
+
+    let mut record = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    let (child, pid) =
+        waiting(record.args(["record", "-o", "waits.ctf", "--quiet", "--", "./native"]));
+    let said = result(&pid.to_string());
+    let agent = said["process"]["agent"].as_str().expect("the agent is in it");
+    assert!(agent.ends_with(".so"), "{agent}");
+    end(child);
+
+    let (child, pid) = waiting(&mut Command::new(folder().join("bytecode")));
+    assert_eq!(result(&pid.to_string())["program"]["ocaml"]["kind"], "bytecode-runtime");
+    end(child);
+}
+
+#[test]
+fn our_own_process_is_no_ocaml() {
+    let said = result(&std::process::id().to_string());
+    assert_eq!(said["program"]["ocaml"], Value::Null);
+    assert_eq!(said["record"]["works"], "no");
+}
+
+#[test]
+fn a_number_is_a_file_if_there_is_one() {
+    // More than any process has.
+    let name = "4194306";
+    fs::copy(folder().join("native"), folder().join(name)).expect("room");
+    let output = bactrian(&["doctor", name]);
+    // As any other name, it is looked for in PATH.
+    assert!(text(&output.stderr).contains(&format!("The file here is ./{name}")));
+    assert_eq!(result(&format!("./{name}"))["process"], Value::Null);
+}
