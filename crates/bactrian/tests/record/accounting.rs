@@ -7,9 +7,13 @@ use crate::runs::{Place, Run};
 use crate::traces::{allocated, info, is_clean};
 
 const WORD: f64 = 8.0;
-/// Words that the runtime allocates before we start, and those at the very end that it does not count.
-/// Measured: see `docs/record.md`.
+/// Words that the runtime allocates before we start, and those at the very end that it does not count:
+/// with OCaml 4.13 the former are 24 fewer than the latter, with 5.3 they are 42 more.
 const AROUND: f64 = 64.0;
+/// By how much that varies with the lengths of numbers that are printed.
+const PRINTED: f64 = 4.0;
+/// What the runtime allocates to tell its counters.
+const COUNTERS: f64 = 10.0;
 
 /// Words by the runtime's counters: in the function `counted`, and in all.
 struct Books {
@@ -37,8 +41,9 @@ const IN_THE_HEAP: [&str; 4] = ["--heap", "minor", "--heap", "major"];
 fn an_exact_trace_has_every_word() {
     for compiler in BOTH {
         let executable = program("exact", compiler, Variant::Plain);
-        for arguments in [&["20000", "0"], &["100", "30000"], &["3000", "1"]] {
-            let Books { counted, all } = books(&executable, arguments);
+        let mut around = Vec::new();
+        for arguments in [["20000", "0"], ["100", "30000"], ["3000", "1"], ["1", "0"]] {
+            let Books { counted, all } = books(&executable, &arguments);
             let place = Place::new();
             let trace = place.trace("trace.ctf");
             // Counters are asked for here too, so that the program does the same as above.
@@ -48,22 +53,15 @@ fn an_exact_trace_has_every_word() {
             is_clean(&whole).expect("a clean trace");
             let [low, value, high] = allocated(&whole);
             assert_eq!((low, high), (value, value), "{compiler:?}: exact numbers have no interval");
-            let off = value / WORD - all;
-            assert!(
-                off.abs() <= AROUND,
-                "{compiler:?} {arguments:?}: {} words seen, {all} in the books",
-                value / WORD
-            );
+            around.push(value / WORD - all);
             let part = [&IN_THE_HEAP[..], &["--in", "Exact.counted"]].concat();
             let [_, value, _] = allocated(&info(&trace, &part).expect("a trace"));
-            // The counters themselves take a few words.
-            let off = value / WORD - counted;
-            assert!(
-                off.abs() <= 32.0,
-                "{compiler:?} {arguments:?}: {} words seen in `counted`, {counted} in the books",
-                value / WORD
-            );
+            assert_eq!(value / WORD, counted - COUNTERS, "{compiler:?} {arguments:?}");
         }
+        let least = around.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = around.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let is_close = least >= -AROUND && most <= AROUND && most - least <= PRINTED;
+        assert!(is_close, "{compiler:?}: words seen beyond those in the books: {around:?}");
     }
 }
 

@@ -14,7 +14,8 @@ const RATES: [&str; 2] = ["1e-4", "1e-2"];
 fn same(run: &Run) -> String {
     let place = Place::new();
     let plain = place.run(run);
-    assert_eq!(plain.end, "exit status 0", "{}: {plain:?}", run.program.display());
+    let said = String::from_utf8_lossy(&plain.stderr);
+    assert_eq!(plain.end, "exit status 0", "{}: {said}", run.program.display());
     for rate in RATES {
         let outside = Place::new();
         let trace = outside.trace("trace.ctf");
@@ -49,7 +50,7 @@ fn write_large_source(folder: &Path) {
     | A n -> A (f n) | C l -> C (List.map (map f) l) | B _ as t -> t
     | D d -> D {{ d with left = map f d.left; right = map f d.right }}
   module Set = Set.Make (struct type nonrec t = t let compare = compare end)
-  let table = Hashtbl.create {n}
+  let table : (int, t) Hashtbl.t = Hashtbl.create {n}
   let show t = Printf.sprintf \"%d of %s at %h\" (size t) (String.make {n} 'x') (float_of_int {n})
   let collect l = Set.elements (List.fold_left (fun set t -> Set.add (map succ t) set) Set.empty l)
   class counter = object (self) val mutable n = {n} method next = n <- n + 1; n
