@@ -1,7 +1,13 @@
-//! Writes the small sound traces that fuzzing starts from: `cargo xtask fuzz-seeds`.
+//! Writes the small sound files that fuzzing starts from: `cargo xtask fuzz-seeds`.
 //!
-//! Each seed has one trait of the format that mutations would hardly come by: names pushed out of their
-//! lists, two domains, a second packet, a cut. Run it again after a change of the writer.
+//! Each seed of a trace has one trait of the format that mutations would hardly come by: names pushed out of
+//! their lists, two domains, a second packet, a cut. Run it again after a change of the writer. Executables are
+//! those of the reader's own tests.
+
+#[path = "../../crates/ocaml/tests/executable/elf_file.rs"]
+mod elf_file;
+#[path = "../../crates/ocaml/tests/executable/samples.rs"]
+mod samples;
 
 use std::fs;
 use std::path::Path;
@@ -32,12 +38,25 @@ impl Locate for Numbered {
     }
 }
 
+/// Symbols in each of the ways that the compiler makes them.
+const SYMBOLS: &[(&str, &str)] = &[
+    ("old", "camlStdlib__List__map_123"),
+    ("lower_case", "camlStdlib__list__map_123"),
+    ("new", "camlStdlib__List.map_123"),
+    ("dollar", "camlFoo$bar_12"),
+    ("flambda", "camlFoo__bar_12_34_code"),
+    ("operator", "camlStdlib__$5e_135"),
+    ("letters", "camlMain.$c3$a9t$c3$a9_12"),
+    ("runtime", "caml_curry3_1"),
+];
+
 fn main() -> std::io::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/trace");
-    fs::create_dir_all(&folder)?;
+    write("executable", samples::all())?;
+    let symbols = SYMBOLS.iter().map(|&(name, symbol)| (name, symbol.as_bytes().to_vec()));
+    write("symbol", symbols.collect())?;
     let plain = trace(2, plain)?;
     let domains = trace(3, two_domains)?;
-    let seeds = [
+    let seeds = vec![
         ("v1_plain", as_version_1(plain.clone())),
         ("v2_cut_in_event", plain[..plain.len() - 3].to_vec()),
         ("v2_plain", plain),
@@ -46,6 +65,13 @@ fn main() -> std::io::Result<()> {
         ("v3_cut_in_header", domains[..domains.len() - 100].to_vec()),
         ("v3_two_domains", domains),
     ];
+    write("trace", seeds)
+}
+
+/// Writes seeds into a folder of the corpus.
+fn write(corpus: &str, seeds: Vec<(&str, Vec<u8>)>) -> std::io::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(corpus);
+    fs::create_dir_all(&folder)?;
     for (name, bytes) in seeds {
         assert!(bytes.len() < 4096, "{name} is larger than libFuzzer's default input");
         fs::write(folder.join(name), bytes)?;

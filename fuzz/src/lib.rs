@@ -2,5 +2,7 @@
 //! reports a finding by a panic.
 
 pub mod answering;
+pub mod executables;
 pub mod reading;
 pub mod rewriting;
+pub mod symbols;

@@ -16,8 +16,13 @@ use crate::Outcome;
 use crate::command::{cargo, output, root, succeed};
 
 /// Each target, and the folder of `fuzz/corpus` that it starts from.
-const TARGETS: &[(&str, &str)] =
-    &[("trace_read", "trace"), ("trace_rewrite", "trace"), ("trace_answers", "trace")];
+const TARGETS: &[(&str, &str)] = &[
+    ("trace_read", "trace"),
+    ("trace_rewrite", "trace"),
+    ("trace_answers", "trace"),
+    ("executable_read", "executable"),
+    ("symbol_name", "symbol"),
+];
 
 /// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a
 /// build without a sanitizer looks once a second.

@@ -45,7 +45,7 @@ const TASKS: &[Task] = &[
     Task { name: "fuzz", about: "fuzz the parsers: [TARGET..] [--seconds N]", run: fuzz::run },
     Task {
         name: "fuzz-seeds",
-        about: "write the traces that fuzzing starts from",
+        about: "write the files that fuzzing starts from",
         run: fuzz::seeds,
     },
     Task {

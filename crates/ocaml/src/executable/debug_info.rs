@@ -51,6 +51,8 @@ impl DebugInfo {
             }
             is_any = true;
         }
+        // Symbols are sorted with what comes after a module's name.
+        found.without.sort_unstable();
         is_any.then_some(found)
     }
 }

@@ -1,0 +1,29 @@
+//! The promises of the reader of executables, checked on arbitrary bytes.
+
+use bactrian_ocaml::Executable;
+use bactrian_ocaml::executable::{Form, Kind};
+
+/// A table of return addresses has at least its length, and its module a symbol of this size.
+const SHORTEST_MODULE: usize = 24;
+
+/// Reads `bytes` and checks what holds for any input.
+pub fn check(bytes: &[u8]) {
+    let Ok(Executable { form, ocaml }) = Executable::read(bytes) else { return };
+    if let Some(ocaml) = ocaml {
+        if let Some(said) = &ocaml.said {
+            assert_eq!(ocaml.version(), Some(said.version));
+            assert!(said.text.chars().all(|c| c.is_ascii_graphic()), "{:?}", said.text);
+        }
+        if let Some(debug_info) = &ocaml.debug_info {
+            let modules = debug_info.with + debug_info.without.len();
+            assert!(modules * SHORTEST_MODULE <= bytes.len(), "{modules} modules");
+            assert!(debug_info.without.is_sorted(), "{:?}", debug_info.without);
+        }
+        let is_bytecode = matches!(ocaml.kind, Kind::Bytecode | Kind::Custom);
+        assert_eq!(is_bytecode, ocaml.bytecode.is_some(), "{:?}", ocaml.kind);
+    }
+    if let Form::Elf(elf) = form {
+        assert!(!elf.exports("") && !elf.imports(""), "something without a name");
+        assert!(!elf.exports("caml_start_program") || elf.defines("caml_start_program"));
+    }
+}
