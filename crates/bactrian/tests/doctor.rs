@@ -210,6 +210,22 @@ fn ocaml5_is_told_from_ocaml4() {
 }
 
 #[test]
+fn record_refuses_with_the_same_words() {
+    for subject in
+        ["./static", "./static_stripped", "./hidden", "./bytecode", "./custom", "./complete"]
+    {
+        let verdict = result(subject)["record"].clone();
+        let output = bactrian(&["record", "-o", "refused.ctf", "--", subject]);
+        assert_eq!(output.status.code(), Some(4), "{subject}");
+        for part in ["reason", "way_out"] {
+            let part = verdict[part].as_str().expect("words");
+            assert!(text(&output.stderr).contains(part), "{subject}: {part}");
+        }
+        assert!(output.stdout.is_empty() && !folder().join("refused.ctf").exists(), "{subject}");
+    }
+}
+
+#[test]
 fn a_program_that_gives_rights_is_refused_to_those_who_lack_them() {
     let path = folder().join("setuid");
     fs::copy(folder().join("native"), &path).expect("room");

@@ -219,9 +219,16 @@ fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
 fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     let refuse =
         |reason: String, way_out: String| Err(Refusal::new(Cause::Version, reason, way_out));
-    let way_out = || format!("Compile it with OCaml {}", known_versions());
+    let way_out = || format!("Compile it with OCaml {}", known_versions("or"));
     let named = ocaml.version.as_deref().map_or(String::new(), |text| format!(" {text}"));
     match (ocaml.release, ocaml.runtime) {
+        (Some(said), Some(runtime)) if said != runtime => {
+            let reason = format!(
+                "it says that it is OCaml{named}, but its runtime has the symbols of {runtime}: a \
+                 changed OCaml, of which nothing is known"
+            );
+            refuse(reason, way_out())
+        }
         (Some(version), _) if version < FIRST_MEMPROF => {
             let reason = format!("OCaml{named} has no Gc.Memprof, which came with {FIRST_MEMPROF}");
             refuse(reason, way_out())
@@ -231,27 +238,26 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
                 format!("OCaml{named} has no Gc.Memprof: 5.0, 5.1 and 5.2 came without it");
             refuse(reason, "Compile it with OCaml 4.14 or 5.3".to_owned())
         }
-        (Some(said), Some(runtime)) if said != runtime => {
-            let reason = format!(
-                "it says that it is OCaml{named}, but its runtime has the symbols of {runtime}: a \
-                 changed OCaml, of which nothing is known"
-            );
-            refuse(reason, way_out())
-        }
         (Some(version), Some(_)) if bactrian_ocaml::Runtime::of(version).is_some() => Ok(version),
         _ => {
-            let which = if named.is_empty() { "of an unknown version" } else { named.trim_start() };
-            let reason = format!(
-                "OCaml {which} is not known to this version of Bactrian, which knows {}",
-                known_versions()
-            );
+            let known = known_versions("and");
+            let reason = match &ocaml.version {
+                Some(version) => {
+                    format!(
+                        "OCaml {version} is not known to this version of Bactrian, which knows {known}"
+                    )
+                }
+                None => format!(
+                    "its OCaml is none that this version of Bactrian knows, which are {known}"
+                ),
+            };
             refuse(reason, "A newer Bactrian may know it".to_owned())
         }
     }
 }
 
-/// The versions that can be recorded, as `4.11 to 4.14 and 5.3 to 5.4`.
-fn known_versions() -> String {
+/// The versions that can be recorded, as `4.11 to 4.14 or 5.3`.
+fn known_versions(conjunction: &str) -> String {
     let mut ranges: Vec<(Version, Version)> = Vec::new();
     for (first, last) in RUNTIMES.iter().map(|runtime| runtime.versions) {
         match ranges.last_mut() {
@@ -265,7 +271,7 @@ fn known_versions() -> String {
         true => first.to_string(),
         false => format!("{first} to {last}"),
     });
-    ranges.collect::<Vec<_>>().join(" and ")
+    ranges.collect::<Vec<_>>().join(&format!(" {conjunction} "))
 }
 
 /// Whether the agent finds what it needs in the runtime.
@@ -330,5 +336,157 @@ fn later(facts: &Facts, what: &str, outlook: impl FnOnce(&OcamlFacts) -> String)
             reason: format!("{what} not in this version of Bactrian"),
             way_out: outlook(ocaml),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::facts::{Debug, VersionSource};
+    use crate::doctor::privilege::Privilege;
+
+    /// A program that can be recorded.
+    fn program() -> Facts {
+        Facts {
+            path: "server".into(),
+            interpreters: Vec::new(),
+            ocaml: Some(ocaml("4.13.1", Some(Version::new(4, 13)))),
+            image: Some(Image {
+                machine: Machine::X86_64,
+                bits: 64,
+                purpose: Purpose::Program,
+                is_static: false,
+                loader: Some("/lib64/ld-linux-x86-64.so.2".to_owned()),
+                is_relocatable: true,
+                is_stripped: true,
+                has_dwarf: false,
+                is_waking: true,
+                missing_symbols: Vec::new(),
+            }),
+            privileges: Vec::new(),
+        }
+    }
+
+    fn ocaml(said: &str, runtime: Option<Version>) -> OcamlFacts {
+        OcamlFacts {
+            kind: Kind::Native,
+            version: Some(said.to_owned()),
+            version_source: Some(VersionSource::Sys),
+            runtime,
+            release: Version::parse(said),
+            debug_info: Some(Debug {
+                is_complete: true,
+                modules_with: Some(7),
+                modules_without: Vec::new(),
+            }),
+        }
+    }
+
+    /// Checks what is said of a program that was changed: a part of the note, or of the refusal.
+    fn check(expected: Result<&str, (Cause, &str)>, change: impl FnOnce(&mut Facts, &mut Image)) {
+        let mut facts = program();
+        let mut image = facts.image.take().expect("it has one");
+        change(&mut facts, &mut image);
+        facts.image = Some(image);
+        match (record(&facts), expected) {
+            (Ok(note), Ok(part)) => assert!(note.contains(part), "{note}"),
+            (Err(refusal), Err((cause, part))) => {
+                assert_eq!(refusal.cause, cause, "{refusal}");
+                assert!(refusal.reason.contains(part), "{refusal}");
+                assert!(!refusal.way_out.is_empty(), "{refusal}");
+            }
+            (seen, expected) => panic!("{seen:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn versions_decide() {
+        let of = |said: &'static str, runtime: (u8, u8), expected| {
+            let runtime = (runtime.0 > 0).then(|| Version::new(runtime.0, runtime.1));
+            check(expected, |facts, _| facts.ocaml = Some(ocaml(said, runtime)));
+        };
+        let no = |part| Err((Cause::Version, part));
+        of("4.13.1", (4, 13), Ok("tested with OCaml 4.13"));
+        of("5.3.0", (5, 3), Ok("tested with OCaml 5.3"));
+        of("4.11.2", (4, 11), Ok("expected to work, not tested"));
+        of("4.14.2", (4, 14), Ok("expected to work, not tested"));
+        of("4.10.2", (4, 10), no("OCaml 4.10.2 has no Gc.Memprof, which came with 4.11"));
+        of("4.02.3", (0, 0), no("OCaml 4.02.3 has no Gc.Memprof"));
+        of("5.0.0", (5, 0), no("5.0, 5.1 and 5.2 came without it"));
+        of("5.2.1", (5, 2), no("5.0, 5.1 and 5.2 came without it"));
+        of("5.2.0+jst", (5, 3), no("a changed OCaml"));
+        of("4.14.0+changed", (5, 3), no("says that it is OCaml 4.14.0+changed, but its runtime"));
+        of(
+            "5.3.0",
+            (0, 0),
+            no("OCaml 5.3.0 is not known to this version of Bactrian, which knows 4.11"),
+        );
+        of("5.9.0", (5, 5), no("a changed OCaml"));
+        of("5.9.0", (0, 0), no("OCaml 5.9.0 is not known"));
+        check(no("its OCaml is none that this version of Bactrian knows"), |facts, _| {
+            let unknown = OcamlFacts { version: None, release: None, ..ocaml("5.3.0", None) };
+            facts.ocaml = Some(unknown);
+        });
+        // Without Sys in it, symbols are all there is.
+        check(Ok("tested with OCaml 5.3"), |facts, _| {
+            facts.ocaml = Some(ocaml("5.3", Some(Version::new(5, 3))));
+        });
+    }
+
+    #[test]
+    fn what_the_dynamic_linker_refuses_is_refused() {
+        let no = |part| Err((Cause::Closed, part));
+        check(no("linked statically"), |_, image| (image.is_static, image.loader) = (true, None));
+        check(no("built for musl"), |_, image| {
+            image.loader = Some("/lib/ld-musl-x86_64.so.1".to_owned());
+        });
+        check(no("it is for arm64"), |_, image| image.machine = Machine::Aarch64);
+        check(no("it is for x86, and"), |_, image| {
+            (image.machine, image.bits) = (Machine::X86, 32)
+        });
+        check(no("x32"), |_, image| image.bits = 32);
+        check(no("(setuid and file capabilities)"), |facts, _| {
+            facts.privileges = vec![Privilege::Setuid, Privilege::Capabilities];
+        });
+        check(no("(caml_c_call)"), |_, image| image.missing_symbols = vec!["caml_c_call"]);
+        check(no("(a and 3 more)"), |_, image| image.missing_symbols = vec!["a", "b", "c", "d"]);
+        check(no("readlink"), |_, image| image.is_waking = false);
+    }
+
+    #[test]
+    fn what_is_no_native_ocaml_is_refused() {
+        check(Err((Cause::NotOcaml, "no OCaml runtime")), |facts, _| facts.ocaml = None);
+        check(Err((Cause::NotOcaml, "a script for /bin/sh")), |facts, _| {
+            facts.ocaml = None;
+            facts.interpreters = vec!["/bin/sh".into()];
+        });
+        for (purpose, part) in
+            [(Purpose::Library, "library"), (Purpose::Object, "object"), (Purpose::Core, "core")]
+        {
+            check(Err((Cause::NotAProgram, part)), |_, image| image.purpose = purpose);
+        }
+        for (kind, cause, part) in [
+            (Kind::Bytecode, Cause::Bytecode, "it is bytecode"),
+            (Kind::Custom, Cause::Bytecode, "it is bytecode"),
+            (Kind::Complete, Cause::Bytecode, "it is bytecode"),
+            (Kind::Runtime, Cause::Bytecode, "it runs bytecode"),
+            (Kind::NativeWithoutRuntime, Cause::Version, "shared library"),
+            (Kind::Unknown, Cause::Closed, "exports nothing"),
+        ] {
+            check(Err((cause, part)), |facts, _| {
+                facts.ocaml = facts.ocaml.take().map(|ocaml| OcamlFacts { kind, ..ocaml });
+            });
+        }
+    }
+
+    #[test]
+    fn what_is_to_come_says_so() {
+        let facts = program();
+        for verdict in [snapshot(&facts), attach(&facts, None), types(&facts)] {
+            let Verdict::NotYet { reason, .. } = verdict else { panic!("{verdict:?}") };
+            assert!(reason.ends_with("not in this version of Bactrian"), "{reason}");
+        }
+        let refusal = Refusal::new(Cause::NotOcaml, "why", "What helps").about(Path::new("x"));
+        assert_eq!(refusal.to_string(), "x: why. What helps");
     }
 }
