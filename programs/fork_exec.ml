@@ -1,6 +1,7 @@
 (* A family of processes: forked, executed, started by the shell, ended by exit and by signals. Each
    allocates, so that each that is followed has something to say. Ends by executing itself in its own
-   place, so that one process id has two programs. *)
+   place, so that one process id has two programs.
+   With the argument "crowd" it forks while threads allocate, with "daemon" its child outlives it. *)
 
 let churn n = List.fold_left ( + ) 0 (List.concat_map (fun m -> [ m; m + 1 ]) (List.init n Fun.id))
 
@@ -69,8 +70,43 @@ let family () =
   List.iter (fun child -> show "one of four" (wait child)) children;
   Unix.execv self [| self; "as"; "last" |]
 
+(* A fork copies one thread only, whatever the others were doing, and whatever they held. *)
+let crowd () =
+  let stop = ref false in
+  let spin () = while not !stop do ignore (churn 50) done in
+  let threads = List.init 3 (fun _ -> Thread.create spin ()) in
+  for n = 1 to 25 do
+    match Unix.fork () with
+    | 0 -> Unix._exit (n + (churn 300 * 0))
+    | child -> show "one of the crowd" (wait child)
+  done;
+  stop := true;
+  List.iter Thread.join threads
+
+(* Nobody waits for it. It says what it did in daemon.txt, all at once. *)
+let daemon () =
+  match Unix.fork () with
+  | 0 ->
+      ignore (Unix.setsid ());
+      List.iter Unix.close [ Unix.stdin; Unix.stdout; Unix.stderr ];
+      let sum = ref 0 in
+      for _ = 1 to 45 do
+        sum := !sum + churn 2_000;
+        Unix.sleepf 0.05
+      done;
+      let file = open_out "daemon.tmp" in
+      Printf.fprintf file "%d\n" !sum;
+      close_out file;
+      Sys.rename "daemon.tmp" "daemon.txt"
+  | _ ->
+      (* By then it has begun to work, and its work begun to show. *)
+      Unix.sleepf 1.2;
+      print_endline "started a daemon"
+
 let () =
   match Array.to_list Sys.argv with
+  | [ _; "crowd" ] -> crowd ()
+  | [ _; "daemon" ] -> daemon ()
   | [ _; "as"; name ] ->
       Printf.printf "%s: %d\n" name (churn 1_500);
       exit (String.length name)

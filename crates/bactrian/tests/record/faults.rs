@@ -154,6 +154,43 @@ fn a_full_disk_costs_the_trace_not_the_program() {
     }
 }
 
+#[test]
+fn a_limit_of_file_sizes_costs_the_trace_not_the_program() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let executable = program("exact", compiler, Variant::Plain);
+        // 32 kB. Who writes more gets a signal that ends him.
+        let run = Run { first: "ulimit -f 64", ..Run::new(&executable, &["20000"]) };
+        let plain = place.run(&run);
+        let trace = place.trace("trace.ctf");
+        let observed = place.run(&run.observed(&["--exact"], &trace));
+        assert_eq!(difference(&plain, &observed), "", "{compiler:?}");
+        let info = info(&trace, &[]).expect("a readable trace");
+        let lost = info["result"]["recorder"]["lost_allocations"].as_u64().unwrap_or(0);
+        assert!(lost > 0, "{compiler:?}: lost in silence: {info:#}");
+    }
+}
+
+#[test]
+fn a_trace_may_have_any_name() {
+    use std::os::unix::ffi::OsStrExt;
+    for compiler in BOTH {
+        let executable = program("exact", compiler, Variant::Plain);
+        for name in [&b"a b:c;d.ctf"[..], b"-", b".ctf", b"\xff\xfe\n.ctf", b"no extension"] {
+            let place = Place::new();
+            let name = std::ffi::OsStr::from_bytes(name);
+            let folder = place.trace("a folder:with $HOME");
+            fs::create_dir(&folder).expect("a folder");
+            let run = Run::new(&executable, &[]);
+            let trace = folder.join(name);
+            let observed = place.run(&run.observed(&["--rate", "1e-2"], &trace));
+            assert_eq!(difference(&place.run(&run), &observed), "", "{compiler:?}, {name:?}");
+            assert_eq!(in_folder(&folder), std::slice::from_ref(&trace), "{compiler:?}, {name:?}");
+            is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
+        }
+    }
+}
+
 /// Runs a program that opens seven files beside the three standard ones, under a limit of files.
 fn with_descriptors(first: &'static str) {
     for compiler in BOTH {

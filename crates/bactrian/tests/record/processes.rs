@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
-use crate::traces::{duration, in_folder, info, is_clean};
+use crate::traces::{duration, in_folder, info, is_clean, state};
 
 fn lines(seen: &Seen) -> BTreeSet<String> {
     String::from_utf8_lossy(&seen.stdout).lines().map(str::to_owned).collect()
@@ -89,6 +89,34 @@ fn children_are_named_after_their_process() {
         let again = format!("trace.{parent}.");
         let has_again = |trace: &&std::path::PathBuf| text(trace).contains(&again);
         assert_eq!(traces.iter().filter(has_again).count(), 1, "{compiler:?}: {traces:?}");
+    }
+}
+
+#[test]
+fn a_child_that_outlives_the_recorder_is_recorded_to_its_end() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("fork_exec", compiler, Variant::Plain), &["daemon"]);
+        let seen = place.run(&run.observed(&["--rate", "1e-2"], &place.trace("trace.ctf")));
+        assert_eq!(seen.stdout, b"started a daemon\n", "{compiler:?}");
+        let start = Instant::now();
+        while !place.work().join("daemon.txt").exists() {
+            assert!(start.elapsed() < Duration::from_secs(20), "{compiler:?}: no daemon");
+            thread::sleep(Duration::from_millis(20));
+        }
+        // What it does after that is over in a moment.
+        thread::sleep(Duration::from_millis(200));
+        let traces = in_folder(&place.traces());
+        let [child, _] = &traces[..] else { panic!("{compiler:?}: not two traces: {traces:?}") };
+        let info = info(child, &[]).expect("the child's trace");
+        is_clean(&info).expect("a clean trace");
+        // It works for more than two seconds, and the recorder is there for little more than one.
+        let held = duration(&info);
+        assert!(
+            state(&info) == "ended" && held > 2.0,
+            "{compiler:?}: {} at {held} s",
+            state(&info)
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::compilers::{Compiler, Variant, program};
 use crate::runs::{Place, Run, difference};
-use crate::traces::{in_folder, info, is_clean, state};
+use crate::traces::{in_folder, info, is_clean, is_private, state};
 
 /// A fixture program and how it is run.
 struct Fixture {
@@ -38,7 +38,7 @@ const FIXTURES: &[Fixture] = &[
     Fixture { first: "ulimit -S -s 8192", ..fixture("stack_overflow") },
     fixture("deep_recursion"),
     fixture("threads"),
-    Fixture { expect: Expect::Family, ..fixture("fork_exec") },
+    Fixture { runs: &["", "crowd"], expect: Expect::Family, ..fixture("fork_exec") },
     Fixture { runs: &["", "die"], ..fixture("signals") },
     fixture("finalisers"),
     fixture("compaction"),
@@ -111,6 +111,7 @@ fn check_traces(expect: Expect, rate: &str, place: &Place) -> Result<(), String>
     for trace in &traces {
         let info = info(trace, &[])?;
         is_clean(&info).map_err(|reason| format!("{}: {reason}", trace.display()))?;
+        is_private(trace)?;
         let result = &info["result"];
         // Rare samples may all miss a small program, and some children are small; one that is killed may
         // not have written any yet.

@@ -1,6 +1,7 @@
 //! Traces as `bactrian info` sees them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,6 +41,15 @@ pub fn is_clean(info: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether only its owner may read a trace: it tells much about a program.
+pub fn is_private(trace: &Path) -> Result<(), String> {
+    let metadata = fs::metadata(trace).map_err(|error| format!("{}: {error}", trace.display()))?;
+    match metadata.permissions().mode() & 0o777 {
+        0o600 => Ok(()),
+        mode => Err(format!("{}: its mode is {mode:o}", trace.display())),
+    }
 }
 
 /// How the recording ended, in the recorder's words.
