@@ -21,9 +21,11 @@ pub struct Runtime {
 /// Where the stack of a running program is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackLayout {
-    /// OCaml 4: one stack shared with C. Words of the domain state: where the OCaml part begins, and the
-    /// return address into it.
+    /// OCaml 4: one stack shared with C. Words of the domain state: the stack's high end, where the OCaml
+    /// part begins, and the return address into it.
     System {
+        /// `top_of_stack`.
+        top: usize,
         /// `bottom_of_stack`.
         bottom: usize,
         /// `last_return_address`.
@@ -53,13 +55,13 @@ const fn from_to(first: (u8, u8), last: (u8, u8)) -> (Version, Version) {
 pub const RUNTIMES: [Runtime; 3] = [
     Runtime {
         versions: from_to((4, 11), (4, 11)),
-        stack: StackLayout::System { bottom: 25, return_address: 26 },
+        stack: StackLayout::System { top: 24, bottom: 25, return_address: 26 },
         location: LocationLayout::OneLine,
         domain_id: None,
     },
     Runtime {
         versions: from_to((4, 12), (4, 14)),
-        stack: StackLayout::System { bottom: 26, return_address: 27 },
+        stack: StackLayout::System { top: 25, bottom: 26, return_address: 27 },
         location: LocationLayout::OneLine,
         domain_id: None,
     },

@@ -14,8 +14,9 @@
 //! | `camlFoo__entry` | all | what the unit does when it is loaded |
 //!
 //! Two underscores may also be in the name of a unit (a library and its module, as `Stdlib__List`) and of a
-//! function. Modules begin with a capital and functions do not, which tells them apart. Symbols do not know of
-//! modules within a unit. What begins with `caml_` is the runtime's and not touched.
+//! function. Modules begin with a capital and functions do not, but for functors; those end in a number, and
+//! that tells them apart. Symbols do not know of modules within a unit. What begins with `caml_` is the
+//! runtime's and not touched.
 //!
 //! Names are those that the runtime gives to frames with debug information, so that a function has one name
 //! in a trace, whether it was compiled with `-g` or not.
@@ -82,8 +83,7 @@ fn split(symbol: &str) -> Option<(&str, Option<&str>)> {
     while let Some(length) = symbol.get(from..)?.find(OLD_SEPARATOR) {
         let end = from + length;
         let (unit, name) = (symbol.get(..end)?, symbol.get(end + OLD_SEPARATOR.len()..)?);
-        let goes_on =
-            begins_module(name) || THEN_LOWER_CASE.contains(&unit) && is_lower_module(name);
+        let goes_on = is_module(name) || THEN_LOWER_CASE.contains(&unit) && is_lower_module(name);
         if !goes_on {
             return Some((unit, Some(name)));
         }
@@ -96,7 +96,13 @@ fn begins_module(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Whether what follows in a symbol is the rest of a unit rather than a name in it: it has no number.
+/// Whether what follows in a symbol is the rest of a unit. Functors begin with a capital too, but end in a
+/// number as all functions do.
+fn is_module(text: &str) -> bool {
+    begins_module(text) && (text.contains(OLD_SEPARATOR) || without_number(text) == text)
+}
+
+/// Whether what follows in a symbol is the rest of a unit in lower case.
 fn is_lower_module(text: &str) -> bool {
     let (module, _) = text.split_once(OLD_SEPARATOR).unwrap_or((text, ""));
     module.starts_with(|c: char| c.is_ascii_lowercase())
@@ -203,6 +209,9 @@ mod tests {
             ("camlDune__exe", "Dune__exe"),
             ("camlWhy3__Mltree__fun_5919", "Why3__Mltree.(fun)"),
             ("camlFoo__bar_2_17", "Foo.bar_2"),
+            ("camlStdlib__Hashtbl__Make_951", "Stdlib__Hashtbl.Make"),
+            ("camlMain__Body_447", "Main.Body"),
+            ("camlLib__Part_2__f_12", "Lib__Part_2.f"),
             // Of the standard library in lower case.
             ("camlStdlib__list__map_123", "Stdlib__list.map"),
             ("camlStdlib__sys", "Stdlib__sys"),
@@ -212,6 +221,7 @@ mod tests {
             // 5.1 and later.
             ("camlStdlib__List.map_123", "Stdlib__List.map"),
             ("camlAst_helper.effect__12", "Ast_helper.effect_"),
+            ("camlStdlib__Hashtbl.Make_951", "Stdlib__Hashtbl.Make"),
             ("camlLexer.__ocaml_lex_comment_rec_1138", "Lexer.__ocaml_lex_comment_rec"),
             ("camlAsmgen.$2b$2b_1322", "Asmgen.(++)"),
             ("camlCtype.add_nongen_vars_in_schema$27_5290", "Ctype.add_nongen_vars_in_schema'"),

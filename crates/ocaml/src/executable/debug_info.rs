@@ -15,7 +15,6 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::elf::Elf;
-use crate::symbol;
 
 const HAS_DEBUG_INFO: u16 = 1;
 const HAS_ALLOCATIONS: u16 = 2;
@@ -61,7 +60,9 @@ impl DebugInfo {
 fn module_of(name: &[u8]) -> Option<String> {
     let unit = name.strip_suffix(SUFFIX)?;
     let unit = unit.strip_suffix(b"__").or_else(|| unit.strip_suffix(b"."))?;
-    symbol::unit(str::from_utf8(unit).ok()?).map(String::from)
+    let module = unit.strip_prefix(b"caml")?;
+    let begins = module.first().is_some_and(u8::is_ascii_uppercase);
+    begins.then(|| String::from_utf8_lossy(module).into_owned())
 }
 
 /// Whether the places of a table's allocations are known: `Some(None)` if there are none, `None` if it cannot
@@ -157,6 +158,7 @@ mod tests {
         for (name, module) in [
             ("camlStdlib__List__frametable", Some("Stdlib__List")),
             ("camlStdlib__List.frametable", Some("Stdlib__List")),
+            ("camlLib__Part_2__frametable", Some("Lib__Part_2")),
             ("caml_frametable", None),
             ("caml_system__frametable", None),
             ("caml_startup.frametable", None),
