@@ -57,7 +57,9 @@ fn folder() -> &'static Path {
         program(&folder, "lost_script", b"#!/no/such/interpreter\n");
         program(&folder, "without_x", &bytes);
         fs::set_permissions(folder.join("without_x"), Permissions::from_mode(0o644)).expect("ours");
-        for (name, of) in [("stripped", "native"), ("static_stripped", "static")] {
+        for (name, of) in
+            [("stripped", "native"), ("static_stripped", "static"), ("hidden_stripped", "hidden")]
+        {
             fs::copy(folder.join(of), folder.join(name)).expect("room");
             done(Command::new("strip").arg(folder.join(name)));
         }
@@ -118,6 +120,7 @@ fn doctor_prints_what_the_golden_files_hold() {
         ("static", "./static"),
         ("static_stripped", "./static_stripped"),
         ("hidden", "./hidden"),
+        ("hidden_stripped", "./hidden_stripped"),
         ("library", "./library"),
         ("bytecode", "./bytecode"),
         ("bytecode_without_g", "./bytecode_without_g"),
@@ -211,9 +214,15 @@ fn ocaml5_is_told_from_ocaml4() {
 
 #[test]
 fn record_refuses_with_the_same_words() {
-    for subject in
-        ["./static", "./static_stripped", "./hidden", "./bytecode", "./custom", "./complete"]
-    {
+    for subject in [
+        "./static",
+        "./static_stripped",
+        "./hidden",
+        "./hidden_stripped",
+        "./bytecode",
+        "./custom",
+        "./complete",
+    ] {
         let verdict = result(subject)["record"].clone();
         let output = bactrian(&["record", "-o", "refused.ctf", "--", subject]);
         assert_eq!(output.status.code(), Some(4), "{subject}");

@@ -4,7 +4,25 @@
 //! library) or from outside (doctor, later the heap walker). Each fact stands here once, keyed by the
 //! version of OCaml where versions differ.
 //!
-//! Promises: no input makes this crate panic, hang or take memory out of proportion to its size.
+//! Promises: no input makes this crate panic, hang or take memory out of proportion to its size. Without
+//! the feature `std` it neither allocates nor needs a standard library; then it does not read executables.
+//!
+//! Left out: reading files, and judging what the facts mean for a program (capture does both).
+//!
+//! ```
+//! # #[cfg(feature = "std")]
+//! # fn main() -> Result<(), bactrian_ocaml::Error> {
+//! use bactrian_ocaml::executable::{Executable, Kind};
+//!
+//! let file = b"#!/usr/bin/ocamlrun\n\0\0\0\0Caml1999X030";
+//! let ocaml = Executable::read(file)?.ocaml.expect("bytecode is OCaml");
+//! assert_eq!(ocaml.kind, Kind::Bytecode);
+//! assert_eq!(ocaml.version(), Some(bactrian_ocaml::Version::new(4, 13)));
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "std"))]
+//! # fn main() {}
+//! ```
 
 #![no_std]
 

@@ -31,9 +31,8 @@ const WANTED: &[&str] = &[
 ];
 /// Where the domain state is, before 5.0 and since.
 const STATE: &[&str] = &["Caml_state", "caml_state"];
-/// What a runtime calls when it starts, and by which the agent gets its turn; the second if it was compiled with
-/// checks of buffer sizes.
-const WAKERS: &[&str] = &["readlink", "__readlink_chk"];
+/// What a runtime calls when it starts, and by which the agent gets its turn.
+const WAKER: &str = "readlink";
 
 /// What a program is.
 #[derive(Clone, Debug, Serialize)]
@@ -186,7 +185,7 @@ impl Facts {
                         is_relocatable: elf.is_relocatable,
                         is_stripped: elf.is_stripped,
                         has_dwarf: elf.has_dwarf,
-                        is_waking: WAKERS.iter().any(|name| elf.imports(name)),
+                        is_waking: elf.imports(WAKER),
                         missing_symbols: missing,
                         loader: elf.loader,
                     });
