@@ -9,7 +9,7 @@ use bactrian_trace::State;
 use crate::lock::{Lock, SetOnce};
 use crate::program::Program;
 use crate::recording::Recording;
-use crate::{guard, rescue};
+use crate::{collect, guard, rescue};
 
 /// What is known before the program starts, and never changes.
 pub struct Agent {
@@ -98,6 +98,7 @@ pub fn stop_sampling() {
         && SAMPLING.swap(false, Ordering::AcqRel)
     {
         guard::lift();
+        collect::give_back();
         (agent.program.memprof_stop)(bactrian_ocaml::value::UNIT);
     }
 }

@@ -16,7 +16,7 @@ use crate::agent::{self, Agent};
 use crate::program::Program;
 use crate::recording::Recording;
 use crate::sys::{self, Fd};
-use crate::{environment, guard, loaded, rescue, switch, tracker, waiting};
+use crate::{collect, environment, guard, loaded, rescue, switch, tracker, waiting};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size
 fn runtime_may_be_ready() {
     static STARTED: AtomicBool = AtomicBool::new(false);
     if let Some(agent) = agent::prepared()
-        && agent.program.is_ready()
+        && !agent.program.state().is_null()
         && !STARTED.swap(true, Ordering::Relaxed)
     {
         start(agent);
@@ -120,7 +120,8 @@ fn start(agent: &'static Agent) {
     // SAFETY: the runtime is initialised and no OCaml code runs yet.
     unsafe {
         let function = agent.program.memprof_start as *const () as usize;
-        tracker::start(&agent.program, agent.settings.rate, agent.settings.depth as usize);
+        let depth = collect::take_over(agent);
+        tracker::start(&agent.program, agent.settings.rate, depth);
         if !guard::put_up(function) {
             agent::stop_sampling();
             agent::with_recording(|recording| recording.end(State::SwitchedOff));

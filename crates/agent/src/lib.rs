@@ -15,6 +15,9 @@
 //!    writer of crates/trace; `locate` finds names for frames. What is collected is written every second,
 //!    before the program waits (`waiting`), and when it forks, executes another program or ends (`entry`).
 //!
+//! 4. At high rates the stacks of allocations cost more than everything else. Then they are collected by
+//!    us (`collect`), at the cost of what changed (`walk`).
+//!
 //! # Invariants
 //! - All work on the recording is done under one lock, on a stack of our own (`agent`, `rescue`). In there
 //!   nothing waits for OCaml, so the lock cannot take part in a deadlock with the runtime's own.
@@ -27,14 +30,17 @@
 extern crate alloc;
 
 mod agent;
+mod collect;
 mod entry;
 mod environment;
+mod frames;
 mod guard;
 mod loaded;
 mod locate;
 mod lock;
 mod memory;
 mod output;
+mod patch;
 mod program;
 mod recording;
 mod rescue;
@@ -42,6 +48,8 @@ mod switch;
 mod sys;
 mod tracker;
 mod waiting;
+mod waiting_stacks;
+mod walk;
 
 #[global_allocator]
 static MEMORY: memory::Memory = memory::Memory::new();

@@ -60,7 +60,8 @@ impl Locate for Namer<'_> {
             && let Some(own) = loaded::function_at(return_address)
         {
             // Writing to a string does not fail.
-            own_name.push_str(core::str::from_utf8(own.name).unwrap_or_default());
+            let symbol = String::from_utf8_lossy(own.name);
+            let _ = bactrian_ocaml::symbol::write_name(&symbol, &mut own_name);
             let function = own_name.as_bytes();
             places.push(SourceLocation { file: own.object, function, ..NO_PLACE });
         }

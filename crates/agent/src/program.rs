@@ -3,15 +3,17 @@
 use core::ffi::c_char;
 use core::ops::ControlFlow;
 
-use bactrian_ocaml::{LocationLayout, Runtime, Version};
+use bactrian_ocaml::{Code, LocationLayout, Runtime, Version};
 
+use crate::frames::Finder;
 use crate::loaded::{self, Object};
 
 /// A program's OCaml runtime.
 pub struct Program {
     pub version: Version,
     pub runtime: &'static Runtime,
-    /// Where the pointer to the (main thread's) domain state is; null in there before start-up.
+    /// Where the pointer to the domain state is, counted from the thread's own pointer if the variable is
+    /// each thread's own, which it is in OCaml 5; null in there before start-up.
     state: usize,
     /// `caml_c_call`, by which OCaml calls C.
     pub c_call: usize,
@@ -20,8 +22,42 @@ pub struct Program {
     debuginfo_extract: extern "C" fn(slot: usize) -> usize,
     debuginfo_next: extern "C" fn(info: usize) -> usize,
     debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
+    /// How stacks can be collected by us.
+    pub collection: Option<Collection>,
     /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
     pub blocking_hook: Option<usize>,
+}
+
+/// The runtime's function that collects stacks for its sampler, and what is needed to do its work.
+pub struct Collection {
+    /// `caml_collect_current_callstack` of OCaml 4, `caml_get_callstack` of OCaml 5.
+    pub function: usize,
+    pub finder: Finder,
+    /// The runtime's realloc, for memory that it will free.
+    pub resize: extern "C" fn(block: *mut usize, bytes: usize) -> *mut usize,
+}
+
+impl Collection {
+    fn of(object: &Object) -> Option<Collection> {
+        let find = |name| object.find(name);
+        // SAFETY: variables and functions of these types in every version of the table of runtimes.
+        unsafe {
+            let resize = core::mem::transmute::<usize, _>(find("caml_stat_resize_noexc")?);
+            if let Some(function) = find("caml_get_callstack") {
+                let finder = Finder::Functions {
+                    tables: core::mem::transmute::<usize, _>(find("caml_get_frame_descrs")?),
+                    find: core::mem::transmute::<usize, _>(find("caml_find_frame_descr")?),
+                };
+                return Some(Collection { function, finder, resize });
+            }
+            let finder = Finder::Table {
+                table: find("caml_frame_descriptors")? as *const _,
+                mask: find("caml_frame_descriptors_mask")? as *const usize,
+            };
+            let function = find("caml_collect_current_callstack")?;
+            Some(Collection { function, finder, resize })
+        }
+    }
 }
 
 /// The runtime's record of a location, the longer of its two forms.
@@ -44,6 +80,15 @@ pub struct DebugLocation {
     pub end_char: u32,
 }
 
+/// The address that this thread's own variables are counted from.
+#[inline]
+fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: on x86-64 it is in the first word of what it points to.
+    unsafe { core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(pure, readonly, nostack)) };
+    pointer
+}
+
 impl Program {
     /// Looks for an OCaml runtime among what is loaded.
     pub fn find() -> Option<Program> {
@@ -57,34 +102,40 @@ impl Program {
 
     fn of(object: &Object) -> Option<Program> {
         object.find("caml_memprof_start")?;
-        object.find("caml_start_program")?;
-        let version = if object.find("caml_domain_spawn").is_some() {
-            Version::new(5, 3)
-        } else {
-            Version::new(4, 13)
-        };
+        let found = bactrian_ocaml::fingerprint(|name| object.find(name).is_some())?;
+        if found.code != Code::Native {
+            return None;
+        }
+        let version = found.version;
         let find = |name| object.find(name);
         // SAFETY: these functions have these types in every version of the table of runtimes.
         unsafe {
             Some(Program {
                 version,
                 runtime: Runtime::of(version)?,
-                state: find("caml_state").or_else(|| find("Caml_state"))?,
+                state: match find("caml_state") {
+                    Some(own) => own.wrapping_sub(thread_pointer()),
+                    None => find("Caml_state")?,
+                },
                 c_call: find("caml_c_call")?,
                 memprof_start: core::mem::transmute(find("caml_memprof_start")?),
                 memprof_stop: core::mem::transmute(find("caml_memprof_stop")?),
                 debuginfo_extract: core::mem::transmute(find("caml_debuginfo_extract")?),
                 debuginfo_next: core::mem::transmute(find("caml_debuginfo_next")?),
                 debuginfo_location: core::mem::transmute(find("caml_debuginfo_location")?),
+                collection: Collection::of(object),
                 blocking_hook: find("caml_enter_blocking_section_hook"),
             })
         }
     }
 
-    /// Whether the runtime is initialised, asked on the main thread.
-    pub fn is_ready(&self) -> bool {
+    /// The state of the domain that runs on this thread; null before start-up, and in threads that do not
+    /// run OCaml code.
+    #[inline]
+    pub fn state(&self) -> *const usize {
+        let own = if self.runtime.domain_id.is_some() { thread_pointer() } else { 0 };
         // SAFETY: a variable of the program, this thread's own if it is thread-local.
-        unsafe { *(self.state as *const usize) != 0 }
+        unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
     }
 
     /// The number of the domain whose state this is.

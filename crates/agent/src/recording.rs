@@ -16,6 +16,7 @@ use crate::agent::Agent;
 use crate::locate::Namer;
 use crate::output::Output;
 use crate::sys::{self, Clock, SysResult};
+use crate::waiting_stacks::WaitingStacks;
 
 /// What is collected is written at least so often.
 const FLUSH_EVERY: u64 = 1_000_000;
@@ -23,6 +24,9 @@ const FLUSH_EVERY: u64 = 1_000_000;
 const RETRY_AFTER: u64 = 100_000;
 /// Before the program waits for something outside, what is older than this is written.
 const FLUSH_BEFORE_WAITING: u64 = 50_000;
+
+/// Few processors count slower than this; on faster ones the clock is asked more often.
+const TICKS_PER_MICROSECOND: u64 = 1000;
 
 /// Values in the hands of the runtime say which recording they belong to: a forked child still gets to
 /// hear of its parent's blocks.
@@ -41,12 +45,16 @@ pub struct Recording {
     /// On the monotonic clock.
     start: u64,
     last_flush: u64,
+    last_now: u64,
+    last_ticks: u64,
     recorder: Recorder,
     /// What the note in the file says.
     noted: Recorder,
     unknown: Cell<u64>,
     /// Where stacks are turned round.
     stack: Vec<u64>,
+    /// Stacks of allocations that were not heard of yet.
+    waiting: WaitingStacks,
     switch: Switch,
 }
 
@@ -56,6 +64,24 @@ enum Switch {
     Window(u64, u64),
     /// By a signal.
     Signal,
+}
+
+/// A sampled allocation, all but its stack.
+pub struct Sample {
+    pub domain: DomainId,
+    pub size: usize,
+    pub samples: usize,
+    pub source: Source,
+}
+
+/// Where a stack is.
+pub enum Stack<'a> {
+    /// As the runtime gives it: innermost first, tagged.
+    Slots(&'a [usize]),
+    /// As we walked it: outermost first; and how many outer frames are those that were written last.
+    Walked { codes: &'a [u64], unchanged: usize },
+    /// It was kept with this number.
+    Waiting(u64),
 }
 
 /// What a callback leads to.
@@ -108,10 +134,13 @@ impl Recording {
             generation,
             start: sys::micros(Clock::Monotonic),
             last_flush: 0,
+            last_now: 0,
+            last_ticks: 0,
             noted: recorder.clone(),
             recorder,
             unknown: Cell::new(0),
             stack: Vec::with_capacity(settings.depth as usize),
+            waiting: WaitingStacks::default(),
             switch,
         }
     }
@@ -124,20 +153,21 @@ impl Recording {
         Ok(())
     }
 
+    /// Microseconds since the start. The clock is asked once per microsecond at most, as far as the
+    /// processor's own counter can tell: asking costs more than writing an event.
     #[inline]
-    fn now(&self) -> u64 {
-        sys::micros(Clock::Monotonic).saturating_sub(self.start)
+    fn now(&mut self) -> u64 {
+        let ticks = sys::ticks();
+        if ticks.wrapping_sub(self.last_ticks) > TICKS_PER_MICROSECOND {
+            self.last_ticks = ticks;
+            let now = sys::micros(Clock::Monotonic).saturating_sub(self.start);
+            self.last_now = self.last_now.max(now);
+        }
+        self.last_now
     }
 
-    /// A sampled allocation; `callstack` as the runtime gives it: innermost first, tagged.
-    pub fn alloc(
-        &mut self,
-        domain: DomainId,
-        length: usize,
-        samples: usize,
-        source: Source,
-        callstack: &[usize],
-    ) -> Verdict {
+    /// A sampled allocation.
+    pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
         let now = self.now();
         let wanted = match self.switch {
             Switch::Window(_, end) if now >= end => {
@@ -154,22 +184,43 @@ impl Recording {
             self.recorder.lost_allocations += 1;
             return Verdict::Leave;
         }
-        if callstack.len() >= self.agent.settings.depth as usize {
+        let pending;
+        let (stack, unchanged) = match stack {
+            Stack::Slots(slots) => {
+                self.stack.clear();
+                self.stack.extend(slots.iter().rev().map(|slot| (slot & !1) as u64));
+                (&self.stack[..], 0)
+            }
+            Stack::Walked { codes, unchanged } => (codes, unchanged),
+            Stack::Waiting(token) => {
+                pending = self.waiting.find(sample.domain, token);
+                if pending.is_none() {
+                    self.unknown.set(self.unknown.get() + 1);
+                }
+                (pending.unwrap_or_default(), 0)
+            }
+        };
+        if stack.len() >= self.agent.settings.depth as usize {
             self.recorder.capped_stacks += 1;
         }
-        self.stack.clear();
-        self.stack.extend(callstack.iter().rev().map(|slot| (slot & !1) as u64));
         let alloc = NewAlloc {
             time: Micros(now),
-            domain,
-            length: Words(length as u64),
-            samples: samples as u64,
-            source,
-            stack: &self.stack,
+            domain: sample.domain,
+            length: Words(sample.size as u64),
+            samples: sample.samples as u64,
+            source: sample.source,
+            stack,
         };
         let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
-        let Ok(id) = self.writer.alloc(&alloc, &namer);
+        let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &namer);
         Verdict::Track(self.token(id))
+    }
+
+    /// Keeps a stack whose allocation will be heard of later.
+    pub fn keep_stack(&mut self, domain: DomainId, token: u64, codes: &[u64]) {
+        if !self.waiting.keep(domain, token, codes) {
+            self.unknown.set(self.unknown.get() + 1);
+        }
     }
 
     /// A tracked block was promoted.
@@ -242,7 +293,8 @@ impl Recording {
     pub fn end(&mut self, state: State) {
         if self.recorder.state == State::Running && self.is_ours() {
             self.recorder.state = state;
-            self.flush(self.now());
+            let now = self.now();
+            self.flush(now);
         }
     }
 
@@ -250,7 +302,8 @@ impl Recording {
     pub fn resume(&mut self) {
         if self.recorder.state == State::Ended {
             self.recorder.state = State::Running;
-            self.flush(self.now());
+            let now = self.now();
+            self.flush(now);
         }
     }
 

@@ -15,11 +15,12 @@ use bactrian_ocaml::value::{self, UNIT, header_tag, header_words, integer, is_bl
 use bactrian_trace::{DomainId, Source};
 
 use crate::agent::{self, Agent};
+use crate::collect;
 use crate::program::Program;
-use crate::recording::{Token, Verdict};
+use crate::recording::{Sample, Token, Verdict};
 
 /// Domains whose blocks are tracked; OCaml 5 allows 128 unless told otherwise.
-const DOMAINS: usize = 1024;
+pub const DOMAINS: usize = 1024;
 
 /// A block outside the heap.
 #[repr(C, align(16))]
@@ -115,10 +116,15 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
     }
     let source = if source == CUSTOM { Source::External } else { heap };
     // SAFETY: a value of the runtime.
-    let callstack = unsafe { frames(callstack, agent) };
+    let slots = unsafe { frames(callstack, agent) };
     let verdict = agent::with_recording(|recording| {
-        let domain = DomainId(domain as u16);
-        recording.alloc(domain, size >> 1, samples >> 1, source, callstack)
+        let alloc = Sample {
+            domain: DomainId(domain as u16),
+            size: size >> 1,
+            samples: samples >> 1,
+            source,
+        };
+        collect::with_stack(domain, slots, |stack| recording.alloc(&alloc, stack))
     });
     match verdict {
         Some(Verdict::Track(token)) => some(domain, token),

@@ -9,11 +9,12 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_capture::doctor::{self, Cause, Refusal};
 use bactrian_capture::find_program;
 use bactrian_capture::launch::{Launch, end_like};
 use bactrian_trace::{Index, Input, Recorder, write_single_domain};
 
-use crate::commands::agent::RecordArgs;
+use crate::commands::agent::{ChildrenArg, RecordArgs};
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number, write_file};
 
@@ -55,6 +56,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return Err(Failure::Usage("name a program to record".to_owned()));
     };
     let program = find_program(name).map_err(anyhow::Error::from)?;
+    // Whoever asks for children by name may start any program, a script for example.
+    if args.record.children != Some(ChildrenArg::Follow) {
+        doctor::recordable(&program).map_err(refused)?;
+    }
     let output = match &args.output {
         Some(path) => {
             replace(path)?;
@@ -76,6 +81,16 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         tell(&traces, &output, console)?;
     }
     Ok(Status::Program(end_like(status)))
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    match refusal.cause {
+        Cause::Unreadable => Failure::Input(refusal.into()),
+        Cause::NotOcaml | Cause::NotAProgram => Failure::NotSupported(format!(
+            "{refusal}. If it starts OCaml programs, --children follow records those"
+        )),
+        _ => Failure::NotSupported(refusal.to_string()),
+    }
 }
 
 /// Makes room for a trace that is to be written: the old file goes, and it is known that a new one can be

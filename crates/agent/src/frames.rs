@@ -1,0 +1,109 @@
+//! Frame descriptors: what the compiler tells of each return address in OCaml code.
+//!
+//! A descriptor is a return address, a u16 of frame size and flags, a u16 count of live values and as many
+//! u16; then, with the flag for allocations, a count byte and as many lengths; then, with the flag for debug
+//! information, aligned to 4, one u32 offset per allocation, or one.
+
+use core::ptr;
+
+/// A descriptor of the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Descriptor(*const u8);
+
+const DEBUG: u16 = 1;
+const ALLOCATIONS: u16 = 2;
+/// In place of a size: the end of a piece of OCaml stack, above which is C.
+const PIECE_END: u16 = 0xFFFF;
+
+impl Descriptor {
+    /// # Safety
+    /// `address` is of a descriptor, or null.
+    pub unsafe fn at(address: *const u8) -> Option<Descriptor> {
+        (!address.is_null()).then_some(Descriptor(address))
+    }
+
+    /// As a slot of a callstack.
+    pub fn slot(self) -> usize {
+        self.0 as usize
+    }
+
+    fn data(self) -> u16 {
+        // SAFETY: see the layout above.
+        unsafe { ptr::read_unaligned(self.0.add(8).cast()) }
+    }
+
+    /// The size of the frame; none at the end of a piece of stack.
+    #[inline]
+    pub fn frame_size(self) -> Option<usize> {
+        let data = self.data();
+        (data != PIECE_END).then_some(usize::from(data & !(DEBUG | ALLOCATIONS)))
+    }
+
+    /// The slot for one of the allocations that are made at this return address: its own debug
+    /// information if it has some.
+    pub fn allocation_slot(self, allocation: usize) -> usize {
+        const IS_DEBUGINFO: usize = 2;
+        let data = self.data();
+        if data & DEBUG == 0 || data & ALLOCATIONS == 0 {
+            return self.slot();
+        }
+        // SAFETY: see the layout above.
+        unsafe {
+            let live: u16 = ptr::read_unaligned(self.0.add(10).cast());
+            let count = self.0.add(12 + 2 * usize::from(live));
+            if allocation >= usize::from(*count) {
+                return self.slot();
+            }
+            let after = count as usize + 1 + usize::from(*count);
+            let offset_at = after.next_multiple_of(4) + 4 * allocation;
+            let offset = *(offset_at as *const u32) as usize;
+            if offset == 0 { self.slot() } else { (offset_at + offset) | IS_DEBUGINFO }
+        }
+    }
+}
+
+/// How descriptors are found.
+#[derive(Clone, Copy)]
+pub enum Finder {
+    /// OCaml 4: a hash table in two variables.
+    Table { table: *const *const *const u8, mask: *const usize },
+    /// OCaml 5: functions of the runtime.
+    Functions {
+        tables: extern "C" fn() -> usize,
+        find: extern "C" fn(tables: usize, return_address: usize) -> *const u8,
+    },
+}
+
+// SAFETY: variables and functions of the program, there from start to end.
+unsafe impl Send for Finder {}
+// SAFETY: as above.
+unsafe impl Sync for Finder {}
+
+impl Finder {
+    /// The descriptor of a return address.
+    #[inline]
+    pub fn find(&self, return_address: usize) -> Option<Descriptor> {
+        match *self {
+            // SAFETY: the table has free places (null), and each descriptor starts with its return
+            // address. Plugins replace the table while no other thread runs OCaml code.
+            Finder::Table { table, mask } => unsafe {
+                let (table, mask) = (*table, *mask);
+                let mut at = (return_address >> 3) & mask;
+                loop {
+                    let descriptor = *table.add(at);
+                    if descriptor.is_null() {
+                        return None;
+                    }
+                    if *descriptor.cast::<usize>() == return_address {
+                        return Some(Descriptor(descriptor));
+                    }
+                    at = (at + 1) & mask;
+                }
+            },
+            // SAFETY: the runtime's answer is a descriptor or null.
+            Finder::Functions { tables, find } => unsafe {
+                Descriptor::at(find(tables(), return_address))
+            },
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Replacing the first bytes of a function of the program by a jump to one of ours.
+//!
+//! Where a system does not allow code to be changed, a patch cannot be put up, and we do without it.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::sys;
+
+/// `jmp [rip + 0]`, and the address it jumps to.
+const JUMP: [u8; 6] = [0xFF, 0x25, 0, 0, 0, 0];
+const LENGTH: usize = JUMP.len() + 8;
+
+/// A patch of one function.
+pub struct Patch {
+    saved: UnsafeCell<[u8; LENGTH]>,
+    /// The function that is patched; 0 when none is.
+    function: AtomicUsize,
+}
+
+// SAFETY: `saved` is written before `function` is set, and read by who sets it back.
+unsafe impl Sync for Patch {}
+
+impl Patch {
+    pub const fn new() -> Patch {
+        Patch { saved: UnsafeCell::new([0; LENGTH]), function: AtomicUsize::new(0) }
+    }
+
+    /// Calls of `function` come to `ours` from now on; false if code cannot be changed here.
+    ///
+    /// # Safety
+    /// `function` is one of the program's, of at least 14 bytes; no thread is in it; `ours` is of its
+    /// type. Called once.
+    pub unsafe fn put_up(&self, function: usize, ours: usize) -> bool {
+        let mut bytes = [0; LENGTH];
+        bytes[..JUMP.len()].copy_from_slice(&JUMP);
+        bytes[JUMP.len()..].copy_from_slice(&ours.to_le_bytes());
+        // SAFETY: by the caller.
+        unsafe {
+            *self.saved.get() = *(function as *const [u8; LENGTH]);
+            if !change(function, &bytes) {
+                return false;
+            }
+        }
+        self.function.store(function, Ordering::Release);
+        true
+    }
+
+    /// Puts the function's own bytes back.
+    pub fn lift(&self) {
+        let function = self.function.swap(0, Ordering::AcqRel);
+        if function != 0 {
+            // SAFETY: these are its own bytes. It was allowed before; if it is refused now, calls go on
+            // coming to us.
+            unsafe { change(function, &*self.saved.get()) };
+        }
+    }
+}
+
+/// Replaces code.
+///
+/// # Safety
+/// The bytes make sense there, and no thread is in the middle of them.
+unsafe fn change(address: usize, bytes: &[u8; LENGTH]) -> bool {
+    const PAGE: usize = 4096;
+    let first = address & !(PAGE - 1);
+    let length = (address + LENGTH).next_multiple_of(PAGE) - first;
+    // SAFETY: by the caller; other threads may execute the pages all the time.
+    unsafe {
+        if sys::protect_code(first, length, true).is_err() {
+            return false;
+        }
+        *(address as *mut [u8; LENGTH]) = *bytes;
+        // If this is refused the code stays writable, and works.
+        let _ = sys::protect_code(first, length, false);
+    }
+    true
+}
