@@ -138,13 +138,17 @@ impl Facts {
     pub(super) fn of_process(pid: u32) -> Result<Facts, Refusal> {
         let link = PathBuf::from(format!("/proc/{pid}/exe"));
         let shown = fs::read_link(&link).map_err(|error| {
-            let reason = match error.kind() {
+            let (reason, way_out) = match error.kind() {
                 std::io::ErrorKind::PermissionDenied => {
-                    format!("what process {pid} runs may not be seen by this user")
+                    let reason = format!("what process {pid} runs may not be seen by this user");
+                    (reason, "Ask as the user it runs as, or as root")
                 }
-                _ => format!("process {pid} runs no program: {error}"),
+                std::io::ErrorKind::NotFound => {
+                    (format!("process {pid} runs no program: it is the kernel's, or has ended"), "")
+                }
+                _ => (format!("process {pid}: {error}"), ""),
             };
-            Refusal::new(Cause::Unreadable, reason, "Ask as the user it runs as, or as root")
+            Refusal::new(Cause::Unreadable, reason, way_out)
         })?;
         Facts::read(&link, &shown)
     }

@@ -13,6 +13,8 @@ const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
 /// Without this bit the other means something else.
 const GROUP_MAY_RUN: u32 = 0o0010;
+/// More bytes than capabilities take.
+const CAPABILITIES: usize = 64;
 
 /// A right that a file gives to whoever runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -49,7 +51,7 @@ impl Privilege {
         if is_setgid && metadata.gid() != group.as_raw() {
             found.push(Privilege::Setgid);
         }
-        let length = rustix::fs::getxattr(path, "security.capability", &mut [0_u8; 0][..]);
+        let length = rustix::fs::getxattr(path, "security.capability", &mut [0; CAPABILITIES]);
         if !user.is_root() && length.is_ok_and(|length| length > 0) {
             found.push(Privilege::Capabilities);
         }

@@ -208,7 +208,7 @@ fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
             "it gives more rights to who runs it ({names}), so that the dynamic linker loads nothing \
              into it that its user chose"
         );
-        (reason, "Record a copy of it, which has no such rights, or record it as root")
+        (reason, "Record a copy of it, which has no such rights, or as a user who has them")
     } else {
         return Ok(());
     };
