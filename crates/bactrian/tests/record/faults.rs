@@ -111,7 +111,8 @@ fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<crate::runs
         .is_ok_and(|status| status.success());
     if !allowed {
         // Past the test's own capture, so that nobody thinks that it ran.
-        let what = "NOT TESTED: this machine does not allow mounts, so no disk could be full\n";
+        let what =
+            "NOT TESTED: this machine allows no mounts, so no disk could be full or read-only\n";
         std::io::stderr().write_all(what.as_bytes()).ok();
         return None;
     }
@@ -152,6 +153,19 @@ fn a_full_disk_costs_the_trace_not_the_program() {
             assert!(held > 0 || kilobytes == 8, "{what}: nothing was kept");
         }
     }
+}
+
+#[test]
+fn a_read_only_disk_is_refused() {
+    let place = Place::new();
+    let run = Run::new(program("bigarrays", Compiler::OCaml4, Variant::Plain), &[]);
+    let observed = run.observed(&[], &place.trace("mounted/trace.ctf"));
+    let script = "mount -t tmpfs -o ro none \"$1\" || exit 99; shift 2; exec \"$@\"";
+    let Some(seen) = with_mounts(&place, script, &observed) else { return };
+    let said = String::from_utf8_lossy(&seen.stderr);
+    assert_eq!(seen.end, "exit status 3", "{said}");
+    assert!(said.contains("trace.ctf"), "{said}");
+    assert!(seen.files.is_empty() && seen.stdout.is_empty(), "the program was started: {seen:?}");
 }
 
 #[test]

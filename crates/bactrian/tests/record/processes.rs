@@ -93,6 +93,26 @@ fn children_are_named_after_their_process() {
 }
 
 #[test]
+fn a_child_that_becomes_another_program_at_once_leaves_no_empty_trace() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("fork_exec", compiler, Variant::Plain), &[]);
+        place.run(&run.observed(&["--rate", "1e-2"], &place.trace("trace.ctf")));
+        let traces = in_folder(&place.traces());
+        let of_process = |trace: &std::path::PathBuf| {
+            let info = info(trace, &[]).expect("a trace");
+            let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
+            (info["result"]["pid"].as_u64().unwrap_or(0), samples)
+        };
+        let mut empty = traces.iter().map(of_process).filter(|(_, samples)| *samples == 0);
+        // Those that ended without executing another program may have had nothing to say.
+        let twice = |pid: u64| traces.iter().filter(|trace| of_process(trace).0 == pid).count() > 1;
+        let needless = empty.find(|(pid, _)| twice(*pid));
+        assert_eq!(needless, None, "{compiler:?}: process and samples, of {traces:?}");
+    }
+}
+
+#[test]
 fn a_child_that_outlives_the_recorder_is_recorded_to_its_end() {
     for compiler in BOTH {
         let place = Place::new();

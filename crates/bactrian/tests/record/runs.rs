@@ -176,8 +176,10 @@ fn wait(child: &mut Child) -> ExitStatus {
 
 /// Sends a signal to a process, or to a group as `kill` writes it.
 pub fn signal(name: &str, target: &str) {
-    // It may have ended in this moment.
-    Command::new("kill").args(["-s", name, "--", target]).stderr(Stdio::null()).status().ok();
+    // The shell's own: not every machine has a program for it. The target may have ended in this moment.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "kill -s \"$0\" -- \"$1\"", name, target]).stderr(Stdio::null());
+    shell.status().expect("a shell");
 }
 
 fn show(status: ExitStatus) -> String {
