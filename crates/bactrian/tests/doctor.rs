@@ -313,8 +313,7 @@ fn a_number_is_a_file_if_there_is_one() {
     // More than any process has.
     let name = "4194306";
     fs::copy(folder().join("native"), folder().join(name)).expect("room");
-    let output = bactrian(&["doctor", name]);
-    // As any other name, it is looked for in PATH.
-    assert!(text(&output.stderr).contains(&format!("The file here is ./{name}")));
-    assert_eq!(result(&format!("./{name}"))["process"], Value::Null);
+    let said = result(name);
+    assert_eq!(said["process"], Value::Null);
+    assert_eq!(said["program"]["path"], format!("./{name}"));
 }

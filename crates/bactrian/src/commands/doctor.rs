@@ -26,7 +26,7 @@ const MARGIN: usize = 14;
 #[command(after_help = "Examples:
   bactrian doctor ./server       what can be observed of this program
   bactrian doctor unison         the same of one that is in PATH
-  bactrian doctor 1234           of a process, by its number (for a file of that name, ./1234)
+  bactrian doctor 1234           of a process, by its number, unless a file here is named so
   bactrian doctor ./server --json | jq .result.record")]
 pub struct Args {
     /// A program, found as the shell finds it, or the number of a process
@@ -53,10 +53,15 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 fn look(args: &Args) -> Result<Report, Failure> {
     let unreadable = |refusal: Refusal| Failure::Input(refusal.into());
     let number = args.subject.to_str().and_then(|text| text.parse().ok());
-    if let Some(pid) = number.filter(|_| !Path::new(&args.subject).exists()) {
-        return examine_process(pid).map_err(unreadable);
-    }
-    match find_program(&args.subject) {
+    let subject = match number {
+        Some(pid) if !Path::new(&args.subject).exists() => {
+            return examine_process(pid).map_err(unreadable);
+        }
+        // Nobody calls a program in PATH by a number.
+        Some(_) => Path::new(".").join(&args.subject).into_os_string(),
+        None => args.subject.clone(),
+    };
+    match find_program(&subject) {
         Ok(path) => examine(&path).map_err(unreadable),
         // Of what is no program, that is told rather than that it lacks a permission.
         Err(error @ Error::NotExecutable(_)) => match error.path().map(examine) {
