@@ -38,11 +38,15 @@ pub fn run(arguments: &[String]) -> Outcome {
 
 fn format() -> Outcome {
     succeed(&mut cargo("fmt --all --check"))?;
-    succeed(&mut cargo("fmt --check --manifest-path fuzz/Cargo.toml"))
+    succeed(&mut cargo("fmt --check --manifest-path fuzz/Cargo.toml"))?;
+    succeed(&mut cargo("fmt --check --manifest-path crates/agent/Cargo.toml"))
 }
 
 fn lints() -> Outcome {
     succeed(&mut cargo("clippy --workspace --all-targets -- --deny warnings"))?;
+    let agent =
+        "clippy --release --manifest-path crates/agent/Cargo.toml --target-dir target/agent";
+    succeed(&mut cargo(&format!("{agent} -- --deny warnings")))?;
     fuzz::lints()
 }
 

@@ -135,6 +135,9 @@ pub fn with_stack(domain: usize, slots: &[usize], f: impl FnOnce(Stack<'_>) -> V
 }
 
 /// OCaml 4's function: up to `most` slots, as values, into a buffer that it may have to make or enlarge.
+///
+/// # Safety
+/// Called by the runtime.
 unsafe extern "C" fn collect_4(
     buffer: *mut *mut usize,
     room: *mut isize,
@@ -161,6 +164,9 @@ unsafe extern "C" fn collect_4(
 }
 
 /// OCaml 5's function: up to `most` slots into a buffer that it may have to make or enlarge.
+///
+/// # Safety
+/// Called by the runtime.
 unsafe extern "C" fn collect_5(
     most: usize,
     buffer: *mut *mut usize,

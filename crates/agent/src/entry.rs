@@ -136,7 +136,7 @@ fn follow_forks() {
     // glibc's own name of pthread_atfork, which is not in the shared library.
     if let Some(address) = loaded::find("__register_atfork") {
         // SAFETY: the function has this type since glibc 2.3.2.
-        let register: Register = unsafe { core::mem::transmute(address) };
+        let register: Register = unsafe { loaded::function(address) };
         register(
             agent::before_fork,
             agent::after_fork_in_parent,
@@ -171,9 +171,8 @@ fn around_exec(exec: impl FnOnce() -> c_int) -> c_int {
 /// # Safety
 /// `F` is the type of the function of that name.
 unsafe fn behind<F: Copy>(name: &str) -> Option<F> {
-    let address = loaded::find(name)?;
-    // SAFETY: by the caller; a function pointer is as long as an address.
-    Some(unsafe { core::mem::transmute_copy(&address) })
+    // SAFETY: by the caller.
+    Some(unsafe { loaded::function(loaded::find(name)?) })
 }
 
 type Strings = *const *const c_char;

@@ -31,6 +31,9 @@ pub fn lift() {
 }
 
 /// Where a call of the program's to the guarded function arrives.
+///
+/// # Safety
+/// Reached by the patch only.
 #[unsafe(naked)]
 unsafe extern "C" fn gate() {
     naked_asm!(

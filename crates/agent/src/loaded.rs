@@ -44,6 +44,7 @@ struct Info {
     tls_data: *const u8,
 }
 
+// SAFETY: the declaration in libc's <link.h>.
 unsafe extern "C" {
     fn dl_iterate_phdr(
         each: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
@@ -54,6 +55,7 @@ unsafe extern "C" {
 /// Calls `f` with each object until it breaks; the executable comes first.
 pub fn each(mut f: impl FnMut(&Object) -> ControlFlow<()>) {
     type Each<'a> = &'a mut dyn FnMut(&Object) -> ControlFlow<()>;
+    // SAFETY: called by dl_iterate_phdr with what `each` gives it.
     unsafe extern "C" fn visit(info: *const Info, _size: usize, data: *mut c_void) -> c_int {
         // SAFETY: dl_iterate_phdr passes a good record and our own pointer.
         let (info, f) = unsafe { (&*info, &mut *data.cast::<Each<'_>>()) };
@@ -248,6 +250,16 @@ impl Object {
         // SAFETY: a name of the string table, which stays as long as the object.
         best.and_then(|(_, name)| unsafe { crate::sys::text(name) })
     }
+}
+
+/// The function at an address.
+///
+/// # Safety
+/// There is a function, and `F` is the type of a pointer to it.
+pub unsafe fn function<F: Copy>(address: usize) -> F {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    // SAFETY: by the caller; pointers to functions are addresses.
+    unsafe { core::mem::transmute_copy(&address) }
 }
 
 /// The address of a symbol in the first object that defines it, this one excepted.

@@ -88,6 +88,7 @@ impl Free {
 // SAFETY: blocks are disjoint, as long as asked for, and aligned: pieces are page-aligned, and each block
 // starts at a multiple of its size.
 unsafe impl GlobalAlloc for Memory {
+    // SAFETY: duties are the trait's.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
             Some(class) => self.with(|free| free.take(class)),
@@ -95,6 +96,7 @@ unsafe impl GlobalAlloc for Memory {
         }
     }
 
+    // SAFETY: duties are the trait's.
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match class(layout) {
             Some(class) => self.with(|free| {
@@ -107,6 +109,7 @@ unsafe impl GlobalAlloc for Memory {
         }
     }
 
+    // SAFETY: duties are the trait's.
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller vouches for size and alignment.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };

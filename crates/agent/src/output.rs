@@ -8,6 +8,7 @@
 
 use alloc::ffi::CString;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
@@ -169,7 +170,7 @@ fn create(path: &[u8], process: u32) -> SysResult<(Fd, CString)> {
     let (stem, extension) = path.split_at(dot.map_or(path.len(), |at| name_start + at));
     for attempt in 0..ATTEMPTS {
         let middle = match attempt {
-            0 => format!(""),
+            0 => String::new(),
             1 => format!(".{process}"),
             _ => format!(".{process}.{attempt}"),
         };

@@ -42,11 +42,11 @@ impl Collection {
         let find = |name| object.find(name);
         // SAFETY: variables and functions of these types in every version of the table of runtimes.
         unsafe {
-            let resize = core::mem::transmute::<usize, _>(find("caml_stat_resize_noexc")?);
+            let resize = loaded::function(find("caml_stat_resize_noexc")?);
             if let Some(function) = find("caml_get_callstack") {
                 let finder = Finder::Functions {
-                    tables: core::mem::transmute::<usize, _>(find("caml_get_frame_descrs")?),
-                    find: core::mem::transmute::<usize, _>(find("caml_find_frame_descr")?),
+                    tables: loaded::function(find("caml_get_frame_descrs")?),
+                    find: loaded::function(find("caml_find_frame_descr")?),
                 };
                 return Some(Collection { function, finder, resize });
             }
@@ -118,11 +118,11 @@ impl Program {
                     None => find("Caml_state")?,
                 },
                 c_call: find("caml_c_call")?,
-                memprof_start: core::mem::transmute(find("caml_memprof_start")?),
-                memprof_stop: core::mem::transmute(find("caml_memprof_stop")?),
-                debuginfo_extract: core::mem::transmute(find("caml_debuginfo_extract")?),
-                debuginfo_next: core::mem::transmute(find("caml_debuginfo_next")?),
-                debuginfo_location: core::mem::transmute(find("caml_debuginfo_location")?),
+                memprof_start: loaded::function(find("caml_memprof_start")?),
+                memprof_stop: loaded::function(find("caml_memprof_stop")?),
+                debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
+                debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
+                debuginfo_location: loaded::function(find("caml_debuginfo_location")?),
                 collection: Collection::of(object),
                 blocking_hook: find("caml_enter_blocking_section_hook"),
             })

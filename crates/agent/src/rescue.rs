@@ -41,6 +41,10 @@ pub unsafe fn run<F: FnOnce()>(f: F) -> bool {
     done != 0
 }
 
+/// Calls `f` on another stack, having noted the way back; gives 1.
+///
+/// # Safety
+/// `top` is the high end of a stack that nobody is on.
 #[unsafe(naked)]
 unsafe extern "C" fn call_on(
     data: *mut c_void,
@@ -72,6 +76,9 @@ unsafe extern "C" fn call_on(
 }
 
 /// Returns 0 from the `call_on` that left its stack pointer there.
+///
+/// # Safety
+/// That call is still going on.
 #[unsafe(naked)]
 unsafe extern "C" fn give_up(stack: usize) -> ! {
     naked_asm!(

@@ -255,11 +255,16 @@ pub fn handle_signal(signal: u8, handler: extern "C" fn(c_int)) -> SysResult<()>
     unsafe { call(number::RT_SIGACTION, arguments) }.map(|_| ())
 }
 
+/// What a signal handler returns to.
+///
+/// # Safety
+/// Reached by the kernel only.
 #[unsafe(naked)]
 unsafe extern "C" fn restore_signal() {
     core::arch::naked_asm!("mov eax, 15", "syscall")
 }
 
+// SAFETY: the declarations of libc.
 unsafe extern "C" {
     fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
     fn __errno_location() -> *mut c_int;

@@ -53,6 +53,8 @@ static C_CALL: AtomicUsize = AtomicUsize::new(0);
 
 macro_rules! door {
     ($name:ident, $callback:ident) => {
+        /// # Safety
+        /// Called by OCaml, in OCaml's way.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
@@ -91,11 +93,15 @@ pub unsafe fn start(program: &Program, rate: f64, depth: usize) {
 /// An allocation record: `{ n_samples; size; source; callstack }`.
 type Allocation = [usize; 4];
 
+/// # Safety
+/// Called by the runtime.
 unsafe extern "C" fn alloc_minor(record: *const Allocation, state: *const usize) -> usize {
     // SAFETY: the runtime's arguments.
     unsafe { alloc(record, state, Source::Minor) }
 }
 
+/// # Safety
+/// Called by the runtime.
 unsafe extern "C" fn alloc_major(record: *const Allocation, state: *const usize) -> usize {
     // SAFETY: the runtime's arguments.
     unsafe { alloc(record, state, Source::Major) }
@@ -158,6 +164,8 @@ unsafe fn frames<'a>(callstack: usize, agent: &Agent) -> &'a [usize] {
     }
 }
 
+/// # Safety
+/// Called by the runtime.
 unsafe extern "C" fn promote(token: usize, state: *const usize) -> usize {
     let Some(agent) = agent::running() else { return UNIT };
     // SAFETY: the runtime's argument.
@@ -169,6 +177,8 @@ unsafe extern "C" fn promote(token: usize, state: *const usize) -> usize {
     some(domain, Token(token))
 }
 
+/// # Safety
+/// Called by the runtime.
 unsafe extern "C" fn dealloc(token: usize, state: *const usize) -> usize {
     let Some(agent) = agent::running() else { return UNIT };
     // SAFETY: the runtime's argument.

@@ -3,9 +3,9 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::agent;
 use crate::program::Program;
 use crate::recording::Recording;
+use crate::{agent, loaded};
 
 /// The hook that was there before ours.
 static PREVIOUS: AtomicUsize = AtomicUsize::new(0);
@@ -27,6 +27,6 @@ extern "C" fn before_waiting() {
     agent::with_recording(Recording::before_waiting);
     let previous = PREVIOUS.load(Ordering::Acquire);
     // SAFETY: the hook that was there, with the type of ours.
-    let previous: extern "C" fn() = unsafe { core::mem::transmute(previous) };
+    let previous: extern "C" fn() = unsafe { loaded::function(previous) };
     previous();
 }

@@ -7,4 +7,5 @@ pub mod doctor;
 pub mod launch;
 pub mod program;
 
+pub use bactrian_agent_abi::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings};
 pub use program::find_program;

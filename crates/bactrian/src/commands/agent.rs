@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Context;
-use bactrian_agent_abi::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings};
-use bactrian_capture::{agent, launch};
+use bactrian_capture::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings, agent, launch};
 
 use crate::failure::{Failure, Status};
 use crate::output::Console;
