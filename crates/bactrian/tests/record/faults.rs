@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::processes::wait_for_trace;
-use crate::runs::{Place, Run, difference, finish, signal, text};
+use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{duration, in_folder, info, is_clean, state};
 
 /// What is collected is written once a second; the rest is for a machine that is busy.
@@ -36,7 +36,7 @@ fn kill_at_random(compiler: Compiler, runs: u64) {
     });
 }
 
-fn kill_after(executable: &std::path::Path, pace: &str, moment: Duration) {
+fn kill_after(executable: &Path, pace: &str, moment: Duration) {
     let place = Place::new();
     let trace = place.trace("trace.ctf");
     let run = Run::new(executable, &["30", pace]).observed(&["--rate", "1e-3"], &trace);
@@ -95,7 +95,7 @@ fn a_recorder_that_is_killed_does_not_take_the_program_along() {
 
 /// Runs `script` where mounting concerns nobody else, with `$1` a folder for a mount, `$2` one for
 /// results, and the rest a command. None if this machine does not allow it.
-fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<crate::runs::Seen> {
+fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<Seen> {
     let mounted = place.trace("mounted");
     fs::create_dir_all(&mounted).expect("a folder");
     let mut run = command.clone();
