@@ -84,3 +84,64 @@ fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::{Object, ObjectSection, ObjectSymbol};
+
+    /// What the agent takes from a program's libc: every libc has had these for twenty years. No version is
+    /// asked of any, so a libc older or newer than the one on the machine of the build will do.
+    const IMPORTS: [&str; 8] = [
+        "__errno_location",
+        "bcmp",
+        "clock_gettime",
+        "dl_iterate_phdr",
+        "memcpy",
+        "memmove",
+        "memset",
+        "strlen",
+    ];
+    /// The functions of libc that it stands before.
+    const EXPORTS: [&str; 6] = ["_exit", "execv", "execve", "execvp", "execvpe", "readlink"];
+
+    #[test]
+    fn the_agent_asks_little_of_a_libc_and_nothing_new() {
+        let agent = object::File::parse(AGENT).expect("the agent is an ELF file");
+        let (imports, exports): (Vec<_>, Vec<_>) =
+            agent.dynamic_symbols().partition(ObjectSymbol::is_undefined);
+        let names = |symbols: &[object::Symbol<'_, '_>]| {
+            let mut names: Vec<_> =
+                symbols.iter().map(|s| s.name().expect("a name").to_owned()).collect();
+            names.retain(|name| !name.is_empty());
+            names.sort();
+            names
+        };
+        assert_eq!(names(&imports), IMPORTS);
+        assert_eq!(names(&exports), EXPORTS);
+        let versions = agent.section_by_name(".gnu.version_r");
+        assert!(versions.is_none(), "it asks for versions of symbols");
+        let dynamic = agent.section_by_name(".dynamic").expect("it is loaded dynamically");
+        const NEEDED: u64 = 1;
+        let data = dynamic.data().expect("it is in the file");
+        let keys = data
+            .chunks_exact(16)
+            .map(|entry| u64::from_le_bytes(entry[..8].try_into().expect("eight bytes")));
+        assert!(keys.take_while(|key| *key != 0).all(|key| key != NEEDED), "it needs a library");
+    }
+
+    #[test]
+    fn it_is_put_down_once_and_mended_if_it_is_not_itself() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = install_into(folder.path()).expect("a path that LD_PRELOAD can name");
+        assert_eq!(fs::read(&path).expect("it is there"), AGENT);
+        let before = fs::metadata(&path).expect("it is there").ino();
+        assert_eq!(install_into(folder.path()).expect("again"), path);
+        assert_eq!(fs::metadata(&path).expect("it is there").ino(), before);
+        fs::write(&path, b"something else").expect("it is ours");
+        assert_eq!(install_into(folder.path()).expect("again"), path);
+        assert_eq!(fs::read(&path).expect("it is there"), AGENT);
+        let spaced = folder.path().join("a b");
+        assert!(install_into(&spaced).is_err_and(|e| e.to_string().contains("LD_PRELOAD")));
+    }
+}
