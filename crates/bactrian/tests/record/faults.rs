@@ -214,7 +214,7 @@ fn with_descriptors(first: &'static str) {
         let plain = place.run(&run);
         assert_eq!(plain.end, "exit status 0", "{first}");
         let trace = place.trace("trace.ctf");
-        let observed = place.run(&run.observed(&["--rate", "1"], &trace));
+        let observed = place.run(&run.observed(&["--rate", "1e-2"], &trace));
         assert_eq!(difference(&plain, &observed), "", "{compiler:?}, {first}");
         let info = info(&trace, &[]).expect("a readable trace");
         is_clean(&info).expect("a clean trace");
