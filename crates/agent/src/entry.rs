@@ -20,21 +20,19 @@ use crate::{collect, environment, guard, loaded, rescue, switch, tracker, waitin
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static INIT: extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) = init;
+static INIT: extern "C" fn() = init;
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static FINI: extern "C" fn() = fini;
 
-extern "C" fn init(_count: c_int, _arguments: *mut *mut c_char, strings: *mut *mut c_char) {
-    // SAFETY: the dynamic linker's argument; there is one thread. A panic leaves us unprepared.
-    unsafe {
-        environment::found(strings);
-        rescue::run(prepare);
-    }
+extern "C" fn init() {
+    // SAFETY: there is one thread. A panic leaves us unprepared.
+    unsafe { rescue::run(prepare) };
 }
 
 /// Reads the settings and looks at the program.
 fn prepare() {
+    environment::look();
     let settings = match Settings::read(environment::get) {
         Ok(Some(settings)) => settings,
         Ok(None) => return,

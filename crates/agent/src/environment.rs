@@ -12,10 +12,12 @@ use crate::{loaded, sys};
 /// The strings of the environment, ending with a null pointer, as the program was started with.
 static STRINGS: AtomicPtr<*mut c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-/// # Safety
-/// `strings` is the environment that the dynamic linker passes to initialisers.
-pub unsafe fn found(strings: *mut *mut c_char) {
-    STRINGS.store(strings, Ordering::Relaxed);
+/// Looks for the environment. (glibc passes it to initialisers, other libcs do not.)
+pub fn look() {
+    if let Some(variable) = loaded::find("environ") {
+        // SAFETY: libc's variable, which is set before libraries are initialised.
+        STRINGS.store(unsafe { *(variable as *const *mut *mut c_char) }, Ordering::Relaxed);
+    }
 }
 
 /// Walks over the strings; `f` says whether each stays.

@@ -1,6 +1,6 @@
 //! The file of a trace: a bounded buffer before it, and care for the program that lives around it.
 //!
-//! The program may close all descriptors, or reach its limit of them: ours has a high number, and before
+//! The program may close all descriptors, or reach its limit of them: ours is out of their way, and before
 //! each write it is checked that it still is the file that we made; if not, the file is opened again, and
 //! the number left to the program. A disk may be full: what could not be
 //! written waits, new events are turned away and counted, and when there is room again, the trace goes on
@@ -14,7 +14,7 @@ use core::convert::Infallible;
 
 use bactrian_trace::{Recorder, Sink};
 
-use crate::sys::{self, Errno, Fd, SysResult};
+use crate::sys::{self, Errno, Fd, Limit, Resource, SysResult};
 
 /// So much is collected before it is written, unless a second has passed.
 const ENOUGH: usize = 64 << 10;
@@ -22,6 +22,8 @@ const ENOUGH: usize = 64 << 10;
 const TOO_MUCH: usize = 256 << 10;
 /// Names that are tried for a file before giving up.
 const ATTEMPTS: u32 = 1000;
+/// The kernel's table of descriptors grows with the highest one: above this it would be a waste.
+const HIGHEST: u64 = 1 << 16;
 
 pub struct Output {
     path: Vec<u8>,
@@ -84,12 +86,9 @@ impl Output {
         let mut done = 0;
         if file.make_sure() {
             while done < self.waiting.len() {
-                match sys::write_at(file.fd, &self.waiting[done..], file.length) {
+                match file.write(&self.waiting[done..]) {
                     Ok(0) => break,
-                    Ok(count) => {
-                        done += count;
-                        file.length += count as u64;
-                    }
+                    Ok(count) => done += count,
                     Err(Errno::INTR) => {}
                     Err(_) => break,
                 }
@@ -127,6 +126,18 @@ impl Output {
 impl File {
     fn is_ours(&self) -> bool {
         sys::identity(self.fd) == Ok(self.identity)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> SysResult<usize> {
+        // Beyond this limit the kernel would not only refuse, but kill the program by a signal.
+        let left = sys::limit(Resource::FileSize).now.saturating_sub(self.length);
+        if left == 0 {
+            return Err(Errno::FBIG);
+        }
+        let length = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = sys::write_at(self.fd, &bytes[..length], self.length)?;
+        self.length += count as u64;
+        Ok(count)
     }
 
     /// Makes sure that the descriptor is that of the file. If the program closed it, whatever has its
@@ -184,13 +195,22 @@ fn create(path: &[u8], process: u32) -> SysResult<(Fd, CString)> {
     Err(Errno::EXIST)
 }
 
-/// Moves a descriptor to a high number: programs expect theirs to be low, and some close all low ones.
+/// Moves a descriptor out of the program's way: above the limit of what the program may have, so that it is
+/// not counted and not met by who closes all; if that is not allowed, just below it.
 fn out_of_the_way(fd: Fd) -> Fd {
-    // Above this, select(2) would not do, and many programs do not look.
-    const USUAL: usize = 1024;
-    let limit = sys::descriptor_limit().min(USUAL);
-    let high = limit.saturating_sub(16).max(3);
-    match sys::duplicate_above(fd, high) {
+    let limit = sys::limit(Resource::Descriptors);
+    let one_more = limit.now.saturating_add(1);
+    let raised = Limit { now: one_more, most: limit.most.max(one_more) };
+    let copy = if limit.now < HIGHEST && sys::set_limit(Resource::Descriptors, raised).is_ok() {
+        let copy = sys::duplicate_above(fd, limit.now as usize);
+        // Descriptors that are there stay when the limit goes down again.
+        let _ = sys::set_limit(Resource::Descriptors, limit);
+        copy
+    } else {
+        let high = limit.now.min(HIGHEST).saturating_sub(8).max(3);
+        sys::duplicate_above(fd, high as usize)
+    };
+    match copy {
         Ok(copy) => {
             sys::close(fd);
             copy

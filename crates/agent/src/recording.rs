@@ -51,6 +51,8 @@ pub struct Recording {
     /// What the note in the file says.
     noted: Recorder,
     unknown: Cell<u64>,
+    /// There is nothing to write yet, and until there is, no file is made.
+    is_lazy: bool,
     /// Where stacks are turned round.
     stack: Vec<u64>,
     /// Stacks of allocations that were not heard of yet.
@@ -139,6 +141,7 @@ impl Recording {
             noted: recorder.clone(),
             recorder,
             unknown: Cell::new(0),
+            is_lazy: false,
             stack: Vec::with_capacity(settings.depth as usize),
             waiting: WaitingStacks::default(),
             switch,
@@ -211,6 +214,7 @@ impl Recording {
             source: sample.source,
             stack,
         };
+        self.is_lazy = false;
         let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
         let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &namer);
         Verdict::Track(self.token(id))
@@ -218,9 +222,7 @@ impl Recording {
 
     /// Keeps a stack whose allocation will be heard of later.
     pub fn keep_stack(&mut self, domain: DomainId, token: u64, codes: &[u64]) {
-        if !self.waiting.keep(domain, token, codes) {
-            self.unknown.set(self.unknown.get() + 1);
-        }
+        self.waiting.keep(domain, token, codes);
     }
 
     /// A tracked block was promoted.
@@ -275,6 +277,9 @@ impl Recording {
     #[cold]
     fn flush(&mut self, now: u64) {
         self.last_flush = now;
+        if self.is_lazy {
+            return;
+        }
         if self.writer.sink_mut().is_stuck() {
             // Nothing new until the old is written: packets in the making would only add to it.
             self.writer.sink_mut().drain();
@@ -322,6 +327,7 @@ impl Recording {
         let state = self.recorder.state;
         *self = Recording::new(self.agent, generation);
         self.recorder.state = state;
+        self.is_lazy = true;
     }
 
     /// Lets go of what belongs to the parent of a forked child.

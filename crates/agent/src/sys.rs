@@ -11,6 +11,7 @@ pub struct Errno(pub i32);
 impl Errno {
     pub const INTR: Errno = Errno(4);
     pub const EXIST: Errno = Errno(17);
+    pub const FBIG: Errno = Errno(27);
 
     /// What it means, for the errors that creating a file can give.
     pub fn words(self) -> &'static str {
@@ -49,6 +50,7 @@ mod number {
     pub const GETCWD: usize = 79;
     pub const READLINK: usize = 89;
     pub const GETRLIMIT: usize = 97;
+    pub const SETRLIMIT: usize = 160;
     pub const FUTEX: usize = 202;
     pub const EXIT_GROUP: usize = 231;
     pub const OPENAT: usize = 257;
@@ -127,17 +129,33 @@ pub fn duplicate_above(fd: Fd, least: usize) -> SysResult<Fd> {
     copy.map(|fd| Fd(fd as c_int))
 }
 
-/// How many descriptors this process may have.
-pub fn descriptor_limit() -> usize {
-    const RLIMIT_NOFILE: usize = 7;
-    let mut limit = [0u64; 2];
-    // SAFETY: the kernel fills the array.
-    match unsafe {
-        call(number::GETRLIMIT, [RLIMIT_NOFILE, limit.as_mut_ptr() as usize, 0, 0, 0, 0])
-    } {
-        Ok(_) => limit[0] as usize,
-        Err(_) => 0,
-    }
+/// Something of which a process may have so much now, and so much if it asks.
+#[derive(Clone, Copy)]
+pub enum Resource {
+    FileSize = 1,
+    Descriptors = 7,
+}
+
+/// What a process may have: now, and if it asks for it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Limit {
+    pub now: u64,
+    pub most: u64,
+}
+
+pub fn limit(resource: Resource) -> Limit {
+    let mut limit = Limit { now: u64::MAX, most: u64::MAX };
+    let arguments = [resource as usize, &raw mut limit as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel fills the record. It knows these resources.
+    let _ = unsafe { call(number::GETRLIMIT, arguments) };
+    limit
+}
+
+pub fn set_limit(resource: Resource, limit: Limit) -> SysResult<()> {
+    let arguments = [resource as usize, &raw const limit as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel reads the record.
+    unsafe { call(number::SETRLIMIT, arguments) }.map(|_| ())
 }
 
 const PROT_READ: usize = 1;

@@ -6,8 +6,8 @@ use alloc::collections::BTreeMap;
 
 use bactrian_trace::DomainId;
 
-/// Frames that may wait in all: 16 MB.
-const MOST: usize = 2 << 20;
+/// Frames that may wait in all: 64 MB. The runtime would keep as much in the program's heap.
+const MOST: usize = 8 << 20;
 
 type Key = (DomainId, u64);
 
@@ -21,18 +21,15 @@ pub struct WaitingStacks {
 }
 
 impl WaitingStacks {
-    /// Keeps a stack; false if another had to go for it.
-    pub fn keep(&mut self, domain: DomainId, number: u64, codes: &[u64]) -> bool {
-        let mut room = true;
+    /// Keeps a stack; the oldest go if there are too many.
+    pub fn keep(&mut self, domain: DomainId, number: u64, codes: &[u64]) {
         while self.frames + codes.len() > MOST
             && let Some((_, oldest)) = self.stacks.pop_first()
         {
             self.frames -= oldest.len();
-            room = false;
         }
         self.frames += codes.len();
         self.stacks.insert((domain, number), codes.into());
-        room
     }
 
     /// The stack that was kept with a number.

@@ -1,7 +1,8 @@
 //! What differs between the runtimes of OCaml that are observed from inside: one table, keyed by version.
 //!
 //! Word indices count 8-byte words of the domain state. They were read from `domain_state.tbl` of each
-//! release, the layouts of location records from `backtrace_prim.h`.
+//! release, those of 5.4 and 5.5 from the code of Debian's builds; the layouts of location records from
+//! `backtrace_prim.h`.
 
 use crate::version::Version;
 
@@ -52,7 +53,7 @@ const fn from_to(first: (u8, u8), last: (u8, u8)) -> (Version, Version) {
 }
 
 /// The runtimes that have a working Gc.Memprof: all of 4.11 to 4.14, and from 5.3 on.
-pub const RUNTIMES: [Runtime; 3] = [
+pub const RUNTIMES: [Runtime; 4] = [
     Runtime {
         versions: from_to((4, 11), (4, 11)),
         stack: StackLayout::System { top: 24, bottom: 25, return_address: 26 },
@@ -66,10 +67,16 @@ pub const RUNTIMES: [Runtime; 3] = [
         domain_id: None,
     },
     Runtime {
-        versions: from_to((5, 3), (5, 4)),
+        versions: from_to((5, 3), (5, 3)),
         stack: StackLayout::Fibers { current: 5 },
         location: LocationLayout::TwoLines,
         domain_id: Some(36),
+    },
+    Runtime {
+        versions: from_to((5, 4), (5, 5)),
+        stack: StackLayout::Fibers { current: 5 },
+        location: LocationLayout::TwoLines,
+        domain_id: Some(40),
     },
 ];
 

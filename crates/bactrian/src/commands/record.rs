@@ -12,7 +12,7 @@ use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_capture::doctor::{self, Cause, Refusal};
 use bactrian_capture::find_program;
 use bactrian_capture::launch::{Launch, end_like};
-use bactrian_trace::{Index, Input, Recorder, write_single_domain};
+use bactrian_trace::{Index, Input, Recorder, State, write_single_domain};
 
 use crate::commands::agent::{ChildrenArg, RecordArgs};
 use crate::failure::{Failure, Status};
@@ -153,7 +153,11 @@ fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
     let input = Input::open(path).map_err(anyhow::Error::from)?;
     let index = Index::skim(&input).map_err(anyhow::Error::from)?;
     let one_domain = index.domains().iter().all(|domain| domain.0 == 0);
-    if index.info().version != 3 || !one_domain {
+    // A child that outlives us still writes to it.
+    let state = Recorder::parse(&index.info().context).map(|recorder| recorder.state);
+    let process = Path::new("/proc").join(index.info().pid.to_string());
+    let is_done = state != Some(State::Running) || !process.exists();
+    if index.info().version != 3 || !one_domain || !is_done {
         return Ok(());
     }
     write_file(path, console, |out, _| match write_single_domain(&input, out)? {
