@@ -8,7 +8,7 @@
 //! # The course of things
 //! 1. `entry`: the dynamic linker calls us before the program. We read our settings (`environment`,
 //!    agent-abi) and look for an OCaml runtime (`loaded`, `program`). If there is none, that was all.
-//! 2. The runtime, initialised, calls `readlink`: we create the trace (`output`), start the runtime's own
+//! 2. The runtime, initialised, calls `readlink`: we create the trace (`output`, `file`), start the runtime's own
 //!    sampler, Gc.Memprof, with closures made of static memory (`tracker`), and put up a `guard` for
 //!    programs that want the sampler for themselves.
 //! 3. The sampler calls us for sampled allocations, promotions and frees. `recording` writes them with the
@@ -33,6 +33,7 @@ mod agent;
 mod collect;
 mod entry;
 mod environment;
+mod file;
 mod frames;
 mod guard;
 mod loaded;

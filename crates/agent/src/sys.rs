@@ -11,7 +11,6 @@ pub struct Errno(pub i32);
 impl Errno {
     pub const INTR: Errno = Errno(4);
     pub const EXIST: Errno = Errno(17);
-    pub const FBIG: Errno = Errno(27);
 
     /// What it means, for the errors that creating a file can give.
     pub fn words(self) -> &'static str {
