@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::StatVfsMountFlags;
 
@@ -64,6 +65,8 @@ pub fn install_into(directory: &Path) -> io::Result<PathBuf> {
     if is_there(&path) {
         return Ok(path);
     }
+    // Where files may not grow so long, we want the error and not the signal.
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
     let mut file = tempfile::Builder::new().prefix(".agent").tempfile_in(directory)?;
     file.write_all(AGENT)?;
     file.as_file().set_permissions(Permissions::from_mode(0o755))?;
