@@ -78,9 +78,10 @@ impl Label {
         }
     }
 
-    /// `list.ml:92`, of a site.
+    /// `list.ml:92`, of a site; a file alone if no line is known.
     pub fn place(&self) -> Option<String> {
-        Some(format!("{}:{}", self.file.as_ref()?, self.line?))
+        let file = self.file.as_ref()?;
+        Some(self.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")))
     }
 }
 
@@ -192,6 +193,12 @@ impl Labels {
             By::Module => module_of(function).to_owned(),
         };
         match self.by {
+            // Line 0 is no place: the function is of C, or was compiled without debug information.
+            By::Site if location.line == 0 => Label {
+                name,
+                file: Some(file()).filter(|file| !file.is_empty()),
+                ..Label::default()
+            },
             By::Site => Label {
                 name,
                 file: Some(file()),
