@@ -1,57 +1,70 @@
-//! Shows Bactrian's main job on a trace of this repository: what leaks, and where it was allocated.
+//! Shows Bactrian's main job: a small OCaml program that leaks is compiled, recorded as it is, and looked at.
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::Outcome;
 use crate::command::{cargo, succeed};
 
-/// Recorded by memtrace from `programs/leaky_cache.ml`.
-const TRACE: &str = "crates/trace/tests/fixtures/leaky_cache_v2.ctf";
+const PROGRAM: &str = "leaky_cache";
 const FOLDER: &str = "target/demo";
 
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     println!("Building bactrian (the first time takes a minute or two) ...");
     succeed(&mut cargo("build --quiet --release --package bactrian"))?;
-    std::fs::create_dir_all(FOLDER).map_err(|error| format!("cannot make {FOLDER}: {error}"))?;
+    compile()?;
+    let (executable, trace) = (format!("{FOLDER}/{PROGRAM}"), format!("{FOLDER}/{PROGRAM}.ctf"));
     let flame = format!("{FOLDER}/held.svg");
-    let steps: &[(&str, &str)] = &[
-        ("What is in this trace of a small server that leaks?", "info --full"),
+    let steps: &[(&str, String)] = &[
         (
-            "Does its memory grow? In front: what lives longer than 5 ms.",
-            "timeline --points 60 --lifetime 5ms..",
+            "A small server that leaks, compiled as ever, recorded as it is:",
+            format!("record --rate 1e-3 -o {trace} -- {executable} 20000"),
+        ),
+        ("What is in the trace?", format!("info --full {trace}")),
+        (
+            "Does its memory grow? In front: what lives longer than 50 ms.",
+            format!("timeline {trace} --points 60 --lifetime 50ms.."),
         ),
         (
-            "Who asked for what is still there long after its request was answered?",
-            "tree --callers --metric live --allocated ..30ms --min-share 8",
+            "Where was allocated what is still there in the end?",
+            format!("top {trace} --metric live --by site -n 6"),
         ),
         (
-            "The same with the standard library counted to its callers:",
-            "top --metric live --allocated ..30ms --hide /^(Stdlib|Caml)/ -n 3",
+            "And who asked for it? The standard library counts to its callers:",
+            format!("top {trace} --metric live --hide /^(Stdlib|Caml)|^caml_/ -n 4"),
         ),
-        ("All of it as a picture:", &format!("flame --metric live -o {flame}")),
+        ("All of it as a picture:", format!("flame {trace} --metric live -o {flame}")),
     ];
-    for (question, command) in steps {
-        let mut words = command.split(' ');
-        let verb = words.next().unwrap_or_default();
-        let rest: Vec<_> = words.collect();
-        let line = format!("{verb} {TRACE} {}", rest.join(" "));
+    for (question, line) in steps {
         println!("\n## {question}\n$ bactrian {line}");
         let binary = Path::new("target/release/bactrian");
-        succeed(std::process::Command::new(binary).args(line.split_whitespace()))?;
+        succeed(Command::new(binary).args(line.split_whitespace()))?;
     }
     println!(
         "\n## What was found
-What lives longer than 5 ms only grows, although every request is answered and done. It is the words
-that `serve` reads and the answers that it makes of them: `serve` puts both into a cache whose key no
-later request can match. See programs/leaky_cache.ml.
+What lives long only grows, although every request is answered and done. It is the words that `serve`
+reads and the answers that it makes of them: `serve` puts both into a cache whose key no later request
+can match. See programs/{PROGRAM}.ml.
 
 ## What to try next
   open {flame} in a browser: click to zoom, / to search
-  target/release/bactrian top {TRACE} --metric live --by site
-  target/release/bactrian timeline {TRACE} --lifetime 10ms..
-  target/release/bactrian export {TRACE} --to pprof -o heap.pb.gz
+  target/release/bactrian record -- YOUR-PROGRAM
+  target/release/bactrian doctor YOUR-PROGRAM
+  target/release/bactrian tree {trace} --callers --metric live
+  target/release/bactrian export {trace} --to pprof -o heap.pb.gz
   target/release/bactrian --help"
     );
     Ok(())
+}
+
+/// Compiles the program in a folder of its own, where the compiler may leave what it leaves.
+fn compile() -> Outcome {
+    fs::create_dir_all(FOLDER).map_err(|error| format!("cannot make {FOLDER}: {error}"))?;
+    let source = format!("{PROGRAM}.ml");
+    fs::copy(Path::new("programs").join(&source), Path::new(FOLDER).join(&source))
+        .map_err(|error| format!("cannot copy {source}: {error}"))?;
+    let mut compiler = Command::new("ocamlopt.opt");
+    succeed(compiler.args(["-g", &source, "-o", PROGRAM]).current_dir(FOLDER))
 }

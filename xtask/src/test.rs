@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, consumers, fuzz, tidy};
+use crate::{Outcome, consumers, fuzz, ocaml5, tidy};
 
 /// How long each fuzz target runs: enough for the corpus and a few hundred thousand mutations.
 const FUZZ_SECONDS: u32 = 15;
@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     Step { title: "format", run: format },
     Step { title: "lints", run: lints },
     Step { title: "tidy", run: tidy::check },
+    Step { title: "OCaml 5, for programs to record", run: ocaml5::get },
     Step { title: "tests", run: tests },
     Step { title: "examples in the documentation", run: examples },
     Step { title: "exports in the tools they are for", run: consumers::check },
