@@ -25,7 +25,7 @@ struct Task {
 }
 
 const TASKS: &[Task] = &[
-    Task { name: "demo", about: "show Bactrian on a trace of this repository", run: demo::run },
+    Task { name: "demo", about: "record a program that leaks, and show where", run: demo::run },
     Task {
         name: "test",
         about: "format, lints, tidy, all tests, a short fuzz run",
@@ -50,7 +50,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N]",
+        about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], or record \
+                [--only NAME] [--against DIR] [--rounds N] [--instructions]",
         run: bench::run,
     },
     Task {

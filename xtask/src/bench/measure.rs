@@ -3,14 +3,30 @@
 //! bash tells thousandths.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+/// A program to run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+    /// Variables that are set for it.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Run {
+    pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Run {
+        Run { program, arguments, environment: Vec::new() }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
-    /// Processor time of the program and of the kernel for it; wall time says more of the neighbours.
+    /// Processor time of the program, its children and the kernel for them; wall time says more of the
+    /// neighbours.
     pub cpu_seconds: f64,
-    /// The most memory that was resident at a time, mapped files included.
+    /// The most memory that was resident in one process at a time, mapped files included.
     pub max_rss_bytes: u64,
 }
 
@@ -18,14 +34,15 @@ pub struct Usage {
 const SCRIPT: &str = "TIMEFORMAT='%3U %3S'; time command time --format %M \"$@\"";
 
 /// Runs a program to its end, with its output going nowhere.
-pub fn run(program: &Path, arguments: &[OsString]) -> Result<Usage, String> {
+pub fn measure(run: &Run) -> Result<Usage, String> {
     let mut command = Command::new("bash");
-    command.args(["-c", SCRIPT, "bash"]).arg(program).args(arguments);
+    command.args(["-c", SCRIPT, "bash"]).arg(&run.program).args(&run.arguments);
+    command.envs(run.environment.iter().map(|(name, value)| (name, value)));
     let output = command.env("LC_ALL", "C").stdout(Stdio::null()).output();
     let output = output.map_err(|error| format!("bash: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(format!("{} failed: {}", program.display(), said.trim_end()));
+        return Err(format!("{} failed: {}", run.program.display(), said.trim_end()));
     }
     parse(&said).ok_or_else(|| format!("no time and memory in {said:?}; is GNU time installed?"))
 }

@@ -1,19 +1,17 @@
 //! Measurements as a table for docs/performance.md.
 
-use super::measure::Usage;
 use super::plan::Measurement;
+use crate::bench::rounds::Usages;
 
-/// A table in Markdown; `usages` has a list for each measurement, of at least one.
-pub fn markdown(measurements: &[Measurement], usages: &[Vec<Usage>], trace_bytes: u64) -> String {
+/// A table in Markdown; `usages` has an entry for each measurement.
+pub fn markdown(measurements: &[Measurement], usages: &[Usages], trace_bytes: u64) -> String {
     let mut text = String::from(
         "| | CPU, best | CPU, median | memory | without the file | times as fast as |\n\
          |---|--:|--:|--:|--:|---|\n",
     );
-    // Ratios are of the best: what else the machine does only ever adds to the time.
-    let bests: Vec<_> = usages.iter().map(|usages| best(usages)).collect();
+    let bests: Vec<_> = usages.iter().map(Usages::best).collect();
     for ((measurement, usages), &best) in measurements.iter().zip(usages).zip(&bests) {
-        let median = median(usages);
-        let memory = usages.iter().map(|usage| usage.max_rss_bytes).max().unwrap_or(0);
+        let (median, memory) = (usages.median(), usages.memory());
         let mapped = if measurement.maps_trace { trace_bytes } else { 0 };
         let faster = measurement.rivals.iter().filter_map(|&rival| {
             let at = measurements.iter().position(|other| other.title == rival)?;
@@ -30,16 +28,6 @@ pub fn markdown(measurements: &[Measurement], usages: &[Vec<Usage>], trace_bytes
     text
 }
 
-fn best(usages: &[Usage]) -> f64 {
-    usages.iter().map(|usage| usage.cpu_seconds).fold(f64::INFINITY, f64::min)
-}
-
-fn median(usages: &[Usage]) -> f64 {
-    let mut seconds: Vec<_> = usages.iter().map(|usage| usage.cpu_seconds).collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
-}
-
 /// How many times `theirs` is `ours`; `None` if ours is too short to be measured.
 fn ratio(theirs: f64, ours: f64) -> Option<String> {
     (ours > 0.0).then(|| {
@@ -51,13 +39,13 @@ fn ratio(theirs: f64, ours: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::measure::{Run, Usage};
 
     #[test]
     fn ours_are_held_against_their_rivals() {
         let measurement = |title: &str, maps_trace, rivals| Measurement {
             title: title.to_owned(),
-            program: "p".into(),
-            arguments: Vec::new(),
+            run: Run::new("p".into(), Vec::new()),
             only_once: false,
             maps_trace,
             rivals,
@@ -67,7 +55,8 @@ mod tests {
             max_rss_bytes: megabytes * 1_000_000,
         };
         let measurements = [measurement("ours", true, &["slow"]), measurement("slow", false, &[])];
-        let usages = [vec![usage(0.3, 70), usage(0.1, 71), usage(0.2, 70)], vec![usage(5.0, 9)]];
+        let ours = Usages(vec![usage(0.3, 70), usage(0.1, 71), usage(0.2, 70)]);
+        let usages = [ours, Usages(vec![usage(5.0, 9)])];
         let table = markdown(&measurements, &usages, 60_000_000);
         let rows: Vec<_> = table.lines().skip(2).collect();
         assert_eq!(

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::bench::measure::Run;
+
 /// Where the programs are.
 pub struct Tools {
     /// The folder of our release builds.
@@ -14,8 +16,7 @@ pub struct Tools {
 
 pub struct Measurement {
     pub title: String,
-    pub program: PathBuf,
-    pub arguments: Vec<OsString>,
+    pub run: Run,
     /// Too slow for every round.
     pub only_once: bool,
     /// Whether the program maps the trace, so that its memory counts the file's too.
@@ -53,16 +54,14 @@ pub fn measurements(tools: &Tools, trace: &Path) -> Vec<Measurement> {
     };
     let mut all = vec![Measurement {
         title: "bare read".to_owned(),
-        program: tools.ours.join("xtask"),
-        arguments: with_trace("bench read"),
+        run: Run::new(tools.ours.join("xtask"), with_trace("bench read")),
         only_once: false,
         maps_trace: true,
         rivals: &[BARE_READ],
     }];
     all.extend(COMMANDS.iter().map(|&(command, rivals)| Measurement {
         title: format!("bactrian {command}"),
-        program: tools.ours.join("bactrian"),
-        arguments: with_trace(command),
+        run: Run::new(tools.ours.join("bactrian"), with_trace(command)),
         only_once: false,
         maps_trace: true,
         rivals,
@@ -70,8 +69,7 @@ pub fn measurements(tools: &Tools, trace: &Path) -> Vec<Measurement> {
     let existing = tools.theirs.iter().flat_map(|folder| {
         EXISTING.iter().map(|&(name, only_once)| Measurement {
             title: name.to_owned(),
-            program: folder.join(name),
-            arguments: with_trace(""),
+            run: Run::new(folder.join(name), with_trace("")),
             only_once,
             maps_trace: false,
             rivals: &[],

@@ -1,0 +1,113 @@
+//! What recording costs the recorded program: `cargo xtask bench record`.
+
+mod instructions;
+mod plan;
+mod subjects;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{DEFAULT_ROUNDS, measure, rounds};
+use crate::Outcome;
+use instructions::Counter;
+use plan::Tools;
+use subjects::{SUBJECTS, Subject};
+
+pub fn run(arguments: &[String]) -> Outcome {
+    let (mut rounds, mut against, mut only) = (DEFAULT_ROUNDS, None, None);
+    let mut counts_instructions = false;
+    let mut arguments = arguments.iter();
+    while let Some(option) = arguments.next() {
+        if option == "--instructions" {
+            counts_instructions = true;
+            continue;
+        }
+        let value = arguments.next().ok_or_else(|| format!("{option} needs a value"))?;
+        match option.as_str() {
+            // None at all leaves only what --instructions asks for.
+            "--rounds" => rounds = rounds::number(value, 0)?,
+            "--against" => against = Some(PathBuf::from(value)),
+            "--only" => only = Some(value.as_str()),
+            _ => return Err(format!("there is no option {option}")),
+        }
+    }
+    if let Some(name) = only.filter(|name| SUBJECTS.iter().all(|subject| subject.name != *name)) {
+        let names: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
+        return Err(format!("--only {name}: there are {}", names.join(", ")));
+    }
+    // Found out first, because what follows takes minutes.
+    let counter = if counts_instructions { Some(Counter::find()?) } else { None };
+    let folder = super::folder()?;
+    let tools =
+        Tools { bactrian: super::build()?.join("bactrian"), trace: folder.join("record.ctf") };
+    for subject in SUBJECTS.iter().filter(|subject| only.is_none_or(|name| subject.name == name)) {
+        bench(subject, &tools, against.as_deref(), rounds, counter)?;
+    }
+    Ok(())
+}
+
+fn bench(
+    subject: &Subject,
+    tools: &Tools,
+    against: Option<&Path>,
+    rounds: usize,
+    counter: Option<Counter>,
+) -> Outcome {
+    eprintln!("{}", subject.name);
+    let (program, version) = subject.make(&super::folder()?)?;
+    let rival = against.map(|folder| folder.join(subject.rival)).filter(|path| path.exists());
+    let variants = plan::variants(&program, rival.as_deref(), subject.is_deep);
+    println!("### {}, OCaml {version}\n", subject.title);
+    if rounds > 0 {
+        let mut sizes = vec![None; variants.len()];
+        let order: Vec<_> = (0..variants.len()).collect();
+        let usages = rounds::measure_all(
+            &order,
+            rounds,
+            |&at| variants[at].only_once,
+            |&at| {
+                let (usage, size) =
+                    with_trace(&tools.trace, || measure::measure(&variants[at].command(tools)))?;
+                sizes[at] = size;
+                Ok(usage)
+            },
+        )?;
+        let memory = variants.iter().zip(&usages).map(|(variant, usages)| {
+            // A parent that maps the trace, as ours does in the end, would be taken for the program.
+            Ok(match variant.command_alone(tools)? {
+                Some(run) => {
+                    let measured = with_trace(&tools.trace, || measure::measure(&run))?;
+                    measured.0.max_rss_bytes
+                }
+                None => usages.memory(),
+            })
+        });
+        let memory = memory.collect::<Result<Vec<_>, String>>()?;
+        println!("{}", table::seconds(&variants, &usages, &memory, &sizes));
+    }
+    if let Some(counter) = counter {
+        let mut counts = Vec::new();
+        // Each once: a second time gives the same, as the second plain run shows.
+        for variant in variants.iter().filter(|variant| !variant.only_once) {
+            eprintln!("counting instructions: {}", variant.title);
+            let run = variant.command_alone(tools)?.unwrap_or_else(|| variant.command(tools));
+            counts.push((variant, with_trace(&tools.trace, || counter.count(&run))?.0));
+        }
+        println!("{}", table::instructions(&counts, counter.name()));
+    }
+    Ok(())
+}
+
+/// Runs something that writes the trace, and tells the size of it, if there is one. It is removed before,
+/// so that none is taken for another's, and behind, since traces of all allocations are large.
+fn with_trace<T>(
+    trace: &Path,
+    run: impl FnOnce() -> Result<T, String>,
+) -> Result<(T, Option<u64>), String> {
+    fs::remove_file(trace).ok();
+    let result = run()?;
+    let size = fs::metadata(trace).map(|metadata| metadata.len()).ok();
+    fs::remove_file(trace).ok();
+    Ok((result, size))
+}
