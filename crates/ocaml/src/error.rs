@@ -1,4 +1,4 @@
-//! Why a file is no executable that can be read.
+//! Why something cannot be read.
 
 use std::fmt;
 use std::string::String;
@@ -15,6 +15,15 @@ pub enum Error {
         /// What was seen.
         reason: String,
     },
+    /// Marshalled data that makes no sense, or of a kind that is not read here.
+    Marshalled {
+        /// Where that was seen.
+        offset: u64,
+        /// What was seen.
+        reason: String,
+    },
+    /// There is no bytecode in it that can be read, for this reason.
+    NoBytecode(String),
 }
 
 impl fmt::Display for Error {
@@ -26,6 +35,10 @@ impl fmt::Display for Error {
             Error::Damaged { offset, reason } => {
                 write!(f, "a damaged executable: {reason} (at byte {offset})")
             }
+            Error::Marshalled { offset, reason } => {
+                write!(f, "marshalled data that cannot be read: {reason} (at byte {offset})")
+            }
+            Error::NoBytecode(reason) => write!(f, "no bytecode that can be read: {reason}"),
         }
     }
 }

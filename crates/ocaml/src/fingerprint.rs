@@ -58,7 +58,7 @@ const LINE_5: &[Markers] = &[
 ///
 /// None if it is no OCaml runtime, or one of a version that is not known here.
 pub fn fingerprint(has: impl Fn(&str) -> bool) -> Option<Fingerprint> {
-    let code = match (has("caml_interprete"), has("caml_start_program")) {
+    let code = match (has("caml_prim_table"), has("caml_start_program")) {
         (true, false) => Code::Bytecode,
         (false, true) => Code::Native,
         _ => return None,
@@ -106,7 +106,7 @@ mod tests {
                 let native = Fingerprint { version: *version, code: Code::Native };
                 assert_eq!(tell(&names, "caml_start_program"), Some(native));
                 let bytecode = Fingerprint { version: *version, code: Code::Bytecode };
-                assert_eq!(tell(&names, "caml_interprete"), Some(bytecode));
+                assert_eq!(tell(&names, "caml_prim_table"), Some(bytecode));
                 assert_eq!(tell(&names, "main"), None);
             }
         }

@@ -34,6 +34,9 @@ mod error;
 #[cfg(feature = "std")]
 pub mod executable;
 mod fingerprint;
+#[cfg(feature = "std")]
+pub mod marshal;
+pub mod opcode;
 mod runtime;
 pub mod symbol;
 pub mod value;

@@ -13,6 +13,9 @@ pub struct Runtime {
     pub versions: (Version, Version),
     /// Where the stack of the running program is found.
     pub stack: StackLayout,
+    /// Word of the domain state with the interpreter's stack pointer, in bytecode programs of OCaml 4; in OCaml
+    /// 5 it is the first word of the current fiber.
+    pub interpreter_stack: Option<usize>,
     /// How the runtime tells source locations.
     pub location: LocationLayout,
     /// Word of the domain state that holds the domain's number; none where there is one domain.
@@ -57,30 +60,48 @@ pub const RUNTIMES: [Runtime; 4] = [
     Runtime {
         versions: from_to((4, 11), (4, 11)),
         stack: StackLayout::System { top: 24, bottom: 25, return_address: 26 },
+        interpreter_stack: Some(19),
         location: LocationLayout::OneLine,
         domain_id: None,
     },
     Runtime {
         versions: from_to((4, 12), (4, 14)),
         stack: StackLayout::System { top: 25, bottom: 26, return_address: 27 },
+        interpreter_stack: Some(20),
         location: LocationLayout::OneLine,
         domain_id: None,
     },
     Runtime {
         versions: from_to((5, 3), (5, 3)),
         stack: StackLayout::Fibers { current: 5 },
+        interpreter_stack: None,
         location: LocationLayout::TwoLines,
         domain_id: Some(36),
     },
     Runtime {
         versions: from_to((5, 4), (5, 5)),
         stack: StackLayout::Fibers { current: 5 },
+        interpreter_stack: None,
         location: LocationLayout::TwoLines,
         domain_id: Some(40),
     },
 ];
 
 impl Runtime {
+    /// The interpreter's stack pointer, in a bytecode program that is in C. `state` reads a word of the domain
+    /// state, `memory` the word at an address.
+    pub fn interpreter_stack_pointer(
+        &self,
+        state: impl Fn(usize) -> usize,
+        memory: impl Fn(usize) -> usize,
+    ) -> usize {
+        match (self.interpreter_stack, self.stack) {
+            (Some(word), _) => state(word),
+            (None, StackLayout::Fibers { current }) => memory(state(current)),
+            (None, StackLayout::System { .. }) => 0,
+        }
+    }
+
     /// The runtime of a version; none if it has no Gc.Memprof or is not known.
     pub fn of(version: Version) -> Option<&'static Runtime> {
         RUNTIMES.iter().find(|runtime| {

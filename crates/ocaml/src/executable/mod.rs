@@ -107,7 +107,7 @@ impl Executable<'_> {
 
 impl Ocaml {
     fn in_elf(elf: &Elf<'_>, bytecode: Option<Bytecode>) -> Option<Ocaml> {
-        let has_interpreter = elf.defines("caml_interprete");
+        let has_interpreter = elf.defines("caml_prim_table");
         let kind = if bytecode.is_some() {
             if has_interpreter { Kind::Custom } else { Kind::Bytecode }
         } else if has_interpreter {

@@ -84,7 +84,7 @@ pub fn bytecode(magic: &str) -> Vec<u8> {
 pub fn interpreter() -> ElfFile {
     let names: Vec<_> =
         OF_4_13.iter().copied().filter(|name| !name.ends_with("_program")).collect();
-    ElfFile::program().exporting(&names).exporting(&["caml_interprete"])
+    ElfFile::program().exporting(&names).exporting(&["caml_prim_table"])
 }
 
 /// Marshalled data, after bytes that look like its beginning.
