@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_trace::{FrameId, Frames, Location};
+use bactrian_trace::{FrameId, Frames, Location, instruction};
 use serde::Serialize;
 
 use crate::filter::Pattern;
@@ -17,6 +17,10 @@ use crate::filter::Pattern;
 pub enum By {
     /// Every place in the source: function, file, line and columns.
     Site,
+    /// Instructions of bytecode, with the place in the source; elsewhere return addresses.
+    Instruction,
+    /// Lines of source files.
+    Line,
     /// Functions.
     Function,
     /// Source files.
@@ -50,8 +54,11 @@ pub(crate) struct LabelSpan {
 /// A label as people see it. What the labelling does not tell apart is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Label {
-    /// The function, file or module; for a site, the function.
+    /// The function, line, file or module; for a site, the function.
     pub name: String,
+    /// The number of an instruction of bytecode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<u64>,
     /// The file of a site.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -160,21 +167,32 @@ impl Labels {
     #[cold]
     fn label(&mut self, frame: FrameId, frames: &Frames) -> LabelSpan {
         let start = self.of_frames.len();
-        let locations = frames.locations(frame);
+        // An instruction is one, whatever was inlined into where it is.
+        let locations = match (self.by, frames.locations(frame)) {
+            (By::Instruction, [.., last]) => std::slice::from_ref(last),
+            (_, all) => all,
+        };
         for location in locations {
             let function = frames.names().text(location.function);
             if !self.hidden.iter().any(|pattern| pattern.matches(&function)) {
-                let label = self.describe(location, &function, frames);
+                let mut label = self.describe(location, &function, frames);
+                if self.by == By::Instruction {
+                    label.instruction = instruction(frames.code(frame));
+                }
                 let id = self.intern(label);
                 self.of_frames.push(id);
             }
         }
         if locations.is_empty() {
-            let name = match frames.code(frame) {
-                0 => "[unknown]".to_owned(),
-                code => format!("[{code:#x}]"),
+            let code = frames.code(frame);
+            let number = instruction(code);
+            let name = match (code, number) {
+                (0, _) => "[unknown]".to_owned(),
+                (_, Some(number)) => format!("[instruction {number}]"),
+                (code, None) => format!("[{code:#x}]"),
             };
-            let id = self.intern(Label { name, ..Label::default() });
+            let instruction = number.filter(|_| self.by == By::Instruction);
+            let id = self.intern(Label { name, instruction, ..Label::default() });
             self.of_frames.push(id);
         }
         if frame.index() >= self.frames.len() {
@@ -188,19 +206,21 @@ impl Labels {
     fn describe(&self, location: &Location, function: &str, frames: &Frames) -> Label {
         let file = || frames.names().text(location.file).into_owned();
         let name = match self.by {
-            By::Site | By::Function => function.to_owned(),
-            By::File => file(),
+            By::Site | By::Instruction | By::Function => function.to_owned(),
+            By::Line if location.line > 0 => format!("{}:{}", file(), location.line),
+            By::Line | By::File => file(),
             By::Module => module_of(function).to_owned(),
         };
         match self.by {
             // Line 0 is no place: the function is of C, or was compiled without debug information.
-            By::Site if location.line == 0 => Label {
+            By::Site | By::Instruction if location.line == 0 => Label {
                 name,
                 file: Some(file()).filter(|file| !file.is_empty()),
                 ..Label::default()
             },
-            By::Site => Label {
+            By::Site | By::Instruction => Label {
                 name,
+                instruction: None,
                 file: Some(file()),
                 line: Some(location.line),
                 columns: Some((location.start_char, location.end_char)),

@@ -99,6 +99,7 @@ pub use input::Input;
 pub use losses::{Incident, Losses};
 pub use model::{
     Alloc, DomainId, Event, FrameId, Micros, NameId, ObjectId, Source, TraceInfo, Words,
+    bytecode_code, instruction,
 };
 #[cfg(feature = "std")]
 pub use reader::{Checkpoints, Reader, Stacks};

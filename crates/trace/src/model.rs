@@ -165,6 +165,20 @@ impl Event<'_> {
     }
 }
 
+/// Bits that no address uses: frames of bytecode have them, and a number below.
+const BYTECODE: u64 = 0x00BC_0000_0000_0000;
+
+/// The code that stands for a place in bytecode, counted in instruction words (4 bytes) from the start of the
+/// program's code. Bactrian's recorder writes such codes; memtrace writes addresses.
+pub fn bytecode_code(place: u64) -> u64 {
+    BYTECODE | (place & 0xFFFF_FFFF)
+}
+
+/// The place in bytecode that a code stands for.
+pub fn instruction(code: u64) -> Option<u64> {
+    (code >> 32 == BYTECODE >> 32).then_some(code & 0xFFFF_FFFF)
+}
+
 /// The facts about the run, from the first packet. Strings are as written: bytes, usually UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceInfo {

@@ -223,7 +223,8 @@ impl Object {
             if spots.is_empty() {
                 path.push(Label { name: format!("[{code:#x}]"), ..Label::default() });
             }
-            for (file, function, line, columns) in spots {
+            let skipped = if by == By::Instruction { spots.len().saturating_sub(1) } else { 0 };
+            for (file, function, line, columns) in &spots[skipped..] {
                 if hidden.iter().any(|pattern| pattern.matches(function)) {
                     continue;
                 }
@@ -231,8 +232,9 @@ impl Object {
                 path.push(match by {
                     By::Function => name(function),
                     By::File => name(file),
+                    By::Line => name(&format!("{file}:{line}")),
                     By::Module => name(function.split('.').next().unwrap_or(function)),
-                    By::Site => Label {
+                    By::Site | By::Instruction => Label {
                         file: Some(file.clone()),
                         line: Some(*line),
                         columns: Some(*columns),

@@ -13,7 +13,14 @@ use crate::model::{Model, add, close};
 use crate::programs::{Block, filters, functions, pattern, trace_of_blocks, traces};
 
 fn bys() -> impl Strategy<Value = By> {
-    prop::sample::select(vec![By::Site, By::Function, By::File, By::Module])
+    prop::sample::select(vec![
+        By::Site,
+        By::Instruction,
+        By::Line,
+        By::Function,
+        By::File,
+        By::Module,
+    ])
 }
 
 fn measures() -> impl Strategy<Value = Measure> {

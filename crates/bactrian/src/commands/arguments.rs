@@ -97,6 +97,10 @@ pub fn share(percent: f64) -> Result<f64, Failure> {
 pub enum ByArg {
     /// Every place in the source
     Site,
+    /// Instructions of bytecode; of native code, return addresses
+    Instruction,
+    /// Lines of source files
+    Line,
     /// Functions
     #[default]
     Function,
@@ -111,6 +115,8 @@ impl ByArg {
     pub fn by(self) -> By {
         match self {
             ByArg::Site => By::Site,
+            ByArg::Instruction => By::Instruction,
+            ByArg::Line => By::Line,
             ByArg::Function => By::Function,
             ByArg::File => By::File,
             ByArg::Module => By::Module,
@@ -121,6 +127,8 @@ impl ByArg {
     pub fn title(self) -> &'static str {
         match self {
             ByArg::Site => "site",
+            ByArg::Instruction => "instruction",
+            ByArg::Line => "line",
             ByArg::Function => "function",
             ByArg::File => "file",
             ByArg::Module => "module",
