@@ -16,7 +16,7 @@ use crate::agent::{self, Agent};
 use crate::program::Program;
 use crate::recording::Recording;
 use crate::sys::{self, Fd};
-use crate::{collect, environment, guard, loaded, rescue, switch, tracker, waiting};
+use crate::{collect, environment, guard, interpreter, loaded, rescue, switch, tracker, waiting};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -45,8 +45,12 @@ fn prepare() {
     // Not an OCaml program, or one we know nothing of: there is nothing to do in this process.
     let Some(program) = Program::find() else { return };
     let settings = Settings { trace: absolute(&settings.trace), ..settings };
+    let is_bytecode = program.interpreter().is_some();
     // SAFETY: once, before the program runs.
     unsafe { agent::prepare(Agent { program, settings, runtime_params }) };
+    if is_bytecode {
+        interpreter::expect();
+    }
 }
 
 /// The program may change its directory.
@@ -87,6 +91,7 @@ pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size
 fn runtime_may_be_ready() {
     static STARTED: AtomicBool = AtomicBool::new(false);
     if let Some(agent) = agent::prepared()
+        && agent.program.interpreter().is_none()
         && !agent.program.state().is_null()
         && !STARTED.swap(true, Ordering::Relaxed)
     {
@@ -94,7 +99,8 @@ fn runtime_may_be_ready() {
     }
 }
 
-fn start(agent: &'static Agent) {
+/// Starts the recording and the sampler. The runtime is initialised, and no OCaml code runs yet.
+pub fn start(agent: &'static Agent) {
     let mut recording = None;
     // SAFETY: nobody else is on our stack before the recording begins.
     unsafe {

@@ -36,6 +36,7 @@ mod environment;
 mod file;
 mod frames;
 mod guard;
+mod interpreter;
 mod loaded;
 mod locate;
 mod lock;

@@ -8,7 +8,7 @@ use core::cell::Cell;
 use bactrian_trace::{Locate, SourceLocation};
 
 use crate::loaded;
-use crate::program::Program;
+use crate::program::{Program, ProgramCode};
 
 /// A slot is a tagged pointer to a frame descriptor or, with this bit, to debug information.
 const IS_DEBUGINFO: usize = 2;
@@ -51,10 +51,11 @@ impl Locate for Namer<'_> {
         if slot & IS_DEBUGINFO != 0 {
             return found(&places);
         }
+        let ProgramCode::Native { c_call } = self.program.code else { return found(&places) };
         // SAFETY: a frame descriptor starts with the return address.
         let return_address = unsafe { *(slot as *const usize) };
         // SAFETY: the return address is in code, with the call before it.
-        let called = unsafe { c_function_called(return_address, self.program.c_call) };
+        let called = unsafe { c_function_called(return_address, c_call) };
         let mut own_name = String::new();
         if places.is_empty()
             && let Some(own) = loaded::function_at(return_address)

@@ -6,6 +6,7 @@ use core::ops::ControlFlow;
 use bactrian_ocaml::{Code, LocationLayout, Runtime, Version};
 
 use crate::frames::Finder;
+use crate::interpreter::Interpreter;
 use crate::loaded::{self, Object};
 
 /// A program's OCaml runtime.
@@ -15,8 +16,7 @@ pub struct Program {
     /// Where the pointer to the domain state is, counted from the thread's own pointer if the variable is
     /// each thread's own, which it is in OCaml 5; null in there before start-up.
     state: usize,
-    /// `caml_c_call`, by which OCaml calls C.
-    pub c_call: usize,
+    pub code: ProgramCode,
     pub memprof_start: extern "C" fn(rate: usize, depth: usize, tracker: usize) -> usize,
     pub memprof_stop: extern "C" fn(unit: usize) -> usize,
     debuginfo_extract: extern "C" fn(slot: usize) -> usize,
@@ -26,6 +26,15 @@ pub struct Program {
     pub collection: Option<Collection>,
     /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
     pub blocking_hook: Option<usize>,
+}
+
+/// What kind of code the program is, and how it calls C.
+pub enum ProgramCode {
+    Native {
+        /// `caml_c_call`.
+        c_call: usize,
+    },
+    Bytecode(Interpreter),
 }
 
 /// The runtime's function that collects stacks for its sampler, and what is needed to do its work.
@@ -103,9 +112,6 @@ impl Program {
     fn of(object: &Object) -> Option<Program> {
         object.find("caml_memprof_start")?;
         let found = bactrian_ocaml::fingerprint(|name| object.find(name).is_some())?;
-        if found.code != Code::Native {
-            return None;
-        }
         let version = found.version;
         let find = |name| object.find(name);
         // SAFETY: these functions have these types in every version of the table of runtimes.
@@ -117,13 +123,19 @@ impl Program {
                     Some(own) => own.wrapping_sub(thread_pointer()),
                     None => find("Caml_state")?,
                 },
-                c_call: find("caml_c_call")?,
+                code: match found.code {
+                    Code::Native => ProgramCode::Native { c_call: find("caml_c_call")? },
+                    Code::Bytecode => ProgramCode::Bytecode(Interpreter::of(object)?),
+                },
                 memprof_start: loaded::function(find("caml_memprof_start")?),
                 memprof_stop: loaded::function(find("caml_memprof_stop")?),
                 debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
                 debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
                 debuginfo_location: loaded::function(find("caml_debuginfo_location")?),
-                collection: Collection::of(object),
+                collection: match found.code {
+                    Code::Native => Collection::of(object),
+                    Code::Bytecode => None,
+                },
                 blocking_hook: find("caml_enter_blocking_section_hook"),
             })
         }
@@ -136,6 +148,14 @@ impl Program {
         let own = if self.runtime.domain_id.is_some() { thread_pointer() } else { 0 };
         // SAFETY: a variable of the program, this thread's own if it is thread-local.
         unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
+    }
+
+    /// The interpreter, if the program is bytecode.
+    pub fn interpreter(&self) -> Option<&Interpreter> {
+        match &self.code {
+            ProgramCode::Native { .. } => None,
+            ProgramCode::Bytecode(interpreter) => Some(interpreter),
+        }
     }
 
     /// The number of the domain whose state this is.

@@ -16,7 +16,8 @@ use bactrian_trace::{DomainId, Source};
 
 use crate::agent::{self, Agent};
 use crate::collect;
-use crate::program::Program;
+use crate::interpreter;
+use crate::program::{Program, ProgramCode};
 use crate::recording::{Sample, Token, Verdict};
 
 /// Domains whose blocks are tracked; OCaml 5 allows 128 unless told otherwise.
@@ -79,16 +80,54 @@ door!(dealloc_door, dealloc);
 /// # Safety
 /// The runtime is initialised, no sampler is running, and this is a thread that may call into OCaml.
 pub unsafe fn start(program: &Program, rate: f64, depth: usize) {
-    C_CALL.store(program.c_call, Ordering::Relaxed);
-    let doors = [alloc_minor_door, alloc_major_door, promote_door, dealloc_door, dealloc_door];
-    for (at, (closure, door)) in CLOSURES.iter().zip(doors).enumerate() {
-        closure.set(0, door as *const () as usize);
+    let codes = match &program.code {
+        ProgramCode::Native { c_call } => {
+            C_CALL.store(*c_call, Ordering::Relaxed);
+            let doors = [alloc_minor_door, alloc_major_door, promote_door];
+            let [minor, major, promote] = doors.map(|door| door as *const () as usize);
+            let dealloc = dealloc_door as *const () as usize;
+            [minor, major, promote, dealloc, dealloc]
+        }
+        ProgramCode::Bytecode(interpreter) => {
+            let callbacks: [unsafe extern "C" fn(usize) -> usize; 5] = [
+                alloc_minor_primitive,
+                alloc_major_primitive,
+                promote_primitive,
+                dealloc_primitive,
+                dealloc_primitive,
+            ];
+            let callbacks = callbacks.map(|callback| callback as *const () as usize);
+            // SAFETY: by the caller.
+            unsafe { interpreter::closures(interpreter, callbacks) }
+        }
+    };
+    for (at, (closure, code)) in CLOSURES.iter().zip(codes).enumerate() {
+        closure.set(0, code);
         closure.set(1, value::CLOSURE_INFO);
         TRACKER.set(at, closure.value());
     }
     RATE.set(0, rate.to_bits() as usize);
     (program.memprof_start)(RATE.value(), integer(depth), TRACKER.value());
 }
+
+macro_rules! primitive {
+    ($name:ident, $callback:ident) => {
+        /// A callback as the interpreter calls it: the domain state is not passed.
+        ///
+        /// # Safety
+        /// Called by the interpreter.
+        unsafe extern "C" fn $name(argument: usize) -> usize {
+            let Some(agent) = agent::running() else { return UNIT };
+            // SAFETY: by the caller.
+            unsafe { $callback(argument as _, agent.program.state()) }
+        }
+    };
+}
+
+primitive!(alloc_minor_primitive, alloc_minor);
+primitive!(alloc_major_primitive, alloc_major);
+primitive!(promote_primitive, promote);
+primitive!(dealloc_primitive, dealloc);
 
 /// An allocation record: `{ n_samples; size; source; callstack }`.
 type Allocation = [usize; 4];

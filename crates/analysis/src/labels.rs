@@ -170,6 +170,8 @@ impl Labels {
         // An instruction is one, whatever was inlined into where it is.
         let locations = match (self.by, frames.locations(frame)) {
             (By::Instruction, [.., last]) => std::slice::from_ref(last),
+            // What a function of C allocates counts for the line that calls it.
+            (By::Line, [lines @ .., c]) if c.line == 0 && !lines.is_empty() => lines,
             (_, all) => all,
         };
         for location in locations {

@@ -34,6 +34,7 @@ pub enum Command {
     Top(commands::top::Args),
     Tree(commands::tree::Args),
     Flame(commands::flame::Args),
+    Annotate(commands::annotate::Args),
     Timeline(commands::timeline::Args),
     Lifetimes(commands::lifetimes::Args),
     Diff(commands::diff::Args),

@@ -1,6 +1,7 @@
 //! The commands, one file each: open, ask, show.
 
 pub mod agent;
+pub mod annotate;
 mod arguments;
 pub mod check;
 pub mod completions;
@@ -31,6 +32,7 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Top(args) => top::run(&args, console),
         Command::Tree(args) => tree::run(&args, console),
         Command::Flame(args) => flame::run(&args, console),
+        Command::Annotate(args) => annotate::run(&args, console),
         Command::Timeline(args) => timeline::run(&args, console),
         Command::Lifetimes(args) => lifetimes::run(&args, console),
         Command::Diff(args) => diff::run(&args, console),
