@@ -29,6 +29,7 @@
 #[cfg(feature = "std")]
 extern crate std;
 
+pub mod bytecode;
 #[cfg(feature = "std")]
 mod error;
 #[cfg(feature = "std")]

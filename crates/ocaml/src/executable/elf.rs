@@ -89,6 +89,7 @@ pub enum Purpose {
 pub(super) struct Symbol<'a> {
     pub name: &'a [u8],
     pub address: u64,
+    pub size: u64,
 }
 
 /// An ELF file.
@@ -124,6 +125,8 @@ pub struct Elf<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Segment<'a> {
     address: u64,
+    /// Where the bytes stand in the file.
+    offset: u64,
     is_code: bool,
     bytes: &'a [u8],
 }
@@ -159,12 +162,23 @@ impl<'a> Elf<'a> {
     }
 
     /// Whether words are those of 64-bit little-endian machines, which is all that is read here.
-    pub(super) fn has_usual_words(&self) -> bool {
+    pub(crate) fn has_usual_words(&self) -> bool {
         self.bits == 64 && self.is_little_endian
     }
 
     pub(super) fn address(&self, name: &str) -> Option<u64> {
-        find(&self.symbols, name.as_bytes())
+        find(&self.symbols, name.as_bytes()).map(|symbol| symbol.address)
+    }
+
+    /// Where the object of a name stands in the file, and how many bytes it takes.
+    pub(crate) fn object(&self, name: &str) -> Option<(usize, usize)> {
+        let Symbol { address, size, .. } = *find(&self.symbols, name.as_bytes())?;
+        let offset = self.segments.iter().find_map(|segment| {
+            let start = address.checked_sub(segment.address)?;
+            let is_inside = start < segment.bytes.len() as u64;
+            is_inside.then(|| segment.offset.checked_add(start))?
+        })?;
+        Some((usize::try_from(offset).ok()?, usize::try_from(size).ok()?))
     }
 
     /// All that is defined, by name.
@@ -191,9 +205,9 @@ impl<'a> Elf<'a> {
     }
 }
 
-fn find(symbols: &[Symbol<'_>], name: &[u8]) -> Option<u64> {
+fn find<'s, 'a>(symbols: &'s [Symbol<'a>], name: &[u8]) -> Option<&'s Symbol<'a>> {
     let at = symbols.binary_search_by(|symbol| symbol.name.cmp(name)).ok()?;
-    symbols.get(at).map(|symbol| symbol.address)
+    symbols.get(at)
 }
 
 fn damaged(offset: impl TryInto<u64>, reason: impl ToString) -> Error {
@@ -229,6 +243,7 @@ where
             let data = data.map_err(|()| damaged(offset, "a segment ends after the file"))?;
             segments.push(Segment {
                 address: program.p_vaddr(endian).into(),
+                offset,
                 is_code: program.p_flags(endian) & elf::PF_X != 0,
                 bytes: data,
             });
@@ -245,13 +260,13 @@ where
         if symbol.is_undefined(endian) {
             imports.push(name);
         } else if symbol.st_bind() != elf::STB_LOCAL && symbol.st_visibility() == elf::STV_DEFAULT {
-            exports.push(Symbol { name, address: symbol.st_value(endian).into() });
+            exports.push(named(symbol, name, endian));
         }
     })?;
     let mut symbols = exports.clone();
     let all_strings = tables(&sections, endian, bytes, elf::SHT_SYMTAB, |symbol, name| {
         if !symbol.is_undefined(endian) {
-            symbols.push(Symbol { name, address: symbol.st_value(endian).into() });
+            symbols.push(named(symbol, name, endian));
         }
     })?;
     for table in [&mut exports, &mut symbols] {
@@ -293,6 +308,14 @@ where
         segments,
         is_little_endian: endian == Endianness::Little,
     })
+}
+
+fn named<'a, S: Sym<Endian = Endianness>>(
+    symbol: &S,
+    name: &'a [u8],
+    endian: Endianness,
+) -> Symbol<'a> {
+    Symbol { name, address: symbol.st_value(endian).into(), size: symbol.st_size(endian).into() }
 }
 
 /// What is wanted of the dynamic section.

@@ -1,0 +1,257 @@
+//! Debug information: which place of the source an instruction comes from.
+//!
+//! DBUG holds for each module that was compiled with `-g` a marshalled list of *events*, records of the
+//! compiler (`Instruct.debug_event`). An event stands before or after an instruction; the one after a call, or
+//! after an instruction that allocates, tells its place. An event stands between two instructions, so only
+//! what kind it is says which of them it means.
+//!
+//! The section: the number of lists (32 bits); for each, where its module begins in the code (32 bits), the
+//! list, and a list of folders where sources and interfaces were found.
+
+use std::borrow::Cow;
+use std::format;
+use std::vec::Vec;
+
+use super::instruction::{Pc, WORD};
+use super::names::name;
+use crate::error::Error;
+use crate::marshal::{Data, Value};
+use crate::version::Version;
+
+/// How the compiler calls the places of code that it made up.
+const NO_FILE: &[u8] = b"_none_";
+/// How it calls what is in no definition.
+const NO_NAME: &[u8] = b"??";
+
+/// Which field of the compiler's records is which, for versions from the first to the last.
+struct Layout {
+    versions: (Version, Version),
+    position: usize,
+    module: usize,
+    location: usize,
+    kind: usize,
+    function: usize,
+    info: usize,
+    /// Of a location.
+    start: usize,
+    end: usize,
+    /// Of a place in a file.
+    file: usize,
+    line: usize,
+    line_begin: usize,
+    character: usize,
+}
+
+/// Read from `instruct.mli`, `warnings.mli` and `lexing.mli` of 4.11, 4.13, 5.0, 5.1, 5.2 and 5.3; tried on 4.13, 5.3
+/// and 5.4. Before 4.11 events did not name functions.
+const LAYOUTS: &[Layout] = &[Layout {
+    versions: (Version::new(4, 11), Version::new(5, 5)),
+    position: 0,
+    module: 1,
+    location: 2,
+    kind: 3,
+    function: 4,
+    info: 5,
+    start: 0,
+    end: 1,
+    file: 0,
+    line: 1,
+    line_begin: 2,
+    character: 3,
+}];
+
+/// What an event tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The expression that begins with the next instruction.
+    Before,
+    /// The call that was the instruction before.
+    After,
+    /// Any: places where nothing can be stopped at. After an allocation, or where functions begin.
+    Pseudo,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location<'a> {
+    /// The file, as the compiler was given it.
+    pub file: Cow<'a, str>,
+    /// From one.
+    pub line: u32,
+    /// Characters of the line before the place.
+    pub start_char: u32,
+    /// Characters before its end, counted from the beginning of the same line even if it ends in another.
+    pub end_char: u32,
+}
+
+/// What is known of the code between two instructions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// The number of the instruction after it.
+    pub at: Pc,
+    /// What it tells of.
+    pub kind: EventKind,
+    /// Whether a function begins here.
+    pub is_function: bool,
+    /// The module.
+    pub module: Cow<'a, str>,
+    /// The definition, with its module: `Stdlib__List.map`. None in what the compiler made up.
+    pub function: Option<Cow<'a, str>>,
+    /// Where in the source; none in what the compiler made up.
+    pub location: Option<Location<'a>>,
+}
+
+/// A module with debug information.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DebugUnit<'a> {
+    /// Where its code begins.
+    pub start: Pc,
+    /// Folders where its source may be.
+    pub folders: Vec<Cow<'a, str>>,
+}
+
+/// The debug information of a program.
+#[derive(Clone, Debug, Default)]
+pub struct DebugEvents<'a> {
+    events: Vec<Event<'a>>,
+    units: Vec<DebugUnit<'a>>,
+}
+
+impl<'a> DebugEvents<'a> {
+    /// Reads the section that stands in `file` from `offset` to `end`, for code of so many words.
+    pub(super) fn read(
+        file: &'a [u8],
+        (offset, end): (usize, usize),
+        code_end: Pc,
+        version: Version,
+    ) -> Result<DebugEvents<'a>, Error> {
+        let layout = LAYOUTS.iter().find(|layout| {
+            let (first, last) = layout.versions;
+            (first..=last).contains(&version)
+        });
+        let Some(layout) = layout else {
+            let reason = format!("the debug information of OCaml {version} is not known");
+            return Err(Error::NoBytecode(reason));
+        };
+        let file = file.get(..end).unwrap_or(file);
+        let mut at = offset;
+        let number = |at: &mut usize| {
+            let bytes = file.get(*at..).and_then(|rest| rest.first_chunk());
+            let reason = "the debug information is cut";
+            let cut = || Error::Damaged { offset: *at as u64, reason: reason.into() };
+            let number = u32::from_be_bytes(*bytes.ok_or_else(cut)?);
+            *at += WORD;
+            Ok::<u32, Error>(number)
+        };
+        let mut found = DebugEvents::default();
+        for _ in 0..number(&mut at)? {
+            let begin = at;
+            let start = number(&mut at)?;
+            let (list, next) = Data::read(file, at)?;
+            let (folders, next) = Data::read(file, next)?;
+            at = next;
+            let unit = Unit { layout, data: &list, start, code_end, offset: begin as u64 };
+            for event in list.list(list.root()) {
+                found.events.push(unit.event(event)?);
+            }
+            let folders = folders.list(folders.root()).filter_map(|folder| folders.string(folder));
+            let folders = folders.map(name).collect();
+            found.units.push(DebugUnit { start: Pc(start / WORD as u32), folders });
+        }
+        // As the runtime orders them.
+        let place = |event: &Event<'_>| {
+            let place = event.location.as_ref();
+            place.map(|place| (place.line, place.start_char, place.end_char))
+        };
+        found.events.sort_by_key(|event| (event.at, place(event)));
+        found.units.sort_by_key(|unit| unit.start);
+        Ok(found)
+    }
+
+    /// All, in the order of the code.
+    pub fn events(&self) -> &[Event<'a>] {
+        &self.events
+    }
+
+    /// Modules with debug information, in the order of the code.
+    pub fn units(&self) -> &[DebugUnit<'a>] {
+        &self.units
+    }
+
+    /// Those between two numbers, the second not included.
+    pub fn between(&self, start: Pc, end: Pc) -> &[Event<'a>] {
+        let first = self.events.partition_point(|event| event.at < start);
+        let last = self.events.partition_point(|event| event.at < end);
+        self.events.get(first..last).unwrap_or(&[])
+    }
+
+    /// Those before the instruction of this number.
+    pub fn at(&self, at: Pc) -> &[Event<'a>] {
+        self.between(at, Pc(at.0.saturating_add(1)))
+    }
+
+    /// The module that an instruction is in, if it has debug information or stands after one that has.
+    pub fn unit_at(&self, at: Pc) -> Option<&DebugUnit<'a>> {
+        let after = self.units.partition_point(|unit| unit.start <= at);
+        self.units.get(after.checked_sub(1)?)
+    }
+}
+
+/// The list of a module, as it is read.
+struct Unit<'d, 'a> {
+    layout: &'static Layout,
+    data: &'d Data<'a>,
+    /// Bytes of code before it.
+    start: u32,
+    code_end: Pc,
+    offset: u64,
+}
+
+impl<'a> Unit<'_, 'a> {
+    fn event(&self, event: Value) -> Result<Event<'a>, Error> {
+        let Layout { position, module, location, kind, function, info, .. } = *self.layout;
+        let field = |index| self.data.field(event, index);
+        let text = |index| field(index).and_then(|text| self.data.string(text));
+        let damaged = |what: &str| Error::Damaged {
+            offset: self.offset,
+            reason: format!("the debug information of a module has an event without {what}"),
+        };
+        let position = field(position).and_then(Value::int).ok_or_else(|| damaged("a position"))?;
+        let at = i64::from(self.start).checked_add(position).filter(|at| at % WORD as i64 == 0);
+        let at = at.and_then(|at| u32::try_from(at / WORD as i64).ok()).map(Pc);
+        let at = at.filter(|at| *at <= self.code_end);
+        let at = at.ok_or_else(|| damaged("a position in the code"))?;
+        let kind = match field(kind) {
+            Some(Value::Int(0)) => EventKind::Before,
+            Some(Value::Int(1)) => EventKind::Pseudo,
+            Some(Value::Block(_)) => EventKind::After,
+            _ => return Err(damaged("a kind")),
+        };
+        let function = text(function).ok_or_else(|| damaged("a function"))?;
+        Ok(Event {
+            at,
+            kind,
+            is_function: field(info) == Some(Value::Int(0)),
+            module: name(text(module).ok_or_else(|| damaged("a module"))?),
+            function: (function != NO_NAME).then(|| name(function)),
+            location: field(location).and_then(|location| self.location(location)),
+        })
+    }
+
+    fn location(&self, location: Value) -> Option<Location<'a>> {
+        let Layout { start, end, file, line, line_begin, character, .. } = *self.layout;
+        let start = self.data.field(location, start)?;
+        let end = self.data.field(location, end)?;
+        let number = |place, index| self.data.field(place, index).and_then(Value::int);
+        let file = self.data.string(self.data.field(start, file)?)?;
+        let begin = number(start, line_begin)?;
+        let column = |place| u32::try_from(number(place, character)?.checked_sub(begin)?).ok();
+        (file != NO_FILE).then_some(())?;
+        Some(Location {
+            file: name(file),
+            line: u32::try_from(number(start, line)?).ok()?,
+            start_char: column(start)?,
+            end_char: column(end)?,
+        })
+    }
+}

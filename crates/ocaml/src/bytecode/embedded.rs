@@ -1,0 +1,84 @@
+//! Bytecode within a runtime, as `ocamlc -output-complete-exe` makes it.
+//!
+//! There the compiler writes a C file: `caml_code` is an array with the code, `caml_data` the constants and
+//! `caml_sections` the other sections, both marshalled. These are names that only debuggers see, so that nothing
+//! is found in a stripped file. Debug information is not put there.
+
+use std::borrow::Cow;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use super::globals::Globals;
+use super::instruction::Code;
+use super::names::{name, names};
+use super::program::{Parts, instruction_set};
+use crate::error::Error;
+use crate::executable::Elf;
+use crate::marshal::{Data, Value};
+use crate::version::Version;
+
+/// Reads the bytecode in an ELF file, the whole of which is `bytes`.
+pub(super) fn read<'a>(
+    bytes: &'a [u8],
+    elf: &Elf<'a>,
+    version: Option<Version>,
+) -> Result<Parts<'a>, Error> {
+    let refuse = |why: &str| Error::NoBytecode(why.into());
+    let version = version.ok_or_else(|| refuse("the version of its runtime is not known"))?;
+    let set = instruction_set(version)?;
+    if !elf.has_usual_words() {
+        return Err(refuse(
+            "it is for a machine whose words are not those of 64 bits, low byte first",
+        ));
+    }
+    let object = |name: &str| {
+        elf.object(name).ok_or_else(|| {
+            Error::NoBytecode(match elf.is_stripped {
+                true => format!("it is within a runtime under the name {name}, which was stripped"),
+                false => format!("it has no {name}, as ocamlc -output-complete-exe calls it"),
+            })
+        })
+    };
+    let (offset, length) = object("caml_code")?;
+    let end = offset.checked_add(length);
+    let code = end.and_then(|end| bytes.get(offset..end)).ok_or_else(|| Error::Damaged {
+        offset: offset as u64,
+        reason: "the file ends before its bytecode does".into(),
+    })?;
+    let code = Code::new(code, offset, set)?;
+    let (offset, _) = object("caml_sections")?;
+    let (sections, _) = Data::read(bytes, offset)?;
+    let (constants_at, _) = object("caml_data")?;
+    let (constants, _) = Data::read(bytes, constants_at)?;
+    let find = |wanted: &[u8]| {
+        let found = find(&sections, wanted);
+        let name = String::from_utf8_lossy(wanted);
+        found.ok_or_else(|| Error::NoBytecode(format!("it has no section {name}")))
+    };
+    let globals = Globals::new(&sections, find(b"SYMB")?, offset as u64, Some(constants))?;
+    let primitives = primitives(&sections, find(b"PRIM")?);
+    Ok(Parts { version, code, primitives, globals, debug: None })
+}
+
+/// A section by its name, in a list (OCaml 4) or an array (OCaml 5) of pairs.
+fn find(sections: &Data<'_>, wanted: &[u8]) -> Option<Value> {
+    let named = |pair: Value| match *sections.fields(pair) {
+        [name, value] if sections.string(name) == Some(wanted) => Some(value),
+        _ => None,
+    };
+    let all = sections.root();
+    let listed = sections.list(all).find_map(named);
+    listed.or_else(|| sections.fields(all).iter().copied().find_map(named))
+}
+
+/// One string (OCaml 4) or a list of them (OCaml 5).
+fn primitives<'a>(sections: &Data<'a>, value: Value) -> Vec<Cow<'a, str>> {
+    match sections.string(value) {
+        Some(all) => names(all),
+        None => {
+            let listed = sections.list(value).filter_map(|text| sections.string(text));
+            listed.map(name).collect()
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! A bytecode program as a whole: its code, and all that gives it names and places.
+
+use std::borrow::Cow;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use super::debug::{DebugEvents, EventKind, Location};
+use super::functions::{Function, Notes};
+use super::globals::Globals;
+use super::instruction::{Code, Instruction, Pc};
+use super::names::names;
+use super::opcode::{Allocates, INSTRUCTION_SETS, InstructionSet, Opcode};
+use super::sections::Sections;
+use super::{embedded, text};
+use crate::error::Error;
+use crate::executable::{Executable, Form, Kind};
+use crate::marshal::Data;
+use crate::version::Version;
+
+/// A bytecode program.
+#[derive(Clone, Debug)]
+pub struct Program<'a> {
+    /// The OCaml that it was compiled with.
+    pub version: Version,
+    /// Its code.
+    pub code: Code<'a>,
+    /// The C primitives that it calls, by number.
+    pub primitives: Vec<Cow<'a, str>>,
+    /// Its global variables.
+    pub globals: Globals<'a>,
+    /// Its debug information, if it was linked with `-g` and as an executable of its own.
+    pub debug: Option<DebugEvents<'a>>,
+    /// All functions, in the order of the code; nothing stands between them.
+    pub functions: Vec<Function<'a>>,
+    /// Where instructions begin, in order.
+    starts: Vec<Pc>,
+}
+
+/// The parts of a program as they were found in a file.
+pub(super) struct Parts<'a> {
+    pub(super) version: Version,
+    pub(super) code: Code<'a>,
+    pub(super) primitives: Vec<Cow<'a, str>>,
+    pub(super) globals: Globals<'a>,
+    pub(super) debug: Option<DebugEvents<'a>>,
+}
+
+/// Where an instruction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'p> {
+    /// Where in the source.
+    pub location: &'p Location<'p>,
+    /// Whether that is said of this very instruction; otherwise it is the place of the last one before it
+    /// whose place is known.
+    pub is_own: bool,
+}
+
+impl<'a> Program<'a> {
+    /// Finds the bytecode of an executable and reads it: all code is decoded once, so later nothing is
+    /// unknown.
+    ///
+    /// # Errors
+    /// If there is none that can be read, or if it is damaged.
+    pub fn read(bytes: &'a [u8]) -> Result<Program<'a>, Error> {
+        Program::new(match Sections::read(bytes)? {
+            Some(sections) => from_sections(bytes, &sections)?,
+            None => from_executable(bytes)?,
+        })
+    }
+
+    fn new(parts: Parts<'a>) -> Result<Program<'a>, Error> {
+        let Parts { version, code, primitives, globals, debug } = parts;
+        let mut starts = Vec::new();
+        let mut notes = Notes::default();
+        for instruction in code.instructions() {
+            let instruction = instruction?;
+            starts.push(instruction.at);
+            notes.add(&instruction);
+        }
+        let mut program =
+            Program { version, code, primitives, globals, debug, functions: Vec::new(), starts };
+        program.functions = notes.finish(
+            |at| program.is_grab_after_restart(at),
+            code.end(),
+            &program.globals,
+            program.debug.as_ref(),
+        );
+        Ok(program)
+    }
+
+    fn is_grab_after_restart(&self, at: Pc) -> bool {
+        let before = at.0.checked_sub(1).and_then(|before| self.instruction(Pc(before)));
+        let is = |found: Option<Instruction<'_>>, opcode| {
+            found.is_some_and(|instruction| instruction.opcode == opcode)
+        };
+        is(before, Opcode::RESTART) && is(self.instruction(at), Opcode::GRAB)
+    }
+
+    /// All instructions, in order.
+    pub fn instructions(&self) -> impl Iterator<Item = Instruction<'a>> {
+        self.within(Pc(0), self.code.end())
+    }
+
+    /// Those that begin between two numbers, the second not included.
+    pub fn within(&self, start: Pc, end: Pc) -> impl Iterator<Item = Instruction<'a>> {
+        let first = self.starts.partition_point(|at| *at < start);
+        let last = self.starts.partition_point(|at| *at < end);
+        let starts = self.starts.get(first..last).unwrap_or(&[]);
+        // All were decoded before.
+        starts.iter().filter_map(|at| self.code.decode(*at).ok())
+    }
+
+    /// The instruction of this number; none if it is in the middle of one, or outside.
+    pub fn instruction(&self, at: Pc) -> Option<Instruction<'a>> {
+        self.starts.binary_search(&at).ok()?;
+        self.code.decode(at).ok()
+    }
+
+    /// The instruction that a word of code belongs to: its opcode or one of its operands.
+    pub fn containing(&self, at: Pc) -> Option<Instruction<'a>> {
+        let after = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts.get(after.checked_sub(1)?)?;
+        let instruction = self.code.decode(*start).ok()?;
+        (at < instruction.end()).then_some(instruction)
+    }
+
+    /// The instruction that the interpreter is at when it says so in the middle of it or just after it, as it
+    /// does for allocations and calls.
+    pub fn before(&self, at: Pc) -> Option<Instruction<'a>> {
+        self.containing(Pc(at.0.checked_sub(1)?))
+    }
+
+    /// The function that an instruction is in.
+    pub fn function_at(&self, at: Pc) -> Option<&Function<'a>> {
+        let after = self.functions.partition_point(|function| function.start <= at);
+        self.functions.get(after.checked_sub(1)?).filter(|function| at < function.end)
+    }
+
+    /// Where an instruction comes from, if that is known.
+    pub fn place(&self, instruction: &Instruction<'_>) -> Option<Place<'_>> {
+        let debug = self.debug.as_ref()?;
+        let ends_with_event =
+            is_call(instruction.opcode) || instruction.opcode.allocates() != Allocates::No;
+        let after = debug.at(instruction.end());
+        let after = after.iter().find(|event| ends_with_event && event.kind != EventKind::Before);
+        if let Some(event) = after {
+            return event.location.as_ref().map(|location| Place { location, is_own: true });
+        }
+        let function = self.function_at(instruction.at)?;
+        let events = debug.between(function.start, Pc(instruction.at.0.saturating_add(1)));
+        // One at the beginning may be of what stands before the function.
+        let own = |at: Pc, kind| at > function.start || kind == EventKind::Before;
+        let event = events.iter().rev().find(|event| {
+            event.location.is_some() && (own(event.at, event.kind) || event.is_function)
+        })?;
+        let is_own = event.at == instruction.at && event.kind == EventKind::Before;
+        event.location.as_ref().map(|location| Place { location, is_own })
+    }
+
+    /// The name of a C primitive.
+    pub fn primitive(&self, number: u32) -> Option<&str> {
+        self.primitives.get(usize::try_from(number).ok()?).map(|name| &**name)
+    }
+
+    /// The C primitive that an instruction calls.
+    pub fn primitive_of(&self, instruction: &Instruction<'_>) -> Option<&str> {
+        let operand = match instruction.opcode {
+            Opcode::C_CALLN => 1,
+            opcode if opcode.allocates() == Allocates::Primitive => 0,
+            _ => return None,
+        };
+        self.primitive(instruction.unsigned(operand)?)
+    }
+
+    /// An instruction in words: names instead of the numbers of globals and primitives, and where to go as the
+    /// numbers of instructions.
+    pub fn show(&self, instruction: &Instruction<'_>) -> String {
+        text::show(self, instruction)
+    }
+}
+
+/// Whether an instruction calls a function and comes back.
+fn is_call(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::APPLY | Opcode::APPLY1 | Opcode::APPLY2 | Opcode::APPLY3)
+}
+
+/// The instruction set of a version that a program was found to be of.
+pub(super) fn instruction_set(version: Version) -> Result<&'static InstructionSet, Error> {
+    InstructionSet::of(version).ok_or_else(|| unknown(&format!("it is of OCaml {version}")))
+}
+
+fn unknown(what: &str) -> Error {
+    let first = INSTRUCTION_SETS.first().map(|set| set.versions.0);
+    let last = INSTRUCTION_SETS.last().map(|set| set.versions.1);
+    let known = first.zip(last).map(|(first, last)| format!("{first} to {last}"));
+    Error::NoBytecode(format!(
+        "{what}; known are the instructions of {}",
+        known.unwrap_or_default()
+    ))
+}
+
+fn from_sections<'a>(bytes: &'a [u8], sections: &Sections<'a>) -> Result<Parts<'a>, Error> {
+    let magic = sections.magic;
+    let version = sections
+        .version()
+        .ok_or_else(|| unknown(&format!("its magic number, {magic}, is that of no known OCaml")))?;
+    let set = instruction_set(version)?;
+    let find = |name: &[u8; 4]| {
+        let title = String::from_utf8_lossy(name);
+        let missing = || Error::NoBytecode(format!("it has no section {title}"));
+        sections.find(name).ok_or_else(missing)
+    };
+    let code = find(b"CODE")?;
+    let code = Code::new(code.bytes, code.offset, set)?;
+    let primitives = names(find(b"PRIM")?.bytes);
+    let symbols = find(b"SYMB")?;
+    // Marshalled data says itself where it ends; that this is the section's end keeps offsets those of the file.
+    let value = |section: super::Section<'a>| {
+        let file = bytes.get(..section.offset + section.bytes.len()).unwrap_or(bytes);
+        Data::read(file, section.offset).map(|(data, _)| data)
+    };
+    let map = value(symbols)?;
+    let constants = sections.find(b"DATA").map(value).transpose()?;
+    let globals = Globals::new(&map, map.root(), symbols.offset as u64, constants)?;
+    let debug = sections.find(b"DBUG").map(|section| {
+        let range = (section.offset, section.offset + section.bytes.len());
+        DebugEvents::read(bytes, range, code.end(), version)
+    });
+    Ok(Parts { version, code, primitives, globals, debug: debug.transpose()? })
+}
+
+fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
+    let refuse = |why: &str| Err(Error::NoBytecode(why.into()));
+    let Executable { form, ocaml } = Executable::read(bytes)?;
+    let version = ocaml.as_ref().and_then(crate::executable::Ocaml::version);
+    match (form, ocaml.map(|ocaml| ocaml.kind)) {
+        (Form::Elf(elf), Some(Kind::Complete)) => embedded::read(bytes, &elf, version),
+        (_, Some(Kind::Native | Kind::NativeWithoutRuntime)) => refuse("it is native code"),
+        (_, Some(Kind::Runtime)) => {
+            refuse("it is the runtime that runs bytecode, and has none of its own")
+        }
+        (_, Some(Kind::Unknown)) => {
+            refuse("it has an OCaml runtime, but all its symbols are stripped")
+        }
+        (Form::Script(_), _) => refuse("it is a script; its interpreter may be bytecode"),
+        _ => refuse("it is no OCaml program"),
+    }
+}
