@@ -1,7 +1,7 @@
 //! Why something cannot be read.
 
-use std::fmt;
-use std::string::String;
+use alloc::string::String;
+use core::fmt;
 
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,4 +43,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl core::error::Error for Error {}

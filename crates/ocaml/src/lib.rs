@@ -26,16 +26,15 @@
 
 #![no_std]
 
+extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
 pub mod bytecode;
-#[cfg(feature = "std")]
 mod error;
 #[cfg(feature = "std")]
 pub mod executable;
 mod fingerprint;
-#[cfg(feature = "std")]
 pub mod marshal;
 pub mod opcode;
 mod runtime;
@@ -43,7 +42,6 @@ pub mod symbol;
 pub mod value;
 mod version;
 
-#[cfg(feature = "std")]
 pub use error::Error;
 #[cfg(feature = "std")]
 pub use executable::Executable;

@@ -8,9 +8,9 @@
 //! The section: the number of lists (32 bits); for each, where its module begins in the code (32 bits), the
 //! list, and a list of folders where sources and interfaces were found.
 
-use std::borrow::Cow;
-use std::format;
-use std::vec::Vec;
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::vec::Vec;
 
 use super::instruction::{Pc, WORD};
 use super::names::name;

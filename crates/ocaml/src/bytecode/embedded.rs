@@ -4,26 +4,41 @@
 //! `caml_sections` the other sections, both marshalled. These are names that only debuggers see, so that nothing
 //! is found in a stripped file. Debug information is not put there.
 
-use std::borrow::Cow;
-use std::format;
-use std::string::String;
-use std::vec::Vec;
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::globals::Globals;
 use super::instruction::Code;
 use super::names::{name, names};
 use super::program::{Parts, instruction_set};
 use crate::error::Error;
-use crate::executable::Elf;
+use crate::executable::{Elf, Executable, Form, Kind, Ocaml};
 use crate::marshal::{Data, Value};
 use crate::version::Version;
 
+/// The parts of a program whose bytecode is not at the end of its file.
+pub(super) fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
+    let refuse = |why: &str| Err(Error::NoBytecode(why.into()));
+    let Executable { form, ocaml } = Executable::read(bytes)?;
+    let version = ocaml.as_ref().and_then(Ocaml::version);
+    match (form, ocaml.map(|ocaml| ocaml.kind)) {
+        (Form::Elf(elf), Some(Kind::Complete)) => read(bytes, &elf, version),
+        (_, Some(Kind::Native | Kind::NativeWithoutRuntime)) => refuse("it is native code"),
+        (_, Some(Kind::Runtime)) => {
+            refuse("it is the runtime that runs bytecode, and has none of its own")
+        }
+        (_, Some(Kind::Unknown)) => {
+            refuse("it has an OCaml runtime, but all its symbols are stripped")
+        }
+        (Form::Script(_), _) => refuse("it is a script; its interpreter may be bytecode"),
+        _ => refuse("it is no OCaml program"),
+    }
+}
+
 /// Reads the bytecode in an ELF file, the whole of which is `bytes`.
-pub(super) fn read<'a>(
-    bytes: &'a [u8],
-    elf: &Elf<'a>,
-    version: Option<Version>,
-) -> Result<Parts<'a>, Error> {
+fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<Parts<'a>, Error> {
     let refuse = |why: &str| Error::NoBytecode(why.into());
     let version = version.ok_or_else(|| refuse("the version of its runtime is not known"))?;
     let set = instruction_set(version)?;

@@ -5,10 +5,10 @@
 //! a closure says so; those of several arguments have a RESTART just before, for partial applications. Names
 //! are those of debug events; without them a function is called by its number.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::format;
-use std::vec::Vec;
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
 
 use super::debug::{DebugEvents, Event};
 use super::globals::Globals;

@@ -4,13 +4,13 @@
 //! exceptions: a record of the array's length and a balanced tree (`Map`) from names to places. DATA holds what
 //! the array is filled with at first, among that the constants of the program.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::format;
-use std::string::String;
-use std::vec;
-use std::vec::Vec;
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt::Write;
 
 use super::names;
 use crate::error::Error;
@@ -117,7 +117,7 @@ fn show_one(
     value: Value,
     shown: &mut String,
     waiting: &mut Vec<Part>,
-) -> std::fmt::Result {
+) -> core::fmt::Result {
     match (value, data.block(value)) {
         (Value::Int(n), _) => write!(shown, "{n}"),
         (Value::Atom(tag), _) => write!(shown, "<{tag}>"),

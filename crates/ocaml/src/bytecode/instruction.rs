@@ -1,7 +1,7 @@
 //! From words of code to instructions.
 
-use std::format;
-use std::string::String;
+use alloc::format;
+use alloc::string::String;
 
 use super::opcode::{InstructionSet, Opcode, Operands};
 use crate::error::Error;
@@ -13,8 +13,8 @@ pub(super) const WORD: usize = 4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pc(pub u32);
 
-impl std::fmt::Display for Pc {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Pc {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.0.fmt(f)
     }
 }

@@ -3,9 +3,9 @@
 //! A name may be shared by any number of things in a file, so it is not copied: a long name must not become as
 //! many copies. Only what is no UTF-8, which the compiler does not make, is copied, and cut.
 
-use std::borrow::Cow;
-use std::string::String;
-use std::vec::Vec;
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Of a name that has to be copied, so many bytes are kept.
 const LONGEST_COPY: usize = 256;

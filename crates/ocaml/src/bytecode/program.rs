@@ -1,9 +1,9 @@
 //! A bytecode program as a whole: its code, and all that gives it names and places.
 
-use std::borrow::Cow;
-use std::format;
-use std::string::String;
-use std::vec::Vec;
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::debug::{DebugEvents, EventKind, Location};
 use super::functions::{Function, Notes};
@@ -12,9 +12,8 @@ use super::instruction::{Code, Instruction, Pc};
 use super::names::names;
 use super::opcode::{Allocates, INSTRUCTION_SETS, InstructionSet, Opcode};
 use super::sections::Sections;
-use super::{embedded, text};
+use super::text;
 use crate::error::Error;
-use crate::executable::{Executable, Form, Kind};
 use crate::marshal::Data;
 use crate::version::Version;
 
@@ -65,7 +64,10 @@ impl<'a> Program<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<Program<'a>, Error> {
         Program::new(match Sections::read(bytes)? {
             Some(sections) => from_sections(bytes, &sections)?,
-            None => from_executable(bytes)?,
+            #[cfg(feature = "std")]
+            None => super::embedded::from_executable(bytes)?,
+            #[cfg(not(feature = "std"))]
+            None => return Err(Error::NoBytecode("it has no bytecode at its end".into())),
         })
     }
 
@@ -228,22 +230,4 @@ fn from_sections<'a>(bytes: &'a [u8], sections: &Sections<'a>) -> Result<Parts<'
         DebugEvents::read(bytes, range, code.end(), version)
     });
     Ok(Parts { version, code, primitives, globals, debug: debug.transpose()? })
-}
-
-fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
-    let refuse = |why: &str| Err(Error::NoBytecode(why.into()));
-    let Executable { form, ocaml } = Executable::read(bytes)?;
-    let version = ocaml.as_ref().and_then(crate::executable::Ocaml::version);
-    match (form, ocaml.map(|ocaml| ocaml.kind)) {
-        (Form::Elf(elf), Some(Kind::Complete)) => embedded::read(bytes, &elf, version),
-        (_, Some(Kind::Native | Kind::NativeWithoutRuntime)) => refuse("it is native code"),
-        (_, Some(Kind::Runtime)) => {
-            refuse("it is the runtime that runs bytecode, and has none of its own")
-        }
-        (_, Some(Kind::Unknown)) => {
-            refuse("it has an OCaml runtime, but all its symbols are stripped")
-        }
-        (Form::Script(_), _) => refuse("it is a script; its interpreter may be bytecode"),
-        _ => refuse("it is no OCaml program"),
-    }
 }

@@ -5,9 +5,9 @@
 //! primitives), SYMB (names of global variables), CRCS (of interfaces), DBUG (debug information, with `-g`),
 //! DLLS and DLPT (libraries with primitives, and where to look for them), RNTM (the runtime to be used).
 
-use std::format;
-use std::string::{String, ToString};
-use std::vec::Vec;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use crate::error::Error;
 use crate::version::Version;

@@ -1,8 +1,8 @@
 //! Instructions in words, as OCaml's own `dumpobj` shows them.
 
-use std::fmt::Write;
-use std::format;
-use std::string::{String, ToString};
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt::Write;
 
 use super::instruction::Instruction;
 use super::opcode::Operands;
@@ -35,7 +35,7 @@ pub(super) fn show(program: &Program<'_>, instruction: &Instruction<'_>) -> Stri
             let kinds = (0..integers).map(|n| ("int", n)).chain((0..).map(|n| ("tag", n)));
             let cases = instruction.targets().zip(kinds);
             let cases = cases.map(|(target, (kind, n))| format!("{kind} {n} -> {target}"));
-            (cases.collect::<std::vec::Vec<_>>().join(", "), None)
+            (cases.collect::<alloc::vec::Vec<_>>().join(", "), None)
         }
         Operands::Functions => {
             let all = instruction.targets().map(|target| format!(", {target}"));

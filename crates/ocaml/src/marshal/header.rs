@@ -1,6 +1,6 @@
 //! The header of marshalled data: how long it is. Small data has numbers of 32 bits there, big data of 64.
 
-use std::format;
+use alloc::format;
 
 use super::reader::{Cursor, marshalled};
 use crate::error::Error;

@@ -15,7 +15,7 @@
 mod header;
 mod reader;
 
-use std::vec::Vec;
+use alloc::vec::Vec;
 
 use crate::error::Error;
 

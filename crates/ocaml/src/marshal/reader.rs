@@ -1,8 +1,8 @@
 //! From bytes to the arena, one code after the other.
 
-use std::format;
-use std::string::String;
-use std::vec::Vec;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::{Block, BlockId, Data, Doubles, Stored, Value, double, header};
 use crate::error::Error;
