@@ -1,5 +1,6 @@
 //! The agent as a whole: what it found, what it was asked, the recording, and whether it is on.
 
+use alloc::ffi::CString;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +16,8 @@ use crate::{collect, guard, rescue};
 pub struct Agent {
     pub program: Program,
     pub settings: Settings,
+    /// The file with the program's bytecode, if that is what it is.
+    pub bytecode: Option<CString>,
     /// The program's `OCAMLRUNPARAM`.
     pub runtime_params: Vec<u8>,
 }

@@ -16,7 +16,9 @@ use crate::agent::{self, Agent};
 use crate::program::Program;
 use crate::recording::Recording;
 use crate::sys::{self, Fd};
-use crate::{collect, environment, guard, interpreter, loaded, rescue, switch, tracker, waiting};
+use crate::{
+    bytecode, collect, environment, guard, interpreter, loaded, rescue, switch, tracker, waiting,
+};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -46,15 +48,16 @@ fn prepare() {
     let Some(program) = Program::find() else { return };
     let settings = Settings { trace: absolute(&settings.trace), ..settings };
     let is_bytecode = program.interpreter().is_some();
+    let bytecode = if is_bytecode { bytecode::file() } else { None };
     // SAFETY: once, before the program runs.
-    unsafe { agent::prepare(Agent { program, settings, runtime_params }) };
+    unsafe { agent::prepare(Agent { program, settings, bytecode, runtime_params }) };
     if is_bytecode {
         interpreter::expect();
     }
 }
 
 /// The program may change its directory.
-fn absolute(path: &[u8]) -> Vec<u8> {
+pub fn absolute(path: &[u8]) -> Vec<u8> {
     let mut buffer = [0; 4096];
     match sys::current_directory(&mut buffer) {
         Some(directory) if !path.starts_with(b"/") => [directory, b"/", path].concat(),

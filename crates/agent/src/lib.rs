@@ -30,6 +30,7 @@
 extern crate alloc;
 
 mod agent;
+mod bytecode;
 mod collect;
 mod entry;
 mod environment;

@@ -3,40 +3,51 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::Cell;
+use core::cell::{Cell, OnceCell};
 
 use bactrian_trace::{Locate, SourceLocation};
 
+use crate::agent::Agent;
+use crate::bytecode;
 use crate::loaded;
-use crate::program::{Program, ProgramCode};
+use crate::program::ProgramCode;
 
 /// A slot is a tagged pointer to a frame descriptor or, with this bit, to debug information.
 const IS_DEBUGINFO: usize = 2;
 
 /// Names for the frames of a program.
-pub struct Namer<'a> {
-    pub program: &'a Program,
+pub struct Namer {
+    agent: &'static Agent,
     /// Frames that pointed nowhere.
-    pub unknown: &'a Cell<u64>,
+    unknown: Cell<u64>,
+    /// The program's bytecode, if that is what it is; read when it is first asked for.
+    bytecode: OnceCell<bytecode::Names>,
 }
 
-const NO_PLACE: SourceLocation<'static> =
-    SourceLocation { file: b"", function: b"", line: 0, start_char: 0, end_char: 0 };
+impl Namer {
+    pub fn new(agent: &'static Agent) -> Namer {
+        Namer { agent, unknown: Cell::new(0), bytecode: OnceCell::new() }
+    }
 
-impl Locate for Namer<'_> {
-    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
-        let slot = code as usize;
-        let mut is_loaded = false;
-        loaded::holding(slot, |_| is_loaded = true);
-        if !is_loaded {
-            // OCaml 5.3 can hand out a callstack that the collector has moved (ocaml#14287).
-            self.unknown.set(self.unknown.get() + 1);
-            return found(&[]);
-        }
+    /// How many frames, or whole stacks, could not be told.
+    pub fn unknown(&self) -> u64 {
+        self.unknown.get()
+    }
+
+    /// Counts a frame or stack that cannot be told.
+    pub fn count_unknown(&self) {
+        self.unknown.set(self.unknown.get() + 1);
+    }
+
+    /// Places of the source as the runtime knows them, callers first.
+    ///
+    /// # Safety
+    /// The slot is the runtime's, or at least points into a loaded object, if the program is native code.
+    unsafe fn places(&self, slot: usize) -> Vec<SourceLocation<'static>> {
         let mut places = Vec::new();
-        // SAFETY: the slot points into a loaded object.
+        // SAFETY: by the caller.
         unsafe {
-            self.program.locations(slot, |place| {
+            self.agent.program.locations(slot, |place| {
                 places.push(SourceLocation {
                     file: place.file,
                     function: place.function,
@@ -46,12 +57,45 @@ impl Locate for Namer<'_> {
                 });
             });
         }
-        // The trace wants callers first.
         places.reverse();
+        places
+    }
+}
+
+pub const NO_PLACE: SourceLocation<'static> =
+    SourceLocation { file: b"", function: b"", line: 0, start_char: 0, end_char: 0 };
+
+impl Locate for Namer {
+    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+        let slot = code as usize;
+        let c_call = match &self.agent.program.code {
+            ProgramCode::Native { c_call } => *c_call,
+            ProgramCode::Bytecode(_) => {
+                let file = self.agent.bytecode.as_ref();
+                return match (bactrian_trace::instruction(code), file) {
+                    (Some(place), Some(file)) => {
+                        let names = self.bytecode.get_or_init(|| bytecode::Names::read(file));
+                        names.locate(place as u32, found);
+                    }
+                    (Some(_), None) => found(&[]),
+                    // Code that was loaded later.
+                    // SAFETY: it is compared with where code is, and not looked at.
+                    (None, _) => found(&unsafe { self.places(slot) }),
+                };
+            }
+        };
+        let mut is_loaded = false;
+        loaded::holding(slot, |_| is_loaded = true);
+        if !is_loaded {
+            // OCaml 5.3 can hand out a callstack that the collector has moved (ocaml#14287).
+            self.count_unknown();
+            return found(&[]);
+        }
+        // SAFETY: the slot points into a loaded object.
+        let mut places = unsafe { self.places(slot) };
         if slot & IS_DEBUGINFO != 0 {
             return found(&places);
         }
-        let ProgramCode::Native { c_call } = self.program.code else { return found(&places) };
         // SAFETY: a frame descriptor starts with the return address.
         let return_address = unsafe { *(slot as *const usize) };
         // SAFETY: the return address is in code, with the call before it.

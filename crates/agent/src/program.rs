@@ -150,6 +150,19 @@ impl Program {
         unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
     }
 
+    /// What stands in the trace for a slot of a callstack: an instruction of the program's bytecode, or an address.
+    #[inline]
+    pub fn frame_code(&self, slot: usize) -> u64 {
+        if let ProgramCode::Bytecode(interpreter) = &self.code {
+            let (start, size) = interpreter.code();
+            let offset = slot.wrapping_sub(start);
+            if offset <= size {
+                return bactrian_trace::bytecode_code(offset as u64 / 4);
+            }
+        }
+        slot as u64
+    }
+
     /// The interpreter, if the program is bytecode.
     pub fn interpreter(&self) -> Option<&Interpreter> {
         match &self.code {

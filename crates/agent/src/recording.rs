@@ -5,7 +5,7 @@
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::cell::Cell;
+use core::ffi::CStr;
 
 use bactrian_ocaml::value;
 use bactrian_trace::{
@@ -50,7 +50,7 @@ pub struct Recording {
     recorder: Recorder,
     /// What the note in the file says.
     noted: Recorder,
-    unknown: Cell<u64>,
+    namer: Namer,
     /// There is nothing to write yet, and until there is, no file is made.
     is_lazy: bool,
     /// Where stacks are turned round.
@@ -113,7 +113,7 @@ impl Recording {
             version: if program.runtime.domain_id.is_some() { 3 } else { 2 },
             sample_rate: settings.rate,
             word_bits: 64,
-            executable: executable(),
+            executable: executable(agent),
             host,
             runtime_params: agent.runtime_params.clone(),
             pid: process.into(),
@@ -140,7 +140,7 @@ impl Recording {
             last_ticks: 0,
             noted: recorder.clone(),
             recorder,
-            unknown: Cell::new(0),
+            namer: Namer::new(agent),
             is_lazy: false,
             stack: Vec::with_capacity(settings.depth as usize),
             waiting: WaitingStacks::default(),
@@ -191,14 +191,15 @@ impl Recording {
         let (stack, unchanged) = match stack {
             Stack::Slots(slots) => {
                 self.stack.clear();
-                self.stack.extend(slots.iter().rev().map(|slot| (slot & !1) as u64));
+                let program = &self.agent.program;
+                self.stack.extend(slots.iter().rev().map(|slot| program.frame_code(slot & !1)));
                 (&self.stack[..], 0)
             }
             Stack::Walked { codes, unchanged } => (codes, unchanged),
             Stack::Waiting(token) => {
                 pending = self.waiting.find(sample.domain, token);
                 if pending.is_none() {
-                    self.unknown.set(self.unknown.get() + 1);
+                    self.namer.count_unknown();
                 }
                 (pending.unwrap_or_default(), 0)
             }
@@ -215,8 +216,7 @@ impl Recording {
             stack,
         };
         self.is_lazy = false;
-        let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
-        let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &namer);
+        let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &self.namer);
         Verdict::Track(self.token(id))
     }
 
@@ -233,8 +233,7 @@ impl Recording {
             self.recorder.lost_ends += 1;
             return;
         }
-        let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
-        let Ok(()) = self.writer.promote(Micros(now), domain, id, &namer);
+        let Ok(()) = self.writer.promote(Micros(now), domain, id, &self.namer);
     }
 
     /// A tracked block was freed.
@@ -245,8 +244,7 @@ impl Recording {
             self.recorder.lost_ends += 1;
             return;
         }
-        let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
-        let Ok(()) = self.writer.collect(Micros(now), domain, id, &namer);
+        let Ok(()) = self.writer.collect(Micros(now), domain, id, &self.namer);
     }
 
     fn token(&self, id: ObjectId) -> Token {
@@ -284,10 +282,9 @@ impl Recording {
             // Nothing new until the old is written: packets in the making would only add to it.
             self.writer.sink_mut().drain();
         } else {
-            let namer = Namer { program: &self.agent.program, unknown: &self.unknown };
-            let Ok(()) = self.writer.flush(Micros(now), &namer);
+            let Ok(()) = self.writer.flush(Micros(now), &self.namer);
         }
-        self.recorder.unknown_frames = self.unknown.get();
+        self.recorder.unknown_frames = self.namer.unknown();
         if self.recorder != self.noted {
             self.writer.sink_mut().update_note(&self.recorder);
             self.noted.clone_from(&self.recorder);
@@ -348,11 +345,18 @@ impl Recording {
 }
 
 /// The file of this process's program.
-fn executable() -> Vec<u8> {
-    let mut name = alloc::vec![0; 4096];
-    // SAFETY: the path ends with NUL, the buffer is as long as said.
-    let read =
-        unsafe { sys::readlink(c"/proc/self/exe".as_ptr(), name.as_mut_ptr().cast(), name.len()) };
-    name.truncate(read.unwrap_or(0));
-    name
+fn executable(agent: &Agent) -> Vec<u8> {
+    match &agent.bytecode {
+        Some(file) if file.as_c_str() != SELF => crate::entry::absolute(file.to_bytes()),
+        _ => {
+            let mut name = alloc::vec![0; 4096];
+            // SAFETY: the path ends with NUL, the buffer is as long as said.
+            let read =
+                unsafe { sys::readlink(SELF.as_ptr(), name.as_mut_ptr().cast(), name.len()) };
+            name.truncate(read.unwrap_or(0));
+            name
+        }
+    }
 }
+
+const SELF: &CStr = c"/proc/self/exe";

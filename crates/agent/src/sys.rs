@@ -1,6 +1,7 @@
 //! System calls, made directly: the agent uses as little as it can of the program's own libc, which may be
 //! older or newer than the one it was built beside.
 
+use alloc::vec::Vec;
 use core::arch::asm;
 use core::ffi::{CStr, c_char, c_int};
 
@@ -34,6 +35,7 @@ pub type SysResult<T> = Result<T, Errno>;
 
 /// Numbers of system calls on x86-64.
 mod number {
+    pub const READ: usize = 0;
     pub const WRITE: usize = 1;
     pub const CLOSE: usize = 3;
     pub const FSTAT: usize = 5;
@@ -88,6 +90,54 @@ pub fn create(path: &CStr) -> SysResult<Fd> {
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
 }
 
+fn open_to_read(path: &CStr) -> SysResult<Fd> {
+    let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0];
+    // SAFETY: the path ends with NUL.
+    unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
+}
+
+/// The contents of a small file, or of one that the kernel makes up.
+pub fn read_file(path: &CStr) -> SysResult<Vec<u8>> {
+    const STEP: usize = 4096;
+    let fd = open_to_read(path)?;
+    let mut contents = Vec::new();
+    loop {
+        let length = contents.len();
+        contents.resize(length + STEP, 0);
+        let place = contents[length..].as_mut_ptr() as usize;
+        // SAFETY: there is room for so much.
+        let count = unsafe { call(number::READ, [fd.0 as usize, place, STEP, 0, 0, 0]) };
+        contents.truncate(length + *count.as_ref().unwrap_or(&0));
+        match count {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => {
+                close(fd);
+                return Err(errno);
+            }
+        }
+    }
+    close(fd);
+    Ok(contents)
+}
+
+/// The contents of a file, mapped for good. A file that is made shorter meanwhile must not be read: programs'
+/// files are not.
+pub fn map_file(path: &CStr) -> SysResult<&'static [u8]> {
+    const MAP_PRIVATE: usize = 2;
+    let fd = open_to_read(path)?;
+    let mapped = status(fd).and_then(|status| {
+        // SAFETY: asks for memory that nobody has.
+        let memory = unsafe {
+            call(number::MMAP, [0, status.size, PROT_READ, MAP_PRIVATE, fd.0 as usize, 0])
+        };
+        // SAFETY: so much is mapped, and stays.
+        memory.map(|at| unsafe { core::slice::from_raw_parts(at as *const u8, status.size) })
+    });
+    close(fd);
+    mapped
+}
+
 /// Opens a file that is there, to write more.
 pub fn reopen(path: &CStr) -> SysResult<Fd> {
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_WRONLY | O_CLOEXEC, 0, 0, 0];
@@ -111,13 +161,24 @@ pub fn close(fd: Fd) {
     let _ = unsafe { call(number::CLOSE, [fd.0 as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Which file a descriptor stands for: device and inode.
-pub fn identity(fd: Fd) -> SysResult<(u64, u64)> {
-    // struct stat is 144 bytes; it starts with device and inode.
+/// What the kernel knows of a file.
+struct Status {
+    device: u64,
+    inode: u64,
+    size: usize,
+}
+
+fn status(fd: Fd) -> SysResult<Status> {
+    // struct stat is 144 bytes: device, inode, then others, the size at 48.
     let mut stat = [0u64; 18];
     // SAFETY: the kernel fills the array.
     unsafe { call(number::FSTAT, [fd.0 as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) }?;
-    Ok((stat[0], stat[1]))
+    Ok(Status { device: stat[0], inode: stat[1], size: stat[6] as usize })
+}
+
+/// Which file a descriptor stands for: device and inode.
+pub fn identity(fd: Fd) -> SysResult<(u64, u64)> {
+    status(fd).map(|status| (status.device, status.inode))
 }
 
 /// A copy of a descriptor with a number of at least `least`.
