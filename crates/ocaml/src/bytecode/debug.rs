@@ -65,7 +65,8 @@ const LAYOUTS: &[Layout] = &[Layout {
 pub enum EventKind {
     /// The expression that begins with the next instruction.
     Before,
-    /// The call that was the instruction before.
+    /// The expression whose value was just made: most often a call that was the instruction before. That of
+    /// raising an exception stands before it, because nothing comes back.
     After,
     /// Any: places where nothing can be stopped at. After an allocation, or where functions begin.
     Pseudo,

@@ -2,11 +2,11 @@
 //!
 //! There the compiler writes a C file: `caml_code` is an array with the code, `caml_data` the constants and
 //! `caml_sections` the other sections, both marshalled. These are names that only debuggers see, so that nothing
-//! is found in a stripped file. Debug information is not put there.
+//! is found in a stripped file. Since OCaml 5.2 the names of primitives are not in a section, but only in the
+//! table that the runtime takes them from. Debug information is not put there.
 
 use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::globals::Globals;
@@ -37,6 +37,9 @@ pub(super) fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
     }
 }
 
+/// The longest in OCaml's own libraries have some forty letters.
+const LONGEST_PRIMITIVE: usize = 256;
+
 /// Reads the bytecode in an ELF file, the whole of which is `bytes`.
 fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<Parts<'a>, Error> {
     let refuse = |why: &str| Error::NoBytecode(why.into());
@@ -66,13 +69,13 @@ fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<
     let (sections, _) = Data::read(bytes, offset)?;
     let (constants_at, _) = object("caml_data")?;
     let (constants, _) = Data::read(bytes, constants_at)?;
-    let find = |wanted: &[u8]| {
-        let found = find(&sections, wanted);
-        let name = String::from_utf8_lossy(wanted);
-        found.ok_or_else(|| Error::NoBytecode(format!("it has no section {name}")))
+    let map = find(&sections, b"SYMB").ok_or_else(|| refuse("it has no section SYMB"))?;
+    let globals = Globals::new(&sections, map, offset as u64, Some(constants))?;
+    let primitives = match find(&sections, b"PRIM") {
+        Some(section) => primitives(&sections, section),
+        None => builtin_primitives(bytes, elf)
+            .ok_or_else(|| refuse("it has neither a section PRIM nor a table of primitives"))?,
     };
-    let globals = Globals::new(&sections, find(b"SYMB")?, offset as u64, Some(constants))?;
-    let primitives = primitives(&sections, find(b"PRIM")?);
     Ok(Parts { version, code, primitives, globals, debug: None })
 }
 
@@ -96,4 +99,15 @@ fn primitives<'a>(sections: &Data<'a>, value: Value) -> Vec<Cow<'a, str>> {
             listed.map(name).collect()
         }
     }
+}
+
+/// The names in the runtime's own table.
+fn builtin_primitives<'a>(bytes: &'a [u8], elf: &Elf<'a>) -> Option<Vec<Cow<'a, str>>> {
+    let addresses = elf.pointers(bytes, "caml_names_of_builtin_cprim")?;
+    let names = addresses.iter().map(|&address| {
+        let text = elf.bytes_at(address)?;
+        let end = text.iter().take(LONGEST_PRIMITIVE).position(|&byte| byte == 0)?;
+        text.get(..end).map(name)
+    });
+    names.collect()
 }

@@ -156,7 +156,8 @@ impl<'a> Program<'a> {
         let event = events.iter().rev().find(|event| {
             event.location.is_some() && (own(event.at, event.kind) || event.is_function)
         })?;
-        let is_own = event.at == instruction.at && event.kind == EventKind::Before;
+        let is_raise = is_raise(instruction.opcode);
+        let is_own = event.at == instruction.at && (event.kind == EventKind::Before || is_raise);
         event.location.as_ref().map(|location| Place { location, is_own })
     }
 
@@ -185,6 +186,11 @@ impl<'a> Program<'a> {
 /// Whether an instruction calls a function and comes back.
 fn is_call(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::APPLY | Opcode::APPLY1 | Opcode::APPLY2 | Opcode::APPLY3)
+}
+
+/// Whether an instruction raises an exception: the event after it stands before it, because nothing comes back.
+fn is_raise(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::RAISE | Opcode::RERAISE | Opcode::RAISE_NOTRACE)
 }
 
 /// The instruction set of a version that a program was found to be of.

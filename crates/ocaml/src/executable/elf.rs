@@ -187,7 +187,7 @@ impl<'a> Elf<'a> {
     }
 
     /// What is loaded at `address`, to the end of its segment.
-    pub(super) fn bytes_at(&self, address: u64) -> Option<&'a [u8]> {
+    pub(crate) fn bytes_at(&self, address: u64) -> Option<&'a [u8]> {
         self.segments.iter().find_map(|segment| {
             let start = usize::try_from(address.checked_sub(segment.address)?).ok()?;
             segment.bytes.get(start..).filter(|bytes| !bytes.is_empty())

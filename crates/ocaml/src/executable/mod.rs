@@ -3,6 +3,7 @@
 mod bytecode;
 mod debug_info;
 mod elf;
+mod pointers;
 mod script;
 mod sys_version;
 

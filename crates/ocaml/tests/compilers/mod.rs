@@ -36,17 +36,23 @@ impl Compiler {
         folder
     }
 
-    /// Compiles a program of this crate's folder to bytecode and tells where that is.
+    /// Compiles a program, by its path from this crate, to bytecode in a folder and tells where that is.
     pub fn compile(self, source: &str, folder: &Path, options: &[&str]) -> PathBuf {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
         // Compilers leave files beside the source.
-        let name = source.file_name().expect("a file");
-        fs::copy(&source, folder.join(name)).expect("room");
-        let made = Path::new(name).with_extension("byte");
+        let copy = folder.join(source.file_name().expect("a file"));
+        fs::copy(&source, &copy).expect("room");
+        self.compile_here(&copy, options)
+    }
+
+    /// The same beside the source.
+    pub fn compile_here(self, source: &Path, options: &[&str]) -> PathBuf {
+        let made = source.with_extension("byte");
+        let folder = source.parent().expect("a folder");
         let mut command = Command::new(self.program("ocamlc"));
-        command.args(options).arg(name).arg("-o").arg(&made).current_dir(folder);
-        self.output(&mut command);
-        folder.join(made)
+        command.args(options).arg(source.file_name().expect("a file")).arg("-o").arg(&made);
+        self.output(command.current_dir(folder));
+        made
     }
 
     /// Runs bytecode in its own folder and gives what it prints.

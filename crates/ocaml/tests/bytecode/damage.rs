@@ -1,0 +1,108 @@
+//! Files that are cut or changed give an error with its place, or another program, and never a panic.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bactrian_ocaml::Error;
+use bactrian_ocaml::bytecode::{Program, Sections};
+
+use crate::compilers::Compiler;
+
+/// A small program: no standard library, but everything that a section can have.
+fn small(compiler: Compiler, test: &str) -> Vec<u8> {
+    let folder = compiler.folder(&format!("bytecode_{test}"));
+    let source = folder.join("small.ml");
+    let text = "type t = A | B of int | C of t * t\n\
+        let rec depth = function A -> 0 | B n -> n | C (left, right) -> more (depth left) (depth right)\n\
+        and more a b = match a with 0 -> b | 1 -> b | _ -> a\n\
+        let constants = (\"text\", 1.5, [| 1.; 2. |], 3l, 4L, 5n)\n";
+    fs::write(&source, text).expect("room");
+    let options = ["-g", "-nopervasives", "-w", "-a"];
+    let made: PathBuf = compiler.compile_here(&source, &options);
+    fs::read(made).expect("compiled")
+}
+
+/// Everything that can be asked of a program.
+fn use_all(program: &Program<'_>) -> usize {
+    let mut length = 0;
+    for instruction in program.instructions() {
+        length += program.show(&instruction).len();
+        length += program.place(&instruction).map_or(0, |place| place.location.file.len());
+    }
+    length + program.functions.iter().map(|function| function.name.len()).sum::<usize>()
+}
+
+#[test]
+fn every_cut_is_an_error() {
+    for compiler in Compiler::all() {
+        let bytes = small(compiler, "cut");
+        let whole = Program::read(&bytes).expect("sound");
+        assert!(use_all(&whole) > 100);
+        assert!(whole.functions.iter().any(|function| function.name == "Small.depth"));
+        for end in 0..bytes.len() {
+            assert!(Program::read(&bytes[..end]).is_err(), "{compiler:?} cut at {end}");
+        }
+        let first = Sections::read(&bytes).expect("sound").expect("bytecode").all[0].offset;
+        for start in 1..bytes.len() - 16 {
+            // The line that names the runtime may be missing.
+            let told = Program::read(&bytes[start..]);
+            assert_eq!(told.is_ok(), start <= first, "{compiler:?} from {start}");
+        }
+    }
+}
+
+#[test]
+fn every_section_that_is_cut_is_an_error_with_its_place() {
+    for compiler in Compiler::all() {
+        let bytes = small(compiler, "section");
+        let sections = Sections::read(&bytes).expect("sound").expect("bytecode").all;
+        for cut in &sections {
+            for length in 0..cut.bytes.len() {
+                let mut file = Vec::new();
+                let mut table = Vec::new();
+                for section in &sections {
+                    let bytes = if section == cut { &cut.bytes[..length] } else { section.bytes };
+                    file.extend(bytes);
+                    table.extend(section.name);
+                    table.extend((bytes.len() as u32).to_be_bytes());
+                }
+                file.extend(table);
+                file.extend((sections.len() as u32).to_be_bytes());
+                file.extend(&bytes[bytes.len() - 12..]);
+                let told = Program::read(&file).map(|program| use_all(&program));
+                match &cut.name {
+                    b"SYMB" | b"DATA" | b"DBUG" => {
+                        let place = match told {
+                            Err(
+                                Error::Marshalled { offset, .. } | Error::Damaged { offset, .. },
+                            ) => offset,
+                            other => panic!("{compiler:?} {} {length}: {other:?}", cut.title()),
+                        };
+                        let start = sections.iter().take_while(|section| *section != cut);
+                        let start: usize = start.map(|section| section.bytes.len()).sum();
+                        let within = start as u64..=(start + length) as u64;
+                        assert!(within.contains(&place), "{} {length}: {place}", cut.title());
+                    }
+                    // Code may end after any instruction, names may be fewer.
+                    _ => drop(told),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_byte_may_be_wrong() {
+    for compiler in Compiler::all() {
+        let bytes = small(compiler, "byte");
+        for at in 0..bytes.len() {
+            for change in [0x01, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= change;
+                if let Ok(program) = Program::read(&damaged) {
+                    use_all(&program);
+                }
+            }
+        }
+    }
+}
