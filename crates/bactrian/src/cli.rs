@@ -35,6 +35,7 @@ pub enum Command {
     Tree(commands::tree::Args),
     Flame(commands::flame::Args),
     Annotate(commands::annotate::Args),
+    Disasm(commands::disasm::Args),
     Timeline(commands::timeline::Args),
     Lifetimes(commands::lifetimes::Args),
     Diff(commands::diff::Args),

@@ -7,6 +7,7 @@ pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod diff;
+pub mod disasm;
 pub mod doctor;
 pub mod dump;
 pub mod export;
@@ -33,6 +34,7 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Tree(args) => tree::run(&args, console),
         Command::Flame(args) => flame::run(&args, console),
         Command::Annotate(args) => annotate::run(&args, console),
+        Command::Disasm(args) => disasm::run(&args, console),
         Command::Timeline(args) => timeline::run(&args, console),
         Command::Lifetimes(args) => lifetimes::run(&args, console),
         Command::Diff(args) => diff::run(&args, console),

@@ -1,0 +1,144 @@
+//! `bactrian disasm`: the instructions of a bytecode program, beside its source and what they allocate.
+
+mod listing;
+mod profile;
+mod sources;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use bactrian_analysis::Pattern;
+use bactrian_capture::find_program;
+use bactrian_ocaml::Error;
+use bactrian_ocaml::bytecode::{Function, Program};
+use serde_json::{Value, json};
+
+use self::profile::{Header, Profile};
+use self::sources::Sources;
+use crate::failure::{Failure, Status};
+use crate::filters::pattern;
+use crate::open;
+use crate::output::{Console, print_json, print_json_of_files};
+
+/// The instructions of a bytecode program, beside its source.
+///
+/// With --profile, what each instruction allocated stands in the margin; those with a tenth of all words or
+/// more are marked with an asterisk. Allocations of C primitives stand at the C_CALL that calls them.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian disasm ./queens.byte                         all of it
+  bactrian disasm ./queens.byte --function Queens.solve one function
+  bactrian record --exact -o queens.ctf -- ./queens.byte
+  bactrian disasm ./queens.byte --profile queens.ctf    with words in the margin
+  bactrian disasm ./queens.byte --profile queens.ctf --source --function /^Queens/")]
+pub struct Args {
+    /// A bytecode program, found as the shell finds it
+    #[arg(value_name = "PROGRAM")]
+    program: OsString,
+    /// Only this function: a name (Main.load also means Dune__exe__Main.load) or /REGEX/; may be repeated
+    #[arg(long, value_name = "FUNCTION", value_parser = pattern)]
+    function: Vec<Pattern>,
+    /// Print source files, each line with the instructions that come from it; with --profile, only those that
+    /// allocated, and words per line
+    #[arg(long)]
+    source: bool,
+    /// Look for source files here too; may be repeated
+    #[arg(long, value_name = "DIR")]
+    source_dir: Vec<PathBuf>,
+    /// A trace of this program
+    #[arg(long, short, value_name = "TRACE")]
+    profile: Option<PathBuf>,
+    /// Whether words count the header of each block
+    #[arg(long, value_name = "WHICH", default_value = "without-header", requires = "profile")]
+    words: Header,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is shown: a program, the functions asked for, and what is known beside them.
+struct View<'a> {
+    program: &'a Program<'a>,
+    functions: Vec<&'a Function<'a>>,
+    sources: Sources,
+    profile: Option<Profile>,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let path = locate(&args.program)?;
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let program = Program::read(&bytes).map_err(|error| refuse(&path, error))?;
+    let functions = wanted(&program, &args.function)?;
+    let sources = Sources::new(&path, &args.source_dir);
+    let trace = args.profile.as_deref().map(open::open).transpose()?;
+    let profile = trace.as_ref().map(|trace| Profile::new(trace, &program, args.words));
+    let mut view = View { program: &program, functions, sources, profile };
+    if args.json {
+        let result = listing::as_json(&view);
+        match (&args.profile, &view.profile) {
+            (Some(trace), Some(profile)) => {
+                print_json(console, "disasm", trace, &profile.losses, &result)?;
+            }
+            _ => print_json_of_files(console, "disasm", &[], &result)?,
+        }
+    } else if args.source {
+        listing::print_sources(&mut view, console)?;
+    } else {
+        listing::print(&mut view, console)?;
+    }
+    if let (Some(trace), Some(profile)) = (&args.profile, &view.profile) {
+        profile.warn(&path, console)?;
+        open::account(trace, false, &profile.losses, console)?;
+    }
+    Ok(Status::Done)
+}
+
+/// The file that is meant: one that is there, whether it may be run or not, or a program in PATH.
+fn locate(program: &OsString) -> Result<PathBuf, Failure> {
+    if Path::new(program).is_file() {
+        return Ok(program.into());
+    }
+    find_program(program).map_err(|error| Failure::Input(error.into()))
+}
+
+fn refuse(path: &Path, error: Error) -> Failure {
+    let what = format!("{}: {error}", path.display());
+    match error {
+        Error::NoBytecode(_) => Failure::NotSupported(what),
+        _ => Failure::Input(anyhow!(what)),
+    }
+}
+
+fn wanted<'a>(
+    program: &'a Program<'a>,
+    patterns: &[Pattern],
+) -> Result<Vec<&'a Function<'a>>, Failure> {
+    let matches = |pattern: &Pattern, function: &Function<'_>| pattern.matches(&function.name);
+    let missing = patterns
+        .iter()
+        .find(|pattern| !program.functions.iter().any(|function| matches(pattern, function)));
+    if let Some(missing) = missing {
+        let hint = match program.debug {
+            Some(_) => "",
+            None => ". It has no debug information, so that functions have numbers as names",
+        };
+        return Err(Failure::Input(anyhow!("no function {missing} in the program{hint}")));
+    }
+    let all = program.functions.iter();
+    let is_wanted = |function: &&Function<'_>| {
+        patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, function))
+    };
+    Ok(all.filter(is_wanted).collect())
+}
+
+/// What a program is, in a line of JSON.
+fn describe(program: &Program<'_>) -> Value {
+    json!({
+        "version": program.version.to_string(),
+        "code_words": program.code.end().0,
+        "primitives": program.primitives.len(),
+        "debug_info": program.debug.is_some(),
+    })
+}

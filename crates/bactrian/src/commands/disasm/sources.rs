@@ -1,0 +1,90 @@
+//! Source files, found where they may be.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bactrian_ocaml::bytecode::DebugUnit;
+
+/// Debug information is not to be trusted with which files are read, so what is longer is no source.
+const LONGEST: u64 = 16 << 20;
+
+/// The lines of source files, each looked for once.
+#[derive(Debug)]
+pub struct Sources {
+    folders: Vec<PathBuf>,
+    known: HashMap<String, Option<Vec<String>>>,
+}
+
+impl Sources {
+    /// Sources of the program at `path`, looked for in these folders, the current one and the program's own.
+    pub fn new(path: &Path, folders: &[PathBuf]) -> Sources {
+        let mut folders = folders.to_vec();
+        folders.push(PathBuf::new());
+        folders.extend(path.parent().map(Path::to_owned));
+        Sources { folders, known: HashMap::new() }
+    }
+
+    /// The lines of a file, if it is found. The compiler also says where it looked for a module's files.
+    pub fn lines(&mut self, file: &str, unit: Option<&DebugUnit<'_>>) -> Option<&[String]> {
+        if !self.known.contains_key(file) {
+            let lines = self.find(file, unit);
+            self.known.insert(file.to_owned(), lines);
+        }
+        self.known.get(file)?.as_deref()
+    }
+
+    /// One line of it, from 1.
+    pub fn line(&mut self, file: &str, line: u32, unit: Option<&DebugUnit<'_>>) -> Option<&str> {
+        let index = usize::try_from(line).ok()?.checked_sub(1)?;
+        self.lines(file, unit)?.get(index).map(String::as_str)
+    }
+
+    fn find(&self, file: &str, unit: Option<&DebugUnit<'_>>) -> Option<Vec<String>> {
+        let told = unit.map_or(&[][..], |unit| &unit.folders).iter().map(|told| Path::new(&**told));
+        // Relative ones were relative to where the compiler ran, which is nowhere here.
+        let told = told.filter(|folder| folder.is_absolute());
+        let folders = self.folders.iter().map(PathBuf::as_path).chain(told);
+        folders.map(|folder| folder.join(file)).find_map(|path| read(&path))
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<String>> {
+    let facts = fs::metadata(path).ok()?;
+    if !facts.is_file() || facts.len() > LONGEST {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.lines().map(|line| line.trim_end().replace('\t', "        ")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_looked_for_in_order() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+        for (folder, text) in [(&first, "one\n\ttwo  \n"), (&second, "other")] {
+            fs::create_dir(folder).expect("room");
+            fs::write(folder.join("a.ml"), text).expect("room");
+        }
+        fs::write(second.join("b.ml"), "b").expect("room");
+        let mut sources = Sources::new(&second.join("program"), &[first]);
+        assert_eq!(sources.line("a.ml", 2, None), Some("        two"));
+        assert_eq!(sources.line("a.ml", 3, None), None);
+        assert_eq!(sources.line("a.ml", 0, None), None);
+        assert_eq!(sources.line("b.ml", 1, None), Some("b"));
+        assert_eq!(sources.lines("c.ml", None), None);
+        let told = |folder: &str| DebugUnit {
+            start: bactrian_ocaml::bytecode::Pc(0),
+            folders: vec![folder.to_owned().into()],
+        };
+        let second = second.to_string_lossy().into_owned();
+        let mut sources = Sources::new(Path::new("/nowhere/program"), &[]);
+        assert_eq!(sources.line("b.ml", 1, Some(&told(&second))), Some("b"));
+        assert_eq!(sources.line("zero", 1, Some(&told("/dev"))), None);
+    }
+}
