@@ -33,6 +33,8 @@ pub mod variable {
     pub const FOR: &str = "BACTRIAN_FOR";
     /// `runtime`: let OCaml's runtime collect all stacks, as it is done where our own way is not possible.
     pub const STACKS: &str = "BACTRIAN_STACKS";
+    /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
+    pub const INHERITED: &str = "BACTRIAN_INHERITED";
     /// Every variable above begins with this.
     pub const PREFIX: &str = "BACTRIAN_";
     /// The dynamic linker's variable that brings the agent into a program.
@@ -57,6 +59,34 @@ pub enum StackSource {
     Auto,
     /// OCaml's runtime.
     Runtime,
+}
+
+/// What a program is to inherit that its launcher, having a life of its own, cannot hand on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// Signals that are ignored, the lowest bit for signal 1.
+    pub ignored_signals: u64,
+    /// Standard streams that are closed, the lowest bit for standard input.
+    pub closed_streams: u8,
+}
+
+impl Inherited {
+    /// Whether there is anything to hand on.
+    pub fn is_empty(self) -> bool {
+        self == Inherited::default()
+    }
+
+    /// As the value of a variable.
+    pub fn value(self) -> String {
+        format!("{:x}:{:x}", self.ignored_signals, self.closed_streams)
+    }
+
+    /// Reads the value of a variable.
+    pub fn parse(text: &[u8]) -> Option<Inherited> {
+        let (signals, streams) = str::from_utf8(text).ok()?.split_once(':')?;
+        let ignored_signals = u64::from_str_radix(signals, 16).ok()?;
+        Some(Inherited { ignored_signals, closed_streams: u8::from_str_radix(streams, 16).ok()? })
+    }
 }
 
 /// What the agent is asked to do.

@@ -10,7 +10,7 @@ use bactrian_trace::State;
 use crate::lock::{Lock, SetOnce};
 use crate::program::Program;
 use crate::recording::Recording;
-use crate::{collect, guard, rescue};
+use crate::{guard, rescue};
 
 /// What is known before the program starts, and never changes.
 pub struct Agent {
@@ -26,6 +26,8 @@ static AGENT: SetOnce<Agent> = SetOnce::new();
 static RECORDING: Lock<Option<Recording>> = Lock::new(None);
 /// Callbacks are answered.
 static RUNNING: AtomicBool = AtomicBool::new(false);
+/// A fork was made by a signal handler that had interrupted us.
+static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
 /// The runtime's sampler is ours.
 static SAMPLING: AtomicBool = AtomicBool::new(false);
 
@@ -65,6 +67,11 @@ pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
     if !RUNNING.load(Ordering::Relaxed) {
         return None;
     }
+    if RECORDING.is_mine() {
+        // A signal handler of the program's has interrupted us, and ends the process, for example. Its work
+        // goes before ours.
+        return None;
+    }
     RECORDING.take();
     let mut result = None;
     // Another thread may have had an accident while we waited.
@@ -95,13 +102,25 @@ pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
     result
 }
 
+/// A callback begins. If this thread is still at work in another one, it has left that by a jump, and what it was
+/// working on is in an unknown state.
+#[inline]
+pub fn is_lost() -> bool {
+    let lost = RECORDING.is_mine();
+    if lost {
+        turn_off();
+        // SAFETY: this thread holds the lock, and will not come back to give it.
+        unsafe { RECORDING.release() };
+    }
+    lost
+}
+
 /// Stops the runtime's sampler, if it is ours. From a callback, or with the runtime at rest.
 pub fn stop_sampling() {
     if let Some(agent) = prepared()
         && SAMPLING.swap(false, Ordering::AcqRel)
     {
         guard::lift();
-        collect::give_back();
         (agent.program.memprof_stop)(bactrian_ocaml::value::UNIT);
     }
 }
@@ -119,17 +138,27 @@ pub fn turn_off() {
 
 /// A fork is about to happen: nobody may be in the middle of something.
 pub extern "C" fn before_fork() {
-    RECORDING.take();
+    let interrupted = RECORDING.is_mine();
+    FORKED_WITHIN.store(interrupted, Ordering::Relaxed);
+    if !interrupted {
+        RECORDING.take();
+    }
 }
 
 /// After the fork, in the parent.
 pub extern "C" fn after_fork_in_parent() {
-    // SAFETY: taken before the fork.
-    unsafe { RECORDING.release() };
+    if !FORKED_WITHIN.load(Ordering::Relaxed) {
+        // SAFETY: taken before the fork.
+        unsafe { RECORDING.release() };
+    }
 }
 
 /// After the fork, in the child.
 pub extern "C" fn after_fork_in_child() {
+    if FORKED_WITHIN.load(Ordering::Relaxed) {
+        // The recording is in the middle of something that this process will not finish.
+        return turn_off();
+    }
     // SAFETY: taken before the fork by the thread that is now the only one.
     unsafe { RECORDING.release() };
     let follows = prepared()

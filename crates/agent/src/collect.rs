@@ -3,14 +3,14 @@
 //! The runtime's sampler has every stack collected by one function, at the moment of the allocation. At high
 //! rates that function is patched: it walks with `walk` and answers with a callstack of one slot that is a
 //! number. The sampler hands it to our callback, mostly at once, and there the number stands for the stack.
-//! Other users of that function (Printexc) get what they would get without us.
+//! Other users of that function (Printexc, a sampler of the program's own) get what they would get without us;
+//! the patch stays, since other domains may be in it at any moment.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use bactrian_agent_abi::StackSource;
 use bactrian_ocaml::value::integer;
-use bactrian_trace::DomainId;
 
 use crate::agent::{self, Agent};
 use crate::patch::Patch;
@@ -18,12 +18,14 @@ use crate::program::Collection;
 use crate::recording::{Stack, Verdict};
 use crate::sys;
 use crate::tracker::DOMAINS;
-use crate::walk::Walker;
+use crate::walk::{Walker, each_frame};
 
 /// From this rate on stacks are collected by us.
 const HIGH_RATE: f64 = 1e-3;
 /// The sampler's own depth when we collect: it tells its calls from others.
 const OUR_DEPTH: usize = 0x3BAC_71A9;
+/// Numbers of stacks hold their domain here: another domain may get to hear of them.
+const DOMAIN_SHIFT: u32 = 44;
 
 static PATCH: Patch = Patch::new();
 /// Callstacks are numbers.
@@ -62,11 +64,6 @@ pub unsafe fn take_over(agent: &Agent) -> usize {
     settings.depth as usize
 }
 
-/// Gives the collection of stacks back to the runtime.
-pub fn give_back() {
-    PATCH.lift();
-}
-
 /// Walks the stack for an allocation and gives the number it can be asked for with.
 ///
 /// # Safety
@@ -89,7 +86,13 @@ unsafe fn collect(
         let Ok(memory) = sys::map(size_of::<Collector>()) else { return 0 };
         collector = memory.cast();
         // SAFETY: the memory is new and long enough.
-        unsafe { collector.write(Collector { walker, number: 0, is_used: true }) };
+        unsafe {
+            collector.write(Collector {
+                walker,
+                number: (domain as u64) << DOMAIN_SHIFT,
+                is_used: true,
+            })
+        };
         place.store(collector, Ordering::Relaxed);
     }
     // SAFETY: made above, by this domain or one that had its number before; never freed.
@@ -97,7 +100,7 @@ unsafe fn collect(
     if !*is_used {
         let (codes, _) = walker.stack();
         agent::with_recording(|recording| {
-            recording.keep_stack(DomainId(domain as u16), *number, codes);
+            recording.keep_stack(*number, codes);
         });
     }
     // SAFETY: by the caller.
@@ -159,7 +162,16 @@ unsafe extern "C" fn collect_4(
             **buffer = integer(collect(agent, collection, state, index as isize) as usize);
             return 1;
         }
-        as_without_us(agent, collection, state, buffer, room, most as usize)
+        let found = |slot: usize| slot | 1;
+        as_without_us(
+            agent,
+            collection,
+            state,
+            buffer,
+            room,
+            (most as usize, index as isize),
+            found,
+        ) as isize
     }
 }
 
@@ -175,14 +187,18 @@ unsafe extern "C" fn collect_5(
 ) -> usize {
     let Some((agent, collection)) = collecting() else { return 0 };
     let state = agent.program.state();
-    // SAFETY: the runtime's arguments. Only its sampler calls this, so the depth is ours.
+    // SAFETY: the runtime's arguments.
     unsafe {
-        if most == 0 || !has_room(collection, buffer, &mut *room, 1) {
-            return 0;
+        let room = &mut *room;
+        if most == OUR_DEPTH {
+            if !has_room(collection, buffer, room, 1) {
+                return 0;
+            }
+            **buffer = (collect(agent, collection, state, index) as usize) << 1;
+            return 1;
         }
-        **buffer = (collect(agent, collection, state, index) as usize) << 1;
+        as_without_us(agent, collection, state, buffer, room, (most, index), |slot| slot)
     }
-    1
 }
 
 fn collecting() -> Option<(&'static Agent, &'static Collection)> {
@@ -217,7 +233,8 @@ unsafe fn has_room(
     true
 }
 
-/// What the runtime's own function does for Printexc: all slots of the stack, as values.
+/// What the runtime's own function does: up to `most` slots of the stack, each as `shown`, the first for the
+/// allocation of an index.
 ///
 /// # Safety
 /// As for `collect` and `has_room`.
@@ -227,19 +244,25 @@ unsafe fn as_without_us(
     state: *const usize,
     buffer: *mut *mut usize,
     room: &mut usize,
-    most: usize,
-) -> isize {
+    (most, index): (usize, isize),
+    shown: impl Fn(usize) -> usize,
+) -> usize {
     let mut count = 0;
+    let mut allocation = usize::try_from(index).ok();
     // SAFETY: by the caller.
     unsafe {
-        crate::walk::each_frame(&collection.finder, agent.program.runtime.stack, state, |slot| {
+        each_frame(&collection.finder, agent.program.runtime.stack, state, |descriptor| {
             if count == most || !has_room(collection, buffer, room, count + 1) {
                 return false;
             }
-            *(*buffer).add(count) = slot | 1;
+            let slot = match allocation.take() {
+                Some(index) => descriptor.allocation_slot(index),
+                None => descriptor.slot(),
+            };
+            *(*buffer).add(count) = shown(slot);
             count += 1;
             true
         });
     }
-    count as isize
+    count
 }

@@ -7,7 +7,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::{Children, Settings};
 use bactrian_trace::State;
@@ -34,7 +34,13 @@ extern "C" fn init() {
 
 /// Reads the settings and looks at the program.
 fn prepare() {
+    BEHIND.look();
     environment::look();
+    environment::restore_inheritance();
+    if loaded::is_before("bactrian_agent") {
+        // One of us is enough.
+        return;
+    }
     let settings = match Settings::read(environment::get) {
         Ok(Some(settings)) => settings,
         Ok(None) => return,
@@ -71,22 +77,29 @@ fn complain(what: &str) {
     let _ = sys::write(Fd(2), format!("bactrian: not recording: {what}\n").as_bytes());
 }
 
+/// By this name another agent in the same process is known.
+#[unsafe(no_mangle)]
+pub static bactrian_agent: u8 = 0;
+
 /// # Safety
 /// As for readlink(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize {
+    type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> isize;
     // SAFETY: by the caller.
-    let result = unsafe {
+    unsafe {
         if !path.is_null() && CStr::from_ptr(path) == c"/proc/self/exe" {
             runtime_may_be_ready();
         }
-        sys::readlink(path, buffer, size)
-    };
-    match result {
-        Ok(length) => length as isize,
-        Err(errno) => {
-            sys::set_errno(errno);
-            -1
+        if let Some(real) = BEHIND.readlink.function::<Readlink>() {
+            return real(path, buffer, size);
+        }
+        match sys::readlink(path, buffer, size) {
+            Ok(length) => length as isize,
+            Err(errno) => {
+                sys::set_errno(errno);
+                -1
+            }
         }
     }
 }
@@ -126,22 +139,23 @@ pub fn start(agent: &'static Agent) {
     follow_forks();
     // SAFETY: the runtime is initialised and no OCaml code runs yet.
     unsafe {
-        let function = agent.program.memprof_start as *const () as usize;
         let depth = collect::take_over(agent);
         tracker::start(&agent.program, agent.settings.rate, depth);
-        if !guard::put_up(function) {
+        let start = agent.program.memprof_start as *const () as usize;
+        let stop = agent.program.memprof_stop as *const () as usize;
+        if !guard::put_up(start, stop) {
             agent::stop_sampling();
             agent::with_recording(|recording| recording.end(State::SwitchedOff));
             return;
         }
     }
-    waiting::install(&agent.program);
+    waiting::stay(&agent.program);
 }
 
 fn follow_forks() {
     type Register = extern "C" fn(extern "C" fn(), extern "C" fn(), extern "C" fn(), *mut c_void);
     // glibc's own name of pthread_atfork, which is not in the shared library.
-    if let Some(address) = loaded::find("__register_atfork") {
+    if let Some(address) = loaded::find_behind("__register_atfork") {
         // SAFETY: the function has this type since glibc 2.3.2.
         let register: Register = unsafe { loaded::function(address) };
         register(
@@ -162,24 +176,76 @@ extern "C" fn fini() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     fini();
+    // SAFETY: libc's type of it.
+    if let Some(real) = unsafe { BEHIND.exit.function::<extern "C" fn(c_int) -> !>() } {
+        real(status)
+    }
     sys::exit_group(status)
 }
 
 /// Before the process becomes another program: all is written; after, if it did not come to that: we go on.
 fn around_exec(exec: impl FnOnce() -> c_int) -> c_int {
-    fini();
+    let ended = agent::with_recording(Recording::before_exec) == Some(true);
     let result = exec();
-    agent::with_recording(Recording::resume);
+    if ended {
+        agent::with_recording(Recording::resume);
+    }
     result
 }
 
-/// A function of libc that we stand before.
-///
-/// # Safety
-/// `F` is the type of the function of that name.
-unsafe fn behind<F: Copy>(name: &str) -> Option<F> {
-    // SAFETY: by the caller.
-    Some(unsafe { loaded::function(loaded::find(name)?) })
+/// Functions that we stand before, as the program would find them without us: libc's, or those of another
+/// library that stands before libc. Looked up once: later it may be a signal handler who asks.
+struct Behind {
+    readlink: Real,
+    exit: Real,
+    execve: Real,
+    execv: Real,
+    execvp: Real,
+    execvpe: Real,
+}
+
+struct Real(&'static str, AtomicUsize);
+
+static BEHIND: Behind = Behind {
+    readlink: Real::new("readlink"),
+    exit: Real::new("_exit"),
+    execve: Real::new("execve"),
+    execv: Real::new("execv"),
+    execvp: Real::new("execvp"),
+    execvpe: Real::new("execvpe"),
+};
+
+impl Real {
+    const fn new(name: &'static str) -> Real {
+        Real(name, AtomicUsize::new(0))
+    }
+
+    fn look(&self) {
+        self.1.store(loaded::find_behind(self.0).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// The function, if it is there.
+    ///
+    /// # Safety
+    /// `F` is the type of a function of that name.
+    unsafe fn function<F: Copy>(&self) -> Option<F> {
+        if self.1.load(Ordering::Relaxed) == 0 {
+            // Another library's initialiser came before ours.
+            self.look();
+        }
+        let address = self.1.load(Ordering::Relaxed);
+        // SAFETY: by the caller.
+        (address != 0).then(|| unsafe { loaded::function(address) })
+    }
+}
+
+impl Behind {
+    fn look(&self) {
+        let Behind { readlink, exit, execve, execv, execvp, execvpe } = self;
+        for real in [readlink, exit, execve, execv, execvp, execvpe] {
+            real.look();
+        }
+    }
 }
 
 type Strings = *const *const c_char;
@@ -190,8 +256,9 @@ macro_rules! exec {
         /// As for the function of libc.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            type Exec = unsafe extern "C" fn($($type),*) -> c_int;
             // SAFETY: libc's type of it.
-            match unsafe { behind::<unsafe extern "C" fn($($type),*) -> c_int>(stringify!($name)) } {
+            match unsafe { BEHIND.$name.function::<Exec>() } {
                 // SAFETY: by the caller.
                 Some(real) => around_exec(|| unsafe { real($($argument),*) }),
                 None => -1,

@@ -5,16 +5,17 @@ use alloc::vec::Vec;
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use bactrian_agent_abi::variable;
+use bactrian_agent_abi::{Inherited, variable};
 
-use crate::{loaded, sys};
+use crate::loaded;
+use crate::sys::{self, Fd};
 
 /// The strings of the environment, ending with a null pointer, as the program was started with.
 static STRINGS: AtomicPtr<*mut c_char> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Looks for the environment. (glibc passes it to initialisers, other libcs do not.)
 pub fn look() {
-    if let Some(variable) = loaded::find("environ") {
+    if let Some(variable) = loaded::find_behind("environ") {
         // SAFETY: libc's variable, which is set before libraries are initialised.
         STRINGS.store(unsafe { *(variable as *const *mut *mut c_char) }, Ordering::Relaxed);
     }
@@ -59,6 +60,21 @@ pub fn get(name: &str) -> Option<&'static [u8]> {
         true
     });
     value
+}
+
+/// Gives the program what its starter meant it to inherit: the launcher could not hand on ignored signals and
+/// closed standard streams. Once: children of the program inherit from the program.
+pub fn restore_inheritance() {
+    let Some(inherited) = get(variable::INHERITED).and_then(Inherited::parse) else { return };
+    for signal in (1..=64).filter(|signal| inherited.ignored_signals >> (signal - 1) & 1 == 1) {
+        sys::ignore_signal(signal);
+    }
+    for stream in (0..3).filter(|stream| inherited.closed_streams >> stream & 1 == 1) {
+        sys::close(Fd(stream));
+    }
+    let is_it = |text: &[u8]| value_of(text, variable::INHERITED).is_some();
+    // SAFETY: strings of the environment end with NUL.
+    retain(|string| !is_it(unsafe { sys::text(string) }.unwrap_or_default()));
 }
 
 /// Takes our variables out, and ourselves out of `LD_PRELOAD`.

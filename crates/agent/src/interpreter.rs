@@ -184,7 +184,7 @@ pub unsafe extern "C" fn __sigsetjmp() {
 extern "C" fn interpreter_may_start() {
     if SIGSETJMP.load(Ordering::Relaxed) == 0 {
         // Every libc has it.
-        SIGSETJMP.store(loaded::find("__sigsetjmp").unwrap_or(0), Ordering::Relaxed);
+        SIGSETJMP.store(loaded::find_behind("__sigsetjmp").unwrap_or(0), Ordering::Relaxed);
     }
     let Some(agent) = agent::prepared() else { return };
     if let Some(interpreter) = agent.program.interpreter()

@@ -262,17 +262,33 @@ pub unsafe fn function<F: Copy>(address: usize) -> F {
     unsafe { core::mem::transmute_copy(&address) }
 }
 
-/// The address of a symbol in the first object that defines it, this one excepted.
-pub fn find(name: &str) -> Option<usize> {
-    let here = find as *const () as usize;
-    let mut address = None;
+/// The address of a symbol in the first object behind this one that defines it: what the program would find
+/// without us.
+pub fn find_behind(name: &str) -> Option<usize> {
+    let here = find_behind as *const () as usize;
+    let (mut is_behind, mut address) = (false, None);
     each(|object| {
-        if !object.holds(here) {
+        if is_behind {
             address = object.find(name);
         }
+        is_behind |= object.holds(here);
         if address.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     address
+}
+
+/// Whether an object before this one defines a symbol.
+pub fn is_before(name: &str) -> bool {
+    let here = is_before as *const () as usize;
+    let mut found = false;
+    each(|object| {
+        if object.holds(here) {
+            return ControlFlow::Break(());
+        }
+        found = object.find(name).is_some();
+        if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found
 }
 
 /// Calls `f` with the object that holds an address.

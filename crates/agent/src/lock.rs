@@ -5,13 +5,15 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::sys;
 
+/// The lock is open. Otherwise its state is the name of the thread that holds it.
 const OPEN: u32 = 0;
-const TAKEN: u32 = 1;
-/// Taken, and somebody waits.
-const AWAITED: u32 = 2;
+/// Somebody waits for it.
+const AWAITED: u32 = 1 << 31;
 
 /// Something that one thread at a time may use.
 pub struct Lock<T> {
+    /// Who holds it is told by the same word that says that it is held: a signal handler may come between any two
+    /// instructions, and ask.
     state: AtomicU32,
     inside: UnsafeCell<T>,
 }
@@ -19,25 +21,47 @@ pub struct Lock<T> {
 // SAFETY: `inside` is used only by who holds the lock.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
+/// A name for this thread: of its thread pointer, what differs between threads.
+#[inline]
+fn me() -> u32 {
+    ((sys::thread_pointer() >> 4) as u32 & !AWAITED).max(1)
+}
+
 impl<T> Lock<T> {
     pub const fn new(inside: T) -> Lock<T> {
         Lock { state: AtomicU32::new(OPEN), inside: UnsafeCell::new(inside) }
     }
 
-    /// Takes the lock; [`Lock::release`] must follow.
+    /// Takes the lock; [`Lock::release`] must follow. It must not be mine already.
     #[inline]
     pub fn take(&self) {
-        let free = self.state.compare_exchange(OPEN, TAKEN, Ordering::Acquire, Ordering::Relaxed);
-        if free.is_err() {
-            self.wait();
+        let me = me();
+        if self.state.compare_exchange(OPEN, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.wait(me);
         }
     }
 
     #[cold]
-    fn wait(&self) {
-        while self.state.swap(AWAITED, Ordering::Acquire) != OPEN {
-            sys::futex_wait(&self.state, AWAITED);
+    fn wait(&self, me: u32) {
+        loop {
+            let now = self.state.load(Ordering::Relaxed);
+            // Who has waited does not know whether others still do.
+            let wanted = if now == OPEN { me | AWAITED } else { now | AWAITED };
+            let changed =
+                self.state.compare_exchange(now, wanted, Ordering::Acquire, Ordering::Relaxed);
+            match changed {
+                Ok(OPEN) => return,
+                Ok(_) => sys::futex_wait(&self.state, wanted),
+                Err(_) => {}
+            }
         }
+    }
+
+    /// Whether this thread holds the lock: then a signal handler has interrupted what it does with it, or has
+    /// jumped out of it.
+    #[inline]
+    pub fn is_mine(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & !AWAITED == me()
     }
 
     /// Gives the lock back.
@@ -46,7 +70,7 @@ impl<T> Lock<T> {
     /// The caller took it, directly or by a fork of who did.
     #[inline]
     pub unsafe fn release(&self) {
-        if self.state.swap(OPEN, Ordering::Release) == AWAITED {
+        if self.state.swap(OPEN, Ordering::Release) & AWAITED != 0 {
             sys::futex_wake(&self.state);
         }
     }

@@ -1,9 +1,11 @@
 //! Replacing the first bytes of a function of the program by a jump to one of ours.
 //!
-//! Where a system does not allow code to be changed, a patch cannot be put up, and we do without it.
+//! Where a system does not allow code to be changed, a patch cannot be put up, and we do without it. Patches are
+//! put up while the program has one thread. When one is lifted, other threads may come by: they are held at the
+//! door, by a jump to itself, while the bytes behind it change.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
 use crate::sys;
 
@@ -52,16 +54,45 @@ impl Patch {
         if function != 0 {
             // SAFETY: these are its own bytes. It was allowed before; if it is refused now, calls go on
             // coming to us.
-            unsafe { change(function, &*self.saved.get()) };
+            unsafe { change_beside_others(function, &*self.saved.get()) };
         }
     }
 }
 
-/// Replaces code.
+/// Replaces code while no other thread can come by.
 ///
 /// # Safety
-/// The bytes make sense there, and no thread is in the middle of them.
+/// The bytes make sense there.
 unsafe fn change(address: usize, bytes: &[u8; LENGTH]) -> bool {
+    // SAFETY: by the caller.
+    unsafe { with_writable_code(address, || *(address as *mut [u8; LENGTH]) = *bytes) }
+}
+
+/// Replaces code that other threads may come to.
+///
+/// # Safety
+/// The bytes make sense there.
+unsafe fn change_beside_others(address: usize, bytes: &[u8; LENGTH]) -> bool {
+    /// A jump to itself.
+    const WAIT: u16 = u16::from_le_bytes([0xEB, 0xFE]);
+    let [first, second, rest @ ..] = *bytes;
+    // SAFETY: functions are aligned, so the first two bytes change at once; nobody is behind them when the
+    // others change.
+    unsafe {
+        with_writable_code(address, || {
+            let door = &*(address as *const AtomicU16);
+            door.store(WAIT, Ordering::SeqCst);
+            sys::let_all_threads_catch_up();
+            *((address + 2) as *mut [u8; LENGTH - 2]) = rest;
+            sys::let_all_threads_catch_up();
+            door.store(u16::from_le_bytes([first, second]), Ordering::SeqCst);
+        })
+    }
+}
+
+/// # Safety
+/// The pages are of the program's code, and `change` leaves sense in them.
+unsafe fn with_writable_code(address: usize, change: impl FnOnce()) -> bool {
     const PAGE: usize = 4096;
     let first = address & !(PAGE - 1);
     let length = (address + LENGTH).next_multiple_of(PAGE) - first;
@@ -70,7 +101,7 @@ unsafe fn change(address: usize, bytes: &[u8; LENGTH]) -> bool {
         if sys::protect_code(first, length, true).is_err() {
             return false;
         }
-        *(address as *mut [u8; LENGTH]) = *bytes;
+        change();
         // If this is refused the code stays writable, and works.
         let _ = sys::protect_code(first, length, false);
     }

@@ -8,6 +8,7 @@ use bactrian_ocaml::{Code, LocationLayout, Runtime, Version};
 use crate::frames::Finder;
 use crate::interpreter::Interpreter;
 use crate::loaded::{self, Object};
+use crate::sys;
 
 /// A program's OCaml runtime.
 pub struct Program {
@@ -89,15 +90,6 @@ pub struct DebugLocation {
     pub end_char: u32,
 }
 
-/// The address that this thread's own variables are counted from.
-#[inline]
-fn thread_pointer() -> usize {
-    let pointer;
-    // SAFETY: on x86-64 it is in the first word of what it points to.
-    unsafe { core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(pure, readonly, nostack)) };
-    pointer
-}
-
 impl Program {
     /// Looks for an OCaml runtime among what is loaded.
     pub fn find() -> Option<Program> {
@@ -120,7 +112,7 @@ impl Program {
                 version,
                 runtime: Runtime::of(version)?,
                 state: match find("caml_state") {
-                    Some(own) => own.wrapping_sub(thread_pointer()),
+                    Some(own) => own.wrapping_sub(sys::thread_pointer()),
                     None => find("Caml_state")?,
                 },
                 code: match found.code {
@@ -145,7 +137,7 @@ impl Program {
     /// run OCaml code.
     #[inline]
     pub fn state(&self) -> *const usize {
-        let own = if self.runtime.domain_id.is_some() { thread_pointer() } else { 0 };
+        let own = if self.runtime.domain_id.is_some() { sys::thread_pointer() } else { 0 };
         // SAFETY: a variable of the program, this thread's own if it is thread-local.
         unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
     }
@@ -193,7 +185,7 @@ impl Program {
             if raw.valid != 0 {
                 // SAFETY: the runtime's names are static strings.
                 let name = |address: usize| unsafe {
-                    crate::sys::text(address as *const c_char).unwrap_or_default()
+                    sys::text(address as *const c_char).unwrap_or_default()
                 };
                 let [line, first, second, third, ..] = raw.numbers;
                 // On several lines, the characters of the last line say little: an end before the

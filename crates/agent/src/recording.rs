@@ -172,6 +172,13 @@ impl Recording {
     /// A sampled allocation.
     pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
         let now = self.now();
+        if let Stack::Waiting(number) = stack {
+            // Also if it is not wanted: nobody will ask again.
+            let found = self.waiting.find(number);
+            self.recorder.lost_stacks += u64::from(found.is_none());
+            self.stack.clear();
+            self.stack.extend_from_slice(found.unwrap_or_default());
+        }
         let wanted = match self.switch {
             Switch::Window(_, end) if now >= end => {
                 self.end(State::Ended);
@@ -187,7 +194,6 @@ impl Recording {
             self.recorder.lost_allocations += 1;
             return Verdict::Leave;
         }
-        let pending;
         let (stack, unchanged) = match stack {
             Stack::Slots(slots) => {
                 self.stack.clear();
@@ -196,13 +202,7 @@ impl Recording {
                 (&self.stack[..], 0)
             }
             Stack::Walked { codes, unchanged } => (codes, unchanged),
-            Stack::Waiting(token) => {
-                pending = self.waiting.find(sample.domain, token);
-                if pending.is_none() {
-                    self.namer.count_unknown();
-                }
-                (pending.unwrap_or_default(), 0)
-            }
+            Stack::Waiting(_) => (&self.stack[..], 0),
         };
         if stack.len() >= self.agent.settings.depth as usize {
             self.recorder.capped_stacks += 1;
@@ -221,8 +221,15 @@ impl Recording {
     }
 
     /// Keeps a stack whose allocation will be heard of later.
-    pub fn keep_stack(&mut self, domain: DomainId, token: u64, codes: &[u64]) {
-        self.waiting.keep(domain, token, codes);
+    pub fn keep_stack(&mut self, number: u64, codes: &[u64]) {
+        if !self.waiting.keep(number, codes) {
+            self.recorder.capped_stacks += 1;
+        }
+    }
+
+    /// An allocation that cannot be recorded.
+    pub fn count_lost(&mut self) {
+        self.recorder.lost_allocations += 1;
     }
 
     /// A tracked block was promoted.
@@ -300,6 +307,13 @@ impl Recording {
         }
     }
 
+    /// The program is about to become another one; says whether the recording ends with that.
+    pub fn before_exec(&mut self) -> bool {
+        let ends = self.recorder.state == State::Running;
+        self.end(State::Ended);
+        ends
+    }
+
     /// Goes on after an end that was none: exec failed.
     pub fn resume(&mut self) {
         if self.recorder.state == State::Ended {
@@ -321,10 +335,15 @@ impl Recording {
     pub fn after_fork(&mut self) {
         let generation = (self.generation + 1) % (1 << GENERATION_BITS);
         self.writer.sink_mut().abandon();
-        let state = self.recorder.state;
+        let (state, elapsed) = (self.recorder.state, self.now());
         *self = Recording::new(self.agent, generation);
         self.recorder.state = state;
         self.is_lazy = true;
+        if let Switch::Window(start, end) = &mut self.switch {
+            // The window is one of the program's time, not of the child's.
+            *start = start.saturating_sub(elapsed);
+            *end = if *end == u64::MAX { *end } else { end.saturating_sub(elapsed) };
+        }
     }
 
     /// Lets go of what belongs to the parent of a forked child.

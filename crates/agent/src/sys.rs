@@ -55,6 +55,7 @@ mod number {
     pub const FUTEX: usize = 202;
     pub const EXIT_GROUP: usize = 231;
     pub const OPENAT: usize = 257;
+    pub const MEMBARRIER: usize = 324;
 }
 
 /// # Safety
@@ -309,6 +310,16 @@ pub fn exit_group(status: c_int) -> ! {
     }
 }
 
+/// Makes sure that no thread of this process is still doing what it had begun before.
+pub fn let_all_threads_catch_up() {
+    const REGISTER: usize = 1 << 6;
+    const SYNC_CORE: usize = 1 << 5;
+    for command in [REGISTER, SYNC_CORE] {
+        // SAFETY: touches no memory. Kernels before 4.16 do not know it; there we go without.
+        let _ = unsafe { call(number::MEMBARRIER, [command, 0, 0, 0, 0, 0]) };
+    }
+}
+
 #[repr(C)]
 struct KernelSigaction {
     handler: usize,
@@ -331,6 +342,15 @@ pub fn handle_signal(signal: u8, handler: extern "C" fn(c_int)) -> SysResult<()>
     let arguments = [usize::from(signal), &raw const action as usize, 0, 8, 0, 0];
     // SAFETY: the record is laid out as the kernel wants it, the handler lives as long as the process.
     unsafe { call(number::RT_SIGACTION, arguments) }.map(|_| ())
+}
+
+/// Has a signal ignored.
+pub fn ignore_signal(signal: u8) {
+    const SIG_IGN: usize = 1;
+    let action = KernelSigaction { handler: SIG_IGN, flags: 0, restorer: 0, mask: 0 };
+    let arguments = [usize::from(signal), &raw const action as usize, 0, 8, 0, 0];
+    // SAFETY: the record is laid out as the kernel wants it.
+    let _ = unsafe { call(number::RT_SIGACTION, arguments) };
 }
 
 /// What a signal handler returns to.
@@ -361,6 +381,15 @@ pub fn micros(clock: Clock) -> u64 {
     // SAFETY: the record has room for two words. Every libc has this function.
     unsafe { clock_gettime(clock as c_int, &mut time) };
     time[0] as u64 * 1_000_000 + time[1] as u64 / 1000
+}
+
+/// The address that this thread's own variables are counted from.
+#[inline]
+pub fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: on x86-64 it is in the first word of what it points to.
+    unsafe { asm!("mov {}, fs:0", out(reg) pointer, options(pure, readonly, nostack)) };
+    pointer
 }
 
 /// The processor's own counter.

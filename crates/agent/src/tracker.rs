@@ -18,7 +18,8 @@ use crate::agent::{self, Agent};
 use crate::collect;
 use crate::interpreter;
 use crate::program::{Program, ProgramCode};
-use crate::recording::{Sample, Token, Verdict};
+use crate::recording::{Recording, Sample, Token, Verdict};
+use crate::waiting;
 
 /// Domains whose blocks are tracked; OCaml 5 allows 128 unless told otherwise.
 pub const DOMAINS: usize = 1024;
@@ -156,7 +157,12 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
     // SAFETY: by the caller.
     let ([samples, size, source, callstack], domain) =
         unsafe { (*record, agent.program.domain(state)) };
+    if agent::is_lost() {
+        return UNIT;
+    }
+    waiting::stay(&agent.program);
     if domain >= DOMAINS {
+        agent::with_recording(Recording::count_lost);
         return UNIT;
     }
     let source = if source == CUSTOM { Source::External } else { heap };

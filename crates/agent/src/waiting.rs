@@ -10,8 +10,9 @@ use crate::{agent, loaded};
 /// The hook that was there before ours.
 static PREVIOUS: AtomicUsize = AtomicUsize::new(0);
 
-/// Installs our hook, before or again: OCaml's threads put theirs in its place.
-pub fn install(program: &Program) {
+/// Makes sure that our hook is there: OCaml's threads put theirs in its place when they start.
+#[inline]
+pub fn stay(program: &Program) {
     let Some(address) = program.blocking_hook else { return };
     // SAFETY: the runtime's variable, a pointer to a function.
     let hook = unsafe { &*(address as *const AtomicUsize) };

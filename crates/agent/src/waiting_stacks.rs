@@ -1,44 +1,53 @@
 //! Stacks of allocations that the runtime will tell us of later: those of C code, whose callbacks have to
 //! wait until OCaml runs again.
+//!
+//! A recursion that calls C at each level can have tens of thousands of them waiting, each as deep as it goes.
+//! The more wait, the fewer frames of each new one are kept, the innermost ones: where it was allocated is worth
+//! more than who called whom.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-use bactrian_trace::DomainId;
-
 /// Frames that may wait in all: 64 MB. The runtime would keep as much in the program's heap.
 const MOST: usize = 8 << 20;
+/// From half of that on, so many of each stack are kept.
+const FEW: usize = 32;
+/// What a stack takes besides its frames, in frames.
+const EACH: usize = 8;
 
-type Key = (DomainId, u64);
-
-/// Stacks that wait, by domain and number.
+/// Stacks that wait, by number.
 #[derive(Default)]
 pub struct WaitingStacks {
-    stacks: BTreeMap<Key, Box<[u64]>>,
+    stacks: BTreeMap<u64, Box<[u64]>>,
     frames: usize,
     /// The one that was asked for last: blocks of one unmarshalled value share their stack.
-    last: Option<(Key, Box<[u64]>)>,
+    last: Option<(u64, Box<[u64]>)>,
 }
 
 impl WaitingStacks {
-    /// Keeps a stack; the oldest go if there are too many.
-    pub fn keep(&mut self, domain: DomainId, number: u64, codes: &[u64]) {
-        while self.frames + codes.len() > MOST
+    /// Keeps a stack, outermost frame first; false if not all of its frames. If there are too many the oldest go.
+    pub fn keep(&mut self, number: u64, codes: &[u64]) -> bool {
+        let cut = match self.frames > MOST / 2 {
+            true => codes.len().saturating_sub(FEW),
+            false => 0,
+        };
+        let kept = &codes[cut..];
+        while self.frames + kept.len() + EACH > MOST
             && let Some((_, oldest)) = self.stacks.pop_first()
         {
-            self.frames -= oldest.len();
+            self.frames -= oldest.len() + EACH;
         }
-        self.frames += codes.len();
-        self.stacks.insert((domain, number), codes.into());
+        self.frames += kept.len() + EACH;
+        self.stacks.insert(number, kept.into());
+        cut == 0
     }
 
     /// The stack that was kept with a number.
-    pub fn find(&mut self, domain: DomainId, number: u64) -> Option<&[u64]> {
-        let key = (domain, number);
-        if self.last.as_ref().is_none_or(|(last, _)| *last != key) {
-            let codes = self.stacks.remove(&key)?;
-            self.frames -= codes.len();
-            self.last = Some((key, codes));
+    pub fn find(&mut self, number: u64) -> Option<&[u64]> {
+        if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+            let codes = self.stacks.remove(&number)?;
+            self.frames -= codes.len() + EACH;
+            self.last = Some((number, codes));
         }
         self.last.as_ref().map(|(_, codes)| &**codes)
     }

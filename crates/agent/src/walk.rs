@@ -21,7 +21,7 @@
 
 use bactrian_ocaml::StackLayout;
 
-use crate::frames::Finder;
+use crate::frames::{Descriptor, Finder};
 use crate::sys;
 
 /// A list in a piece of memory of its own, of a fixed length.
@@ -364,7 +364,7 @@ fn high_handler(high: usize) -> *const Handler {
 /// What OCaml 5 pushes between pieces of a stack.
 const STACK_HEADER: usize = 32;
 
-/// Calls `f` with the slot of each frame of OCaml 4's stack, innermost first, until it says no.
+/// Calls `f` with the descriptor of each frame, innermost first, until it says no.
 ///
 /// # Safety
 /// As for [`Walker::walk`].
@@ -372,25 +372,49 @@ pub unsafe fn each_frame(
     finder: &Finder,
     layout: StackLayout,
     state: *const usize,
-    mut f: impl FnMut(usize) -> bool,
+    mut f: impl FnMut(Descriptor) -> bool,
 ) {
-    let StackLayout::System { bottom, return_address, .. } = layout else { return };
-    // SAFETY: by the caller, and the runtime's own layout of its stack.
+    // SAFETY: by the caller, and the runtime's own layout of its stacks.
     unsafe {
-        let (mut sp, mut pc) = (*state.add(bottom), *state.add(return_address));
-        while sp != 0 {
-            let Some(descriptor) = finder.find(pc) else { return };
-            match descriptor.frame_size() {
-                Some(size) => {
-                    if !f(descriptor.slot()) {
-                        return;
+        match layout {
+            StackLayout::System { bottom, return_address, .. } => {
+                let (mut sp, mut pc) = (*state.add(bottom), *state.add(return_address));
+                while sp != 0 {
+                    let Some(descriptor) = finder.find(pc) else { return };
+                    match descriptor.frame_size() {
+                        Some(size) => {
+                            if !f(descriptor) {
+                                return;
+                            }
+                            sp += size;
+                            pc = *((sp - 8) as *const usize);
+                        }
+                        None => {
+                            let link = (sp + 16) as *const usize;
+                            (sp, pc) = (*link, *link.add(1));
+                        }
                     }
-                    sp += size;
-                    pc = *((sp - 8) as *const usize);
                 }
-                None => {
-                    let link = (sp + 16) as *const usize;
-                    (sp, pc) = (*link, *link.add(1));
+            }
+            StackLayout::Fibers { current } => {
+                let mut fiber = *state.add(current) as *const Fiber;
+                while !fiber.is_null() {
+                    let high = (*fiber).handler as usize;
+                    let mut place = (*fiber).sp;
+                    while let Some(descriptor) = finder.find(*(place as *const usize)) {
+                        let sp = place + 8;
+                        match descriptor.frame_size() {
+                            Some(size) => {
+                                if !f(descriptor) {
+                                    return;
+                                }
+                                place = sp + size - 8;
+                            }
+                            None if sp + STACK_HEADER == high => break,
+                            None => place = sp + STACK_HEADER,
+                        }
+                    }
+                    fiber = (*high_handler(high)).parent;
                 }
             }
         }

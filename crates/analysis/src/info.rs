@@ -66,7 +66,9 @@ pub struct RecorderInfo {
     pub lost_allocations: u64,
     /// Promotions and ends of blocks that could not be written.
     pub lost_ends: u64,
-    /// Stacks that were deeper.
+    /// Allocations whose stacks were lost.
+    pub lost_stacks: u64,
+    /// Stacks of which not all frames were kept.
     pub capped_stacks: u64,
     /// Frames that point nowhere.
     pub unknown_frames: u64,
@@ -78,7 +80,7 @@ pub struct RecorderInfo {
 impl From<Recorder> for RecorderInfo {
     fn from(recorder: Recorder) -> RecorderInfo {
         let (sentences, state) = (recorder.sentences(), recorder.state.name());
-        let Recorder { version, ocaml, depth, .. } = recorder;
+        let Recorder { version, ocaml, depth, lost_stacks, .. } = recorder;
         let Recorder { lost_allocations, lost_ends, capped_stacks, unknown_frames, .. } = recorder;
         RecorderInfo {
             version,
@@ -87,6 +89,7 @@ impl From<Recorder> for RecorderInfo {
             depth,
             lost_allocations,
             lost_ends,
+            lost_stacks,
             capped_stacks,
             unknown_frames,
             sentences,

@@ -105,8 +105,17 @@ mod tests {
         "memset",
         "strlen",
     ];
-    /// The functions of libc that it stands before.
-    const EXPORTS: [&str; 7] = ["__sigsetjmp", "_exit", "execv", "execve", "execvp", "execvpe", "readlink"];
+    /// The functions of libc that it stands before, and a name to be known by.
+    const EXPORTS: [&str; 8] = [
+        "__sigsetjmp",
+        "_exit",
+        "bactrian_agent",
+        "execv",
+        "execve",
+        "execvp",
+        "execvpe",
+        "readlink",
+    ];
 
     #[test]
     fn the_agent_asks_little_of_a_libc_and_nothing_new() {

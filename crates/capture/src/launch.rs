@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -11,9 +11,12 @@ use std::thread;
 use bactrian_agent_abi::{Settings, variable};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent;
+use crate::inherited::inherited;
 
 /// A program to observe.
 #[derive(Clone, Debug)]
@@ -31,11 +34,12 @@ pub struct Launch {
 /// The environment variables that bring the agent, at `agent`, into a program, after what is there.
 pub fn variables(agent: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
     use std::os::unix::ffi::OsStringExt;
-    let mut preload = agent.as_os_str().to_owned();
-    if let Some(others) = env::var_os(variable::PRELOAD).filter(|list| !list.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
+    // Behind others: a sanitizer's library insists on being the first.
+    let mut preload = match env::var_os(variable::PRELOAD).filter(|list| !list.is_empty()) {
+        Some(others) => [others, ":".into()].join(OsStr::new("")),
+        None => OsString::new(),
+    };
+    preload.push(agent);
     let trace = OsString::from_vec(settings.trace.clone());
     let mut list = vec![(variable::PRELOAD.into(), preload), (variable::TRACE.into(), trace)];
     list.extend(settings.variables().into_iter().map(|(n, v)| (n.into(), v.into())));
@@ -56,15 +60,19 @@ impl Launch {
             command.env_remove(name);
         }
         command.envs(variables(&agent, &self.settings));
-        let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])?;
+        let inherited = inherited();
+        if !inherited.is_empty() {
+            command.env(variable::INHERITED, inherited.value());
+        }
+        let passed_on = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+        let mut signals = SignalsInfo::<WithOrigin>::new(passed_on)?;
         let handle = signals.handle();
         let mut child = command.spawn()?;
         let process = Pid::from_child(&child);
         let passing_on = thread::spawn(move || {
-            // A terminal sends these to all of its foreground group, the program included.
-            let terminal = io::stdin().is_terminal();
-            for signal in signals.forever() {
-                let by_terminal = terminal && [SIGINT, SIGQUIT].contains(&signal);
+            for Origin { signal, cause, .. } in signals.forever() {
+                // A terminal sends its signals to all of its foreground group, the program included.
+                let by_terminal = cause == Cause::Kernel;
                 if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
                     // It may have ended in this moment.
                     let _ = rustix::process::kill_process(process, signal);

@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod doctor;
+mod inherited;
 pub mod launch;
 pub mod program;
 

@@ -56,23 +56,24 @@ pub struct Recorder {
     pub lost_allocations: u64,
     /// Promotions and ends of blocks that are not in the trace: such blocks seem to live on.
     pub lost_ends: u64,
-    /// Stacks that were deeper than what is kept.
+    /// Allocations whose stacks were lost: too many had to wait.
+    pub lost_stacks: u64,
+    /// Stacks of which not all frames were kept.
     pub capped_stacks: u64,
     /// Frames that pointed nowhere and were left out.
     pub unknown_frames: u64,
 }
 
-const COUNTS: [&str; 5] =
-    ["depth", "lost-allocations", "lost-ends", "capped-stacks", "unknown-frames"];
+const COUNTS: [&str; 6] =
+    ["depth", "lost-allocations", "lost-ends", "lost-stacks", "capped-stacks", "unknown-frames"];
 
 impl Recorder {
     /// Bytes of the context; room for all numbers there can be.
-    pub const LEN: usize = 320;
+    pub const LEN: usize = 400;
 
-    fn counts(&self) -> [u64; 5] {
-        let Recorder { depth, lost_allocations, lost_ends, capped_stacks, unknown_frames, .. } =
-            *self;
-        [depth, lost_allocations, lost_ends, capped_stacks, unknown_frames]
+    fn counts(&self) -> [u64; 6] {
+        let Recorder { depth, lost_allocations, lost_ends, lost_stacks, .. } = *self;
+        [depth, lost_allocations, lost_ends, lost_stacks, self.capped_stacks, self.unknown_frames]
     }
 
     /// The context, [`Recorder::LEN`] bytes.
@@ -103,11 +104,16 @@ impl Recorder {
             "promotion or end of a block could not be written: it seems to live on",
             "promotions or ends of blocks could not be written: they seem to live on",
         );
+        say(
+            self.lost_stacks,
+            "allocation is without its stack: too many had to wait for their turn",
+            "allocations are without their stacks: too many had to wait for their turn",
+        );
         let depth = self.depth;
         say(
             self.capped_stacks,
-            &format!("stack was deeper than {depth} frames: its outermost frames are missing"),
-            &format!("stacks were deeper than {depth} frames: their outermost frames are missing"),
+            &format!("stack of {depth} frames or more: the outermost may be missing"),
+            &format!("stacks of {depth} frames or more: the outermost may be missing"),
         );
         say(
             self.unknown_frames,
@@ -146,6 +152,7 @@ impl Recorder {
                 "depth" => recorder.depth = count(),
                 "lost-allocations" => recorder.lost_allocations = count(),
                 "lost-ends" => recorder.lost_ends = count(),
+                "lost-stacks" => recorder.lost_stacks = count(),
                 "capped-stacks" => recorder.capped_stacks = count(),
                 "unknown-frames" => recorder.unknown_frames = count(),
                 // A later version says more.
@@ -185,6 +192,7 @@ mod tests {
             recorder.state = state;
             recorder.version = "1234567890.123456".get(..16).unwrap_or_default().into();
             (recorder.lost_allocations, recorder.lost_ends) = (u64::MAX, u64::MAX);
+            recorder.lost_stacks = u64::MAX;
             (recorder.capped_stacks, recorder.unknown_frames) = (u64::MAX, u64::MAX);
             let context = recorder.context();
             assert_eq!(context.len(), Recorder::LEN);
