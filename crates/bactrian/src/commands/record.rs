@@ -86,9 +86,6 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 fn refused(refusal: Refusal) -> Failure {
     match refusal.cause {
         Cause::Unreadable => Failure::Input(refusal.into()),
-        Cause::NotOcaml | Cause::NotAProgram => Failure::NotSupported(format!(
-            "{refusal}. If it starts OCaml programs, --children follow records those"
-        )),
         _ => Failure::NotSupported(refusal.to_string()),
     }
 }

@@ -51,8 +51,6 @@ pub enum Cause {
     NotAProgram,
     /// There is no OCaml in it.
     NotOcaml,
-    /// It is bytecode.
-    Bytecode,
     /// No agent can be brought into it.
     Closed,
     /// Its OCaml is of a version that cannot be recorded, or is not known.
@@ -103,11 +101,8 @@ impl std::error::Error for Refusal {}
 
 impl From<Refusal> for Verdict {
     fn from(refusal: Refusal) -> Verdict {
-        let Refusal { cause, reason, way_out, .. } = refusal;
-        match cause {
-            Cause::Bytecode => Verdict::NotYet { reason, way_out },
-            _ => Verdict::No { reason, way_out },
-        }
+        let Refusal { reason, way_out, .. } = refusal;
+        Verdict::No { reason, way_out }
     }
 }
 
@@ -126,18 +121,10 @@ pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
     }
     match ocaml.kind {
         Kind::Native => {}
+        // The runtime is another file, or has other symbols than that of native code; if the agent does not find
+        // what it needs there, nothing is recorded, and `record` says so.
         Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime => {
-            let what = match ocaml.kind {
-                Kind::Runtime => "it runs bytecode",
-                _ => "it is bytecode",
-            };
-            let reason =
-                format!("{what}, and recording bytecode is not in this version of Bactrian");
-            return Err(Refusal::new(
-                Cause::Bytecode,
-                reason,
-                "Compile it to native code, with ocamlopt",
-            ));
+            return known_version(ocaml).map(how_sure);
         }
         Kind::NativeWithoutRuntime => {
             let reason =
@@ -158,10 +145,14 @@ pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
     if let Some(image) = &facts.image {
         has_symbols(image)?;
     }
-    Ok(match TESTED.contains(&version) {
+    Ok(how_sure(version))
+}
+
+fn how_sure(version: Version) -> String {
+    match TESTED.contains(&version) {
         true => format!("tested with OCaml {version}"),
         false => format!("expected to work, not tested with OCaml {version}"),
-    })
+    }
 }
 
 fn is_program(image: &Image) -> Result<(), Refusal> {
@@ -220,6 +211,9 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     let refuse =
         |reason: String, way_out: String| Err(Refusal::new(Cause::Version, reason, way_out));
     let way_out = || format!("Compile it with OCaml {}", known_versions("or"));
+    // What a bytecode file is for is told by its magic number alone.
+    let is_bytecode = ocaml.kind == Kind::Bytecode;
+    let can_be_recorded = |version| bactrian_ocaml::Runtime::of(version).is_some();
     let named = ocaml.version.as_deref().map_or(String::new(), |text| format!(" {text}"));
     match (ocaml.release, ocaml.runtime) {
         (Some(said), Some(runtime)) if said != runtime => {
@@ -238,7 +232,11 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
                 format!("OCaml{named} has no Gc.Memprof: 5.0, 5.1 and 5.2 came without it");
             refuse(reason, "Compile it with OCaml 4.14 or 5.3".to_owned())
         }
-        (Some(version), Some(_)) if bactrian_ocaml::Runtime::of(version).is_some() => Ok(version),
+        (Some(version), runtime)
+            if can_be_recorded(version) && (runtime.is_some() || is_bytecode) =>
+        {
+            Ok(version)
+        }
         _ => {
             let known = known_versions("and");
             let reason = match &ocaml.version {
