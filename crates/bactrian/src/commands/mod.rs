@@ -13,6 +13,7 @@ pub mod dump;
 pub mod export;
 pub mod flame;
 pub mod info;
+mod instructions;
 pub mod lifetimes;
 pub mod man;
 pub mod record;

@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use bactrian_analysis::units::show_time;
-use bactrian_analysis::{Estimate, Row, Top, top};
+use bactrian_analysis::{Estimate, Filter, Row, Top, TraceFile, top};
 use serde_json::json;
 
 use super::arguments::{ByArg, Metric, TableArgs};
+use super::instructions::{Header, instructions};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
@@ -15,7 +16,7 @@ use crate::output::{
     show_value,
 };
 
-/// Sites, functions, files or modules that allocate or hold most.
+/// Sites, lines, functions, files or modules that allocate or hold most.
 ///
 /// `self` is what a row allocates itself, `total` what is allocated in it and in all it calls, however
 /// deep, counted once if it recurs. Beside each stands the 95 % interval from sampling.
@@ -37,6 +38,9 @@ pub struct Args {
     /// What to sort by
     #[arg(long, value_name = "ORDER", default_value = "self")]
     sort: Sort,
+    /// Whether words count the header of each block; with --by instruction
+    #[arg(long, value_name = "WHICH", default_value = "without-header")]
+    words: Header,
     #[command(flatten)]
     table: TableArgs,
     #[command(flatten)]
@@ -56,6 +60,9 @@ enum Sort {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let trace = args.trace.open()?;
     let filter = args.filters.filter()?;
+    if args.by == ByArg::Instruction {
+        return by_instruction(args, &trace, &filter, console);
+    }
     let mut answer = top(&trace, &filter, args.by.by(), args.metric.measure());
     if args.sort == Sort::Total {
         answer.rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
@@ -77,6 +84,28 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         args.table.say_more(all_rows, console)?;
     }
     args.filters.warn_if_empty(&filter, &answer.all, console)?;
+    args.trace.account(&answer.losses, console)?;
+    Ok(Status::Done)
+}
+
+fn by_instruction(
+    args: &Args,
+    trace: &TraceFile,
+    filter: &Filter,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    if args.metric != Metric::Allocated || args.sort != Sort::Own {
+        let what = "instructions are told by the words they allocate: no --metric, no --sort";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    let mut answer = instructions(trace, filter, args.words);
+    let all_rows = args.table.cut(&mut answer.rows);
+    if args.table.json {
+        print_json(console, "top", &args.trace.file, &answer.losses, &answer)?;
+    } else {
+        answer.print(console)?;
+        args.table.say_more(all_rows, console)?;
+    }
     args.trace.account(&answer.losses, console)?;
     Ok(Status::Done)
 }
