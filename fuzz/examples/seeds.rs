@@ -1,9 +1,11 @@
 //! Writes the small sound files that fuzzing starts from: `cargo xtask fuzz-seeds`.
 //!
 //! Each seed of a trace has one trait of the format that mutations would hardly come by: names pushed out of
-//! their lists, two domains, a second packet, a cut. Run it again after a change of the writer. Executables are
-//! those of the reader's own tests.
+//! their lists, two domains, a second packet, a cut. Run it again after a change of the writer. Executables,
+//! marshalled data and bytecode are those of their readers' own tests.
 
+#[path = "../../crates/ocaml/tests/bytecode/samples.rs"]
+mod bytecode;
 #[path = "../../crates/ocaml/tests/executable/elf_file.rs"]
 mod elf_file;
 #[path = "../../crates/ocaml/tests/executable/samples.rs"]
@@ -54,6 +56,10 @@ fn main() -> std::io::Result<()> {
     write("executable", samples::all())?;
     let symbols = SYMBOLS.iter().map(|&(name, symbol)| (name, symbol.as_bytes().to_vec()));
     write("symbol", symbols.collect())?;
+    let values = bytecode::values().whole();
+    write("marshal", vec![("cut", values[..60].to_vec()), ("values", values)])?;
+    let [four, five] = ["Caml1999X030", "Caml1999X035"].map(bytecode::executable);
+    write("bytecode", vec![("ocaml_4", four), ("ocaml_5", five)])?;
     let plain = trace(2, plain)?;
     let domains = trace(3, two_domains)?;
     let seeds = vec![

@@ -2,7 +2,9 @@
 //! reports a finding by a panic.
 
 pub mod answering;
+pub mod bytecode;
 pub mod executables;
+pub mod marshalled;
 pub mod reading;
 pub mod rewriting;
 pub mod symbols;

@@ -22,6 +22,8 @@ const TARGETS: &[(&str, &str)] = &[
     ("trace_answers", "trace"),
     ("executable_read", "executable"),
     ("symbol_name", "symbol"),
+    ("marshal_read", "marshal"),
+    ("bytecode_read", "bytecode"),
 ];
 
 /// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a

@@ -32,6 +32,11 @@ pub(super) fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
         (_, Some(Kind::Unknown)) => {
             refuse("it has an OCaml runtime, but all its symbols are stripped")
         }
+        (Form::Script(script), _) if script.interpreter.ends_with(b"ocamlrun") => {
+            let offset = bytes.len() as u64;
+            let reason = "its first line names ocamlrun, but no bytecode stands at its end".into();
+            Err(Error::Damaged { offset, reason })
+        }
         (Form::Script(_), _) => refuse("it is a script; its interpreter may be bytecode"),
         _ => refuse("it is no OCaml program"),
     }

@@ -5,6 +5,7 @@
 mod compilers;
 mod damage;
 mod dump;
+mod samples;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -203,6 +204,26 @@ fn bytecode_within_a_runtime_is_the_same() {
             panic!("found something in a stripped file")
         };
         assert!(reason.contains("stripped"), "{reason}");
+    }
+}
+
+#[test]
+fn small_files_by_hand_are_read_too() {
+    for magic in ["Caml1999X028", "Caml1999X030", "Caml1999X035"] {
+        let bytes = samples::executable(magic);
+        let program = read(&bytes);
+        check_whole(&program);
+        let shown: Vec<_> = program.instructions().map(|one| program.show(&one)).collect();
+        assert_eq!(shown[4], "SWITCH int 0 -> 12, tag 0 -> 10");
+        assert_eq!(shown[8], "CLOSUREREC 0, 3");
+        assert_eq!(shown[9], "CLOSURE 0, 3");
+        assert!(shown[10].starts_with("GETGLOBAL <0>(<0>(-5, \"text\"), "), "{}", shown[10]);
+        assert_eq!(shown[11], "GETGLOBALFIELD Not_found, 3");
+        assert_eq!(shown[13..16], ["C_CALL1 caml_a", "C_CALLN 6, caml_b", "GETPUBMET 77"]);
+        let names: Vec<_> = program.functions.iter().map(|function| &*function.name).collect();
+        assert_eq!(names, ["Main", "Main.pair", "Main", "end of the program"]);
+        let data = samples::values().whole();
+        bactrian_ocaml::marshal::Data::read(&data, 0).expect("sound");
     }
 }
 

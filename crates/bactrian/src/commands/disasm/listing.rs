@@ -41,17 +41,15 @@ pub fn print(view: &mut View<'_>, console: &mut Console) -> Result<(), Failure> 
 fn print_head(view: &View<'_>, console: &mut Console) -> Result<(), Failure> {
     let View { program, functions, profile, .. } = view;
     let out = console.out();
+    let (shown, all) = (functions.len(), program.functions.len());
+    let debug = if program.debug.is_some() { "" } else { ", without debug information" };
+    let part =
+        if shown == all { String::new() } else { format!(", {shown} of {all} pieces shown") };
     writeln!(
         out,
-        "{HEADING}bytecode of OCaml {}{HEADING:#}: {} in {} words{}",
+        "{HEADING}bytecode of OCaml {}{HEADING:#}: {} words of code{debug}{part}",
         program.version,
-        show_number(program.functions.len() as u64, "piece"),
         program.code.end(),
-        match (functions.len() == program.functions.len(), &program.debug) {
-            (true, Some(_)) => String::new(),
-            (true, None) => ", without debug information".to_owned(),
-            (false, _) => format!(", shown: {}", functions.len()),
-        }
     )?;
     if let Some(profile) = profile {
         let (here, all) = (profile.sum(), profile.all);
@@ -193,7 +191,8 @@ fn print_file(
         }
         let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         let text = index.and_then(|index| source.as_ref()?.get(index)).map_or("", String::as_str);
-        writeln!(console.out(), "{number:>NUMBER$}  {}", visible(text))?;
+        let line = format!("{number:>NUMBER$}  {}", visible(text));
+        writeln!(console.out(), "{}", line.trim_end())?;
         for instruction in instructions {
             let words = view.profile.as_ref().map(|profile| profile.words(instruction.at));
             // Beside a profile, only what counts.

@@ -15,8 +15,9 @@ use bactrian_ocaml::Error;
 use bactrian_ocaml::bytecode::{Function, Program};
 use serde_json::{Value, json};
 
-use self::profile::{Header, Profile};
+use self::profile::Profile;
 use self::sources::Sources;
+use crate::commands::instructions::Header;
 use crate::failure::{Failure, Status};
 use crate::filters::pattern;
 use crate::open;

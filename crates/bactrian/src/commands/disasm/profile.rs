@@ -7,17 +7,9 @@ use bactrian_analysis::{By, Estimate, Filter, Measure, Of, Top, TraceFile, top};
 use bactrian_ocaml::bytecode::{Pc, Program};
 use bactrian_trace::Losses;
 
+use crate::commands::instructions::Header;
 use crate::failure::Failure;
 use crate::output::{Console, show_error};
-
-/// Whether words count the header of each block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Header {
-    /// The word before each block too: what the heap has to hold
-    WithHeader,
-    /// Only what is in blocks
-    WithoutHeader,
-}
 
 /// Instructions with this share of all words or more stand out.
 const HOT: f64 = 0.1;
@@ -96,7 +88,7 @@ impl Profile {
 
     /// Words of all its instructions.
     pub fn sum(&self) -> f64 {
-        self.words.values().sum()
+        self.words.values().fold(0.0, |all, words| all + words)
     }
 
     /// Whether so many words are much.

@@ -1,0 +1,47 @@
+//! The promises of the reader of bytecode, checked on arbitrary bytes.
+
+use bactrian_ocaml::Error;
+use bactrian_ocaml::bytecode::{Pc, Program};
+
+/// Longer names are shown in part, if they have to be copied.
+const LONGEST_MADE_UP: usize = 1024;
+
+/// Reads `bytes` and checks what holds for any input.
+pub fn check(bytes: &[u8]) {
+    let program = match Program::read(bytes) {
+        Ok(program) => program,
+        Err(Error::Marshalled { offset, .. } | Error::Damaged { offset, .. }) => {
+            // What an ELF file says of itself may be anywhere.
+            let is_elf = bytes.starts_with(b"\x7fELF");
+            assert!(is_elf || offset <= bytes.len() as u64, "at {offset} of {}", bytes.len());
+            return;
+        }
+        Err(Error::NotExecutable | Error::NoBytecode(_)) => return,
+    };
+    let mut next = Pc(0);
+    for instruction in program.instructions() {
+        assert_eq!(instruction.at, next);
+        next = instruction.end();
+        assert_eq!(program.instruction(instruction.at), Some(instruction));
+        assert_eq!(program.before(next), Some(instruction));
+        assert!(instruction.targets().all(|target| target <= program.code.end()));
+        assert!(!program.show(&instruction).is_empty());
+        assert!(program.function_at(instruction.at).is_some());
+        if let Some(place) = program.place(&instruction) {
+            assert!(place.location.file.len() <= bytes.len());
+        }
+    }
+    assert_eq!(next, program.code.end());
+    let mut next = Pc(0);
+    for function in &program.functions {
+        assert_eq!(function.start, next);
+        next = function.end;
+        assert!(function.name.len() <= bytes.len().max(LONGEST_MADE_UP));
+    }
+    assert_eq!(next, program.code.end());
+    if let Some(debug) = &program.debug {
+        assert!(debug.events().is_sorted_by_key(|event| event.at));
+        // An event is a block with a dozen fields, an element of a list.
+        assert!(debug.events().len() <= bytes.len());
+    }
+}
