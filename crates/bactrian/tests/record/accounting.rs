@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::runs::{Place, Run};
-use crate::traces::{allocated, info, is_clean};
+use crate::traces::{allocated, info, is_clean, sites};
 
 const WORD: f64 = 8.0;
 /// Words that the runtime allocates before we start, and those at the very end that it does not count:
@@ -100,4 +100,49 @@ fn estimates_of_ocaml4_are_within_their_intervals() {
 fn estimates_of_ocaml5_are_within_their_intervals() {
     let misses = misses(Compiler::OCaml5, 20);
     assert!(misses.len() <= 1, "{misses:#?}");
+}
+
+#[test]
+fn allocations_of_c_code_keep_their_place_however_many_wait() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let trace = place.trace("trace.ctf");
+        let run = Run::new(program("c_allocations", compiler, Variant::Plain), &["deep"]);
+        let seen = place.run(&run.observed(&["--exact"], &trace));
+        assert_eq!(seen.stdout, b"40000\n", "{compiler:?}: {seen:?}");
+        is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
+        let sites = sites(&trace, "allocated");
+        let of_c = sites.iter().filter(|site| site.function == "caml_create_bytes");
+        let found: f64 = of_c.map(|site| site.value).sum();
+        // The header, and the bytes in whole words with one byte more at least.
+        let words: u32 = (0..40_000).map(|number| 1 + (number % 64) / 8 + 1).sum();
+        let missing = f64::from(words) * WORD - found;
+        // Others make a few buffers too.
+        assert!((-4_096.0..=0.0).contains(&missing), "{compiler:?}: {missing} bytes are missing");
+    }
+}
+
+/// How much memory a program had at most, by its own account, in kB.
+fn peak(run: &Run, place: &Place) -> i64 {
+    let seen = place.run(run);
+    assert_eq!(seen.end, "exit status 0", "{seen:?}");
+    String::from_utf8_lossy(&seen.stdout).trim().parse().expect("a number")
+}
+
+#[test]
+fn little_is_kept_of_what_is_not_recorded() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let trace = place.trace("trace.ctf");
+        let run = Run::new(program("c_allocations", compiler, Variant::Plain), &["flat-peak"]);
+        let plain = peak(&run, &place);
+        let off = peak(&run.observed(&["--exact", "--signal", "USR2"], &trace), &place);
+        let whole = info(&trace, &[]).expect("a readable trace");
+        is_clean(&whole).expect("a clean trace");
+        assert_eq!(whole["result"]["sampled_allocations"], 0, "{compiler:?}: it was on");
+        let on = peak(&run.observed(&["--exact"], &trace), &place);
+        let what = format!("{compiler:?}: {plain} kB plain, {off} kB off, {on} kB on");
+        // The recorder itself has its buffers and names.
+        assert!(off - plain < 8_000 && off < on + 2_000, "{what}");
+    }
 }

@@ -19,6 +19,12 @@ pub enum Variant {
     /// With the runtime that checks itself.
     Debug,
     Static,
+    /// Bytecode for a runtime that is there already.
+    Bytecode,
+    /// Bytecode in one file with its runtime.
+    Custom,
+    /// A program with its bytecode as data.
+    Complete,
 }
 
 pub const BOTH: [Compiler; 2] = [Compiler::OCaml4, Compiler::OCaml5];
@@ -26,19 +32,28 @@ pub const BOTH: [Compiler; 2] = [Compiler::OCaml4, Compiler::OCaml5];
 impl Compiler {
     /// The command that compiles to native code.
     pub fn ocamlopt(self) -> PathBuf {
+        self.tool("ocamlopt.opt", "ocamlopt")
+    }
+
+    /// The command that compiles to bytecode.
+    pub fn ocamlc(self) -> PathBuf {
+        self.tool("ocamlc.opt", "ocamlc")
+    }
+
+    fn tool(self, ocaml4: &str, ocaml5: &str) -> PathBuf {
         match self {
-            Compiler::OCaml4 => "ocamlopt.opt".into(),
+            Compiler::OCaml4 => ocaml4.into(),
             Compiler::OCaml5 => {
-                let path = repository().join(".cache/ocaml5/bin/ocamlopt");
+                let path = repository().join(".cache/ocaml5/bin").join(ocaml5);
                 assert!(path.exists(), "there is no OCaml 5 here: run cargo xtask ocaml5 first");
                 path
             }
         }
     }
 
-    fn check_version(self, ocamlopt: &Path) {
-        let said = Command::new(ocamlopt).arg("-version").output();
-        let said = said.expect("ocamlopt.opt is there: scripts/setup installs it");
+    fn check_version(self, tool: &Path) {
+        let said = Command::new(tool).arg("-version").output();
+        let said = said.expect("OCaml is there: scripts/setup installs it");
         let version = String::from_utf8(said.stdout).expect("UTF-8");
         let expected = if self == Compiler::OCaml4 { "4." } else { "5." };
         assert!(version.starts_with(expected), "{self:?} is {version}");
@@ -58,27 +73,71 @@ pub fn cache() -> PathBuf {
 pub fn program(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
     let sources = repository().join("programs");
     let options = match variant {
-        Variant::Plain => "-g",
-        Variant::Debug => "-g -runtime-variant d",
-        Variant::Static => "-g -ccopt -static",
+        // OCaml 5's own runtime is not where it would be looked for.
+        Variant::Bytecode if compiler == Compiler::OCaml5 => {
+            format!("-g -noautolink -use-runtime {}", runtime_of_ocaml5().display())
+        }
+        Variant::Plain | Variant::Bytecode => "-g".to_owned(),
+        Variant::Debug => "-g -runtime-variant d".to_owned(),
+        Variant::Static => "-g -ccopt -static".to_owned(),
+        Variant::Custom => "-g -custom".to_owned(),
+        Variant::Complete => "-g -output-complete-exe".to_owned(),
     };
-    let libraries = "-I +unix -I +threads unix.cmxa threads.cmxa";
+    let is_bytecode = matches!(variant, Variant::Bytecode | Variant::Custom | Variant::Complete);
+    let [library, unit] = if is_bytecode { ["cma", "cmo"] } else { ["cmxa", "cmx"] };
+    let libraries = format!("-I +unix -I +threads unix.{library} threads.{library}");
     let (files, steps) = match name {
         // A host that loads a plugin, and what both share.
         "dynlink" => (
             ["hooks.ml", "plugin.ml", "host.ml"].map(|file| format!("dynlink/{file}")).to_vec(),
             vec![
                 "-g -c hooks.ml".to_owned(),
-                "-g -shared plugin.ml -o plugin.cmxs".to_owned(),
-                format!("{options} -I +dynlink dynlink.cmxa hooks.cmx host.ml -o dynlink"),
+                match is_bytecode {
+                    // The host asks for it by this name.
+                    true => "-g -a plugin.ml -o plugin.cmxs".to_owned(),
+                    false => "-g -shared plugin.ml -o plugin.cmxs".to_owned(),
+                },
+                format!("{options} -I +dynlink dynlink.{library} hooks.{unit} host.ml -o dynlink"),
             ],
+        ),
+        "c_handler" => (
+            vec!["c_handler.ml".to_owned(), "c_handler_stubs.c".to_owned()],
+            vec![format!("{options} c_handler.ml c_handler_stubs.c -o c_handler")],
         ),
         _ => {
             (vec![format!("{name}.ml")], vec![format!("{options} {libraries} {name}.ml -o {name}")])
         }
     };
     let sources = files.iter().map(|file| sources.join(file)).collect();
-    build(&format!("{name}-{compiler:?}-{variant:?}"), name, compiler, sources, &steps)
+    let tool = if is_bytecode { compiler.ocamlc() } else { compiler.ocamlopt() };
+    build(&format!("{name}-{compiler:?}-{variant:?}"), name, compiler, &tool, sources, &steps)
+}
+
+/// OCaml 5's runtime for bytecode, linked so that it runs on this machine as any program does.
+fn runtime_of_ocaml5() -> PathBuf {
+    let libraries = "-I +unix -I +threads unix.cma threads.cma";
+    let steps = [format!("-make-runtime {libraries} -o ocamlrun5")];
+    let compiler = Compiler::OCaml5;
+    build("ocamlrun5", "ocamlrun5", compiler, &compiler.ocamlc(), Vec::new(), &steps)
+}
+
+/// OCaml 5's toplevel, with the library that threads are in.
+pub fn toplevel_of_ocaml5() -> PathBuf {
+    let libraries = "-I +unix -I +threads -I +compiler-libs unix.cma threads.cma \
+                     ocamlcommon.cma ocamlbytecomp.cma ocamltoplevel.cma topstart.cmo";
+    let runtime = runtime_of_ocaml5();
+    let options = format!("-g -linkall -noautolink -use-runtime {}", runtime.display());
+    let steps = [format!("{options} {libraries} -o ocaml5")];
+    let compiler = Compiler::OCaml5;
+    build("ocaml5", "ocaml5", compiler, &compiler.ocamlc(), Vec::new(), &steps)
+}
+
+/// A C library of `programs/`, to be loaded into programs.
+pub fn library(name: &str) -> PathBuf {
+    let source = repository().join("programs").join(format!("{name}.c"));
+    let steps = [format!("-shared -fPIC -nostdlib {name}.c -o {name}.so")];
+    // The machine's own C compiler: what needs no libc suits every program.
+    build(name, &format!("{name}.so"), Compiler::OCaml4, Path::new("cc"), vec![source], &steps)
 }
 
 /// OCaml 5's compiler as a program to observe: linked from its libraries, so that it runs on this machine
@@ -90,7 +149,8 @@ pub fn compiler_of_ocaml5() -> PathBuf {
     fs::write(&main, text).expect("a file in it");
     let libraries = "-I +compiler-libs ocamlcommon.cmxa ocamloptcomp.cmxa";
     let steps = [format!("-g {libraries} ocamlopt5.ml -o ocamlopt5")];
-    build("ocamlopt5", "ocamlopt5", Compiler::OCaml5, vec![main], &steps)
+    let compiler = Compiler::OCaml5;
+    build("ocamlopt5", "ocamlopt5", compiler, &compiler.ocamlopt(), vec![main], &steps)
 }
 
 /// Compiles in a folder of its own, unless that folder is the outcome of the same steps on the same
@@ -99,15 +159,15 @@ fn build(
     folder: &str,
     program: &str,
     compiler: Compiler,
+    tool: &Path,
     sources: Vec<PathBuf>,
     steps: &[String],
 ) -> PathBuf {
     // Tests that run at once may want the same program.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let ocamlopt = compiler.ocamlopt();
     let folder = cache().join(folder);
-    let mut recipe = format!("{}\n{}\n", ocamlopt.display(), steps.join("\n"));
+    let mut recipe = format!("{}\n{}\n", tool.display(), steps.join("\n"));
     for source in &sources {
         recipe.push_str(&fs::read_to_string(source).expect("a source"));
     }
@@ -115,7 +175,9 @@ fn build(
     if fs::read_to_string(&stamp).is_ok_and(|made_by| made_by == recipe) {
         return folder.join(program);
     }
-    compiler.check_version(&ocamlopt);
+    if tool != Path::new("cc") {
+        compiler.check_version(tool);
+    }
     // There may be none.
     fs::remove_dir_all(&folder).ok();
     fs::create_dir_all(&folder).expect("a folder for a program");
@@ -124,11 +186,11 @@ fn build(
         fs::copy(source, folder.join(name)).expect("room for a source");
     }
     for step in steps {
-        let mut command = Command::new(&ocamlopt);
+        let mut command = Command::new(tool);
         let output = command.args(step.split(' ')).current_dir(&folder).output();
         let output = output.expect("the compiler starts");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{compiler:?}: ocamlopt {step}\n{said}");
+        assert!(output.status.success(), "{compiler:?}: {} {step}\n{said}", tool.display());
     }
     fs::write(&stamp, recipe).expect("room for a stamp");
     folder.join(program)

@@ -1,7 +1,7 @@
 //! Everything around the program goes wrong: it is unharmed, and the trace holds what there was.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::processes::wait_for_trace;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
-use crate::traces::{duration, in_folder, info, is_clean, state};
+use crate::traces::{allocated, duration, in_folder, info, is_clean, state};
 
 /// What is collected is written once a second; the rest is for a machine that is busy.
 const WRITTEN_EVERY: f64 = 1.0;
@@ -255,7 +255,7 @@ fn closed_standard_streams_do_no_harm() {
 }
 
 /// The path of the agent, as it is found by a program that is recorded.
-fn agent() -> String {
+pub fn agent() -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
     let output = output.expect("bactrian starts");
     String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
@@ -311,5 +311,56 @@ fn a_recorder_within_a_recorder_writes_its_own_trace() {
             assert!(program.ends_with(name), "{compiler:?}: {program}");
         }
         assert_eq!(in_folder(&place.traces()).len(), 2, "{compiler:?}: traces of nobody");
+    }
+}
+
+#[test]
+fn a_signal_handler_in_c_may_end_the_process_at_any_moment() {
+    for compiler in BOTH {
+        let executable = program("c_handler", compiler, Variant::Plain);
+        for rate in ["1e-2", "1"] {
+            for number in 0..10 {
+                let place = Place::new();
+                // Up to a quarter of a second, and never the same.
+                let moment = (60_000 + number * 19_937).to_string();
+                let trace = place.trace("trace.ctf");
+                let run = Run::new(&executable, &[&moment]).observed(&["--rate", rate], &trace);
+                let seen = place.run(&run);
+                let what = format!("{compiler:?}, rate {rate}, after {moment} microseconds");
+                assert_eq!(seen.end, "exit status 7", "{what}: {seen:?}");
+                assert_eq!(seen.stdout, b"bye\n", "{what}");
+                let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+                is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_that_wait_have_written_what_they_allocated() {
+    for compiler in BOTH {
+        let executable = program("wait_after_work", compiler, Variant::Plain);
+        for arguments in [&[][..], &["joined"]] {
+            let place = Place::new();
+            let trace = place.trace("trace.ctf");
+            let run = Run::new(&executable, arguments).observed(&["--rate", "1e-5"], &trace);
+            let mut child = place.start(&run);
+            let mut line = String::new();
+            let output = child.stdout.take().expect("a pipe");
+            std::io::BufReader::new(output).read_line(&mut line).expect("a line of the program");
+            let words: f64 = line.trim().parse().expect("a number of words");
+            // By now it waits.
+            thread::sleep(Duration::from_millis(200));
+            signal("KILL", &only_child(child.id()));
+            finish(child, &place.work());
+            let what = format!("{compiler:?} {arguments:?}");
+            let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            assert_eq!(state(&info), "running", "{what}");
+            let [_, held, _] = allocated(&info);
+            let held = held / 8.0;
+            // There are some hundred samples at least.
+            assert!(held > 0.75 * words, "{what}: {held} words of {words}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! it must do the same.
 
 mod accounting;
+mod bytecode;
 mod compilers;
 mod faults;
 mod processes;

@@ -5,7 +5,8 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::compilers::{BOTH, Compiler, Variant, program};
+use crate::compilers::{BOTH, Compiler, Variant, library, program};
+use crate::faults::agent;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{duration, in_folder, info, is_clean, state};
 
@@ -205,5 +206,91 @@ fn recording_takes_the_time_it_is_given() {
         };
         assert_eq!((samples("..490ms"), samples("1010ms..")), (0, 0), "{compiler:?}");
         assert!(samples("500ms..1s") > 0, "{compiler:?}: {} s", duration(&all));
+    }
+}
+
+#[test]
+fn domains_go_on_when_the_time_is_over() {
+    let executable = program("domains_at_work", Compiler::OCaml5, Variant::Plain);
+    for number in 0..20 {
+        let place = Place::new();
+        let trace = place.trace("trace.ctf");
+        // While all domains are at work, each time at another moment.
+        let time = format!("0.{:03}", 60 + 11 * number);
+        let options = ["--rate", "1", "--for", &time];
+        let seen = place.run(&Run::new(&executable, &[]).observed(&options, &trace));
+        assert_eq!(seen.end, "exit status 0", "after {time} s: {seen:?}");
+        assert_eq!(seen.stdout, b"done\n", "after {time} s");
+        let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("after {time} s: {reason}"));
+        is_clean(&info).unwrap_or_else(|reason| panic!("after {time} s: {reason}"));
+    }
+}
+
+/// Signals that the C library uses for itself: what it does with them is its own affair.
+const OF_LIBC: u64 = 1 << (32 - 1) | 1 << (33 - 1);
+
+/// What the program `inherited` says: the signals that are ignored, and the rest.
+fn inherited(seen: &Seen) -> (u64, Vec<String>) {
+    let said = String::from_utf8_lossy(&seen.stdout).into_owned();
+    let mut lines = said.lines();
+    let ignored = lines.next().and_then(|line| line.strip_prefix("SigIgn:")).expect("signals");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a number");
+    (ignored & !OF_LIBC, lines.map(str::to_owned).collect())
+}
+
+#[test]
+fn what_is_inherited_stays_as_it_is() {
+    let [hup, pipe] = [1 << (1 - 1), 1 << (13 - 1)];
+    for compiler in BOTH {
+        let executable = program("inherited", compiler, Variant::Plain);
+        for (first, ignored, closed) in [
+            // Tests are run with SIGPIPE ignored; a shell can only leave it so.
+            ("trap '' HUP PIPE", hup | pipe, None),
+            ("trap '' HUP PIPE; exec 2>&-", hup | pipe, Some("standard error: ")),
+            ("exec <&-", 0, Some("standard input: ")),
+            ("exec <&- 2>&-", 0, Some("standard error: ")),
+        ] {
+            let place = Place::new();
+            let run = Run { first, ..Run::new(&executable, &[]) };
+            let plain = inherited(&place.run(&run));
+            for options in [&["--rate", "1e-2"][..], &["--rate", "1e-2", "--signal", "USR2"]] {
+                let trace = place.trace("trace.ctf");
+                let observed = inherited(&place.run(&run.observed(options, &trace)));
+                assert_eq!(plain, observed, "{compiler:?}, {first}, {options:?}");
+                is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
+            }
+            assert_eq!(plain.0 & ignored, ignored, "{first}: not ignored: {plain:?}");
+            let is_closed = |line: &String| {
+                closed.is_some_and(|name| line.starts_with(name) && !line.ends_with("open"))
+            };
+            assert_eq!(plain.1.iter().any(is_closed), closed.is_some(), "{first}: {plain:?}");
+        }
+    }
+}
+
+#[test]
+fn a_library_that_takes_the_same_functions_is_obeyed() {
+    let library = library("inherited_link");
+    for compiler in BOTH {
+        let executable = program("inherited", compiler, Variant::Plain);
+        let place = Place::new();
+        let run = Run::new(&executable, &[]).with("LD_PRELOAD", &library);
+        let plain = inherited(&place.run(&run));
+        assert!(plain.1.contains(&"link: faked".to_owned()), "{compiler:?}: {plain:?}");
+        // Before ours, it may keep from us that the program starts.
+        let trace = place.trace("before.ctf");
+        let observed = inherited(&place.run(&run.observed(&["--rate", "1"], &trace)));
+        assert_eq!(plain, observed, "{compiler:?}, before ours");
+        // Behind ours, it is called by us.
+        let trace = place.trace("behind.ctf");
+        let run = Run::new(&executable, &[])
+            .with("LD_PRELOAD", format!("{}:{}", agent(), text(&library)))
+            .with("BACTRIAN_TRACE", &trace)
+            .with("BACTRIAN_RATE", "1");
+        assert_eq!(plain, inherited(&place.run(&run)), "{compiler:?}, behind ours");
+        let info = info(&trace, &[]).expect("a readable trace");
+        is_clean(&info).expect("a clean trace");
+        let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
+        assert!(samples > 0, "{compiler:?}: no samples");
     }
 }

@@ -45,6 +45,7 @@ const FIXTURES: &[Fixture] = &[
     fixture("marshalling"),
     fixture("dynlink"),
     Fixture { expect: Expect::OwnSampler, ..fixture("own_memprof") },
+    Fixture { expect: Expect::OwnSampler, ..fixture("memprof_stop") },
     Fixture {
         runs: &[
             "end",
@@ -160,16 +161,16 @@ macro_rules! tests {
 
 tests!(ocaml4, Compiler::OCaml4, Variant::Plain, RATES;
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof exits exact environment closed_fds);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds);
 
 tests!(ocaml5, Compiler::OCaml5, Variant::Plain, RATES;
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof exits exact environment closed_fds domains effects);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds domains effects);
 
 tests!(ocaml4_debug, Compiler::OCaml4, Variant::Debug, ["1e-2"];
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof exits exact environment closed_fds);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds);
 
 tests!(ocaml5_debug, Compiler::OCaml5, Variant::Debug, ["1e-2"];
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof exits exact environment closed_fds domains effects);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds domains effects);

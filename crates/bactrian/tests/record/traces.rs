@@ -67,3 +67,31 @@ pub fn allocated(info: &Value) -> [f64; 3] {
 pub fn duration(info: &Value) -> f64 {
     info["result"]["duration"].as_f64().expect("a number")
 }
+
+/// The sites of a trace with what each allocated: function, file, line, and the value of `metric`.
+pub fn sites(trace: &Path, metric: &str) -> Vec<Site> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(["top", "--by", "site", "--json", "-n", "0", "--metric", metric]).arg(trace);
+    let output = command.output().expect("bactrian starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = said["result"]["rows"].as_array().expect("rows");
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    let site = |row: &Value| Site {
+        function: text(&row["name"]),
+        file: text(&row["file"]),
+        line: row["line"].as_u64().unwrap_or(0),
+        value: row["self"]["value"].as_f64().expect("a number"),
+    };
+    rows.iter().map(site).collect()
+}
+
+/// A place in the source that allocates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    pub function: String,
+    /// Empty, and 0 for the line, if there is none.
+    pub file: String,
+    pub line: u64,
+    pub value: f64,
+}
