@@ -42,8 +42,8 @@ struct Layout {
     character: usize,
 }
 
-/// Read from `instruct.mli`, `warnings.mli` and `lexing.mli` of 4.11, 4.13, 5.0, 5.1, 5.2 and 5.3; tried on 4.13, 5.3
-/// and 5.4. Before 4.11 events did not name functions.
+/// Read from `instruct.mli`, `warnings.mli` and `lexing.mli` of 4.11, 4.13, 5.0, 5.1, 5.2 and 5.3, and of 5.4 and 5.5 from
+/// the code of their `ocamldumpobj`; tried on 4.11, 4.13, 4.14 and 5.3. Before 4.11 events did not name functions.
 const LAYOUTS: &[Layout] = &[Layout {
     versions: (Version::new(4, 11), Version::new(5, 5)),
     position: 0,

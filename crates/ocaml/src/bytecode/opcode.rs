@@ -2,7 +2,8 @@
 //!
 //! From 4.11 to 5.5 an opcode has kept its number; OCaml 5.0 added four at the end. So there is one table, and
 //! beside it one of what differs by version. Both were read from `instruct.h` of each release, operands and
-//! allocation from the interpreters of 4.13 and 5.2, and tried on bytecode of 4.13, 5.3 and 5.4.
+//! allocation from the interpreters of 4.13 and 5.2, and tried on bytecode of 4.11, 4.13, 4.14, 5.3, 5.4
+//! and 5.5.
 
 use crate::version::Version;
 

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::debug::{DebugEvents, EventKind, Location};
+use super::debug::{DebugEvents, Event, EventKind, Location};
 use super::functions::{Function, Notes};
 use super::globals::Globals;
 use super::instruction::{Code, Instruction, Pc};
@@ -16,6 +16,10 @@ use super::text;
 use crate::error::Error;
 use crate::marshal::Data;
 use crate::version::Version;
+
+/// A place is not looked for farther away than so many events without one: files that have more are made to
+/// waste time.
+const FAR: usize = 64;
 
 /// A bytecode program.
 #[derive(Clone, Debug)]
@@ -51,7 +55,7 @@ pub struct Place<'p> {
     /// Where in the source.
     pub location: &'p Location<'p>,
     /// Whether that is said of this very instruction; otherwise it is the place of the last one before it
-    /// whose place is known.
+    /// whose place is known, or of a function that it makes a closure of.
     pub is_own: bool,
 }
 
@@ -149,13 +153,17 @@ impl<'a> Program<'a> {
         if let Some(event) = after {
             return event.location.as_ref().map(|location| Place { location, is_own: true });
         }
+        if matches!(instruction.opcode, Opcode::CLOSURE | Opcode::CLOSUREREC) {
+            // Functions that are defined together have no event where their closure is made, so the first of
+            // them tells.
+            let function = instruction.targets().next().and_then(|at| self.function_at(at))?;
+            let mut events = own_events(debug, function, function.end).take(FAR);
+            let location = events.find_map(|event| event.location.as_ref());
+            return location.map(|location| Place { location, is_own: false });
+        }
         let function = self.function_at(instruction.at)?;
-        let events = debug.between(function.start, Pc(instruction.at.0.saturating_add(1)));
-        // One at the beginning may be of what stands before the function.
-        let own = |at: Pc, kind| at > function.start || kind == EventKind::Before;
-        let event = events.iter().rev().find(|event| {
-            event.location.is_some() && (own(event.at, event.kind) || event.is_function)
-        })?;
+        let events = own_events(debug, function, Pc(instruction.at.0.saturating_add(1)));
+        let event = events.rev().take(FAR).find(|event| event.location.is_some())?;
         let is_raise = is_raise(instruction.opcode);
         let is_own = event.at == instruction.at && (event.kind == EventKind::Before || is_raise);
         event.location.as_ref().map(|location| Place { location, is_own })
@@ -181,6 +189,19 @@ impl<'a> Program<'a> {
     pub fn show(&self, instruction: &Instruction<'_>) -> String {
         text::show(self, instruction)
     }
+}
+
+/// The events of a function up to a place in it. One at its very beginning may be of what stands before.
+fn own_events<'d, 'a>(
+    debug: &'d DebugEvents<'a>,
+    function: &Function<'_>,
+    end: Pc,
+) -> impl DoubleEndedIterator<Item = &'d Event<'a>> {
+    let start = function.start;
+    let is_own = move |event: &&Event<'_>| {
+        event.at > start || event.kind == EventKind::Before || event.is_function
+    };
+    debug.between(start, end).iter().filter(is_own)
 }
 
 /// Whether an instruction calls a function and comes back.
