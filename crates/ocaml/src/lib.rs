@@ -5,7 +5,8 @@
 //! version of OCaml where versions differ.
 //!
 //! Promises: no input makes this crate panic, hang or take memory out of proportion to its size. Without
-//! the feature `std` it neither allocates nor needs a standard library; then it does not read executables.
+//! the feature `std` it needs no standard library, and allocates only to read bytecode and marshalled data; then
+//! it does not read ELF files.
 //!
 //! Left out: reading files, and judging what the facts mean for a program (capture does both).
 //!
