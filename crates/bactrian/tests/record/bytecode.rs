@@ -4,9 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::compilers::{BOTH, Compiler, Variant, program, repository, toplevel_of_ocaml5};
+use crate::compilers::{
+    BOTH, Compiler, Variant, compiler_of_ocaml5_in_bytecode, program, repository,
+    toplevel_of_ocaml5,
+};
 use crate::runs::{Place, Run, difference, text};
-use crate::traces::{in_folder, info, is_clean, state};
+use crate::traces::{Site, allocated, in_folder, info, is_clean, sites, state};
 
 /// How bytecode is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +24,14 @@ enum Form {
     Script,
 }
 
-const FORMS: [Form; 5] =
-    [Form::Executable, Form::Argument, Form::Custom, Form::Complete, Form::Script];
+const COMPILED: &[Form] = &[Form::Executable, Form::Argument, Form::Custom, Form::Complete];
+const ALL: &[Form] =
+    &[Form::Executable, Form::Argument, Form::Custom, Form::Complete, Form::Script];
 
-const RATES: [&str; 2] = ["1e-2", "1"];
+/// The toplevel compiles scripts, so there is much more to record.
+fn rates(form: Form) -> &'static [&'static str] {
+    if form == Form::Script { &["1e-2"] } else { &["1e-2", "1"] }
+}
 
 /// The path that the first line of bytecode names.
 fn runtime_of(bytecode: &Path) -> PathBuf {
@@ -53,30 +60,27 @@ fn run(name: &str, compiler: Compiler, form: Form, arguments: &[&str]) -> Run {
                     Run::new("ocaml", &[&libraries, arguments].concat())
                 }
                 Compiler::OCaml5 => {
-                    let prefix = compiler.ocamlc();
-                    let prefix = prefix.ancestors().nth(2).expect("a prefix");
-                    let library = prefix.join("usr/lib/x86_64-linux-gnu/ocaml/5.3.0");
                     let options = ["-I", "+unix", "-I", "+threads", text(&source)];
                     Run::new(toplevel_of_ocaml5(), &[&options, arguments].concat())
-                        .with("OCAMLLIB", library)
+                        .with("OCAMLLIB", compiler.standard_library())
                 }
             }
         }
     }
 }
 
-/// Runs a program plain and observed, with each list of arguments, in all forms but those that it cannot
-/// have; all that is wrong is told at once.
-fn check(name: &str, runs: &[&str], not: &[Form]) {
+/// Runs a program plain and observed, with each list of arguments, in some forms; all that is wrong is
+/// told at once.
+fn check(name: &str, runs: &[&str], forms: &[Form]) {
     let mut wrong = Vec::new();
     for compiler in BOTH {
-        for form in FORMS.into_iter().filter(|form| !not.contains(form)) {
+        for &form in forms {
             for words in runs {
                 let arguments: Vec<_> = words.split_whitespace().collect();
                 let run = run(name, compiler, form, &arguments);
                 let place = Place::new();
                 let plain = place.run(&run);
-                for rate in RATES {
+                for rate in rates(form) {
                     let traces = Place::new();
                     let trace = traces.trace("trace.ctf");
                     let observed = place.run(&run.observed(&["--rate", rate], &trace));
@@ -119,76 +123,242 @@ fn check_traces(name: &str, place: &Place) -> Result<(), String> {
 
 #[test]
 fn exceptions() {
-    check("exceptions", &[""], &[]);
+    check("exceptions", &[""], ALL);
 }
 
 #[test]
 fn threads() {
-    check("threads", &[""], &[]);
+    check("threads", &[""], ALL);
 }
 
 #[test]
 fn signals() {
-    check("signals", &["", "die"], &[]);
+    check("signals", &["", "die"], ALL);
 }
 
 #[test]
 fn finalisers() {
     // What the toplevel keeps of a script is its own affair.
-    check("finalisers", &[""], &[Form::Script]);
+    check("finalisers", &[""], COMPILED);
 }
 
 #[test]
 fn marshalling() {
-    check("marshalling", &[""], &[]);
+    check("marshalling", &[""], ALL);
 }
 
 #[test]
 fn own_memprof() {
-    check("own_memprof", &[""], &[]);
+    check("own_memprof", &[""], ALL);
 }
 
 #[test]
 fn memprof_stop() {
-    check("memprof_stop", &[""], &[]);
+    check("memprof_stop", &[""], ALL);
 }
 
 #[test]
 fn exits() {
-    let ways = [
-        "end",
-        "exit",
-        "uncaught",
-        "raise-at-exit",
-        "exit-at-exit",
-        "at-once",
-        "kill",
-        "abort",
-        "handler",
-        "thread",
-        "stdout-closed",
-    ];
-    check("exits", &ways, &[]);
+    let ways = ["end", "exit", "uncaught", "raise-at-exit", "exit-at-exit", "at-once", "kill"];
+    check("exits", &ways, &[Form::Executable]);
+    let ways = ["abort", "handler", "thread", "stdout-closed"];
+    check("exits", &ways, &[Form::Custom]);
+    check("exits", &["uncaught", "at-once"], &[Form::Argument, Form::Complete, Form::Script]);
 }
 
 #[test]
 fn fork_exec() {
     // It executes itself, which is the runtime or the toplevel in these.
-    check("fork_exec", &[""], &[Form::Script]);
+    check("fork_exec", &[""], COMPILED);
 }
 
 #[test]
 fn dynlink() {
     // Several files.
-    check("dynlink", &[""], &[Form::Script]);
+    check("dynlink", &[""], COMPILED);
 }
 
 #[test]
 fn deep_recursion() {
-    check("deep_recursion", &[""], &[]);
+    check("deep_recursion", &[""], ALL);
 }
 
 #[test]
 fn queens_lists() {
-    check("queens_lists", &[""], &[]);
+    check("queens_lists", &[""], ALL);
+}
+
+/// An exact trace of a run that ends well.
+fn exact(run: &Run, place: &Place) -> PathBuf {
+    let trace = place.trace("trace.ctf");
+    let seen = place.run(&run.observed(&["--exact"], &trace));
+    let what = run.program.display();
+    assert_eq!(seen.end, "exit status 0", "{what}: {seen:?}");
+    is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
+    trace
+}
+
+#[test]
+fn functions_and_lines_have_names() {
+    for compiler in BOTH {
+        // A complete program has no debug information, whatever options it is compiled with.
+        for form in [Form::Executable, Form::Argument, Form::Custom] {
+            let place = Place::new();
+            let sites =
+                sites(&exact(&run("deep_recursion", compiler, form, &[]), &place), "allocated");
+            let source = repository().join("programs/deep_recursion.ml");
+            let source = fs::read_to_string(source).expect("a source");
+            for (function, code) in [
+                ("Deep_recursion.count_up", "n :: count_up (n - 1)"),
+                ("Deep_recursion.comb", "Node (Leaf, n, comb (n - 1))"),
+                ("Deep_recursion.mirror", "Node (mirror r, n + 1, mirror l)"),
+            ] {
+                let line = source.lines().position(|line| line.contains(code)).expect("a line") + 1;
+                let is_it = |site: &&Site| {
+                    site.function == function
+                        && site.file.ends_with("deep_recursion.ml")
+                        && site.line == line as u64
+                };
+                let found: f64 = sites.iter().filter(is_it).map(|site| site.value).sum();
+                assert!(found > 0.0, "{compiler:?} {form:?}: no {function} at line {line}");
+            }
+        }
+    }
+}
+
+/// Words in blocks, without their headers, that the given sites of a trace allocated; and how many sites.
+fn words(trace: &Path, is_it: impl Fn(&Site) -> bool) -> (f64, usize) {
+    let [bytes, blocks] = ["allocated", "objects"].map(|metric| {
+        let mut sites = sites(trace, metric);
+        sites.retain(|site| is_it(site) && site.value > 0.0);
+        sites
+    });
+    let sum = |sites: &[Site]| sites.iter().map(|site| site.value).sum::<f64>();
+    (sum(&bytes) / 8.0 - sum(&blocks), bytes.len())
+}
+
+#[test]
+fn eight_queens_allocate_in_two_places() {
+    for compiler in BOTH {
+        let native = Run::new(program("queens_lists", compiler, Variant::Plain), &[]);
+        let bytecode = [Form::Executable, Form::Argument, Form::Custom]
+            .map(|form| run("queens_lists", compiler, form, &[]));
+        for run in [&[native][..], &bytecode].concat() {
+            let place = Place::new();
+            let trace = exact(&run, &place);
+            let what = format!("{compiler:?}, {}", run.program.display());
+            let closure = words(&trace, |site| {
+                site.function.ends_with("solutions.(fun)") && site.columns == [46, 60]
+            });
+            assert_eq!(closure, (31_440.0, 1), "{what}: the cons in the closure");
+            // Since OCaml 5.1 it makes two conses at a time.
+            let conses = if compiler == Compiler::OCaml4 { 1 } else { 2 };
+            let map = words(&trace, |site| site.function.ends_with("List.map"));
+            assert_eq!(map, (31_440.0, conses), "{what}: the cons in List.map");
+        }
+    }
+}
+
+/// Words that a bytecode executable's data is read into, before the program starts.
+fn words_of_data(bytecode: &Path) -> f64 {
+    let bytes = fs::read(bytecode).expect("a file");
+    let number = |at: usize| {
+        let bytes = bytes[at..at + 4].try_into().expect("four bytes");
+        usize::try_from(u32::from_be_bytes(bytes)).expect("64 bits")
+    };
+    // The file ends with names and lengths of its sections, their number, and twelve letters.
+    let count = bytes.len() - 16;
+    let first = count - 8 * number(count);
+    let mut end = first;
+    for entry in (first..count).step_by(8).rev() {
+        let start = end - number(entry + 4);
+        if &bytes[entry..entry + 4] == b"DATA" {
+            // The last number of the header of marshalled data.
+            return number(start + 16) as f64;
+        }
+        end = start;
+    }
+    panic!("{} has no data", bytecode.display());
+}
+
+/// Words by the runtime's own books, which it can be asked to print in the end.
+fn books(run: &Run, place: &Place) -> f64 {
+    let seen = place.run(&run.clone().with("OCAMLRUNPARAM", "v=0x400"));
+    let said = String::from_utf8_lossy(&seen.stderr).into_owned();
+    let number = |name: &str| -> f64 {
+        let line = said.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.map(|rest| rest.trim_start_matches(':').trim().parse());
+        number.and_then(Result::ok).unwrap_or_else(|| panic!("no {name} in {said}"))
+    };
+    number("minor_words") + number("major_words") - number("promoted_words")
+}
+
+/// Words that the runtime allocates by itself before the program: 17 with OCaml 4.13 and 86 with 5.3.
+const BEFORE: f64 = 100.0;
+/// By how much they vary with the lengths of paths.
+const PATHS: f64 = 16.0;
+
+#[test]
+fn an_exact_trace_has_every_word() {
+    for compiler in BOTH {
+        let mut before = Vec::new();
+        for (name, arguments) in [
+            ("exact", &["3000", "1"][..]),
+            ("queens_lists", &[]),
+            ("exceptions", &[]),
+            ("marshalling", &[]),
+            ("deep_recursion", &[]),
+            ("exits", &["end"]),
+        ] {
+            let run = run(name, compiler, Form::Executable, arguments);
+            let place = Place::new();
+            let all = books(&run, &place);
+            let trace = exact(&run, &place);
+            let in_the_heap = ["--heap", "minor", "--heap", "major"];
+            let [_, seen, _] = allocated(&info(&trace, &in_the_heap).expect("a trace"));
+            before.push(all - seen / 8.0 - words_of_data(&run.program));
+        }
+        let least = before.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = before.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let is_close = least >= 0.0 && most <= BEFORE && most - least <= PATHS;
+        assert!(is_close, "{compiler:?}: words that the traces do not have: {before:?}");
+    }
+}
+
+#[test]
+fn the_compiler_in_bytecode() {
+    fn source(folder: &Path) {
+        let source = repository().join("programs/deep_recursion.ml");
+        fs::copy(source, folder.join("deep_recursion.ml")).expect("room for a source");
+    }
+    let compile = |program: PathBuf, arguments: &[&str]| {
+        let options = ["-g", "-dlambda", "-c", "deep_recursion.ml"];
+        let run = Run::new(program, &[arguments, &options].concat());
+        Run { prepare: source, ..run }
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path).map(|folder| folder.join("ocamlc.byte"));
+    let compiler = folders.find(|path| path.exists());
+    let compiler = compiler.expect("OCaml is there: scripts/setup installs it");
+    let runs = [
+        compile(compiler.clone(), &[]),
+        compile(runtime_of(&compiler), &[text(&compiler)]),
+        compile(compiler_of_ocaml5_in_bytecode(), &[])
+            .with("OCAMLLIB", Compiler::OCaml5.standard_library()),
+    ];
+    for run in runs {
+        let place = Place::new();
+        let plain = place.run(&run);
+        let what = run.program.display();
+        assert_eq!(plain.end, "exit status 0", "{what}: {plain:?}");
+        assert!(plain.files.contains_key(Path::new("deep_recursion.cmo")), "{what}");
+        for rate in ["1e-2", "1"] {
+            let outside = Place::new();
+            let trace = outside.trace("trace.ctf");
+            let observed = place.run(&run.observed(&["--rate", rate], &trace));
+            assert_eq!(difference(&plain, &observed), "", "{what}, rate {rate}");
+            let info = info(&trace, &[]).expect("a readable trace");
+            is_clean(&info).expect("a clean trace");
+        }
+    }
 }

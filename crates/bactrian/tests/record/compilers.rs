@@ -40,6 +40,14 @@ impl Compiler {
         self.tool("ocamlc.opt", "ocamlc")
     }
 
+    /// Where OCaml 5's library is: programs that are linked by us look for it where Debian would have put
+    /// it.
+    pub fn standard_library(self) -> PathBuf {
+        let tool = self.ocamlopt();
+        let prefix = tool.ancestors().nth(2).expect("a prefix");
+        prefix.join("usr/lib/x86_64-linux-gnu/ocaml/5.3.0")
+    }
+
     fn tool(self, ocaml4: &str, ocaml5: &str) -> PathBuf {
         match self {
             Compiler::OCaml4 => ocaml4.into(),
@@ -130,6 +138,15 @@ pub fn toplevel_of_ocaml5() -> PathBuf {
     let steps = [format!("{options} {libraries} -o ocaml5")];
     let compiler = Compiler::OCaml5;
     build("ocaml5", "ocaml5", compiler, &compiler.ocamlc(), Vec::new(), &steps)
+}
+
+/// OCaml 5's compiler to bytecode, in bytecode.
+pub fn compiler_of_ocaml5_in_bytecode() -> PathBuf {
+    let libraries = "-I +compiler-libs ocamlcommon.cma ocamlbytecomp.cma main.cmo";
+    let options = format!("-g -noautolink -use-runtime {}", runtime_of_ocaml5().display());
+    let steps = [format!("{options} {libraries} -o ocamlc5")];
+    let compiler = Compiler::OCaml5;
+    build("ocamlc5", "ocamlc5", compiler, &compiler.ocamlc(), Vec::new(), &steps)
 }
 
 /// A C library of `programs/`, to be loaded into programs.

@@ -81,6 +81,7 @@ pub fn sites(trace: &Path, metric: &str) -> Vec<Site> {
         function: text(&row["name"]),
         file: text(&row["file"]),
         line: row["line"].as_u64().unwrap_or(0),
+        columns: [0, 1].map(|end| row["columns"][end].as_u64().unwrap_or(0)),
         value: row["self"]["value"].as_f64().expect("a number"),
     };
     rows.iter().map(site).collect()
@@ -93,5 +94,6 @@ pub struct Site {
     /// Empty, and 0 for the line, if there is none.
     pub file: String,
     pub line: u64,
+    pub columns: [u64; 2],
     pub value: f64,
 }
