@@ -244,7 +244,6 @@ fn what_is_inherited_stays_as_it_is() {
     for compiler in BOTH {
         let executable = program("inherited", compiler, Variant::Plain);
         for (first, ignored, closed) in [
-            // Tests are run with SIGPIPE ignored; a shell can only leave it so.
             ("trap '' HUP PIPE", hup | pipe, None),
             ("trap '' HUP PIPE; exec 2>&-", hup | pipe, Some("standard error: ")),
             ("exec <&-", 0, Some("standard input: ")),
