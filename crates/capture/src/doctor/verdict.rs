@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_native_ocaml_is_refused() {
+    fn what_is_no_ocaml_that_is_known_is_refused() {
         check(Err((Cause::NotOcaml, "no OCaml runtime")), |facts, _| facts.ocaml = None);
         check(Err((Cause::NotOcaml, "a script for /bin/sh")), |facts, _| {
             facts.ocaml = None;
@@ -464,15 +464,21 @@ mod tests {
             check(Err((Cause::NotAProgram, part)), |_, image| image.purpose = purpose);
         }
         for (kind, cause, part) in [
-            (Kind::Bytecode, Cause::Bytecode, "it is bytecode"),
-            (Kind::Custom, Cause::Bytecode, "it is bytecode"),
-            (Kind::Complete, Cause::Bytecode, "it is bytecode"),
-            (Kind::Runtime, Cause::Bytecode, "it runs bytecode"),
             (Kind::NativeWithoutRuntime, Cause::Version, "shared library"),
             (Kind::Unknown, Cause::Closed, "exports nothing"),
         ] {
             check(Err((cause, part)), |facts, _| {
                 facts.ocaml = facts.ocaml.take().map(|ocaml| OcamlFacts { kind, ..ocaml });
+            });
+        }
+    }
+
+    #[test]
+    fn bytecode_is_recorded_whatever_its_runtime_exports() {
+        for kind in [Kind::Bytecode, Kind::Custom, Kind::Complete, Kind::Runtime] {
+            check(Ok("tested"), |facts, image| {
+                facts.ocaml = facts.ocaml.take().map(|ocaml| OcamlFacts { kind, ..ocaml });
+                image.missing_symbols = vec!["caml_c_call"];
             });
         }
     }
