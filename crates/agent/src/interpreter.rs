@@ -13,7 +13,7 @@ use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bactrian_ocaml::opcode;
+use bactrian_ocaml::bytecode::Opcode;
 
 use crate::agent;
 use crate::loaded::{self, Object};
@@ -85,7 +85,10 @@ pub unsafe fn closures(interpreter: &Interpreter, callbacks: [usize; 5]) -> [usi
     // SAFETY: by the caller.
     unsafe {
         for code in &mut *codes {
-            let instructions = [opcode::ACC0, opcode::C_CALL1, 0, opcode::RETURN, 1];
+            let [acc0, c_call1, return_] = [Opcode::ACC0, Opcode::C_CALL1, Opcode::RETURN]
+                .map(|code| i32::from(code.number()));
+            // The same numbers in all versions that are recorded.
+            let instructions = [acc0, c_call1, 0, return_, 1];
             code[..LENGTH].copy_from_slice(&instructions);
             (interpreter.thread_code)(code.as_mut_ptr(), size_of_val(&instructions));
         }

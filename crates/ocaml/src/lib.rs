@@ -37,7 +37,6 @@ mod error;
 pub mod executable;
 mod fingerprint;
 pub mod marshal;
-pub mod opcode;
 mod runtime;
 pub mod symbol;
 pub mod value;
