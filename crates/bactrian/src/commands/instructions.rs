@@ -1,9 +1,9 @@
 //! `bactrian top --by instruction`: what each instruction of bytecode allocated, and what it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bactrian_analysis::{By, Filter, Label, Measure, Of, TraceFile, top};
 use bactrian_ocaml::bytecode::{Pc, Program};
@@ -55,28 +55,46 @@ pub struct Instructions {
     /// What could not be read.
     #[serde(skip)]
     pub losses: Losses,
-    /// The program's file, if it could not be read.
+    /// Whether the trace tells instructions at all.
     #[serde(skip)]
-    pub missing: Option<PathBuf>,
+    pub is_bytecode: bool,
+    /// Places that are those of no instruction of the program, or of one in another function.
+    #[serde(skip)]
+    pub strange: usize,
 }
 
-/// Adds a trace up by instructions.
-pub fn instructions(trace: &TraceFile, filter: &Filter, header: Header) -> Instructions {
+/// Reads the file of the program that a trace is of, as far as it is there.
+pub fn program_file(trace: &TraceFile) -> (PathBuf, Vec<u8>) {
     let path = PathBuf::from(TraceInfo::text(&trace.info().executable).into_owned());
-    let file = fs::read(&path).unwrap_or_default();
-    let program = Program::read(&file).ok();
+    let bytes = fs::read(&path).unwrap_or_default();
+    (path, bytes)
+}
+
+/// Adds a trace up by instructions, those of `program` if it is at hand.
+pub fn instructions(
+    trace: &TraceFile,
+    filter: &Filter,
+    header: Header,
+    program: Option<&Program<'_>>,
+) -> Instructions {
     let ask = |measure| top(trace, filter, By::Instruction, measure);
     let bytes = ask(Measure::bytes(Of::Allocated));
     let objects = ask(Measure::objects(Of::Allocated));
     let word = f64::from(trace.info().word_bits) / 8.0;
     let mut rows: BTreeMap<(Option<u32>, String), Row> = BTreeMap::new();
+    let mut strange = BTreeSet::new();
+    let mut is_bytecode = false;
     for (answer, is_bytes) in [(&bytes, true), (&objects, false)] {
         for found in answer.rows.iter().filter(|row| row.own.value > 0.0) {
-            let number = number(&found.label, program.as_ref());
+            is_bytecode |= found.label.instruction.is_some();
+            let number = number(&found.label, program).unwrap_or_else(|place| {
+                strange.insert(place);
+                None
+            });
             let name = if number.is_some() { String::new() } else { found.label.text() };
             let row = rows
                 .entry((number, name))
-                .or_insert_with(|| Row::new(number, &found.label, program.as_ref()));
+                .or_insert_with(|| Row::new(number, &found.label, program));
             match is_bytes {
                 true => row.words += found.own.value / word,
                 false => row.blocks += found.own.value,
@@ -91,23 +109,27 @@ pub fn instructions(trace: &TraceFile, filter: &Filter, header: Header) -> Instr
         rows.iter_mut().for_each(|row| row.words -= row.blocks);
     }
     rows.sort_by(|a, b| b.words.total_cmp(&a.words).then(a.instruction.cmp(&b.instruction)));
-    let is_bytecode = rows.iter().any(|row| row.instruction.is_some());
-    Instructions {
-        words: header,
-        all,
-        error: show_error(&bytes.all),
-        rows,
-        losses: bytes.losses,
-        missing: Some(path).filter(|_| is_bytecode && program.is_none()),
-    }
+    let error = show_error(&bytes.all);
+    let strange = strange.len();
+    Instructions { words: header, all, error, rows, losses: bytes.losses, is_bytecode, strange }
 }
 
-/// The number of the instruction that a label is of. The interpreter says where it is when it is within an
-/// instruction or just after it; with the program at hand that is told apart.
-fn number(label: &Label, program: Option<&Program<'_>>) -> Option<u32> {
-    let place = u32::try_from(label.instruction?).ok()?;
-    let found = program.and_then(|program| program.before(Pc(place)));
-    Some(found.map_or(place, |found| found.at.0))
+/// The number of the instruction that a label is of; none of native code. The interpreter says where it is when it
+/// is within an instruction or just after it; with the program at hand that is told apart, and an error is a
+/// place that does not fit the program.
+fn number(label: &Label, program: Option<&Program<'_>>) -> Result<Option<u32>, u64> {
+    let (Some(place), Some(program)) = (label.instruction, program) else {
+        return Ok(label.instruction.and_then(|place| u32::try_from(place).ok()));
+    };
+    let found = u32::try_from(place).ok().and_then(|place| program.before(Pc(place)));
+    let found = found.ok_or(place)?;
+    let name = label.name.as_str();
+    let function = program.function_at(found.at);
+    let fits = function.is_some_and(|function| function.name == name)
+        || program.primitive_of(&found) == Some(name)
+        || name.is_empty()
+        || name.starts_with('[');
+    if fits { Ok(Some(found.at.0)) } else { Err(place) }
 }
 
 impl Row {
@@ -167,9 +189,27 @@ impl Instructions {
             ]);
         }
         table.print(console)?;
-        if let Some(missing) = &self.missing {
+        Ok(())
+    }
+
+    /// Says what does not fit together with the program in this file.
+    pub fn warn(
+        &self,
+        program: &Path,
+        is_read: bool,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let program = program.display();
+        if !self.is_bytecode {
+            let what = "the trace tells no instructions of bytecode: bactrian record writes them";
+            console.warn(what)?;
+        } else if !is_read {
             let what = "what the instructions are is not known: cannot read the bytecode of";
-            console.warn(&format!("{what} {}", missing.display()))?;
+            console.warn(&format!("{what} {program}"))?;
+        } else if self.strange > 0 {
+            let what = "instructions of the trace are not those of";
+            let strange = self.strange;
+            console.warn(&format!("{strange} {what} {program}: is it of another build?"))?;
         }
         Ok(())
     }

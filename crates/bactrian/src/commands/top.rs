@@ -4,10 +4,11 @@ use std::io::Write;
 
 use bactrian_analysis::units::show_time;
 use bactrian_analysis::{Estimate, Filter, Row, Top, TraceFile, top};
+use bactrian_ocaml::bytecode::Program;
 use serde_json::json;
 
 use super::arguments::{ByArg, Metric, TableArgs};
-use super::instructions::{Header, instructions};
+use super::instructions::{Header, instructions, program_file};
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
@@ -98,13 +99,16 @@ fn by_instruction(
         let what = "instructions are told by the words they allocate: no --metric, no --sort";
         return Err(Failure::Usage(what.to_owned()));
     }
-    let mut answer = instructions(trace, filter, args.words);
+    let (path, file) = program_file(trace);
+    let program = Program::read(&file).ok();
+    let mut answer = instructions(trace, filter, args.words, program.as_ref());
     let all_rows = args.table.cut(&mut answer.rows);
     if args.table.json {
         print_json(console, "top", &args.trace.file, &answer.losses, &answer)?;
     } else {
         answer.print(console)?;
         args.table.say_more(all_rows, console)?;
+        answer.warn(&path, program.is_some(), console)?;
     }
     args.trace.account(&answer.losses, console)?;
     Ok(Status::Done)

@@ -52,9 +52,9 @@ fn print_head(view: &View<'_>, console: &mut Console) -> Result<(), Failure> {
         program.code.end(),
     )?;
     if let Some(profile) = profile {
-        let (here, all) = (profile.sum(), profile.all);
+        let (here, all) = (profile.sum(), profile.all());
         let share = if all > 0.0 { show_share(here / all) } else { String::new() };
-        let error = match profile.error.as_str() {
+        let error = match profile.of_trace.error.as_str() {
             "" | "exact" => String::new(),
             error => format!(" {error}"),
         };
@@ -118,7 +118,7 @@ fn write_margin(
 ) -> Result<(), Failure> {
     match words {
         Some(words) => {
-            let share = show_share(words / profile.all.max(f64::MIN_POSITIVE));
+            let share = show_share(words / profile.all().max(f64::MIN_POSITIVE));
             let is_hot = profile.is_hot(words);
             let (style, mark) = if is_hot { (BAD, '*') } else { (HEADING, ' ') };
             write!(out, "{style}{words:>WORDS$.0}{share:>SHARE$} {mark}{style:#}")?;
@@ -236,7 +236,7 @@ pub fn as_json(view: &View<'_>) -> Value {
         "functions": functions.collect::<Vec<_>>(),
     });
     if let Some(profile) = &view.profile {
-        result["words"] = json!({ "all": profile.all, "by_instructions": profile.sum() });
+        result["words"] = json!({ "all": profile.all(), "by_instructions": profile.sum() });
     }
     result
 }

@@ -80,7 +80,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         let result = listing::as_json(&view);
         match (&args.profile, &view.profile) {
             (Some(trace), Some(profile)) => {
-                print_json(console, "disasm", trace, &profile.losses, &result)?;
+                print_json(console, "disasm", trace, &profile.of_trace.losses, &result)?;
             }
             _ => print_json_of_files(console, "disasm", &[], &result)?,
         }
@@ -91,7 +91,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     if let (Some(trace), Some(profile)) = (&args.profile, &view.profile) {
         profile.warn(&path, console)?;
-        open::account(trace, false, &profile.losses, console)?;
+        open::account(trace, false, &profile.of_trace.losses, console)?;
     }
     Ok(Status::Done)
 }
