@@ -46,6 +46,13 @@ fn commands_print_what_the_golden_files_hold() {
         ("info_exact", "info --full every_word_v2.ctf"),
         ("top", "top leaky_cache_v2.ctf -n 8"),
         ("top_live_sites", "top leaky_cache_v2.ctf --by site --metric live -n 6"),
+        ("top_lines", "top leaky_cache_v2.ctf --by line -n 5"),
+        ("top_instructions_of_native_code", "top leaky_cache_v2.ctf --by instruction -n 3"),
+        (
+            "annotate",
+            "annotate ../../../../programs/leaky_cache.ml --profile leaky_cache_v2.ctf --metric live",
+        ),
+        ("annotate_another", "annotate README.md --profile leaky_cache_v2.ctf"),
         ("top_modules_promoted", "top leaky_cache_v2.ctf --by module --metric promoted"),
         ("top_exact_objects", "top every_word_v2.ctf --by file --metric objects"),
         ("top_hidden", "top leaky_cache_v2.ctf --hide /^(Stdlib|Caml)/ --sort total"),
