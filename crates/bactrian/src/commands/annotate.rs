@@ -1,6 +1,6 @@
 //! `bactrian annotate`: a source file with what each line allocates beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,8 @@ use crate::output::{
 
 /// A source file with what each line allocates, or holds, beside it.
 ///
-/// Of any trace, of native code or bytecode. Lines are those that debug information names; what a line
-/// allocates through functions that it calls counts for the lines in those functions.
+/// Of any trace, of native code or bytecode. `self` is what a line allocates itself, `total` what is allocated in
+/// it and in all it calls. Lines are those that debug information names.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian annotate src/cache.ml --profile trace.ctf
@@ -45,8 +45,8 @@ pub struct Args {
 }
 
 /// Lines around one that counts.
-const AROUND: usize = 3;
-/// Lines with this share of the file's total or more stand out.
+const AROUND: u32 = 3;
+/// Lines that allocate this share of everything or more stand out.
 const HOT: f64 = 0.1;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -58,7 +58,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let answer = top(&trace, &filter, By::Line, args.metric.measure());
     let lines = lines_of(&args.source, &answer.rows);
     if args.json {
-        let rows = lines.iter().map(|(line, own)| json!({ "line": line, "self": own }));
+        let rows = lines
+            .iter()
+            .map(|(line, (own, total))| json!({ "line": line, "self": own, "total": total }));
         let result = json!({
             "source": args.source.display().to_string(),
             "measure": answer.measure,
@@ -69,7 +71,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         print_json(console, "annotate", &args.profile, &answer.losses, &result)?;
     } else {
         let unit = answer.measure.unit;
-        let here: f64 = lines.values().map(|own| own.value).sum();
+        // The sum of nothing is minus zero.
+        let here = lines.values().map(|(own, _)| own.value).sum::<f64>() + 0.0;
         let all = answer.all.value.max(f64::MIN_POSITIVE);
         writeln!(
             console.out(),
@@ -80,25 +83,30 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             show_share(here / all),
             show_estimate(unit, &answer.all),
         )?;
+        writeln!(console.out(), "{HEADING}{:>9} {:>9} {:>5}{HEADING:#}", "self", "total", "line")?;
         let mut last = 0;
         for (number, text) in (1u32..).zip(source.lines()) {
-            let near = number.saturating_sub(AROUND as u32)..=number + AROUND as u32;
+            let near = number.saturating_sub(AROUND)..=number + AROUND;
             if !args.all && lines.range(near).next().is_none() {
                 continue;
             }
             if last + 1 < number && last > 0 {
-                writeln!(console.out(), "{FAINT}{:>18}  ...{FAINT:#}", "")?;
+                writeln!(console.out(), "{FAINT}{:>25}  ...{FAINT:#}", "")?;
             }
             last = number;
             let text = visible(text);
+            let shown = |estimate: &Estimate| match estimate.value > 0.0 {
+                true => show_value(unit, estimate.value),
+                false => String::new(),
+            };
             match lines.get(&number) {
-                Some(own) => {
-                    let (value, share) = (show_value(unit, own.value), show_share(own.value / all));
-                    let style = if own.value >= HOT * here { BAD } else { HEADING };
+                Some((own, total)) => {
+                    let style = if own.value >= HOT * all { BAD } else { HEADING };
+                    let (own, total) = (shown(own), shown(total));
                     let out = console.out();
-                    writeln!(out, "{style}{value:>9}{style:#} {share:>8} {number:>5}  {text}")?;
+                    writeln!(out, "{style}{own:>9}{style:#} {total:>9} {number:>5}  {text}")?;
                 }
-                None => writeln!(console.out(), "{:>18} {FAINT}{number:>5}{FAINT:#}  {text}", "")?,
+                None => writeln!(console.out(), "{:>19} {FAINT}{number:>5}{FAINT:#}  {text}", "")?,
             }
         }
         if lines.is_empty() {
@@ -111,21 +119,27 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// What counts for lines of a file, by their numbers.
-fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, Estimate> {
-    let mut lines = BTreeMap::new();
-    for Row { label, own, .. } in rows {
-        let Some((file, line)) = label.name.rsplit_once(':') else { continue };
-        let Ok(line) = line.parse() else { continue };
-        if own.value > 0.0 && are_same(source, Path::new(file)) {
-            lines.insert(line, *own);
-        }
-    }
-    lines
+/// What lines of a file allocate: themselves, and with all they call; by their numbers.
+fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, (Estimate, Estimate)> {
+    let place = |row: &Row| {
+        let (file, line) = row.label.name.rsplit_once(':')?;
+        Some((PathBuf::from(file), line.parse::<u32>().ok()?, row.own, row.total))
+    };
+    let places: Vec<_> = rows.iter().filter_map(place).collect();
+    let same_name = |file: &Path| file.file_name() == source.file_name();
+    let named: BTreeSet<_> =
+        places.iter().map(|place| &place.0).filter(|file| same_name(file)).collect();
+    // The compiler was told another path than we are. If the end of one is the other, it is the same file; if not, it
+    // still is if no other file has its name.
+    let is_it = |file: &PathBuf| {
+        let suffix = are_same(source, file);
+        suffix || named.len() == 1 && named.contains(file)
+    };
+    let wanted = places.iter().filter(|(file, ..)| is_it(file));
+    wanted.map(|(_, line, own, total)| (*line, (*own, *total))).collect()
 }
 
-/// Whether two paths can be of one file: the compiler was told another path than we are, but the shorter one is
-/// the end of the longer one.
+/// Whether the end of one path is the other.
 fn are_same(one: &Path, other: &Path) -> bool {
     let clean =
         |path: &Path| path.components().filter(|c| c.as_os_str() != ".").collect::<PathBuf>();
