@@ -36,6 +36,9 @@ pub fn run(arguments: &[String]) -> Outcome {
         let names: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
         return Err(format!("--only {name}: there are {}", names.join(", ")));
     }
+    if rounds == 0 && !counts_instructions {
+        return Err("--rounds 0 is for --instructions".to_owned());
+    }
     // Found out first, because what follows takes minutes.
     let counter = if counts_instructions { Some(Counter::find()?) } else { None };
     let folder = super::folder()?;
