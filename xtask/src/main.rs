@@ -51,7 +51,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "bench",
         about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], or record \
-                [--only NAME] [--against DIR] [--rounds N] [--instructions]",
+                [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions]",
         run: bench::run,
     },
     Task {

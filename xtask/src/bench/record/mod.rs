@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use super::{DEFAULT_ROUNDS, measure, rounds};
 use crate::Outcome;
 use instructions::Counter;
-use plan::Tools;
-use subjects::{SUBJECTS, Subject};
+use plan::{Tools, Variant};
+use subjects::SUBJECTS;
 
 pub fn run(arguments: &[String]) -> Outcome {
-    let (mut rounds, mut against, mut only) = (DEFAULT_ROUNDS, None, None);
-    let mut counts_instructions = false;
+    let (mut rounds, mut rates) = (DEFAULT_ROUNDS, plan::RATES);
+    let (mut against, mut only, mut counts_instructions) = (None, None, false);
     let mut arguments = arguments.iter();
     while let Some(option) = arguments.next() {
         if option == "--instructions" {
@@ -27,6 +27,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         match option.as_str() {
             // None at all leaves only what --instructions asks for.
             "--rounds" => rounds = rounds::number(value, 0)?,
+            "--rates" => rates = value,
             "--against" => against = Some(PathBuf::from(value)),
             "--only" => only = Some(value.as_str()),
             _ => return Err(format!("there is no option {option}")),
@@ -45,61 +46,62 @@ pub fn run(arguments: &[String]) -> Outcome {
     let tools =
         Tools { bactrian: super::build()?.join("bactrian"), trace: folder.join("record.ctf") };
     for subject in SUBJECTS.iter().filter(|subject| only.is_none_or(|name| subject.name == name)) {
-        bench(subject, &tools, against.as_deref(), rounds, counter)?;
+        eprintln!("{}", subject.name);
+        let (program, version) = subject.make(&folder)?;
+        let rival = against.as_ref().map(|folder| folder.join(subject.rival));
+        let rival = rival.filter(|path| path.exists());
+        let variants = plan::variants(&program, rival.as_deref(), subject.is_deep, rates);
+        println!("### {}, OCaml {version}\n", subject.title);
+        if rounds > 0 {
+            println!("{}", bench(&variants, &tools, rounds)?);
+        }
+        if let Some(counter) = counter {
+            println!("{}", count_instructions(&variants, &tools, counter)?);
+        }
     }
     Ok(())
 }
 
-fn bench(
-    subject: &Subject,
+/// A table of times.
+fn bench(variants: &[Variant], tools: &Tools, rounds: usize) -> Result<String, String> {
+    let mut sizes = vec![None; variants.len()];
+    let order: Vec<_> = (0..variants.len()).collect();
+    let usages = rounds::measure_all(
+        &order,
+        rounds,
+        |&at| variants[at].only_once,
+        |&at| {
+            let run = variants[at].command(tools);
+            let (usage, size) = with_trace(&tools.trace, || measure::measure(&run))?;
+            sizes[at] = size;
+            Ok(usage)
+        },
+    )?;
+    let memory = variants.iter().zip(&usages).map(|(variant, usages)| {
+        // A parent that maps the trace, as ours does in the end, would be taken for the program.
+        Ok(match variant.command_alone(tools)? {
+            Some(run) => with_trace(&tools.trace, || measure::measure(&run))?.0.max_rss_bytes,
+            None => usages.memory(),
+        })
+    });
+    let memory = memory.collect::<Result<Vec<_>, String>>()?;
+    Ok(table::seconds(variants, &usages, &memory, &sizes))
+}
+
+/// A table of instructions.
+fn count_instructions(
+    variants: &[Variant],
     tools: &Tools,
-    against: Option<&Path>,
-    rounds: usize,
-    counter: Option<Counter>,
-) -> Outcome {
-    eprintln!("{}", subject.name);
-    let (program, version) = subject.make(&super::folder()?)?;
-    let rival = against.map(|folder| folder.join(subject.rival)).filter(|path| path.exists());
-    let variants = plan::variants(&program, rival.as_deref(), subject.is_deep);
-    println!("### {}, OCaml {version}\n", subject.title);
-    if rounds > 0 {
-        let mut sizes = vec![None; variants.len()];
-        let order: Vec<_> = (0..variants.len()).collect();
-        let usages = rounds::measure_all(
-            &order,
-            rounds,
-            |&at| variants[at].only_once,
-            |&at| {
-                let (usage, size) =
-                    with_trace(&tools.trace, || measure::measure(&variants[at].command(tools)))?;
-                sizes[at] = size;
-                Ok(usage)
-            },
-        )?;
-        let memory = variants.iter().zip(&usages).map(|(variant, usages)| {
-            // A parent that maps the trace, as ours does in the end, would be taken for the program.
-            Ok(match variant.command_alone(tools)? {
-                Some(run) => {
-                    let measured = with_trace(&tools.trace, || measure::measure(&run))?;
-                    measured.0.max_rss_bytes
-                }
-                None => usages.memory(),
-            })
-        });
-        let memory = memory.collect::<Result<Vec<_>, String>>()?;
-        println!("{}", table::seconds(&variants, &usages, &memory, &sizes));
+    counter: Counter,
+) -> Result<String, String> {
+    let mut counts = Vec::new();
+    // Each once: a second time gives the same, as the second plain run shows.
+    for variant in variants.iter().filter(|variant| !variant.only_once) {
+        eprintln!("counting instructions: {}", variant.title);
+        let run = variant.command_alone(tools)?.unwrap_or_else(|| variant.command(tools));
+        counts.push((variant, with_trace(&tools.trace, || counter.count(&run))?.0));
     }
-    if let Some(counter) = counter {
-        let mut counts = Vec::new();
-        // Each once: a second time gives the same, as the second plain run shows.
-        for variant in variants.iter().filter(|variant| !variant.only_once) {
-            eprintln!("counting instructions: {}", variant.title);
-            let run = variant.command_alone(tools)?.unwrap_or_else(|| variant.command(tools));
-            counts.push((variant, with_trace(&tools.trace, || counter.count(&run))?.0));
-        }
-        println!("{}", table::instructions(&counts, counter.name()));
-    }
-    Ok(())
+    Ok(table::instructions(&counts, counter.name()))
 }
 
 /// Runs something that writes the trace, and tells the size of it, if there is one. It is removed before,

@@ -24,29 +24,32 @@ pub struct Variant {
     recorder: Recorder,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Recorder {
     None,
     Bactrian {
-        rate: &'static str,
+        rate: String,
         depth: Option<&'static str>,
     },
     /// Memtrace is linked into the program, and asked by the environment.
     Memtrace {
-        rate: &'static str,
+        rate: String,
     },
 }
 
-const RATES: &[&str] = &["1e-6", "1e-5", "1e-4", "1e-3", "1e-2"];
+/// The rates that are measured if none are named.
+pub const RATES: &str = "1e-6,1e-5,1e-4,1e-3,1e-2,1";
+/// Every allocation.
 const EXACT: &str = "1";
 /// Memtrace keeps all frames. This many are more than any stack here has.
 const ALL_FRAMES: &str = "4096";
 
-/// Everything to measure on one program; `rival` is the same program with memtrace in it.
-pub fn variants(program: &Run, rival: Option<&Path>, is_deep: bool) -> Vec<Variant> {
+/// Everything to measure on one program, at rates with commas between; `rival` is the same program with
+/// memtrace in it.
+pub fn variants(program: &Run, rival: Option<&Path>, is_deep: bool, rates: &str) -> Vec<Variant> {
     let mut all = Vec::new();
     let mut add = |title: String, program: &Run, plain, recorder: Recorder| {
-        let only_once = match recorder {
+        let only_once = match &recorder {
             Recorder::None => false,
             Recorder::Bactrian { rate, .. } | Recorder::Memtrace { rate } => rate == EXACT,
         };
@@ -61,10 +64,10 @@ pub fn variants(program: &Run, rival: Option<&Path>, is_deep: bool) -> Vec<Varia
         let plain = add("plain, with memtrace in it".to_owned(), &program, 2, Recorder::None);
         (program, plain)
     });
-    for &rate in RATES.iter().chain(&[EXACT]) {
+    for rate in rates.split(',') {
         let title = if rate == EXACT { "every allocation" } else { rate };
         let mut ours = |extra: &str, depth| {
-            let recorder = Recorder::Bactrian { rate, depth };
+            let recorder = Recorder::Bactrian { rate: rate.to_owned(), depth };
             add(format!("bactrian, {title}{extra}"), program, plain, recorder);
         };
         ours("", None);
@@ -75,7 +78,8 @@ pub fn variants(program: &Run, rival: Option<&Path>, is_deep: bool) -> Vec<Varia
             if is_deep {
                 ours(", depth 4096", Some(ALL_FRAMES));
             }
-            add(format!("memtrace, {title}"), rival, *plain, Recorder::Memtrace { rate });
+            let recorder = Recorder::Memtrace { rate: rate.to_owned() };
+            add(format!("memtrace, {title}"), rival, *plain, recorder);
         }
     }
     all
@@ -84,7 +88,7 @@ pub fn variants(program: &Run, rival: Option<&Path>, is_deep: bool) -> Vec<Varia
 impl Variant {
     /// The run as a user does it.
     pub fn command(&self, tools: &Tools) -> Run {
-        let environment = match self.recorder {
+        let environment = match &self.recorder {
             Recorder::None => Vec::new(),
             Recorder::Memtrace { rate } => vec![
                 ("MEMTRACE".into(), tools.trace.clone().into()),
@@ -92,7 +96,7 @@ impl Variant {
             ],
             Recorder::Bactrian { rate, depth } => {
                 let mut arguments = vec![OsString::from("record"), "--quiet".into()];
-                arguments.extend(options(rate, depth, tools));
+                arguments.extend(options(rate, *depth, tools));
                 arguments.extend(["--".into(), self.program.program.clone().into()]);
                 arguments.extend(self.program.arguments.iter().cloned());
                 return Run::new(tools.bactrian.clone(), arguments);
@@ -103,9 +107,9 @@ impl Variant {
 
     /// The same without Bactrian as the parent; none if it is not.
     pub fn command_alone(&self, tools: &Tools) -> Result<Option<Run>, String> {
-        let Recorder::Bactrian { rate, depth } = self.recorder else { return Ok(None) };
+        let Recorder::Bactrian { rate, depth } = &self.recorder else { return Ok(None) };
         let mut command = Command::new(&tools.bactrian);
-        command.arg("agent").args(options(rate, depth, tools)).arg("--install");
+        command.arg("agent").args(options(rate, *depth, tools)).arg("--install");
         // Beside the traces, rather than in the home directory.
         command.arg(tools.trace.parent().unwrap_or(Path::new(".")));
         let variables = output(&mut command)?;
@@ -129,20 +133,21 @@ mod tests {
     #[test]
     fn recorders_are_held_against_the_program_they_record() {
         let program = Run::new("p".into(), vec!["x".into()]);
-        let all = variants(&program, Some(Path::new("/rivals/p")), true);
+        let all = variants(&program, Some(Path::new("/rivals/p")), true, RATES);
         for variant in &all {
             assert_eq!(all[variant.plain].program.program, variant.program.program);
             assert!(matches!(all[variant.plain].recorder, Recorder::None));
         }
         assert_eq!(all.iter().filter(|variant| variant.only_once).count(), 4);
-        assert_eq!(variants(&program, None, true).len(), 9);
+        assert_eq!(variants(&program, None, true, RATES).len(), 9);
+        assert_eq!(variants(&program, None, true, "1e-5,1e-4").len(), 4);
     }
 
     #[test]
     fn a_recorded_run_has_its_options_before_the_program() {
         let tools = Tools { bactrian: "b".into(), trace: "t".into() };
         let program = Run::new("p".into(), vec!["x".into()]);
-        let all = variants(&program, None, false);
+        let all = variants(&program, None, false, RATES);
         let run = all[all.len() - 1].command(&tools);
         let expected = "record --quiet --rate 1 -o t --depth 1 -- p x";
         assert_eq!(run.arguments, expected.split(' ').map(OsString::from).collect::<Vec<_>>());

@@ -56,13 +56,13 @@ fn bytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::variants;
+    use super::super::plan::{RATES, variants};
     use super::*;
     use crate::bench::measure::{Run, Usage};
 
     #[test]
     fn ratios_are_to_the_plain_run() {
-        let variants = variants(&Run::new("p".into(), Vec::new()), None, false);
+        let variants = variants(&Run::new("p".into(), Vec::new()), None, false, RATES);
         let variants = &variants[..3];
         let times = |seconds: &[f64]| {
             let usage = |&cpu_seconds| Usage { cpu_seconds, max_rss_bytes: 0 };
