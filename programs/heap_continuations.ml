@@ -1,0 +1,40 @@
+(* Continuations (OCaml 5): suspended computations in the heap, whose stacks hold values that nobody else does;
+   nested handlers, one never resumed, one resumed already, and the program itself waiting inside a handler. *)
+
+open Effect
+
+type _ Effect.t += Pause : string -> int Effect.t
+
+type suspended = Done of int | Waiting of string * (int, suspended) Deep.continuation
+
+let run task = match task () with n -> Done n | effect Pause why, k -> Waiting (why, k)
+
+let rec hold depth =
+  let mine = List.init 10 (fun n -> string_of_int (n * depth)) in
+  if depth = 0 then perform (Pause (string_of_int (Sys.opaque_identity 5)))
+  else
+    let below = hold (depth - 1) in
+    Heap_fixture.keep mine;
+    below + 1
+
+let waiting = List.init 100 (fun n -> run (fun () -> hold n))
+
+type _ Effect.t += Other : int Effect.t
+
+(* The stack of a handler within one: both are captured together. *)
+let nested n =
+  run (fun () ->
+      let mine = ref n in
+      let inner = match hold n with m -> m | effect Other, k -> Deep.continue k 1 in
+      incr mine;
+      inner + !mine)
+
+let captured = List.init 50 nested
+let resumed = match run (fun () -> hold 20) with Waiting (_, k) -> Deep.continue k 3 | other -> other
+
+let () =
+  Heap_fixture.keep (waiting, captured, resumed);
+  let mine = Array.init 100 string_of_int in
+  match Heap_fixture.ready () with
+  | () -> Heap_fixture.keep mine
+  | effect Pause _, _ -> ()
