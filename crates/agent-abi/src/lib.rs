@@ -1,13 +1,21 @@
-//! What the agent and whoever starts it agree on: the environment variables that carry its settings.
+//! What the agent and whoever works with it agree on: the environment variables that carry its settings, what a
+//! frozen copy of a program tells its walker ([`frozen`]), and the [`ledger`] of snapshots.
 //!
-//! For: `bactrian record`, which sets them; the agent, which reads them in the observed program; and
+//! For: `bactrian record`, which sets the variables; the agent, which reads them in the observed program; and
 //! service managers, which may set them without us (`bactrian agent` prints them, docs/record.md explains).
 //!
-//! Promises: any environment can be read; a variable that makes no sense is an error that names it.
+//! Promises: any environment, any bytes of a frozen copy and any ledger can be read; what makes no sense is an
+//! error that names it.
 
 #![no_std]
 
 extern crate alloc;
+
+pub mod frozen;
+pub mod ledger;
+mod snapshots;
+
+pub use snapshots::{DEFAULT_COPIES, DEFAULT_MARGIN, Limits, MAX_COPIES, Snapshots, When};
 
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +25,7 @@ use core::str::{self, FromStr};
 
 /// Names of the variables.
 pub mod variable {
-    /// The trace to write. Without it the agent does nothing.
+    /// The trace to write. Without it nothing is sampled.
     pub const TRACE: &str = "BACTRIAN_TRACE";
     /// Samples per word, more than 0 and at most 1.
     pub const RATE: &str = "BACTRIAN_RATE";
@@ -33,6 +41,19 @@ pub mod variable {
     pub const FOR: &str = "BACTRIAN_FOR";
     /// `runtime`: let OCaml's runtime collect all stacks, as it is done where our own way is not possible.
     pub const STACKS: &str = "BACTRIAN_STACKS";
+    /// When snapshots of the heap are taken: a list of `major[=N]`, `every=SECONDS`, `signal=NUMBER`, `exit`,
+    /// `peak[=PERCENT]` and `call`. Without it none are.
+    pub const SNAPSHOTS: &str = "BACTRIAN_SNAPSHOTS";
+    /// What the names of snapshots begin with.
+    pub const HEAP: &str = "BACTRIAN_HEAP";
+    /// The executable that writes snapshots: `bactrian` itself.
+    pub const WALKER: &str = "BACTRIAN_WALKER";
+    /// The file to which is written what became of each snapshot.
+    pub const LEDGER: &str = "BACTRIAN_LEDGER";
+    /// `copies=N,memory=BYTES,disk=BYTES`: what snapshots may cost.
+    pub const SNAPSHOT_LIMITS: &str = "BACTRIAN_SNAPSHOT_LIMITS";
+    /// How many bytes of each string a snapshot keeps.
+    pub const STRINGS: &str = "BACTRIAN_STRINGS";
     /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
     pub const INHERITED: &str = "BACTRIAN_INHERITED";
     /// Every variable above begins with this.
@@ -92,8 +113,10 @@ impl Inherited {
 /// What the agent is asked to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The trace to write.
-    pub trace: Vec<u8>,
+    /// The trace to write; none: nothing is sampled.
+    pub trace: Option<Vec<u8>>,
+    /// The snapshots to take.
+    pub snapshots: Option<Snapshots>,
     /// Samples per word.
     pub rate: f64,
     /// How many frames of a stack are kept.
@@ -136,8 +159,18 @@ impl fmt::Display for BadVariable {
 impl Settings {
     /// What is done with a trace if nothing else is said.
     pub fn new(trace: Vec<u8>) -> Settings {
+        Settings { trace: Some(trace), ..Settings::nothing() }
+    }
+
+    /// Snapshots, and no trace.
+    pub fn only_snapshots(snapshots: Snapshots) -> Settings {
+        Settings { snapshots: Some(snapshots), ..Settings::nothing() }
+    }
+
+    fn nothing() -> Settings {
         Settings {
-            trace,
+            trace: None,
+            snapshots: None,
             rate: DEFAULT_RATE,
             depth: DEFAULT_DEPTH,
             children: Children::default(),
@@ -148,17 +181,20 @@ impl Settings {
         }
     }
 
-    /// Reads the settings from an environment; none if there is no trace to write.
+    /// Reads the settings from an environment; none if there is neither a trace to write nor a snapshot to take.
     ///
     /// # Errors
     /// If a variable makes no sense.
     pub fn read<'a>(
         get: impl Fn(&str) -> Option<&'a [u8]>,
     ) -> Result<Option<Settings>, BadVariable> {
-        let Some(trace) = get(variable::TRACE).filter(|path| !path.is_empty()) else {
+        let trace = get(variable::TRACE).filter(|path| !path.is_empty());
+        let snapshots = Snapshots::read(&get)?;
+        if trace.is_none() && snapshots.is_none() {
             return Ok(None);
-        };
-        let mut settings = Settings::new(trace.into());
+        }
+        let mut settings =
+            Settings { trace: trace.map(Into::into), snapshots, ..Settings::nothing() };
         let bad = |name, expected| BadVariable { name, expected };
         if let Some(text) = get(variable::RATE) {
             settings.rate = number(text)
@@ -196,9 +232,12 @@ impl Settings {
         Ok(Some(settings))
     }
 
-    /// The variables that [`Settings::read`] reads these settings from, all but the trace.
+    /// The variables that [`Settings::read`] reads these settings from, all but those of [`Settings::paths`].
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let mut list = Vec::new();
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.variables(&mut list);
+        }
         list.push((variable::RATE, format!("{}", self.rate)));
         list.push((variable::DEPTH, format!("{}", self.depth)));
         if self.children == Children::Ignore {
@@ -218,14 +257,26 @@ impl Settings {
         }
         list
     }
+
+    /// The variables that are paths, which need not be text.
+    pub fn paths(&self) -> Vec<(&'static str, &[u8])> {
+        let mut list: Vec<(&'static str, &[u8])> = Vec::new();
+        list.extend(self.trace.as_deref().map(|path| (variable::TRACE, path)));
+        if let Some(Snapshots { heap, walker, ledger, .. }) = &self.snapshots {
+            list.push((variable::HEAP, heap));
+            list.push((variable::WALKER, walker));
+            list.extend(ledger.as_deref().map(|path| (variable::LEDGER, path)));
+        }
+        list
+    }
 }
 
-fn number<T: FromStr>(text: &[u8]) -> Option<T> {
+pub(crate) fn number<T: FromStr>(text: &[u8]) -> Option<T> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Seconds in text to microseconds.
-fn micros(text: &[u8]) -> Option<u64> {
+pub(crate) fn micros(text: &[u8]) -> Option<u64> {
     let seconds: f64 = number(text)?;
     (0.0..=1e9).contains(&seconds).then_some((seconds * 1e6) as u64)
 }
@@ -259,12 +310,45 @@ mod tests {
             stacks: StackSource::Runtime,
             ..Settings::new(vec![b'x'])
         };
-        let variables = settings.variables();
-        let get = |name: &str| match name {
-            variable::TRACE => Some(&b"x"[..]),
-            _ => variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_bytes()),
+        check_that_it_survives(settings);
+    }
+
+    fn check_that_it_survives(settings: Settings) {
+        let (variables, paths) = (settings.variables(), settings.paths());
+        let get = |name: &str| {
+            let path = paths.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
+            let text = || variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_bytes());
+            path.or_else(text)
         };
-        assert_eq!(Settings::read(get), Ok(Some(settings)));
+        assert_eq!(Settings::read(get), Ok(Some(settings.clone())));
+    }
+
+    #[test]
+    fn snapshots_survive_the_environment() {
+        let snapshots = Snapshots {
+            when: When { exit: true, ..When::default() },
+            heap: vec![b'h'],
+            walker: vec![0xFF],
+            ledger: Some(vec![b'l']),
+            limits: Limits { disk: Some(5), ..Limits::default() },
+            strings: 16,
+        };
+        check_that_it_survives(Settings::only_snapshots(snapshots.clone()));
+        check_that_it_survives(Settings {
+            snapshots: Some(snapshots),
+            ..Settings::new(vec![b'x'])
+        });
+    }
+
+    #[test]
+    fn snapshots_need_a_place_and_a_walker() {
+        let when = ("BACTRIAN_SNAPSHOTS", "exit");
+        let (heap, walker) = (("BACTRIAN_HEAP", "h"), ("BACTRIAN_WALKER", "w"));
+        let name = |said: Result<Option<Settings>, BadVariable>| said.map_err(|bad| bad.name);
+        assert_eq!(name(read(&[when, heap])), Err("BACTRIAN_WALKER"));
+        assert_eq!(name(read(&[when, walker])), Err("BACTRIAN_HEAP"));
+        assert!(read(&[when, heap, walker]).is_ok_and(|settings| settings.is_some()));
+        assert_eq!(read(&[heap, walker]), Ok(None));
     }
 
     #[test]
@@ -280,6 +364,7 @@ mod tests {
             ("BACTRIAN_AFTER", "-1"),
             ("BACTRIAN_FOR", "inf"),
             ("BACTRIAN_STACKS", "deep"),
+            ("BACTRIAN_SNAPSHOTS", "sometimes"),
         ] {
             let said = read(&[("BACTRIAN_TRACE", "t"), (name, value)]);
             assert_eq!(said.map_err(|bad| bad.name), Err(name), "{value}");

@@ -52,7 +52,8 @@ fn prepare() {
     }
     // Not an OCaml program, or one we know nothing of: there is nothing to do in this process.
     let Some(program) = Program::find() else { return };
-    let settings = Settings { trace: absolute(&settings.trace), ..settings };
+    let trace = settings.trace.as_deref().map(absolute);
+    let settings = Settings { trace, ..settings };
     let is_bytecode = program.interpreter().is_some();
     let bytecode = if is_bytecode { bytecode::file() } else { None };
     // SAFETY: once, before the program runs.
@@ -117,15 +118,16 @@ fn runtime_may_be_ready() {
 
 /// Starts the recording and the sampler. The runtime is initialised, and no OCaml code runs yet.
 pub fn start(agent: &'static Agent) {
+    let Some(trace) = &agent.settings.trace else { return };
     let mut recording = None;
     // SAFETY: nobody else is on our stack before the recording begins.
     unsafe {
         rescue::run(|| {
-            let mut new = Recording::new(agent, 0);
+            let mut new = Recording::new(agent, trace, 0);
             match new.create() {
                 Ok(()) => recording = Some(new),
                 Err(errno) => {
-                    let path = agent.settings.trace.escape_ascii();
+                    let path = trace.escape_ascii();
                     complain(&format!("cannot create {path}: {}", errno.words()));
                 }
             }

@@ -39,6 +39,8 @@ pub struct Token(pub usize);
 
 pub struct Recording {
     agent: &'static Agent,
+    /// What was asked for; the file may be called otherwise.
+    trace: &'static [u8],
     writer: Writer<Output>,
     process: u32,
     generation: u64,
@@ -97,7 +99,7 @@ pub enum Verdict {
 }
 
 impl Recording {
-    pub fn new(agent: &'static Agent, generation: u64) -> Recording {
+    pub fn new(agent: &'static Agent, trace: &'static [u8], generation: u64) -> Recording {
         let Agent { program, settings, .. } = agent;
         let process = sys::process_id();
         let recorder = Recorder {
@@ -120,7 +122,7 @@ impl Recording {
             context: recorder.context(),
             start: sys::micros(Clock::Realtime),
         };
-        let Ok(mut writer) = Writer::new(Output::new(&settings.trace, process), info);
+        let Ok(mut writer) = Writer::new(Output::new(trace, process), info);
         writer.sink_mut().expect_note();
         let switch = match settings.signal {
             Some(_) => Switch::Signal,
@@ -131,6 +133,7 @@ impl Recording {
         };
         Recording {
             agent,
+            trace,
             writer,
             process,
             generation,
@@ -336,7 +339,7 @@ impl Recording {
         let generation = (self.generation + 1) % (1 << GENERATION_BITS);
         self.writer.sink_mut().abandon();
         let (state, elapsed) = (self.recorder.state, self.now());
-        *self = Recording::new(self.agent, generation);
+        *self = Recording::new(self.agent, self.trace, generation);
         self.recorder.state = state;
         self.is_lazy = true;
         if let Switch::Window(start, end) = &mut self.switch {

@@ -40,8 +40,9 @@ pub fn variables(agent: &Path, settings: &Settings) -> Vec<(OsString, OsString)>
         None => OsString::new(),
     };
     preload.push(agent);
-    let trace = OsString::from_vec(settings.trace.clone());
-    let mut list = vec![(variable::PRELOAD.into(), preload), (variable::TRACE.into(), trace)];
+    let mut list: Vec<(OsString, OsString)> = vec![(variable::PRELOAD.into(), preload)];
+    let paths = settings.paths().into_iter();
+    list.extend(paths.map(|(name, path)| (name.into(), OsString::from_vec(path.into()))));
     list.extend(settings.variables().into_iter().map(|(n, v)| (n.into(), v.into())));
     list
 }

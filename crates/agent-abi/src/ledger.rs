@@ -1,0 +1,174 @@
+//! The ledger: what became of each snapshot, told by the agent, the frozen copy and the walker while they are at it.
+//!
+//! A text of lines, each appended by one write to a file that nobody shortens, so that writers need not know
+//! of each other. Several processes may write to one ledger; numbers are those of their files.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::{self, FromStr};
+
+/// A line of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A snapshot was begun: its number and the process id of the frozen copy.
+    Begun(u64, u32),
+    /// The frozen copy has started a walker: the number and the walker's process id.
+    Walker(u64, u32),
+    /// How long the program stood still for it, in nanoseconds.
+    Pause(u64, u64),
+    /// It is written.
+    Done {
+        /// Its number.
+        number: u64,
+        /// Where it is.
+        path: Vec<u8>,
+        /// Blocks in it.
+        blocks: u64,
+        /// Words of these blocks.
+        words: u64,
+    },
+    /// It came to nothing, for this reason.
+    Failed(u64, String),
+    /// None was taken, because of a limit.
+    Skipped(Limit),
+}
+
+/// Why a snapshot was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// There are enough frozen copies.
+    Copies,
+    /// There is not enough memory for another one.
+    Memory,
+    /// The files have got too large, or the disk is full.
+    Disk,
+    /// The kernel allows no further process.
+    Process,
+}
+
+impl Limit {
+    const ALL: [Limit; 4] = [Limit::Copies, Limit::Memory, Limit::Disk, Limit::Process];
+
+    /// Its name in the ledger.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Copies => "copies",
+            Limit::Memory => "memory",
+            Limit::Disk => "disk",
+            Limit::Process => "process",
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    /// Without the line's end. A path is written with escapes, as `escape_ascii` does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Line::Begun(number, process) => write!(f, "begun {number} {process}"),
+            Line::Walker(number, process) => write!(f, "walker {number} {process}"),
+            Line::Pause(number, nanoseconds) => write!(f, "pause {number} {nanoseconds}"),
+            Line::Done { number, path, blocks, words } => {
+                write!(f, "done {number} {blocks} {words} {}", path.escape_ascii())
+            }
+            Line::Failed(number, message) => {
+                write!(f, "failed {number} {}", message.replace(['\n', '\r'], " "))
+            }
+            Line::Skipped(limit) => write!(f, "skipped {}", limit.name()),
+        }
+    }
+}
+
+impl Line {
+    /// The line with its end, for one write.
+    pub fn text(&self) -> String {
+        format!("{self}\n")
+    }
+
+    /// Reads a line without its end; none if it is not one.
+    pub fn parse(line: &str) -> Option<Line> {
+        let (kind, rest) = line.split_once(' ')?;
+        if kind == "skipped" {
+            let limit = Limit::ALL.into_iter().find(|limit| limit.name() == rest)?;
+            return Some(Line::Skipped(limit));
+        }
+        let (number, rest) = rest.split_once(' ')?;
+        let number = number.parse().ok()?;
+        match kind {
+            "begun" => Some(Line::Begun(number, rest.parse().ok()?)),
+            "walker" => Some(Line::Walker(number, rest.parse().ok()?)),
+            "pause" => Some(Line::Pause(number, rest.parse().ok()?)),
+            "failed" => Some(Line::Failed(number, rest.to_string())),
+            "done" => {
+                let mut parts = rest.splitn(3, ' ');
+                let blocks = parts.next().and_then(|n| u64::from_str(n).ok())?;
+                let words = parts.next().and_then(|n| u64::from_str(n).ok())?;
+                Some(Line::Done { number, path: unescape(parts.next()?)?, blocks, words })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What `escape_ascii` made a text of.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let (&kind, after) = rest.split_first()?;
+        rest = after;
+        bytes.push(match kind {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'x' => {
+                let (digits, after) = rest.split_at_checked(2)?;
+                rest = after;
+                u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?
+            }
+            other => other,
+        });
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_survive_the_ledger() {
+        let path = b"/a b/\xFF\\\n\"'.heap".to_vec();
+        for line in [
+            Line::Begun(1, 4711),
+            Line::Walker(1, 4712),
+            Line::Pause(u64::MAX, 5),
+            Line::Done { number: 2, path, blocks: 3, words: 4 },
+            Line::Failed(3, "no space left on device".into()),
+            Line::Skipped(Limit::Copies),
+            Line::Skipped(Limit::Memory),
+            Line::Skipped(Limit::Disk),
+            Line::Skipped(Limit::Process),
+        ] {
+            let text = line.text();
+            assert_eq!(text.matches('\n').count(), 1);
+            assert_eq!(Line::parse(text.trim_end_matches('\n')), Some(line));
+        }
+    }
+
+    #[test]
+    fn other_lines_are_none() {
+        for text in ["", "begun", "begun 1", "begun x 1", "done 1 2 3", "skipped all", "a 1 2"] {
+            assert_eq!(Line::parse(text), None, "{text}");
+        }
+        for path in [r"\", r"\x", r"\x1", r"\xzz"] {
+            assert_eq!(Line::parse(&format!("done 1 2 3 {path}")), None, "{path}");
+        }
+    }
+}
