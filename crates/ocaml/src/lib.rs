@@ -36,6 +36,8 @@ mod error;
 #[cfg(feature = "std")]
 pub mod executable;
 mod fingerprint;
+pub mod frames;
+pub mod heap_layout;
 pub mod marshal;
 mod runtime;
 pub mod symbol;

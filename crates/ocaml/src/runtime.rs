@@ -4,6 +4,7 @@
 //! release, those of 5.4 and 5.5 from the code of Debian's builds; the layouts of location records from
 //! `backtrace_prim.h`.
 
+use crate::heap_layout::{HEAP_4_11, HEAP_4_12, HEAP_4_13, HEAP_4_14, HEAP_5_3, HeapLayout};
 use crate::version::Version;
 
 /// Where the runtime keeps what the agent needs, for one version of OCaml.
@@ -20,6 +21,8 @@ pub struct Runtime {
     pub location: LocationLayout,
     /// Word of the domain state that holds the domain's number; none where there is one domain.
     pub domain_id: Option<usize>,
+    /// Where roots and spaces of the heap are; none where that is not known, and the heap cannot be walked.
+    pub heap: Option<HeapLayout>,
 }
 
 /// Where the stack of a running program is found.
@@ -55,28 +58,35 @@ const fn from_to(first: (u8, u8), last: (u8, u8)) -> (Version, Version) {
     (Version::new(first.0, first.1), Version::new(last.0, last.1))
 }
 
+const RUNTIME_4_13: Runtime = Runtime {
+    versions: from_to((4, 13), (4, 13)),
+    stack: StackLayout::System { top: 25, bottom: 26, return_address: 27 },
+    interpreter_stack: Some(20),
+    location: LocationLayout::OneLine,
+    domain_id: None,
+    heap: Some(HEAP_4_13),
+};
+
 /// The runtimes that have a working Gc.Memprof: all of 4.11 to 4.14, and from 5.3 on.
-pub const RUNTIMES: [Runtime; 4] = [
+pub const RUNTIMES: [Runtime; 6] = [
     Runtime {
         versions: from_to((4, 11), (4, 11)),
         stack: StackLayout::System { top: 24, bottom: 25, return_address: 26 },
         interpreter_stack: Some(19),
         location: LocationLayout::OneLine,
         domain_id: None,
+        heap: Some(HEAP_4_11),
     },
-    Runtime {
-        versions: from_to((4, 12), (4, 14)),
-        stack: StackLayout::System { top: 25, bottom: 26, return_address: 27 },
-        interpreter_stack: Some(20),
-        location: LocationLayout::OneLine,
-        domain_id: None,
-    },
+    Runtime { versions: from_to((4, 12), (4, 12)), heap: Some(HEAP_4_12), ..RUNTIME_4_13 },
+    RUNTIME_4_13,
+    Runtime { versions: from_to((4, 14), (4, 14)), heap: Some(HEAP_4_14), ..RUNTIME_4_13 },
     Runtime {
         versions: from_to((5, 3), (5, 3)),
         stack: StackLayout::Fibers { current: 5 },
         interpreter_stack: None,
         location: LocationLayout::TwoLines,
         domain_id: Some(36),
+        heap: Some(HEAP_5_3),
     },
     Runtime {
         versions: from_to((5, 4), (5, 5)),
@@ -84,6 +94,7 @@ pub const RUNTIMES: [Runtime; 4] = [
         interpreter_stack: None,
         location: LocationLayout::TwoLines,
         domain_id: Some(40),
+        heap: None,
     },
 ];
 

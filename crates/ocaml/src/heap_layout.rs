@@ -1,0 +1,298 @@
+//! Where the runtime keeps what a snapshot of the heap needs: its roots and its spaces.
+//!
+//! All numbers count words of 8 bytes from the beginning of a structure. They were read in the sources of each
+//! release: `domain_state.tbl`, `finalise.c`, `memprof.c`, `st_stubs.c`, `major_gc.h`, `fiber.h`, `globroots.c`.
+
+/// Layouts of one runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapLayout {
+    /// Words of the domain state.
+    pub state: StateLayout,
+    /// Words of a thread of systhreads.
+    pub thread: ThreadLayout,
+    /// How the sampler keeps its entries.
+    pub memprof: MemprofLayout,
+    /// OCaml 4: how many words stand before a chunk of the major heap.
+    pub chunk_head: usize,
+}
+
+/// Words of the domain state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateLayout {
+    /// `young_ptr`: where the live part of the minor heap begins.
+    pub young_pointer: usize,
+    /// `young_start`.
+    pub young_start: usize,
+    /// `young_end`.
+    pub young_end: usize,
+    /// `gc_regs`: registers that were saved when the collector was called.
+    pub registers: usize,
+    /// `local_roots`: the chain of CAMLparam and CAMLlocal.
+    pub local_roots: usize,
+    /// `stack_high`: where the interpreter's stack ends (OCaml 4).
+    pub stack_high: Option<usize>,
+    /// `backtrace_last_exn`.
+    pub last_exception: usize,
+    /// `final_info` (OCaml 5).
+    pub finalisers: Option<usize>,
+    /// `ephe_info` (OCaml 5).
+    pub ephemerons: Option<usize>,
+    /// `memprof` (OCaml 5).
+    pub memprof: Option<usize>,
+    /// `dls_root`: what Domain.DLS keeps (OCaml 5).
+    pub domain_local: Option<usize>,
+}
+
+/// Words of a thread of systhreads, `struct caml_thread_struct`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadLayout {
+    /// `next`, in a ring. `descr` is word 0.
+    pub next: usize,
+    /// `bottom_of_stack` of native code in OCaml 4, `current_stack` in OCaml 5.
+    pub stack: usize,
+    /// `last_retaddr` of native code in OCaml 4.
+    pub return_address: Option<usize>,
+    /// `gc_regs`, in native code.
+    pub registers: usize,
+    /// `stack_high` of bytecode in OCaml 4.
+    pub interpreter_stack_high: Option<usize>,
+    /// `sp` of bytecode in OCaml 4.
+    pub interpreter_stack: Option<usize>,
+    /// `local_roots`.
+    pub local_roots: usize,
+    /// `backtrace_last_exn`.
+    pub last_exception: usize,
+    /// `memprof_ctx`, where it is a pointer.
+    pub memprof: Option<usize>,
+    /// How many words one domain has in `thread_table` (OCaml 5).
+    pub table_stride: Option<usize>,
+}
+
+/// How the sampler keeps its entries. The sampled block is word 0 of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemprofLayout {
+    /// Words of an entry.
+    pub entry: usize,
+    /// `n_samples`.
+    pub samples: usize,
+    /// `user_data`.
+    pub user_data: usize,
+    /// The word with flags.
+    pub flags: usize,
+    /// The bit that says that the block is gone.
+    pub is_deallocated: u64,
+    /// The bit that says that the entry is gone.
+    pub is_deleted: u64,
+    /// The bit that says that the block is not there yet, and its word no address (OCaml 5).
+    pub is_offset: u64,
+    /// How many entries there are: word of a table of entries, the first of which points to them.
+    pub table_length: usize,
+    /// Where a thread's own table begins, in what belongs to a thread.
+    pub thread_table: usize,
+    /// OCaml 5: what a domain has.
+    pub domain: Option<MemprofDomain>,
+}
+
+/// What the sampler keeps for a domain of OCaml 5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemprofDomain {
+    /// The domain's own table of entries.
+    pub table: usize,
+    /// The configuration, within a table.
+    pub configuration: usize,
+    /// Tables of profiles that have ended, linked.
+    pub orphans: usize,
+    /// The link to the next one, in such a table.
+    pub next_orphan: usize,
+    /// Threads, linked.
+    pub threads: usize,
+    /// The link to the next one, in a thread.
+    pub next_thread: usize,
+}
+
+/// Finalisers are kept alike everywhere: `{table, old, young, size}`, with `{function, value, offset}` in a table.
+pub mod finaliser {
+    /// The table, in `struct finalisable`.
+    pub const TABLE: usize = 0;
+    /// `young`: how many there are.
+    pub const COUNT: usize = 2;
+    /// Words of an entry.
+    pub const ENTRY: usize = 3;
+    /// The value, in an entry; the function is word 0.
+    pub const VALUE: usize = 1;
+    /// Where the entries begin in `struct to_do`: after the link and the count.
+    pub const DUE_ENTRIES: usize = 2;
+    /// How many there are, in `struct to_do`; a C int.
+    pub const DUE_COUNT: usize = 1;
+    /// OCaml 5, words of `struct caml_final_info`: Gc.finalise.
+    pub const FIRST: usize = 0;
+    /// Gc.finalise_last.
+    pub const LAST: usize = 5;
+    /// Those that are to be called next.
+    pub const DUE: usize = 10;
+    /// The next such structure, of domains that have ended.
+    pub const NEXT: usize = 13;
+}
+
+/// Skip lists of C roots: the head's first word is the first cell, whose address of a root is word 0.
+pub mod skip_list {
+    /// The link to the next cell, in a cell.
+    pub const NEXT: usize = 2;
+}
+
+/// CAMLparam's blocks.
+pub mod local_roots {
+    /// How many tables.
+    pub const TABLES: usize = 1;
+    /// How many items in each.
+    pub const ITEMS: usize = 2;
+    /// Where the tables' addresses begin. Word 0 links to the next block.
+    pub const FIRST_TABLE: usize = 3;
+    /// No block has more tables.
+    pub const MOST_TABLES: u64 = 5;
+}
+
+/// Fibers of OCaml 5.
+pub mod fiber {
+    /// The stack pointer, in `struct stack_info`.
+    pub const STACK_POINTER: usize = 0;
+    /// The handler, which is also the stack's upper end.
+    pub const HANDLER: usize = 2;
+    /// In the handler: what handles a value, an exception, an effect.
+    pub const HANDLES: [usize; 3] = [0, 1, 2];
+    /// In the handler: the fiber below.
+    pub const PARENT: usize = 3;
+    /// Where the registers of the piece above are saved, from the end of a piece of stack, in bytes.
+    pub const SAVED_REGISTERS: u64 = 24;
+    /// What is skipped at the end of a piece, in bytes.
+    pub const PIECE_HEADER: u64 = 32;
+}
+
+/// OCaml 4: words of what stands before a chunk of the heap, counted back from `chunk_head`.
+pub mod chunk {
+    /// The chunk's size in bytes.
+    pub const SIZE: usize = 2;
+    /// The next chunk.
+    pub const NEXT: usize = 3;
+}
+
+const STATE_4_13: StateLayout = StateLayout {
+    young_pointer: 1,
+    young_start: 4,
+    young_end: 5,
+    registers: 28,
+    local_roots: 36,
+    stack_high: Some(18),
+    last_exception: 32,
+    finalisers: None,
+    ephemerons: None,
+    memprof: None,
+    domain_local: None,
+};
+
+const THREAD_4: ThreadLayout = ThreadLayout {
+    next: 1,
+    stack: 4,
+    return_address: Some(5),
+    registers: 6,
+    interpreter_stack_high: Some(4),
+    interpreter_stack: Some(6),
+    local_roots: 8,
+    last_exception: 12,
+    memprof: Some(13),
+    table_stride: None,
+};
+
+const MEMPROF_4_12: MemprofLayout = MemprofLayout {
+    entry: 6,
+    samples: 1,
+    user_data: 3,
+    flags: 5,
+    is_deallocated: 1 << 4,
+    is_deleted: 1 << 7,
+    is_offset: 0,
+    table_length: 3,
+    thread_table: 2,
+    domain: None,
+};
+
+/// OCaml 4.11. Its chunks have no marks for redarkening, its domain state no mark stack.
+pub(crate) const HEAP_4_11: HeapLayout = HeapLayout {
+    state: StateLayout {
+        young_pointer: 0,
+        registers: 27,
+        local_roots: 35,
+        stack_high: Some(17),
+        last_exception: 31,
+        ..STATE_4_13
+    },
+    thread: ThreadLayout { memprof: None, ..THREAD_4 },
+    memprof: MemprofLayout {
+        flags: 4,
+        is_deallocated: 1 << 3,
+        is_deleted: 1 << 7,
+        table_length: 2,
+        ..MEMPROF_4_12
+    },
+    chunk_head: 4,
+};
+
+/// OCaml 4.12.
+pub(crate) const HEAP_4_12: HeapLayout =
+    HeapLayout { state: StateLayout { young_pointer: 0, ..STATE_4_13 }, ..HEAP_4_13 };
+
+/// OCaml 4.13.
+pub(crate) const HEAP_4_13: HeapLayout =
+    HeapLayout { state: STATE_4_13, thread: THREAD_4, memprof: MEMPROF_4_12, chunk_head: 6 };
+
+/// OCaml 4.14.
+pub(crate) const HEAP_4_14: HeapLayout = HeapLayout { chunk_head: 7, ..HEAP_4_13 };
+
+/// OCaml 5.3.
+pub(crate) const HEAP_5_3: HeapLayout = HeapLayout {
+    state: StateLayout {
+        young_pointer: 1,
+        young_start: 2,
+        young_end: 3,
+        registers: 11,
+        local_roots: 20,
+        stack_high: None,
+        last_exception: 26,
+        finalisers: Some(22),
+        ephemerons: Some(21),
+        memprof: Some(58),
+        domain_local: Some(38),
+    },
+    thread: ThreadLayout {
+        next: 1,
+        stack: 4,
+        return_address: None,
+        registers: 10,
+        interpreter_stack_high: None,
+        interpreter_stack: None,
+        local_roots: 6,
+        last_exception: 9,
+        memprof: None,
+        table_stride: Some(18),
+    },
+    memprof: MemprofLayout {
+        entry: 6,
+        samples: 2,
+        user_data: 1,
+        flags: 5,
+        is_offset: 1 << 2,
+        is_deallocated: 1 << 5,
+        is_deleted: 1 << 6,
+        table_length: 3,
+        thread_table: 3,
+        domain: Some(MemprofDomain {
+            table: 1,
+            configuration: 7,
+            orphans: 9,
+            next_orphan: 8,
+            threads: 11,
+            next_thread: 12,
+        }),
+    },
+    chunk_head: 0,
+};
