@@ -4,8 +4,10 @@
 
 pub mod agent;
 pub mod doctor;
+pub mod heap;
 mod inherited;
 pub mod launch;
+pub mod memory;
 pub mod program;
 
 pub use bactrian_agent_abi::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings};

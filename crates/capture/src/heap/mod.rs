@@ -1,0 +1,4 @@
+//! Heaps of programs, walked from outside.
+
+pub mod roots;
+pub mod target;

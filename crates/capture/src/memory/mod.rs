@@ -1,0 +1,63 @@
+//! Memory of a program, wherever it is: in a frozen copy, in a process, in a core file.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Memory of a program that holds still.
+pub trait Memory: Sync {
+    /// Fills the buffer with what stands at an address. False if not all of it can be read; then the buffer may hold
+    /// anything.
+    fn read(&self, address: u64, buffer: &mut [u8]) -> bool;
+
+    /// What is mapped, in the order of addresses.
+    fn regions(&self) -> &[Region];
+
+    /// The word at an address.
+    fn word(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes).then_some(u64::from_le_bytes(bytes))
+    }
+
+    /// The string at an address, without the zero that ends it. None if it is longer than `max`, or cannot be read.
+    fn c_string(&self, address: u64, max: usize) -> Option<Vec<u8>> {
+        const PIECE: u64 = 64;
+        let mut text = Vec::new();
+        let mut at = address;
+        while text.len() <= max {
+            let mut piece = [0; PIECE as usize];
+            // Up to an aligned end: what comes after may not be mapped.
+            let piece = piece.get_mut(..(PIECE - at % PIECE) as usize)?;
+            if !self.read(at, piece) {
+                return None;
+            }
+            let end = piece.iter().position(|&byte| byte == 0);
+            text.extend_from_slice(piece.get(..end.unwrap_or(piece.len()))?);
+            if end.is_some() {
+                return Some(text).filter(|text| text.len() <= max);
+            }
+            at = at.checked_add(piece.len() as u64)?;
+        }
+        None
+    }
+}
+
+/// A piece of mapped memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Whether the program may read it.
+    pub readable: bool,
+    /// Whether the program may write it.
+    pub writable: bool,
+    /// Whether it may hold code.
+    pub executable: bool,
+    /// Whether it is shared with other processes.
+    pub shared: bool,
+    /// The file that is mapped, or the kernel's name for what is none, such as `[heap]`.
+    pub file: Option<PathBuf>,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// The file's number; 0 if there is none.
+    pub inode: u64,
+}
