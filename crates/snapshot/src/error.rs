@@ -1,0 +1,66 @@
+//! What can go wrong with a snapshot.
+
+use std::fmt;
+use std::io;
+
+/// Why a snapshot, or a part of it, could not be read or written.
+#[derive(Debug)]
+pub enum Error {
+    /// The operating system said no.
+    Io(io::Error),
+    /// These bytes are not a snapshot.
+    NotASnapshot {
+        /// Where that was seen.
+        offset: u64,
+        /// What was seen.
+        reason: String,
+    },
+    /// A snapshot of a version that is not known here.
+    Version(u32),
+    /// A part of the file is damaged or missing; the rest may be readable.
+    Damaged {
+        /// Where the part is, or would be.
+        offset: u64,
+        /// Which part, and what is wrong with it.
+        reason: String,
+    },
+    /// The writer was called in a way that makes no sense.
+    Misuse(&'static str),
+}
+
+/// The result of reading or writing.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io(error) => write!(f, "{error}"),
+            Error::NotASnapshot { offset, reason } => {
+                write!(f, "not a readable heap snapshot: {reason} (at byte {offset})")
+            }
+            Error::Version(version) => write!(
+                f,
+                "a heap snapshot of format version {version}; this reads version {}",
+                crate::VERSION
+            ),
+            Error::Damaged { offset, reason } => write!(f, "{reason} (at byte {offset})"),
+            Error::Misuse(what) => write!(f, "a snapshot cannot be written like this: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // What it says is said by Display already.
+            Error::Io(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Io(error)
+    }
+}

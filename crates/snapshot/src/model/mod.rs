@@ -1,0 +1,23 @@
+//! What a snapshot says, apart from how it is written down.
+
+mod group;
+mod ids;
+mod info;
+mod names;
+mod roots;
+mod shape;
+mod tables;
+
+pub use group::{GROUP_BLOCKS, GroupFacts};
+pub use ids::{BlockId, CodeId, CustomId, FrameId, ModuleId, NameId, StackId, ThreadId};
+pub use info::{CodeKind, Info, Reason, Skipped, Way};
+pub use names::Names;
+pub use roots::{
+    Continuation, Ephemeron, Finaliser, FinaliserKind, FinaliserPart, Held, Pointer, Root,
+    RootKind, Sample, Slot, WeakSlot,
+};
+pub use shape::{Columns, Scanned, tag};
+pub use tables::{
+    Code, Frame, Label, Location, Memory, Module, Number, Oddity, Space, SpaceKind, StackNode,
+    Statistic, Tables, Thread,
+};

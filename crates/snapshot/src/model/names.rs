@@ -1,0 +1,69 @@
+//! Texts that occur many times and are kept once.
+
+use std::collections::HashMap;
+
+use super::NameId;
+
+/// The texts of a snapshot. Number 0 is always the empty text.
+#[derive(Clone, Debug)]
+pub struct Names {
+    texts: Vec<Box<str>>,
+    known: HashMap<Box<str>, NameId>,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        let mut names = Names { texts: Vec::new(), known: HashMap::new() };
+        names.add("");
+        names
+    }
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Names) -> bool {
+        self.texts == other.texts
+    }
+}
+
+impl Names {
+    /// The number of a text, a new one if it was not there before.
+    pub fn add(&mut self, text: &str) -> NameId {
+        if let Some(&id) = self.known.get(text) {
+            return id;
+        }
+        self.push(text.into())
+    }
+
+    /// As [`Names::add`] for bytes that may be no UTF-8, as names in a program's memory are.
+    pub fn add_bytes(&mut self, text: &[u8]) -> NameId {
+        self.add(&String::from_utf8_lossy(text))
+    }
+
+    /// Adds a text under the next number, also one that is there already: files may hold such.
+    pub(crate) fn push(&mut self, text: Box<str>) -> NameId {
+        let id = NameId(self.texts.len() as u32);
+        self.texts.push(text.clone());
+        self.known.entry(text).or_insert(id);
+        id
+    }
+
+    /// The text with this number; empty if there is none.
+    pub fn get(&self, id: NameId) -> &str {
+        self.texts.get(id.index()).map_or("", |text| text)
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there is nothing but the empty text.
+    pub fn is_empty(&self) -> bool {
+        self.texts.len() <= 1
+    }
+
+    /// All texts in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
+    }
+}

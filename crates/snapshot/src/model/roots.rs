@@ -1,0 +1,204 @@
+//! Where the collector starts from, and what else holds blocks or knows them without holding them.
+
+use super::{BlockId, FrameId, ModuleId, NameId, StackId, ThreadId};
+
+/// A pointer to a block: to its first field, or into a closure at one of its other functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pointer {
+    /// The block.
+    pub block: BlockId,
+    /// Words from the block's first field to what is pointed to. 0 except for infix pointers.
+    pub infix: u32,
+}
+
+impl Pointer {
+    /// A pointer to a block's first field.
+    pub fn to(block: BlockId) -> Pointer {
+        Pointer { block, infix: 0 }
+    }
+}
+
+/// A root: a place outside the blocks from which the collector starts. Roots that hold immediates or
+/// point to no block of the snapshot are not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// What kind of place it is, and which.
+    pub kind: RootKind,
+    /// What it holds.
+    pub target: Pointer,
+}
+
+/// What kind of place a root is, and which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootKind {
+    /// A field of a module that is linked into the program.
+    Global {
+        /// The module.
+        module: ModuleId,
+        /// The number of the field from 0.
+        field: u32,
+    },
+    /// A field of a module that was loaded by Dynlink or a toplevel.
+    DynamicGlobal {
+        /// The module.
+        module: ModuleId,
+        /// The number of the field from 0.
+        field: u32,
+    },
+    /// A slot of a frame on the stack of a thread.
+    Stack {
+        /// The thread.
+        thread: ThreadId,
+        /// The frame, if the stack could be told apart into frames.
+        frame: Option<FrameId>,
+        /// Where in the frame.
+        slot: Slot,
+    },
+    /// A local root of C code (`CAMLparam`, `CAMLlocal`).
+    Local {
+        /// The thread whose C code it is.
+        thread: ThreadId,
+    },
+    /// A variable that C code registered (`caml_register_global_root` and its kin).
+    CGlobal {
+        /// Where it is.
+        address: u64,
+        /// The symbol at that address, if there is one.
+        name: NameId,
+    },
+    /// An entry of the table of finalisers.
+    Finaliser {
+        /// When the function is to run.
+        kind: FinaliserKind,
+        /// Whether this is the function or the value.
+        part: FinaliserPart,
+    },
+    /// What the runtime keeps for a thread besides its stack, as its last exception.
+    ThreadField {
+        /// The thread.
+        thread: ThreadId,
+        /// What it is.
+        what: NameId,
+    },
+    /// A place of which only a scanning hook of some library knows.
+    Hook {
+        /// Which hook, or whose.
+        what: NameId,
+    },
+    /// What the runtime's sampler (memprof) keeps for its samples.
+    Sampler {
+        /// What it is.
+        what: NameId,
+    },
+    /// The runtime scans this place, and it is not known what for.
+    Unknown {
+        /// Where it is.
+        address: u64,
+    },
+}
+
+/// Where in a frame a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Bytes from the frame's stack pointer. In bytecode: from the top of the interpreter's stack.
+    Offset(i32),
+    /// A register that was saved, by OCaml's number.
+    Register(u16),
+}
+
+/// When a finaliser is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinaliserKind {
+    /// `Gc.finalise`: when the value is first found unreachable; the value is kept for it.
+    First,
+    /// `Gc.finalise_last`: when the value is gone; it retains nothing.
+    Last,
+    /// The value was found unreachable and the function is to be called next.
+    Pending,
+}
+
+/// The two halves of a finaliser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinaliserPart {
+    /// The function that is to be called.
+    Function,
+    /// The value that it is called with.
+    Value,
+}
+
+/// A finaliser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finaliser {
+    /// When it is to run.
+    pub kind: FinaliserKind,
+    /// The value that is watched; `None` if it is no block of the snapshot.
+    pub value: Option<Pointer>,
+    /// The function; `None` if it is no block of the snapshot.
+    pub function: Option<Pointer>,
+}
+
+/// An ephemeron or a weak array (which is an ephemeron without data).
+///
+/// Its keys hold nothing. Its data are held only while all keys are alive; the block itself has no fields
+/// that count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ephemeron {
+    /// The block.
+    pub block: BlockId,
+    /// Its data.
+    pub data: WeakSlot,
+    /// Its keys, or the elements of the weak array.
+    pub keys: Vec<WeakSlot>,
+}
+
+/// What a slot of an ephemeron has in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeakSlot {
+    /// Nothing.
+    Empty,
+    /// An immediate, or a pointer out of the heap: it never dies.
+    Other,
+    /// A block that something else keeps alive.
+    Block(Pointer),
+    /// A block that nothing keeps alive; it is not in the snapshot.
+    Dead,
+}
+
+/// A suspended continuation (OCaml 5): its block holds what is on its stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Continuation {
+    /// The block.
+    pub block: BlockId,
+    /// The innermost frame of its stack.
+    pub first_frame: FrameId,
+    /// How many frames there are.
+    pub frames: u32,
+    /// What its stack holds: edges of the block beside those of its fields.
+    pub held: Vec<Held>,
+}
+
+/// A value on the stack of a continuation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The frame, if the stack could be told apart into frames.
+    pub frame: Option<FrameId>,
+    /// Where in the frame.
+    pub slot: Slot,
+    /// What is held.
+    pub target: Pointer,
+}
+
+/// A block that was sampled when it was allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The block.
+    pub block: BlockId,
+    /// The number of the allocation in the trace.
+    pub allocation: u64,
+    /// How many of its words were sampled.
+    pub samples: u32,
+    /// Where it was allocated, if the trace tells.
+    pub stack: Option<StackId>,
+    /// When, in microseconds since the start of the trace, if the trace tells.
+    pub time: Option<u64>,
+}

@@ -1,0 +1,215 @@
+//! What a snapshot knows besides its blocks.
+
+use super::{
+    Continuation, Ephemeron, Finaliser, FrameId, NameId, Names, Root, Sample, StackId, ThreadId,
+};
+use crate::BlockId;
+
+/// Everything but blocks. Small next to them, and read as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// Texts that the other tables refer to.
+    pub names: Names,
+    /// Ranges of addresses in which blocks were looked for, in order of addresses.
+    pub spaces: Vec<Space>,
+    /// How much memory there is besides the blocks.
+    pub memory: Memory,
+    /// What the collector and the runtime count, by name.
+    pub statistics: Vec<Statistic>,
+    /// The program's modules.
+    pub modules: Vec<Module>,
+    /// Its threads.
+    pub threads: Vec<Thread>,
+    /// Frames of threads and continuations, each stack together, innermost first.
+    pub frames: Vec<Frame>,
+    /// Roots.
+    pub roots: Vec<Root>,
+    /// Finalisers.
+    pub finalisers: Vec<Finaliser>,
+    /// Ephemerons and weak arrays, in order of blocks.
+    pub ephemerons: Vec<Ephemeron>,
+    /// Suspended continuations, in order of blocks.
+    pub continuations: Vec<Continuation>,
+    /// Functions that closures refer to.
+    pub codes: Vec<Code>,
+    /// Identifiers of custom blocks, as `_bigarr02`.
+    pub customs: Vec<NameId>,
+    /// Symbols of static blocks, as `Main.table`, in order of blocks.
+    pub labels: Vec<Label>,
+    /// Sampled blocks that are alive, in order of blocks.
+    pub samples: Vec<Sample>,
+    /// Call stacks of samples as a tree.
+    pub stacks: Vec<StackNode>,
+    /// What could not be read and why, in sentences.
+    pub gaps: Vec<String>,
+    /// What was met and should not be there, counted by name.
+    pub oddities: Vec<Oddity>,
+}
+
+/// A range of addresses in which blocks were looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// What it is for.
+    pub kind: SpaceKind,
+    /// Its first byte.
+    pub start: u64,
+    /// Just after its last byte.
+    pub end: u64,
+}
+
+/// What a range of addresses is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpaceKind {
+    /// A minor heap.
+    Minor,
+    /// The major heap.
+    Major,
+    /// Data of the executable or of a library; not collected.
+    Static,
+}
+
+/// How much memory there is besides the blocks. `None` is "not known".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes of the process that are in physical memory.
+    pub resident_bytes: Option<u64>,
+    /// Words that are mapped for the major heap.
+    pub mapped_heap_words: Option<u64>,
+    /// Words of the major heap that are free.
+    pub free_words: Option<u64>,
+    /// Words of the major heap that nothing can be put in: headers, padding, single words.
+    pub fragment_words: Option<u64>,
+    /// Words of blocks that are unreachable and not yet swept, headers included.
+    pub unreachable_words: Option<u64>,
+    /// Words of the minor heaps.
+    pub minor_words: Option<u64>,
+    /// Bytes of the rings of runtime events (OCaml 5).
+    pub ring_bytes: Option<u64>,
+    /// Bytes outside the heap that custom blocks hold, as bigarrays do.
+    pub external_bytes: Option<u64>,
+}
+
+/// A number that the runtime counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistic {
+    /// What it counts, as `minor_collections`.
+    pub name: NameId,
+    /// How many.
+    pub value: Number,
+}
+
+/// A number of either kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// A whole number.
+    Whole(u64),
+    /// Another, as OCaml's counters of words are.
+    Real(f64),
+}
+
+/// A module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Its name, as `Stdlib.List`.
+    pub name: NameId,
+}
+
+/// A thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number in OCaml (`Thread.id`).
+    pub number: u64,
+    /// The domain that it belongs to.
+    pub domain: u32,
+    /// Its number in the operating system, if known.
+    pub system_id: Option<u32>,
+    /// What it is, as `main`.
+    pub name: NameId,
+    /// The innermost frame of its stack.
+    pub first_frame: FrameId,
+    /// How many frames there are.
+    pub frames: u32,
+}
+
+/// A place in the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// The function, as `Stdlib.List.map`.
+    pub function: NameId,
+    /// The file.
+    pub file: NameId,
+    /// The line from 1; 0 is "not known".
+    pub line: u32,
+    /// The first character of the expression in its line, from 0.
+    pub start_char: u32,
+    /// Just after its last character.
+    pub end_char: u32,
+}
+
+/// A frame of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where the function is called from in the source.
+    pub location: Location,
+    /// The address it returns to. In bytecode: the number of the instruction.
+    pub return_address: u64,
+    /// Whether the function was inlined into the one of the next frame and so has no frame of its own.
+    pub is_inlined: bool,
+}
+
+/// A function that closures refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Its address. In bytecode: the number of its first instruction.
+    pub address: u64,
+    /// Its name and where it is defined.
+    pub location: Location,
+}
+
+/// The symbol of a static block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The block.
+    pub block: BlockId,
+    /// Its name.
+    pub name: NameId,
+}
+
+/// A call stack of a sample: a frame and the stack that called it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackNode {
+    /// The stack of the caller, which has a smaller number. `None` at the outermost frame.
+    pub caller: Option<StackId>,
+    /// The frame.
+    pub location: Location,
+}
+
+/// Something that was met and should not be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oddity {
+    /// What it is, as `pointers to no block`.
+    pub what: NameId,
+    /// How often it was met.
+    pub count: u64,
+}
+
+impl Tables {
+    /// The frames of a thread, innermost first; none if the numbers lead nowhere.
+    pub fn frames_of(&self, thread: ThreadId) -> &[Frame] {
+        let thread = self.threads.get(thread.index());
+        thread.map_or(&[], |thread| self.frames_from(thread.first_frame, thread.frames))
+    }
+
+    /// `count` frames from `first` on; none if the numbers lead nowhere.
+    pub fn frames_from(&self, first: FrameId, count: u32) -> &[Frame] {
+        let rest = self.frames.get(first.index()..).unwrap_or(&[]);
+        rest.get(..count as usize).unwrap_or(&[])
+    }
+
+    /// What the address is for.
+    pub fn space_of(&self, address: u64) -> Option<&Space> {
+        let after = self.spaces.partition_point(|space| space.start <= address);
+        let space = self.spaces.get(after.checked_sub(1)?)?;
+        (address < space.end).then_some(space)
+    }
+}

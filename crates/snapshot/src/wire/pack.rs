@@ -1,0 +1,123 @@
+//! Compressed contents of sections, in proportion.
+//!
+//! zstd can make gigabytes of a few bytes, so a reader could not trust any length it is told. Here contents
+//! are never more than [`MAX_RATIO`] times as long as what is stored: a writer that does better adds a skippable
+//! frame of zeros, and a reader refuses what promises more. That costs next to nothing and bounds
+//! every reader's memory by the size of its file.
+
+use std::io;
+
+use super::{Fault, Parse};
+
+/// Contents are at most this many times as long as what is stored.
+pub(crate) const MAX_RATIO: u64 = 256;
+/// Contents shorter than this are not compressed.
+const SHORTEST: usize = 64;
+/// What begins a frame that decoders of zstd skip: a magic number and a length.
+const SKIPPABLE: [u8; 4] = 0x184D_2A50_u32.to_le_bytes();
+const SKIPPABLE_HEADER: usize = 8;
+
+/// Contents of a section, ready to be stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    pub bytes: Vec<u8>,
+    /// Length before compression.
+    pub raw: u64,
+    pub is_compressed: bool,
+    /// CRC-32 of `bytes`.
+    pub sum: u32,
+}
+
+impl Packed {
+    /// Contents as they are.
+    pub fn plain(bytes: Vec<u8>) -> Packed {
+        let (raw, sum) = (bytes.len() as u64, crc32fast::hash(&bytes));
+        Packed { bytes, raw, is_compressed: false, sum }
+    }
+}
+
+/// Compresses; holds what zstd needs for that, which takes a while to make.
+pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
+
+impl Packer {
+    pub fn new(level: i32) -> io::Result<Packer> {
+        zstd::bulk::Compressor::new(level).map(Packer)
+    }
+
+    pub fn pack(&mut self, raw: &[u8]) -> io::Result<Packed> {
+        if raw.len() < SHORTEST {
+            return Ok(Packed::plain(raw.to_vec()));
+        }
+        let mut bytes = self.0.compress(raw)?;
+        if bytes.len() >= raw.len() {
+            return Ok(Packed::plain(raw.to_vec()));
+        }
+        let least = (raw.len() as u64).div_ceil(MAX_RATIO) as usize;
+        if bytes.len() < least {
+            let padding = (least - bytes.len()).saturating_sub(SKIPPABLE_HEADER);
+            bytes.extend_from_slice(&SKIPPABLE);
+            bytes.extend_from_slice(&(padding as u32).to_le_bytes());
+            bytes.resize(bytes.len() + padding, 0);
+        }
+        let sum = crc32fast::hash(&bytes);
+        Ok(Packed { bytes, raw: raw.len() as u64, is_compressed: true, sum })
+    }
+}
+
+/// The contents of a section that was stored as `bytes`.
+pub(crate) fn unpack(bytes: &[u8], raw: u64, is_compressed: bool) -> Parse<Vec<u8>> {
+    if !is_compressed {
+        let same = bytes.len() as u64 == raw;
+        return if same { Ok(bytes.to_vec()) } else { Err(Fault("its lengths disagree")) };
+    }
+    if raw > bytes.len() as u64 * MAX_RATIO {
+        return Err(Fault("it is said to be longer than what is stored can be"));
+    }
+    let Ok(contents) = zstd::bulk::decompress(bytes, raw as usize) else {
+        return Err(Fault("it cannot be decompressed"));
+    };
+    match contents.len() as u64 == raw {
+        true => Ok(contents),
+        false => Err(Fault("it is not as long as it is said to be")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(raw: &[u8]) -> Packed {
+        let packed = Packer::new(1).and_then(|mut packer| packer.pack(raw)).expect("it packs");
+        assert_eq!(unpack(&packed.bytes, packed.raw, packed.is_compressed).as_deref(), Ok(raw));
+        packed
+    }
+
+    #[test]
+    fn contents_come_back() {
+        assert!(!round(b"").is_compressed);
+        assert!(!round(&[7; SHORTEST - 1]).is_compressed);
+        assert!(round(&[7; 1000]).is_compressed);
+        let noise: Vec<u8> =
+            (0..1000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        round(&noise);
+    }
+
+    #[test]
+    fn the_ratio_holds_whatever_is_packed() {
+        for length in [64, 300, 4096, 70_000, 1 << 20, 10_000_000] {
+            let packed = round(&vec![0; length]);
+            assert!(packed.raw <= packed.bytes.len() as u64 * MAX_RATIO, "{length}");
+            assert!(packed.bytes.len() < length / 128 + 100, "{length}");
+        }
+    }
+
+    #[test]
+    fn what_promises_too_much_is_refused() {
+        let bomb = zstd::bulk::compress(&vec![0; 1 << 20], 1).expect("zstd compresses");
+        assert!(unpack(&bomb, 1 << 20, true).is_err());
+        assert!(unpack(&bomb, 1000, true).is_err());
+        assert!(unpack(&bomb, u64::MAX, true).is_err());
+        assert!(unpack(b"", 0, true).is_ok_and(|contents| contents.is_empty()));
+        assert!(unpack(b"abc", 4, false).is_err());
+    }
+}

@@ -1,0 +1,249 @@
+//! Records of tables. How each is written and how it is read stand together, in one declaration, so that they
+//! cannot come apart.
+//!
+//! A record is its fields one after another; a number is a varint, a text its length and its bytes, an option a
+//! byte 0 or 1 and what is there, a list its length and its items, a variant of an enum its number and its
+//! fields.
+
+use super::{Cursor, Fault, Parse, Place, put_signed, put_varint};
+use crate::model::*;
+
+/// Something that can be written into a table and read from it.
+pub(crate) trait Record: Sized {
+    fn put(&self, out: &mut Vec<u8>);
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self>;
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Record for $type {
+            fn put(&self, out: &mut Vec<u8>) {
+                put_varint(out, u64::from(*self));
+            }
+            fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+                Self::try_from(cursor.varint()?).map_err(|_| Fault("a number is too large"))
+            }
+        }
+    )*};
+}
+numbers!(u8, u16, u32, u64);
+
+impl Record for i32 {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_signed(out, i64::from(*self));
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        Self::try_from(cursor.signed()?).map_err(|_| Fault("a number is too large"))
+    }
+}
+
+impl Record for f64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes());
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        cursor.array().map(f64::from_le_bytes)
+    }
+}
+
+impl Record for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        match cursor.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Fault("something is neither true nor false")),
+        }
+    }
+}
+
+impl Record for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.len() as u64);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        let length = usize::get(cursor)?;
+        let bytes = cursor.take(length)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Fault("a text is no UTF-8"))?;
+        Ok(text.to_owned())
+    }
+}
+
+/// Lengths; not for what depends on the machine.
+impl Record for usize {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, *self as u64);
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        Self::try_from(cursor.varint()?).map_err(|_| Fault("a number is too large"))
+    }
+}
+
+impl<T: Record> Record for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        if bool::get(cursor)? { T::get(cursor).map(Some) } else { Ok(None) }
+    }
+}
+
+impl<T: Record> Record for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.len().put(out);
+        for item in self {
+            item.put(out);
+        }
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        let length = usize::get(cursor)?;
+        // Every item takes a byte at least, so this bounds what a lying length can claim.
+        if length > cursor.left() {
+            return Err(Fault("a list is longer than what is there"));
+        }
+        // Grown as items come: an item may take much more memory than its byte.
+        let mut items = Vec::new();
+        for _ in 0..length {
+            items.push(T::get(cursor)?);
+        }
+        Ok(items)
+    }
+}
+
+impl Record for Names {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.len().put(out);
+        for text in self.iter() {
+            put_varint(out, text.len() as u64);
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        let texts: Vec<String> = Vec::get(cursor)?;
+        let mut texts = texts.into_iter();
+        if texts.next().as_deref() != Some("") {
+            return Err(Fault("the first text is not the empty one"));
+        }
+        let mut names = Names::default();
+        for text in texts {
+            names.push(text.into_boxed_str());
+        }
+        Ok(names)
+    }
+}
+
+macro_rules! ids {
+    ($($type:ident),*) => {$(
+        impl Record for $type {
+            fn put(&self, out: &mut Vec<u8>) {
+                self.0.put(out);
+            }
+            fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+                u32::get(cursor).map($type)
+            }
+        }
+    )*};
+}
+ids!(BlockId, NameId, ModuleId, ThreadId, FrameId, CodeId, CustomId, StackId);
+
+macro_rules! structs {
+    ($($type:ident { $($field:ident),* })*) => {$(
+        impl Record for $type {
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)*
+            }
+            fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+                $(let $field = Record::get(cursor)?;)*
+                Ok($type { $($field),* })
+            }
+        }
+    )*};
+}
+
+macro_rules! enums {
+    ($($type:ident { $($number:literal = $variant:ident $(($value:ident))? $({ $($field:ident),* })?,)* })*) => {$(
+        impl Record for $type {
+            fn put(&self, out: &mut Vec<u8>) {
+                match self {
+                    $($type::$variant $(($value))? $({ $($field),* })? => {
+                        out.push($number);
+                        $($value.put(out);)?
+                        $($($field.put(out);)*)?
+                    })*
+                }
+            }
+            fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+                match cursor.byte()? {
+                    $($number => {
+                        $(let $value = Record::get(cursor)?;)?
+                        $($(let $field = Record::get(cursor)?;)*)?
+                        Ok($type::$variant $(($value))? $({ $($field),* })?)
+                    })*
+                    _ => Err(Fault(concat!("there is no such ", stringify!($type)))),
+                }
+            }
+        }
+    )*};
+}
+
+structs! {
+    Info {
+        writer, program, arguments, pid, host, ocaml, code, taken, since_start, reason, name, sequence, way,
+        pause, skipped, trace
+    }
+    Skipped { copies, memory, disk }
+    Columns { immediates, strings, hashes, continuations }
+    Place { kind, number, offset }
+    GroupFacts { first, blocks, edges, words, first_address, last_address }
+    Pointer { block, infix }
+    Root { kind, target }
+    Finaliser { kind, value, function }
+    Ephemeron { block, data, keys }
+    Continuation { block, first_frame, frames, held }
+    Held { frame, slot, target }
+    Sample { block, allocation, samples, stack, time }
+    Space { kind, start, end }
+    Memory {
+        resident_bytes, mapped_heap_words, free_words, fragment_words, unreachable_words, minor_words,
+        ring_bytes, external_bytes
+    }
+    Statistic { name, value }
+    Module { name }
+    Thread { number, domain, system_id, name, first_frame, frames }
+    Location { function, file, line, start_char, end_char }
+    Frame { location, return_address, is_inlined }
+    Code { address, location }
+    Label { block, name }
+    StackNode { caller, location }
+    Oddity { what, count }
+}
+
+enums! {
+    CodeKind { 0 = Native, 1 = Bytecode, }
+    Reason { 0 = Asked, 1 = Major, 2 = Every, 3 = Signal, 4 = Exit, 5 = Peak, 6 = Call, }
+    Way { 0 = Agent, 1 = Attach, 2 = Copy, 3 = Core, }
+    RootKind {
+        0 = Global { module, field },
+        1 = DynamicGlobal { module, field },
+        2 = Stack { thread, frame, slot },
+        3 = Local { thread },
+        4 = CGlobal { address, name },
+        5 = Finaliser { kind, part },
+        6 = ThreadField { thread, what },
+        7 = Hook { what },
+        8 = Sampler { what },
+        9 = Unknown { address },
+    }
+    Slot { 0 = Offset(bytes), 1 = Register(number), }
+    FinaliserKind { 0 = First, 1 = Last, 2 = Pending, }
+    FinaliserPart { 0 = Function, 1 = Value, }
+    WeakSlot { 0 = Empty, 1 = Other, 2 = Block(pointer), 3 = Dead, }
+    SpaceKind { 0 = Minor, 1 = Major, 2 = Static, }
+    Number { 0 = Whole(number), 1 = Real(number), }
+}

@@ -1,0 +1,328 @@
+//! A group of blocks, built column by column.
+//!
+//! This is the hot path of taking a snapshot: a call per block and a call per field, for all of a heap. The
+//! calls only append to columns and count; what makes no sense is noted and told when the group is finished.
+
+use crate::error::{Error, Result};
+use crate::model::{BlockId, CodeId, Columns, CustomId, Scanned, tag};
+use crate::wire::{
+    FieldKind, Kind, LONG_SIZE, OTHER_TAG, Packed, Packer, put_signed, put_varint, shape_byte,
+    tag_nibble,
+};
+use crate::{GROUP_BLOCKS, GroupFacts};
+
+/// Builds groups, one after another. Each worker has its own.
+pub struct GroupBuilder {
+    columns: Columns,
+    packer: Packer,
+    facts: GroupFacts,
+    /// Where the block before ends, in words.
+    end: u64,
+    /// Field kinds that do not fill eight bytes yet, and how many bits they take.
+    kinds: u64,
+    kinds_bits: u32,
+    /// Fields of the block that are still to come.
+    due: u64,
+    /// Whether the block still wants to be described by [`GroupBuilder::closure`], `custom` or `string`.
+    wants_description: bool,
+    wants_hash: bool,
+    fault: Option<&'static str>,
+    bytes: Bytes,
+}
+
+/// The columns themselves.
+#[derive(Default)]
+struct Bytes {
+    shapes: Vec<u8>,
+    long_shapes: Vec<u8>,
+    gaps: Vec<u8>,
+    kinds: Vec<u8>,
+    targets: Vec<u8>,
+    immediates: Vec<u8>,
+    closures: Vec<u8>,
+    customs: Vec<u8>,
+    tails: Vec<u8>,
+    prefixes: Vec<u8>,
+    hashes: Vec<u8>,
+}
+
+impl Bytes {
+    /// All columns in the order in which they are written.
+    fn all(&mut self) -> [(Kind, &mut Vec<u8>); 11] {
+        [
+            (Kind::Shapes, &mut self.shapes),
+            (Kind::LongShapes, &mut self.long_shapes),
+            (Kind::Gaps, &mut self.gaps),
+            (Kind::FieldKinds, &mut self.kinds),
+            (Kind::Targets, &mut self.targets),
+            (Kind::Immediates, &mut self.immediates),
+            (Kind::Closures, &mut self.closures),
+            (Kind::CustomBlocks, &mut self.customs),
+            (Kind::Tails, &mut self.tails),
+            (Kind::Prefixes, &mut self.prefixes),
+            (Kind::Hashes, &mut self.hashes),
+        ]
+    }
+}
+
+/// A group, compressed and ready to be written.
+#[derive(Clone, Debug)]
+pub struct EncodedGroup {
+    pub(super) facts: GroupFacts,
+    pub(super) columns: Vec<(Kind, Packed)>,
+}
+
+impl EncodedGroup {
+    /// How many bytes it will take in the file, near enough.
+    pub fn stored_bytes(&self) -> u64 {
+        self.columns.iter().map(|(_, packed)| packed.bytes.len() as u64).sum()
+    }
+
+    /// What the group is.
+    pub fn facts(&self) -> &GroupFacts {
+        &self.facts
+    }
+}
+
+impl GroupBuilder {
+    /// A builder of groups with these columns, compressed at zstd's level 1.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new(columns: Columns) -> Result<GroupBuilder> {
+        GroupBuilder::with_level(columns, 1)
+    }
+
+    /// As [`GroupBuilder::new`] at another level of zstd.
+    ///
+    /// # Errors
+    /// There is no memory for it, or no such level.
+    pub fn with_level(columns: Columns, level: i32) -> Result<GroupBuilder> {
+        Ok(GroupBuilder {
+            columns,
+            packer: Packer::new(level)?,
+            facts: GroupFacts::default(),
+            end: 0,
+            kinds: 0,
+            kinds_bits: 0,
+            due: 0,
+            wants_description: false,
+            wants_hash: false,
+            fault: None,
+            bytes: Bytes::default(),
+        })
+    }
+
+    /// Begins a group whose first block will be `first`. What was not finished is forgotten.
+    pub fn start(&mut self, first: BlockId) {
+        self.facts = GroupFacts { first, ..GroupFacts::default() };
+        (self.kinds, self.kinds_bits, self.due) = (0, 0, 0);
+        (self.wants_description, self.wants_hash) = (false, false);
+        self.fault = None;
+        for (_, column) in self.bytes.all() {
+            column.clear();
+        }
+    }
+
+    /// How many blocks the group has.
+    pub fn blocks(&self) -> u32 {
+        self.facts.blocks
+    }
+
+    /// The next block: the address of its first field, its size without its header, its tag. Blocks
+    /// come in order of addresses.
+    #[inline]
+    pub fn block(&mut self, address: u64, words: u64, tag: u8) {
+        self.end_block();
+        let at = address >> 3;
+        if self.facts.blocks == 0 {
+            self.facts.first_address = address;
+        } else {
+            if address <= self.facts.last_address {
+                self.misuse("blocks are not in order of addresses");
+            }
+            let gap = at.wrapping_sub(1).wrapping_sub(self.end);
+            put_signed(&mut self.bytes.gaps, gap as i64);
+        }
+        if address & 7 != 0 {
+            self.misuse("the address of a block is not one of a word");
+        }
+        self.end = at.wrapping_add(words);
+        self.facts.last_address = address;
+        self.facts.blocks += 1;
+        self.facts.words = self.facts.words.wrapping_add(words);
+
+        let shape = shape_byte(words, tag);
+        self.bytes.shapes.push(shape);
+        if shape & 15 == LONG_SIZE || shape >> 4 == OTHER_TAG {
+            self.long_shape(shape, words, tag);
+        }
+        match Scanned::of(tag, &self.columns) {
+            Scanned::All => self.due = words,
+            Scanned::Environment => self.wants_description = true,
+            Scanned::None => {
+                self.wants_description = matches!(tag, tag::STRING | tag::CUSTOM);
+                self.wants_hash = self.columns.hashes && tag >= tag::ABSTRACT;
+            }
+        }
+    }
+
+    #[cold]
+    fn long_shape(&mut self, shape: u8, words: u64, tag: u8) {
+        if shape & 15 == LONG_SIZE {
+            put_varint(&mut self.bytes.long_shapes, words);
+        }
+        if shape >> 4 == OTHER_TAG {
+            self.bytes.long_shapes.push(tag);
+        }
+    }
+
+    /// The next field is an integer or another immediate; `value` is what OCaml sees, without the tag bit.
+    #[inline]
+    pub fn immediate(&mut self, value: i64) {
+        self.field(FieldKind::Immediate);
+        if self.columns.immediates {
+            put_signed(&mut self.bytes.immediates, value);
+        }
+    }
+
+    /// The next field points to a block.
+    #[inline]
+    pub fn pointer(&mut self, target: BlockId) {
+        self.field(FieldKind::Pointer);
+        self.target(target);
+    }
+
+    /// The next field points into a closure, `words` after its first field.
+    #[inline]
+    pub fn infix(&mut self, target: BlockId, words: u32) {
+        self.field(FieldKind::Infix);
+        self.target(target);
+        put_varint(&mut self.bytes.targets, u64::from(words));
+    }
+
+    /// The next field is a pointer to no block of the snapshot.
+    #[inline]
+    pub fn outside(&mut self) {
+        self.field(FieldKind::Outside);
+    }
+
+    /// The block is a closure: the index of the first field of its environment, which is the first that is
+    /// a value, and its functions. To be called before the fields.
+    pub fn closure(&mut self, environment: u32, codes: &[CodeId]) {
+        let Some(due) = self.words_of_last().checked_sub(u64::from(environment)) else {
+            return self.misuse("the environment of a closure begins after its end");
+        };
+        self.described(tag::CLOSURE);
+        self.due = due;
+        put_varint(&mut self.bytes.closures, u64::from(environment));
+        put_varint(&mut self.bytes.closures, codes.len() as u64);
+        for code in codes {
+            put_varint(&mut self.bytes.closures, u64::from(code.0));
+        }
+    }
+
+    /// The block is a custom block: what it is, and how many bytes outside the heap it holds.
+    pub fn custom(&mut self, identifier: CustomId, external_bytes: u64) {
+        self.described(tag::CUSTOM);
+        put_varint(&mut self.bytes.customs, u64::from(identifier.0));
+        put_varint(&mut self.bytes.customs, external_bytes);
+    }
+
+    /// The block is a string: its last byte, which says how many bytes of the last word are not its own, and how
+    /// it begins, which is kept if strings were asked for, as far as was asked.
+    #[inline]
+    pub fn string(&mut self, tail: u8, prefix: &[u8]) {
+        self.described(tag::STRING);
+        self.bytes.tails.push(tail);
+        if let Some(most) = self.columns.strings {
+            let prefix = &prefix[..prefix.len().min(most as usize)];
+            put_varint(&mut self.bytes.prefixes, prefix.len() as u64);
+            self.bytes.prefixes.extend_from_slice(prefix);
+        }
+    }
+
+    /// A hash of the contents of the block, which has a tag of 251 or more. Only if hashes are kept.
+    #[inline]
+    pub fn hash(&mut self, hash: u32) {
+        if !self.wants_hash {
+            return self.misuse("a hash of a block that needs none");
+        }
+        self.wants_hash = false;
+        self.bytes.hashes.extend_from_slice(&hash.to_le_bytes());
+    }
+
+    /// Compresses the group.
+    ///
+    /// # Errors
+    /// What was called does not fit together: blocks out of order, fields too many or too few. The builder can
+    /// start another group.
+    pub fn finish(&mut self) -> Result<EncodedGroup> {
+        self.end_block();
+        if self.facts.blocks == 0 {
+            self.misuse("a group without blocks");
+        }
+        if self.facts.blocks > GROUP_BLOCKS {
+            self.misuse("too many blocks in a group");
+        }
+        if let Some(fault) = self.fault {
+            return Err(Error::Misuse(fault));
+        }
+        let rest = self.kinds.to_le_bytes();
+        let whole = self.kinds_bits.div_ceil(8) as usize;
+        self.bytes.kinds.extend_from_slice(&rest[..whole]);
+        let mut columns = Vec::new();
+        for (kind, column) in self.bytes.all() {
+            if !column.is_empty() {
+                columns.push((kind, self.packer.pack(column)?));
+            }
+        }
+        Ok(EncodedGroup { facts: self.facts, columns })
+    }
+
+    #[inline]
+    fn field(&mut self, kind: FieldKind) {
+        if self.due == 0 {
+            return self.misuse("a block has more fields than its size and tag say");
+        }
+        self.due -= 1;
+        self.kinds |= (kind as u64) << self.kinds_bits;
+        self.kinds_bits += 2;
+        if self.kinds_bits == u64::BITS {
+            self.bytes.kinds.extend_from_slice(&self.kinds.to_le_bytes());
+            (self.kinds, self.kinds_bits) = (0, 0);
+        }
+    }
+
+    #[inline]
+    fn target(&mut self, target: BlockId) {
+        let own = i64::from(self.facts.first.0) + i64::from(self.facts.blocks) - 1;
+        put_signed(&mut self.bytes.targets, i64::from(target.0) - own);
+        self.facts.edges += 1;
+    }
+
+    fn words_of_last(&self) -> u64 {
+        self.end.wrapping_sub(self.facts.last_address >> 3)
+    }
+
+    #[inline]
+    fn described(&mut self, tag: u8) {
+        let shape = self.bytes.shapes.last().copied();
+        if !self.wants_description || shape.map(|byte| byte >> 4) != Some(tag_nibble(tag)) {
+            self.misuse("a block is not what its tag says");
+        }
+        self.wants_description = false;
+    }
+
+    #[inline]
+    fn end_block(&mut self) {
+        if self.due != 0 || self.wants_description || self.wants_hash {
+            self.misuse("a block has fewer fields or facts than its size and tag say");
+        }
+    }
+
+    #[cold]
+    fn misuse(&mut self, what: &'static str) {
+        self.fault.get_or_insert(what);
+    }
+}
