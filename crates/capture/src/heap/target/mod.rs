@@ -1,0 +1,201 @@
+//! What is known of a program besides its memory: what is loaded where, under which names, and which OCaml it is.
+//!
+//! Memory says where objects are loaded: a file is mapped from its beginning, and what stands there is an ELF
+//! header. Names come from the file if it is still the one that was loaded, which its program headers and its
+//! build id tell; otherwise from what the dynamic linker needs and therefore is in memory: all global names.
+//! Those suffice for nearly everything. The runtime's own static variables have names only in an executable that
+//! was not stripped.
+
+mod elf;
+mod symbols;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use bactrian_ocaml::heap_layout::HeapLayout;
+use bactrian_ocaml::{Code, RUNTIMES, Runtime, Version, fingerprint};
+
+use crate::memory::Memory;
+
+pub use symbols::{Kind, Symbol, Symbols};
+
+/// A program, as far as it must be known to walk its heap.
+#[derive(Debug)]
+pub struct Target {
+    /// What is loaded, in the order of addresses.
+    pub objects: Vec<Object>,
+    /// The OCaml of its runtime.
+    pub version: Version,
+    /// What the runtime runs.
+    pub code: Code,
+    /// How the runtime is laid out.
+    pub runtime: &'static Runtime,
+    /// Where roots and spaces of the heap are.
+    pub layout: &'static HeapLayout,
+    /// Threads, where registers are known: of stopped processes and core files.
+    pub threads: Vec<Thread>,
+    /// Which object the runtime is in.
+    runtime_object: usize,
+}
+
+/// An object that the dynamic linker loaded: the executable, a library, a plugin.
+#[derive(Debug)]
+pub struct Object {
+    /// The file, as the program's memory calls it.
+    pub path: PathBuf,
+    /// How far it was moved from the addresses in the file.
+    pub bias: u64,
+    /// The addresses it takes.
+    pub range: std::ops::Range<u64>,
+    /// The template of its threads' own variables.
+    pub tls: Option<Tls>,
+    /// Its names.
+    pub symbols: Symbols,
+    /// Whether names of static variables are known, because the file is at hand and was not stripped.
+    pub has_all_symbols: bool,
+}
+
+/// The template of variables that each thread has its own of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// How many bytes.
+    pub size: u64,
+    /// How they are aligned.
+    pub alignment: u64,
+}
+
+/// A thread whose registers are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// The kernel's number of it.
+    pub id: u32,
+    /// The thread's own pointer (`fs_base`).
+    pub thread_pointer: u64,
+    /// The stack pointer.
+    pub stack_pointer: u64,
+    /// Where it is in the code.
+    pub instruction: u64,
+}
+
+/// Where the files are that were loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// Put before paths that the program's memory has: `/proc/PID/root` for another process.
+    pub root: Option<PathBuf>,
+    /// Files to try besides: the executable that is given with a core, `/proc/PID/exe`.
+    pub others: Vec<PathBuf>,
+}
+
+/// Why a heap cannot be walked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// There is no OCaml runtime, or one whose names are gone.
+    NoRuntime,
+    /// The version of OCaml is not known here.
+    Version(Version),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unknown::NoRuntime => {
+                f.write_str("no OCaml runtime is to be seen in it, or none that is known")
+            }
+            Unknown::Version(version) => {
+                let known = RUNTIMES.iter().filter(|runtime| runtime.heap.is_some());
+                let known: Vec<_> = known.map(|runtime| runtime.versions.1.to_string()).collect();
+                let known = known.join(", ");
+                write!(f, "heaps of OCaml {version} are not known here, only of {known}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+impl Target {
+    /// Looks at what is loaded, and which OCaml it is.
+    ///
+    /// # Errors
+    /// If there is no OCaml, or none whose heap can be walked.
+    pub fn find(memory: &dyn Memory, files: &Files) -> Result<Target, Unknown> {
+        let objects = elf::objects(memory, files);
+        let found = objects.iter().enumerate().find_map(|(at, object)| {
+            let has = |name: &str| object.symbols.find(name).is_some();
+            fingerprint(has).map(|found| (at, found))
+        });
+        let (runtime_object, found) = found.ok_or(Unknown::NoRuntime)?;
+        let unknown = Unknown::Version(found.version);
+        let runtime = Runtime::of(found.version).ok_or(unknown.clone())?;
+        let layout = runtime.heap.as_ref().ok_or(unknown)?;
+        Ok(Target {
+            objects,
+            version: found.version,
+            code: found.code,
+            runtime,
+            layout,
+            threads: Vec::new(),
+            runtime_object,
+        })
+    }
+
+    /// The object that the runtime is in.
+    pub fn runtime_object(&self) -> &Object {
+        // It was found there.
+        &self.objects[self.runtime_object]
+    }
+
+    /// The address of a variable or function of the runtime that has a global name.
+    pub fn global(&self, name: &str) -> Option<u64> {
+        self.runtime_object().symbols.find(name).map(|symbol| symbol.address)
+    }
+
+    /// The address of a static variable, in any object; `file` is the C file it is in. None if the executable was
+    /// stripped, or is not at hand.
+    pub fn local(&self, file: &str, name: &str) -> Option<u64> {
+        let in_runtime = self.runtime_object().symbols.local(file, name);
+        let anywhere = || self.objects.iter().find_map(|object| object.symbols.local(file, name));
+        in_runtime.or_else(anywhere).map(|symbol| symbol.address)
+    }
+
+    /// The object that an address is in.
+    pub fn object_at(&self, address: u64) -> Option<&Object> {
+        let after = self.objects.partition_point(|object| object.range.start <= address);
+        let object = self.objects.get(after.checked_sub(1)?)?;
+        object.range.contains(&address).then_some(object)
+    }
+
+    /// The name of the function that an address is in.
+    pub fn function_at(&self, address: u64) -> Option<&str> {
+        let symbols = &self.object_at(address)?.symbols;
+        symbols.function_at(address).map(|symbol| symbols.name(symbol))
+    }
+
+    /// The name of what is kept at an address, and how far into it that is.
+    pub fn data_at(&self, address: u64) -> Option<(&str, u64)> {
+        let symbols = &self.object_at(address)?.symbols;
+        let symbol = symbols.data_at(address)?;
+        Some((symbols.name(symbol), address - symbol.address))
+    }
+}
+
+impl Files {
+    /// Of this machine, or of a process with another root.
+    pub fn of_process(pid: u32) -> Files {
+        let folder = Path::new("/proc").join(pid.to_string());
+        Files { root: Some(folder.join("root")), others: vec![folder.join("exe")] }
+    }
+
+    /// Files that an object of this path may be, the likeliest first.
+    fn candidates(&self, path: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        if path.is_absolute() {
+            found.push(match &self.root {
+                Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+                None => path.to_owned(),
+            });
+        }
+        found.extend(self.others.iter().cloned());
+        found
+    }
+}
