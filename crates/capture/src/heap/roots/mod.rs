@@ -9,10 +9,27 @@
 //! Whatever a listing has that was not found here becomes a root of an unknown kind, and what could not be read
 //! is told in `gaps`: nothing is lost in silence.
 
+mod c_roots;
+mod descriptors;
+mod domains;
+mod ephemerons;
+mod finalisers;
+mod finder;
+mod globals;
+mod interpreter;
+mod memprof;
+mod spaces;
+mod stacks;
+mod threads;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use bactrian_agent_abi::frozen::Frozen;
+pub use bactrian_agent_abi::frozen::{List, Listed, Slot};
 pub use bactrian_ocaml::frames::Location;
+use finder::Finder;
+pub use stacks::{Scanned, StackSlot, Stacks};
 
 use super::target::Target;
 use crate::memory::Memory;
@@ -68,6 +85,8 @@ pub enum Place {
         /// Which field.
         field: u32,
     },
+    /// The block that holds all modules' blocks, in bytecode.
+    GlobalData,
     /// A frame of OCaml code.
     Stack {
         /// Whose stack.
@@ -208,36 +227,17 @@ pub enum SpaceKind {
 pub struct Listing {
     /// States of domains; in OCaml 4, the one.
     pub domains: Vec<u64>,
-    /// What was listed, in the order it was.
-    pub slots: Vec<Listed>,
+    /// What each function listed, by domain.
+    pub lists: Vec<Listed>,
 }
 
-/// A root that the runtime listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// By which function.
-    pub list: List,
-    /// Where the value stands.
-    pub slot: u64,
-    /// The value.
-    pub value: u64,
-}
-
-/// Functions of the runtime that list roots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum List {
-    /// `caml_final_do_roots`.
-    Final,
-    /// `caml_memprof_do_roots`, `caml_memprof_scan_roots`.
-    Memprof,
-    /// `caml_scan_roots_hook`, which is that of systhreads.
-    Threads,
-    /// `caml_do_roots` and `caml_scan_global_roots`: everything.
-    All,
+impl From<&Frozen<'_>> for Listing {
+    fn from(frozen: &Frozen<'_>) -> Listing {
+        Listing { domains: frozen.domains.clone(), lists: frozen.lists.clone() }
+    }
 }
 
 /// Finds roots, and where blocks may be.
 pub fn find(target: &Target, memory: &dyn Memory, listing: Option<&Listing>) -> Roots {
-    let _ = (target, memory, listing);
-    Roots::default()
+    Finder::new(target, memory, listing).run()
 }

@@ -1,0 +1,57 @@
+//! Variables that C code has registered: three skip lists, in the order of addresses.
+
+use bactrian_ocaml::heap_layout::skip_list;
+
+use super::Place;
+use super::finder::Finder;
+
+impl Finder<'_> {
+    pub(super) fn c_roots(&mut self) {
+        for (list, is_generational) in [
+            ("caml_global_roots", false),
+            ("caml_global_roots_young", true),
+            ("caml_global_roots_old", true),
+        ] {
+            let Some(mut cell) = self.global_word(list) else {
+                self.gap(format!("the list {list} of roots of C cannot be found"));
+                continue;
+            };
+            // They are sorted, so that a ring would be seen.
+            let mut last = 0;
+            while cell != 0 {
+                let slot = self.field(cell, 0).filter(|slot| *slot > last);
+                let next = self.field(cell, skip_list::NEXT);
+                let (Some(slot), Some(next)) = (slot, next) else {
+                    self.gap(format!("the list {list} of roots of C cannot be read to its end"));
+                    break;
+                };
+                match self.words.word(slot) {
+                    Some(value) => {
+                        let place = self.of_domain(slot);
+                        self.add(slot, value, place.unwrap_or(Place::C { is_generational }));
+                    }
+                    None => self.gap(format!("the root of C at {slot:#x} cannot be read")),
+                }
+                (last, cell) = (slot, next);
+            }
+        }
+    }
+
+    /// What a domain's own state registers, as C code does.
+    fn of_domain(&self, slot: u64) -> Option<Place> {
+        let words = &self.layout.state;
+        let index = self.states.iter().enumerate().find_map(|(thread, state)| {
+            let index = slot.checked_sub(*state)? / 8;
+            (index < 256).then_some((thread as u32, index as usize))
+        });
+        match index? {
+            (thread, index) if Some(index) == words.domain_local => {
+                Some(Place::DomainLocal { thread })
+            }
+            (thread, index) if index == words.last_exception => {
+                Some(Place::LastException { thread })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Frame descriptors of everything that is loaded, by return address.
+
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock};
+
+use bactrian_ocaml::frames::{Descriptor, LONGEST_DESCRIPTOR, Location, locations};
+
+use super::Frame;
+use crate::heap::target::Target;
+use crate::memory::Memory;
+
+/// Programs have one table for each module.
+const MOST_TABLES: usize = 1 << 20;
+/// How much of a table is read at once.
+const PIECE: usize = 1 << 18;
+
+/// All frame descriptors.
+pub(super) struct Descriptors<'a> {
+    target: &'a Target,
+    memory: &'a dyn Memory,
+    /// Return addresses and where their descriptors are, sorted.
+    places: Vec<(u64, u64)>,
+    /// Those that were asked for. Few functions are on stacks, and each of them often.
+    known: RwLock<HashMap<u64, Option<Arc<Descriptor>>>>,
+    /// What could not be read.
+    pub gaps: Vec<String>,
+}
+
+impl<'a> Descriptors<'a> {
+    /// Reads the tables of the program and of what it has loaded since.
+    pub fn read(target: &'a Target, memory: &'a dyn Memory) -> Descriptors<'a> {
+        let known = RwLock::default();
+        let mut all = Descriptors { target, memory, places: Vec::new(), known, gaps: Vec::new() };
+        for table in all.tables() {
+            if all.add(table).is_none() {
+                all.gaps.push(format!("the frame table at {table:#x} cannot be read"));
+            }
+        }
+        all.places.sort_unstable();
+        all
+    }
+
+    fn tables(&mut self) -> Vec<u64> {
+        let mut tables = Vec::new();
+        match self.target.global("caml_frametable") {
+            Some(list) => {
+                let addresses = (list..).step_by(8).take(MOST_TABLES);
+                let found = addresses.map_while(|at| self.memory.word(at));
+                tables.extend(found.take_while(|table| *table != 0));
+            }
+            None => self.gaps.push("the list of frame tables has no name".to_owned()),
+        }
+        // Plugins bring theirs along, by name.
+        let symbols = self.target.objects.iter().map(|object| &object.symbols);
+        for symbols in symbols {
+            let names = symbols.all().iter().filter(|symbol| !symbol.is_local);
+            let named = names.filter(|symbol| {
+                let name = symbols.name(symbol);
+                let unit = name.strip_suffix("frametable");
+                unit.is_some_and(|unit| {
+                    unit.starts_with("caml") && (unit.ends_with("__") || unit.ends_with('.'))
+                })
+            });
+            tables.extend(named.map(|symbol| symbol.address));
+        }
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    fn add(&mut self, table: u64) -> Option<()> {
+        let mut left = self.memory.word(table)?;
+        let mut at = table.checked_add(8)?;
+        let mut bytes = vec![0; PIECE];
+        while left > 0 {
+            let length = self.readable(at)?;
+            let piece = bytes.get_mut(..length.min(PIECE))?;
+            if !self.memory.read(at, piece) {
+                return None;
+            }
+            let mut used = 0;
+            while left > 0 {
+                let rest = piece.get(used..)?;
+                let is_last = length <= PIECE;
+                // What may go on behind the piece is read again from its beginning.
+                if rest.len() < LONGEST_DESCRIPTOR && !is_last && used > 0 {
+                    break;
+                }
+                let (found, length) = Descriptor::read(rest, at + used as u64)?;
+                self.places.push((found.return_address, at + used as u64));
+                used += length;
+                left -= 1;
+            }
+            at = at.checked_add(used as u64)?;
+        }
+        Some(())
+    }
+
+    /// How many bytes can be read from an address on.
+    fn readable(&self, address: u64) -> Option<usize> {
+        let regions = self.memory.regions();
+        let after = regions.partition_point(|region| region.range.start <= address);
+        let mut end = address;
+        for region in regions.get(after.checked_sub(1)?..)? {
+            if !region.readable || !region.range.contains(&end) || end - address > PIECE as u64 {
+                break;
+            }
+            end = region.range.end;
+        }
+        usize::try_from(end - address).ok().filter(|length| *length > 0)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// What the compiler tells of a return address.
+    pub fn find(&self, return_address: u64) -> Option<Arc<Descriptor>> {
+        let known = self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(found) = known.get(&return_address) {
+            return found.clone();
+        }
+        drop(known);
+        let found = self.look_up(return_address).map(Arc::new);
+        let mut known = self.known.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        known.insert(return_address, found.clone());
+        found
+    }
+
+    fn look_up(&self, return_address: u64) -> Option<Descriptor> {
+        let at = self.places.binary_search_by_key(&return_address, |(address, _)| *address).ok()?;
+        let (_, place) = *self.places.get(at)?;
+        let length = self.readable(place)?.min(LONGEST_DESCRIPTOR);
+        // Most are short.
+        for length in [length.min(256), length] {
+            let mut bytes = vec![0; length];
+            if self.memory.read(place, &mut bytes)
+                && let Some((found, _)) = Descriptor::read(&bytes, place)
+            {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Function and places in the source of a return address.
+    pub fn frame(&self, return_address: u64) -> Frame {
+        let found = self.find(return_address).and_then(|descriptor| descriptor.debug_info);
+        let locations = found.map_or(Vec::new(), |at| self.locations(at));
+        let symbol = self.target.function_at(return_address.wrapping_sub(1)).unwrap_or_default();
+        Frame { symbol: symbol.to_owned(), locations }
+    }
+
+    fn locations(&self, debug_info: u64) -> Vec<Location> {
+        let mut read = |at: u64, buffer: &mut [u8]| self.memory.read(at, buffer);
+        locations(debug_info, self.target.runtime.location, &mut read)
+    }
+}

@@ -1,0 +1,141 @@
+//! States of domains, on which everything hangs that is a domain's own.
+//!
+//! OCaml 4 has one, in a global variable. OCaml 5 has the state of the running domain in a variable of each thread,
+//! which is empty while the thread waits in a system call; and a list of all domains in a static variable. So
+//! they are taken from the listing, else from that list, else from threads whose registers are known, and where
+//! nothing of this is at hand, memory is searched for what looks like one: its minor heap must be within the
+//! area that the runtime keeps for those, which has a name.
+
+use std::collections::HashSet;
+
+use super::finder::Finder;
+use crate::memory::Region;
+
+/// As many as OCaml allows.
+const MOST_DOMAINS: u64 = 4096;
+/// More is not searched.
+const MOST_SEARCHED: u64 = 1 << 30;
+const PIECE: u64 = 1 << 20;
+
+impl Finder<'_> {
+    pub(super) fn domains(&mut self) {
+        let states = match self.has_domains() {
+            false => self.global_word("Caml_state").into_iter().collect(),
+            true => self.domains_of_5(),
+        };
+        if states.is_empty() {
+            self.gap("stacks, finalisers and ephemerons: the state of no domain was found");
+        }
+        for state in &states {
+            let domain = self.domain_number(*state);
+            self.thread(domain, None, true);
+        }
+        self.states = states;
+    }
+
+    fn domains_of_5(&mut self) -> Vec<u64> {
+        let listed = self.listing.map(|listing| listing.domains.clone()).unwrap_or_default();
+        let ways = [
+            |_: &mut Finder<'_>, listed: Vec<u64>| listed,
+            |finder: &mut Finder<'_>, _| finder.participating().unwrap_or_default(),
+            |finder: &mut Finder<'_>, _| finder.of_threads(),
+            |finder: &mut Finder<'_>, _| finder.searched(),
+        ];
+        for way in ways {
+            let mut states = way(self, listed.clone());
+            let mut met = HashSet::new();
+            states.retain(|state| self.is_state(*state) && met.insert(*state));
+            if !states.is_empty() {
+                return states;
+            }
+        }
+        Vec::new()
+    }
+
+    /// `stw_domains`: how many there are, and where a list of them is.
+    fn participating(&mut self) -> Option<Vec<u64>> {
+        let domains = self.target.local("domain.c", "stw_domains")?;
+        let count = u64::from(self.field(domains, 0)? as u32);
+        let list = self.field(domains, 1)?;
+        let each = (0..count.min(MOST_DOMAINS)).filter_map(|at| {
+            let domain = self.words.word(list.checked_add(8 * at)?)?;
+            // After the number.
+            self.field(domain, 1)
+        });
+        Some(each.collect())
+    }
+
+    /// `caml_state` of threads that run.
+    fn of_threads(&mut self) -> Vec<u64> {
+        let object = self.target.runtime_object();
+        let own = object.symbols.find("caml_state").zip(object.tls);
+        let Some((symbol, tls)) = own else { return Vec::new() };
+        let size = tls.size.checked_next_multiple_of(tls.alignment).unwrap_or(0);
+        let threads = self.target.threads.iter();
+        let states = threads.filter_map(|thread| {
+            let block = thread.thread_pointer.checked_sub(size)?;
+            self.words.word(block.checked_add(symbol.address)?)
+        });
+        states.collect()
+    }
+
+    fn searched(&mut self) -> Vec<u64> {
+        let mut found = Vec::new();
+        let mut left = MOST_SEARCHED;
+        let is_private = |region: &&Region| region.writable && region.readable && !region.shared;
+        let area = self.minor_area().unwrap_or_default();
+        let is_elsewhere = |region: &&Region| !area.contains(&region.range.start);
+        let anonymous = |region: &&Region| {
+            let name = region.file.as_ref();
+            name.is_none_or(|name| name.as_os_str() == "[heap]")
+        };
+        let regions = self.memory.regions().iter();
+        let regions: Vec<_> =
+            regions.filter(is_private).filter(anonymous).filter(is_elsewhere).cloned().collect();
+        let mut bytes = vec![0; PIECE as usize];
+        for region in regions {
+            let mut at = region.range.start;
+            while at < region.range.end && left > 0 {
+                let length = PIECE.min(region.range.end - at).min(left);
+                left -= length;
+                let piece = bytes.get_mut(..length as usize).unwrap_or_default();
+                if self.memory.read(at, piece) {
+                    let words =
+                        piece.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+                    let young = (at..).step_by(8).zip(words).filter(|(_, w)| area.contains(w));
+                    // Where a pointer into the minor heap's area is the beginning of such a heap.
+                    let offset = 8 * self.layout.state.young_start as u64;
+                    let candidates: Vec<_> =
+                        young.filter_map(|(at, _)| at.checked_sub(offset)).collect();
+                    found.extend(candidates.into_iter().filter(|state| self.is_state(*state)));
+                }
+                at += length;
+            }
+        }
+        found
+    }
+
+    /// Where all minor heaps are.
+    pub(super) fn minor_area(&mut self) -> Option<std::ops::Range<u64>> {
+        let start = self.global_word("caml_minor_heaps_start")?;
+        let end = self.global_word("caml_minor_heaps_end")?;
+        (start < end).then_some(start..end)
+    }
+
+    /// Whether this may be the state of a domain of OCaml 5: its minor heap is where those are, its number is
+    /// one, and it has a stack.
+    fn is_state(&mut self, state: u64) -> bool {
+        let words = &self.layout.state;
+        let fields = [words.young_start, words.young_end, words.young_pointer];
+        let [start, end, pointer] = fields.map(|index| self.field(state, index).unwrap_or(0));
+        let Some(area) = self.minor_area() else { return false };
+        let is_heap = area.start <= start && start < end && end <= area.end;
+        let number = u64::from(self.domain_number(state));
+        let stack = match self.target.runtime.stack {
+            bactrian_ocaml::StackLayout::Fibers { current } => self.field(state, current),
+            bactrian_ocaml::StackLayout::System { .. } => None,
+        };
+        let has_stack = stack.is_some_and(|stack| self.words.word(stack).is_some());
+        is_heap && (start..=end).contains(&pointer) && number < MOST_DOMAINS && has_stack
+    }
+}

@@ -1,0 +1,122 @@
+//! Finalisers. Their functions are roots; their values only when the function is about to be called.
+
+use bactrian_ocaml::heap_layout::finaliser as layout;
+
+use super::finder::Finder;
+use super::{Finaliser, List, Order, Place};
+
+const MOST_FINALISERS: u64 = 1 << 32;
+const MOST_LISTS: usize = 1 << 20;
+
+impl Finder<'_> {
+    pub(super) fn finalisers(&mut self) {
+        let Some(word) = self.layout.state.finalisers else { return self.finalisers_of_4() };
+        let mut all = Vec::new();
+        for state in self.states.clone() {
+            all.extend(self.field(state, word));
+        }
+        // What ended domains have left until another takes it.
+        if let Some(orphans) = self.target.local("major_gc.c", "orph_structs") {
+            let mut orphan = self.field(orphans, 1).unwrap_or(0);
+            while orphan != 0 && all.len() < MOST_LISTS {
+                all.push(orphan);
+                orphan = self.field(orphan, layout::NEXT).unwrap_or(0);
+            }
+        }
+        for info in all {
+            for (at, order) in [(layout::FIRST, Order::First), (layout::LAST, Order::Last)] {
+                let table = info.saturating_add(8 * at as u64);
+                if self.finaliser_table(table, order).is_none() {
+                    self.gap("finalisers cannot be read");
+                }
+            }
+            let due = self.field(info, layout::DUE).unwrap_or(0);
+            self.due_finalisers(due);
+        }
+    }
+
+    fn finalisers_of_4(&mut self) {
+        let file = "finalise.c";
+        let first = self.target.local(file, "finalisable_first");
+        let last = self.target.local(file, "finalisable_last");
+        let due = self.static_word(file, "to_do_hd");
+        if let (Some(first), Some(last), Some(due)) = (first, last, due) {
+            for (table, order) in [(first, Order::First), (last, Order::Last)] {
+                if self.finaliser_table(table, order).is_none() {
+                    self.gap("finalisers cannot be read");
+                }
+            }
+            self.due_finalisers(due);
+            return;
+        }
+        match self.listed(List::Final, 0) {
+            Some(slots) => self.listed_finalisers(&slots),
+            None => self.gap("finalisers: the executable was stripped of the names they hang on"),
+        }
+    }
+
+    /// A `struct finalisable`.
+    fn finaliser_table(&mut self, at: u64, order: Order) -> Option<()> {
+        let table = self.field(at, layout::TABLE)?;
+        let count = self.field(at, layout::COUNT)?;
+        if count > MOST_FINALISERS {
+            return None;
+        }
+        for entry in 0..count {
+            let entry = table.checked_add(8 * layout::ENTRY as u64 * entry)?;
+            self.finaliser(entry, order, false)?;
+        }
+        Some(())
+    }
+
+    /// Those that are to be called: a list of tables.
+    fn due_finalisers(&mut self, first: u64) {
+        let mut at = first;
+        for _ in 0..MOST_LISTS {
+            if at == 0 {
+                return;
+            }
+            let count = self.field(at, layout::DUE_COUNT).unwrap_or(0) as u32;
+            for entry in 0..u64::from(count) {
+                let offset = layout::DUE_ENTRIES as u64 + layout::ENTRY as u64 * entry;
+                if self.finaliser(at.saturating_add(8 * offset), Order::First, true).is_none() {
+                    return self.gap("finalisers that are due cannot be read");
+                }
+            }
+            at = self.field(at, 0).unwrap_or(0);
+        }
+        self.gap("finalisers that are due have no end");
+    }
+
+    fn finaliser(&mut self, entry: u64, order: Order, is_due: bool) -> Option<()> {
+        let function = self.field(entry, 0)?;
+        let value = self.field(entry, layout::VALUE)?;
+        self.add(entry, function, Place::FinaliserFunction { order });
+        if is_due {
+            let slot = entry.checked_add(8 * layout::VALUE as u64)?;
+            self.add(slot, value, Place::FinaliserDue);
+        }
+        self.found.finalisers.push(Finaliser { function, value, order, is_due });
+        Some(())
+    }
+
+    /// The runtime lists the functions of the two tables, and then function and value of those that are due.
+    /// Where one table ends and the other begins, addresses do not follow each other.
+    fn listed_finalisers(&mut self, slots: &[u64]) {
+        let stride = 8 * layout::ENTRY as u64;
+        let mut order = Order::First;
+        let mut before: Option<u64> = None;
+        let mut rest = slots.iter().copied().peekable();
+        while let Some(slot) = rest.next() {
+            let is_due = rest.next_if_eq(&slot.wrapping_add(8 * layout::VALUE as u64)).is_some();
+            let follows = before.is_none_or(|before| before.wrapping_add(stride) == slot);
+            if !follows && !is_due {
+                order = Order::Last;
+            }
+            before = Some(slot);
+            if self.finaliser(slot, order, is_due).is_none() {
+                return self.gap("finalisers cannot be read");
+            }
+        }
+    }
+}

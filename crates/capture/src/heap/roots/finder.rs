@@ -1,0 +1,142 @@
+//! What all parts of the search share.
+
+use std::collections::HashSet;
+
+use bactrian_ocaml::Code;
+use bactrian_ocaml::heap_layout::HeapLayout;
+
+use super::stacks::{Stacks, Words};
+use super::{List, Listing, Place, Root, Roots, Thread};
+use crate::heap::target::Target;
+use crate::memory::Memory;
+
+/// A search for roots.
+pub(super) struct Finder<'a> {
+    pub target: &'a Target,
+    pub memory: &'a dyn Memory,
+    pub layout: &'static HeapLayout,
+    pub listing: Option<&'a Listing>,
+    pub stacks: Stacks<'a>,
+    pub words: Words<'a>,
+    /// States of the domains.
+    pub states: Vec<u64>,
+    /// Tables of the sampler that threads of OCaml 4 have.
+    pub memprof_threads: Vec<u64>,
+    pub found: Roots,
+    /// Slots that were found, to know what a listing has besides.
+    slots: HashSet<u64>,
+}
+
+impl<'a> Finder<'a> {
+    pub fn new(
+        target: &'a Target,
+        memory: &'a dyn Memory,
+        listing: Option<&'a Listing>,
+    ) -> Finder<'a> {
+        Finder {
+            target,
+            memory,
+            layout: target.layout,
+            listing,
+            stacks: Stacks::new(target, memory),
+            words: Words::new(memory),
+            states: Vec::new(),
+            memprof_threads: Vec::new(),
+            found: Roots::default(),
+            slots: HashSet::new(),
+        }
+    }
+
+    pub fn run(mut self) -> Roots {
+        self.found.gaps.extend_from_slice(self.stacks.gaps());
+        self.spaces();
+        self.domains();
+        match self.target.code {
+            Code::Native => self.globals(),
+            Code::Bytecode => self.interpreter_globals(),
+        }
+        self.c_roots();
+        self.threads();
+        self.finalisers();
+        self.memprof();
+        self.ephemerons();
+        self.unexplained();
+        self.found
+    }
+
+    /// Adds a root, unless it is no pointer. True if it is one.
+    pub fn add(&mut self, slot: u64, value: u64, place: Place) -> bool {
+        self.slots.insert(slot);
+        let is_pointer = value & 1 == 0 && value != 0;
+        if is_pointer {
+            self.found.roots.push(Root { slot, value, place });
+        }
+        is_pointer
+    }
+
+    /// Notes that a slot was looked at, and holds no value.
+    pub fn pass(&mut self, slot: u64) {
+        self.slots.insert(slot);
+    }
+
+    pub fn gap(&mut self, what: impl Into<String>) {
+        self.found.gaps.push(what.into());
+    }
+
+    /// A word of a structure.
+    pub fn field(&mut self, structure: u64, index: usize) -> Option<u64> {
+        self.words.word(structure.checked_add(8 * index as u64)?)
+    }
+
+    /// What a static variable of the runtime holds, where its name is known.
+    pub fn static_word(&mut self, file: &str, name: &str) -> Option<u64> {
+        let address = self.target.local(file, name)?;
+        self.words.word(address)
+    }
+
+    /// What a global variable of the runtime holds.
+    pub fn global_word(&mut self, name: &str) -> Option<u64> {
+        let address = self.target.global(name)?;
+        self.words.word(address)
+    }
+
+    /// Whether this is OCaml 5.
+    pub fn has_domains(&self) -> bool {
+        self.target.runtime.domain_id.is_some()
+    }
+
+    /// The number of the domain with this state.
+    pub fn domain_number(&mut self, state: u64) -> u32 {
+        let at = self.target.runtime.domain_id;
+        at.and_then(|at| self.field(state, at)).unwrap_or(0) as u32
+    }
+
+    /// Notes a thread; its number here.
+    pub fn thread(&mut self, domain: u32, id: Option<u64>, is_active: bool) -> u32 {
+        let number = self.found.threads.len() as u32;
+        self.found.threads.push(Thread { domain, id, is_active });
+        number
+    }
+
+    /// Slots that a function of the runtime listed for a domain, if it was asked.
+    pub fn listed(&self, list: List, domain: usize) -> Option<Vec<u64>> {
+        let lists = &self.listing?.lists;
+        let found = lists.iter().find(|l| l.list == list && l.domain as usize == domain)?;
+        Some(found.slots.iter().map(|slot| slot.slot).collect())
+    }
+
+    /// What the runtime listed and was not found.
+    fn unexplained(&mut self) {
+        let Some(listing) = self.listing else { return };
+        for list in &listing.lists {
+            if !list.whole {
+                self.found.gaps.push(format!("the runtime's list {:?} was cut", list.list));
+            }
+            for slot in &list.slots {
+                if !self.slots.contains(&slot.slot) {
+                    self.add(slot.slot, slot.value, Place::Unknown);
+                }
+            }
+        }
+    }
+}

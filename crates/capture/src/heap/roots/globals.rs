@@ -1,0 +1,122 @@
+//! Modules of native code: each has a list of blocks whose fields are roots.
+
+use bactrian_ocaml::symbol;
+use bactrian_ocaml::value::header_words;
+
+use super::Place;
+use super::finder::Finder;
+
+const MOST_MODULES: usize = 1 << 20;
+const MOST_BLOCKS: usize = 1 << 20;
+/// A module with more fields has no honest header.
+const MOST_FIELDS: usize = 1 << 20;
+
+impl Finder<'_> {
+    pub(super) fn globals(&mut self) {
+        match self.target.global("caml_globals") {
+            Some(list) => {
+                for at in (list..).step_by(8).take(MOST_MODULES) {
+                    match self.words.word(at) {
+                        Some(0) => break,
+                        Some(module) => self.module(module, false),
+                        None => {
+                            self.gap("the list of modules cannot be read to its end");
+                            break;
+                        }
+                    }
+                }
+            }
+            None => self.gap("the list of modules has no name"),
+        }
+        for module in self.loaded_modules() {
+            self.module(module, true);
+        }
+    }
+
+    /// Lists of blocks of modules that Dynlink loaded.
+    fn loaded_modules(&mut self) -> Vec<u64> {
+        let file = if self.has_domains() { "globroots.c" } else { "roots_nat.c" };
+        let mut found = Vec::new();
+        if let Some(mut link) = self.static_word(file, "caml_dyn_globals") {
+            while link != 0 && found.len() < MOST_MODULES {
+                let Some([module, next]) = self.pair(link) else {
+                    self.gap("the list of modules that Dynlink loaded cannot be read to its end");
+                    break;
+                };
+                found.push(module);
+                link = next;
+            }
+            return found;
+        }
+        // Stripped: but plugins name theirs. What is loaded and not yet run has nothing in it.
+        let own = self.target.runtime_object().range.start;
+        for object in self.target.objects.iter().filter(|object| object.range.start != own) {
+            let symbols = object.symbols.all().iter().filter(|symbol| !symbol.is_local);
+            let roots = symbols.filter(|symbol| {
+                let unit = object.symbols.name(symbol).strip_suffix("gc_roots");
+                unit.is_some_and(symbol::is_ocaml)
+            });
+            found.extend(roots.map(|symbol| symbol.address));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn pair(&mut self, at: u64) -> Option<[u64; 2]> {
+        Some([self.field(at, 0)?, self.field(at, 1)?])
+    }
+
+    /// The blocks of one module.
+    fn module(&mut self, list: u64, is_dynamic: bool) {
+        for at in (list..).step_by(8).take(MOST_BLOCKS) {
+            match self.words.word(at) {
+                Some(0) => return,
+                Some(block) => {
+                    let name = self.module_name(block, list);
+                    if self.block(block, &name, is_dynamic).is_none() {
+                        self.gap(format!("the block of module {name} cannot be read"));
+                    }
+                }
+                None => return self.gap("the blocks of a module cannot be read"),
+            }
+        }
+    }
+
+    fn block(&mut self, block: u64, name: &str, is_dynamic: bool) -> Option<()> {
+        let header = self.words.word(block.checked_sub(8)?)?;
+        let fields = header_words(header as usize);
+        if fields > MOST_FIELDS {
+            return None;
+        }
+        let module = self.found.modules.len() as u32;
+        self.found.modules.push(name.to_owned());
+        for field in 0..fields {
+            let slot = block.checked_add(8 * field as u64)?;
+            let value = self.words.word(slot)?;
+            let field = field as u32;
+            let place = match is_dynamic {
+                false => Place::Global { module, field },
+                true => Place::DynamicGlobal { module, field },
+            };
+            self.add(slot, value, place);
+        }
+        Some(())
+    }
+
+    /// By the symbol of the block, or of the list that it stands in.
+    fn module_name(&self, block: u64, list: u64) -> String {
+        let of = |address: u64| {
+            let (symbol, distance) = self.target.data_at(address)?;
+            let is_that = distance == 0 && symbol::is_ocaml(symbol);
+            is_that.then(|| symbol.strip_suffix("gc_roots").unwrap_or(symbol))
+        };
+        let Some(symbol) = of(block).or_else(|| of(list)) else { return format!("{block:#x}") };
+        let symbol = symbol.strip_suffix("__").or(symbol.strip_suffix('.')).unwrap_or(symbol);
+        let mut name = String::new();
+        match symbol::write_name(symbol, &mut name) {
+            Ok(()) => name,
+            Err(_) => symbol.to_owned(),
+        }
+    }
+}

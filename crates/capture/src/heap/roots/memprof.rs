@@ -1,0 +1,136 @@
+//! What the sampler follows: blocks, which it does not keep alive, and what its user gave for each, which it does.
+
+use super::finder::Finder;
+use super::{List, Place, Sample};
+
+const MOST_ENTRIES: u64 = 1 << 32;
+const MOST_LINKS: usize = 1 << 20;
+/// A configuration that is none.
+const NO_CONFIGURATION: u64 = 1;
+/// Its first field, if it is not to be used any more.
+const DISCARDED: u64 = 2 << 1 | 1;
+
+impl Finder<'_> {
+    pub(super) fn memprof(&mut self) {
+        match self.layout.state.memprof {
+            Some(word) => {
+                for state in self.states.clone() {
+                    let domain = self.field(state, word).unwrap_or(0);
+                    if domain != 0 && self.memprof_domain(domain).is_none() {
+                        self.gap("the sampler's entries cannot be read");
+                    }
+                }
+            }
+            None => self.memprof_of_4(),
+        }
+    }
+
+    fn memprof_of_4(&mut self) {
+        let layout = &self.layout.memprof;
+        let file = "memprof.c";
+        let table = self.target.local(file, "entries_global");
+        let table = table.or_else(|| self.target.local(file, "trackst"));
+        let Some(table) = table else {
+            return match self.listed(List::Memprof, 0) {
+                Some(slots) => {
+                    for slot in slots {
+                        let entry = slot.wrapping_sub(8 * layout.user_data as u64);
+                        if self.entry(entry).is_none() {
+                            return self.gap("the sampler's entries cannot be read");
+                        }
+                    }
+                }
+                None => self.gap(
+                    "the sampler's entries: the executable was stripped of the name they hang on",
+                ),
+            };
+        };
+        let mut tables = vec![table];
+        if self.layout.thread.memprof.is_some() {
+            // Samples whose callback was not called yet are with their thread.
+            let main = self.target.global("caml_memprof_main_ctx");
+            tables.extend(main.map(|main| main.saturating_add(8 * layout.thread_table as u64)));
+            tables.extend(self.memprof_threads.iter().copied());
+        }
+        tables.sort_unstable();
+        tables.dedup();
+        for table in tables {
+            if self.entries(table).is_none() {
+                self.gap("the sampler's entries cannot be read");
+            }
+        }
+    }
+
+    /// What a thread of OCaml 4 has: a table of its own.
+    pub(super) fn note_memprof_thread(&mut self, thread: u64) -> Option<()> {
+        let context = self.field(thread, self.layout.thread.memprof?)?;
+        let table = context.checked_add(8 * self.layout.memprof.thread_table as u64)?;
+        if context != 0 {
+            self.memprof_threads.push(table);
+        }
+        Some(())
+    }
+
+    fn memprof_domain(&mut self, domain: u64) -> Option<()> {
+        let layout = self.layout.memprof.domain?;
+        let within = |at: u64, index: usize| at.saturating_add(8 * index as u64);
+        self.configured_entries(within(domain, layout.table))?;
+        let mut thread = self.field(domain, layout.threads)?;
+        for _ in 0..MOST_LINKS {
+            if thread == 0 {
+                break;
+            }
+            self.configured_entries(within(thread, self.layout.memprof.thread_table))?;
+            thread = self.field(thread, layout.next_thread)?;
+        }
+        let mut orphan = self.field(domain, layout.orphans)?;
+        for _ in 0..MOST_LINKS {
+            if orphan == 0 {
+                break;
+            }
+            self.configured_entries(orphan)?;
+            orphan = self.field(orphan, layout.next_orphan)?;
+        }
+        Some(())
+    }
+
+    /// A table of OCaml 5, which is in use only with a configuration.
+    fn configured_entries(&mut self, table: u64) -> Option<()> {
+        let at = self.layout.memprof.domain?.configuration;
+        let slot = table.checked_add(8 * at as u64)?;
+        let configuration = self.words.word(slot)?;
+        if configuration == NO_CONFIGURATION || self.words.word(configuration)? == DISCARDED {
+            return Some(());
+        }
+        self.add(slot, configuration, Place::Memprof);
+        self.entries(table)
+    }
+
+    fn entries(&mut self, table: u64) -> Option<()> {
+        let layout = &self.layout.memprof;
+        let first = self.words.word(table)?;
+        let count = self.field(table, layout.table_length)?;
+        if count > MOST_ENTRIES {
+            return None;
+        }
+        for entry in 0..count {
+            self.entry(first.checked_add(8 * layout.entry as u64 * entry)?)?;
+        }
+        Some(())
+    }
+
+    fn entry(&mut self, entry: u64) -> Option<()> {
+        let layout = &self.layout.memprof;
+        let block = self.words.word(entry)?;
+        let samples = self.field(entry, layout.samples)?;
+        let user_data = self.field(entry, layout.user_data)?;
+        let flags = self.field(entry, layout.flags)?;
+        let slot = entry.checked_add(8 * layout.user_data as u64)?;
+        self.add(slot, user_data, Place::Memprof);
+        let is_gone = flags & (layout.is_deallocated | layout.is_deleted | layout.is_offset) != 0;
+        if !is_gone && block & 1 == 0 && block != 0 {
+            self.found.samples.push(Sample { block, samples, user_data });
+        }
+        Some(())
+    }
+}

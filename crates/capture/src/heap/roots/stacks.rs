@@ -1,0 +1,313 @@
+//! Live values on stacks of native code.
+//!
+//! OCaml 4 shares the system's stack with C. A stack is pieces of OCaml frames; at the end of a piece, where C
+//! called OCaml, stands where the piece above C begins. OCaml 5 has stacks of its own, fibers, each below the one
+//! whose effects it may perform; C is elsewhere, and pieces follow each other.
+
+use std::collections::HashSet;
+
+use bactrian_ocaml::StackLayout;
+use bactrian_ocaml::frames::Live;
+use bactrian_ocaml::heap_layout::{fiber, local_roots};
+
+use super::descriptors::Descriptors;
+use super::finder::Finder;
+use super::{Frame, Place};
+use crate::heap::target::Target;
+use crate::memory::Memory;
+
+/// Fibers below one another, and blocks of local roots: no honest program has more.
+const MOST_LINKS: usize = 1 << 24;
+/// Items in one table of local roots.
+const MOST_ITEMS: u64 = 1 << 24;
+
+/// Reads stacks.
+pub struct Stacks<'a> {
+    memory: &'a dyn Memory,
+    descriptors: Descriptors<'a>,
+    layout: StackLayout,
+}
+
+/// What is on a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scanned {
+    /// Live values, innermost first.
+    pub slots: Vec<StackSlot>,
+    /// Where it could not be read further, and why.
+    pub gap: Option<String>,
+}
+
+/// A live value on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackSlot {
+    /// Where it stands.
+    pub slot: u64,
+    /// The value.
+    pub value: u64,
+    /// The frame, by its return address; none for what handles values, exceptions and effects of a fiber.
+    pub frame: Option<u64>,
+    /// How many frames are further in.
+    pub depth: u32,
+}
+
+/// Where a stack begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start {
+    /// OCaml 4.
+    System { stack_pointer: u64, return_address: u64, registers: u64 },
+    /// OCaml 5: a fiber, and the registers that were saved.
+    Fiber { stack: u64, registers: u64 },
+}
+
+impl<'a> Stacks<'a> {
+    /// Reads the frame tables of a program.
+    pub fn new(target: &'a Target, memory: &'a dyn Memory) -> Stacks<'a> {
+        let descriptors = Descriptors::read(target, memory);
+        Stacks { memory, descriptors, layout: target.runtime.stack }
+    }
+
+    /// What could not be read of the frame tables.
+    pub fn gaps(&self) -> &[String] {
+        &self.descriptors.gaps
+    }
+
+    /// How many return addresses are known.
+    pub fn descriptors(&self) -> usize {
+        self.descriptors.len()
+    }
+
+    /// Function and places in the source of a frame.
+    pub fn frame(&self, return_address: u64) -> Frame {
+        self.descriptors.frame(return_address)
+    }
+
+    /// Scans the fiber of a continuation (tag 245) that was met in the heap, and those below it: its first
+    /// field, without the lowest bit, is the address of the fiber, or 0 if it was resumed.
+    pub fn scan_fiber(&self, stack: u64) -> Scanned {
+        self.scan(Start::Fiber { stack, registers: 0 })
+    }
+
+    pub(super) fn scan(&self, start: Start) -> Scanned {
+        let mut scan = Scan {
+            words: Words::new(self.memory),
+            descriptors: &self.descriptors,
+            found: Vec::new(),
+            depth: 0,
+        };
+        let gap = match start {
+            Start::System { stack_pointer, return_address, registers } => {
+                scan.system(stack_pointer, return_address, registers)
+            }
+            Start::Fiber { stack, registers } => scan.fibers(stack, registers),
+        };
+        Scanned { slots: scan.found, gap: gap.err() }
+    }
+
+    /// Values of C code's local variables: where each stands, and the value. Also why there may be more.
+    pub(super) fn local_roots(&self, first: u64) -> (Vec<(u64, u64)>, Option<String>) {
+        let mut words = Words::new(self.memory);
+        let mut found = Vec::new();
+        let mut at = first;
+        let mut met = HashSet::new();
+        while at != 0 {
+            if !met.insert(at) || met.len() > MOST_LINKS {
+                return (found, Some(format!("local roots of C at {at:#x} are linked in a ring")));
+            }
+            if local_block(&mut words, at, &mut found).is_none() {
+                return (found, Some(format!("local roots of C at {at:#x} cannot be read")));
+            }
+            at = words.word(at).unwrap_or(0);
+        }
+        (found, None)
+    }
+}
+
+fn local_block(words: &mut Words<'_>, at: u64, found: &mut Vec<(u64, u64)>) -> Option<()> {
+    let word = |index: usize| at.checked_add(8 * index as u64);
+    let tables = words.word(word(local_roots::TABLES)?)?;
+    let items = words.word(word(local_roots::ITEMS)?)?;
+    if tables > local_roots::MOST_TABLES || items > MOST_ITEMS {
+        return None;
+    }
+    for table in 0..tables as usize {
+        let table = words.word(word(local_roots::FIRST_TABLE + table)?)?;
+        for item in 0..items {
+            let slot = table.checked_add(8 * item)?;
+            found.push((slot, words.word(slot)?));
+        }
+    }
+    words.word(at).map(|_| ())
+}
+
+struct Scan<'s, 'a> {
+    words: Words<'a>,
+    descriptors: &'s Descriptors<'a>,
+    found: Vec<StackSlot>,
+    depth: u32,
+}
+
+impl Scan<'_, '_> {
+    /// OCaml 4: from the stack pointer after a return address up to where the program began.
+    fn system(&mut self, start: u64, return_address: u64, registers: u64) -> Result<(), String> {
+        let (mut sp, mut return_address, mut registers) = (start, return_address, registers);
+        while sp != 0 {
+            let end = self.piece(sp, return_address, registers)?;
+            // Callback_link: after what caml_start_program pushed as a handler.
+            let above = end.checked_add(16).ok_or("a stack ends with memory")?;
+            [sp, return_address, registers] = [above, above + 8, above + 16].map(|at| {
+                // What cannot be read ends the stack as its own end does, but is told.
+                self.words.word(at).unwrap_or(u64::MAX)
+            });
+            if sp != 0 && sp <= end {
+                return Err(format!("the stack above {end:#x} does not go on upwards"));
+            }
+        }
+        Ok(())
+    }
+
+    /// OCaml 5: a fiber and those below it.
+    fn fibers(&mut self, stack: u64, registers: u64) -> Result<(), String> {
+        let (mut stack, registers) = (stack, registers);
+        let mut met = HashSet::new();
+        while stack != 0 {
+            if !met.insert(stack) || met.len() > MOST_LINKS {
+                return Err(format!("fibers are linked in a ring at {stack:#x}"));
+            }
+            let handler = self.field(stack, fiber::HANDLER)?;
+            let sp = self.field(stack, fiber::STACK_POINTER)?;
+            // What was saved belongs to all of them, as the runtime has it.
+            self.fiber(sp, handler, registers)?;
+            for which in fiber::HANDLES {
+                let slot = handler.wrapping_add(8 * which as u64);
+                let value = self.field(handler, which)?;
+                let depth = self.depth;
+                self.found.push(StackSlot { slot, value, frame: None, depth });
+            }
+            stack = self.field(handler, fiber::PARENT)?;
+        }
+        Ok(())
+    }
+
+    fn fiber(&mut self, start: u64, end: u64, registers: u64) -> Result<(), String> {
+        let (mut sp, mut registers) = (start, registers);
+        while sp != end {
+            if sp > end {
+                return Err(format!("a fiber's stack pointer {sp:#x} is beyond its end {end:#x}"));
+            }
+            let return_address = self.read(sp)?;
+            let piece_end = self.piece(sp + 8, return_address, registers)?;
+            registers = self.read(piece_end.saturating_add(fiber::SAVED_REGISTERS))?;
+            sp = piece_end.saturating_add(fiber::PIECE_HEADER);
+        }
+        Ok(())
+    }
+
+    /// A piece of OCaml frames; the stack pointer at its end.
+    fn piece(&mut self, start: u64, return_address: u64, registers: u64) -> Result<u64, String> {
+        let (mut sp, mut return_address) = (start, return_address);
+        loop {
+            let descriptor = self.descriptors.find(return_address).ok_or_else(|| {
+                format!("the stack at {sp:#x} returns to {return_address:#x}, which no frame table knows")
+            })?;
+            let Some(size) = descriptor.frame_size else { return Ok(sp) };
+            for live in &descriptor.live {
+                let slot = match *live {
+                    Live::Stack(offset) => sp.wrapping_add(u64::from(offset)),
+                    Live::Register(index) => registers.wrapping_add(8 * u64::from(index)),
+                };
+                let value = self.read(slot)?;
+                let (frame, depth) = (Some(return_address), self.depth);
+                self.found.push(StackSlot { slot, value, frame, depth });
+            }
+            if size == 0 {
+                return Err(format!("the frame at {sp:#x} has no size"));
+            }
+            self.depth = self.depth.saturating_add(1);
+            sp = sp.checked_add(u64::from(size)).ok_or("a stack ends with memory")?;
+            return_address = self.read(sp - 8)?;
+        }
+    }
+
+    fn field(&mut self, structure: u64, index: usize) -> Result<u64, String> {
+        self.read(structure.wrapping_add(8 * index as u64))
+    }
+
+    fn read(&mut self, at: u64) -> Result<u64, String> {
+        self.words.word(at).ok_or_else(|| format!("a stack leads to {at:#x}, which cannot be read"))
+    }
+}
+
+/// Words of memory that are near each other.
+pub(super) struct Words<'a> {
+    memory: &'a dyn Memory,
+    page: u64,
+    bytes: Box<[u8; PAGE as usize]>,
+}
+
+const PAGE: u64 = 4096;
+
+impl<'a> Words<'a> {
+    pub fn new(memory: &'a dyn Memory) -> Words<'a> {
+        // No page begins here.
+        Words { memory, page: 1, bytes: Box::new([0; PAGE as usize]) }
+    }
+
+    /// The word at an address.
+    pub fn word(&mut self, at: u64) -> Option<u64> {
+        let page = at & !(PAGE - 1);
+        if at - page > PAGE - 8 {
+            return self.memory.word(at);
+        }
+        if page != self.page {
+            self.page = 1;
+            if !self.memory.read(page, &mut *self.bytes) {
+                // A core may have less than pages.
+                return self.memory.word(at);
+            }
+            self.page = page;
+        }
+        let bytes = self.bytes.get((at - page) as usize..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+}
+
+impl Finder<'_> {
+    /// Roots on a stack, and in the local variables of C code on it.
+    pub(super) fn stack(&mut self, thread: u32, start: Option<Start>, local_roots: u64) {
+        let scanned = start.map_or_else(Scanned::default, |start| self.stacks.scan(start));
+        for StackSlot { slot, value, frame, depth } in scanned.slots {
+            let place = match frame {
+                Some(frame) => Place::Stack { thread, frame, depth },
+                None => Place::Handler { thread },
+            };
+            if self.add(slot, value, place)
+                && let Some(frame) = frame
+                && !self.found.frames.contains_key(&frame)
+            {
+                self.found.frames.insert(frame, self.stacks.frame(frame));
+            }
+        }
+        self.found.gaps.extend(scanned.gap);
+        let (local, gap) = self.stacks.local_roots(local_roots);
+        for (slot, value) in local {
+            self.add(slot, value, Place::Local { thread });
+        }
+        self.found.gaps.extend(gap);
+    }
+
+    /// Where the stack begins whose pointers are in the domain state.
+    pub(super) fn current_stack(&mut self, state: u64) -> Option<Start> {
+        let word = |index: usize| self.memory.word(state.checked_add(8 * index as u64)?);
+        let registers = word(self.layout.state.registers)?;
+        match self.stacks.layout {
+            StackLayout::System { bottom, return_address, .. } => Some(Start::System {
+                stack_pointer: word(bottom)?,
+                return_address: word(return_address)?,
+                registers,
+            }),
+            StackLayout::Fibers { current } => {
+                Some(Start::Fiber { stack: word(current)?, registers })
+            }
+        }
+    }
+}
