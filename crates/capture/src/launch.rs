@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use bactrian_agent_abi::{Settings, variable};
@@ -86,6 +88,17 @@ impl Launch {
         let _ = passing_on.join();
         status
     }
+}
+
+/// From here on an interrupt does not end this process; the answer says whether one came. What [`Launch::run`] has
+/// taken over stays taken over, so that whoever waits for something afterwards has to ask.
+pub fn interrupts() -> impl Fn() -> bool {
+    let came = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Only a number that is no signal could be refused.
+        let _ = signal_hook::flag::register(signal, Arc::clone(&came));
+    }
+    move || came.load(Ordering::Relaxed)
 }
 
 fn is_ours(name: &OsStr) -> bool {

@@ -7,8 +7,13 @@ pub mod doctor;
 pub mod heap;
 mod inherited;
 pub mod launch;
+pub mod ledger;
 pub mod memory;
 pub mod program;
 
-pub use bactrian_agent_abi::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings};
+pub use bactrian_agent_abi::ledger::Limit;
+pub use bactrian_agent_abi::{
+    Children, DEFAULT_DEPTH, DEFAULT_MARGIN, DEFAULT_RATE, Limits, MAX_COPIES, MAX_DEPTH, Settings,
+    Snapshots, When,
+};
 pub use program::find_program;

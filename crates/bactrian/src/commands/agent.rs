@@ -1,13 +1,14 @@
 //! `bactrian agent`: how to have somebody else start a program observed.
 
 use std::io::Write;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Context;
 use bactrian_capture::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings, agent, launch};
 
+use super::snapshots::{SnapshotArgs, prefix};
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 
@@ -20,7 +21,8 @@ use crate::output::Console;
 #[command(after_help = "Examples:
   env $(bactrian agent -o /tmp/x.ctf) ./server
   bactrian agent --install /usr/local/lib -o /var/tmp/server.ctf > /etc/server.env    for systemd's
-                                                         EnvironmentFile=/etc/server.env")]
+                                                         EnvironmentFile=/etc/server.env
+  env $(bactrian agent --snapshots signal,peak --no-trace -o /tmp/x) ./server    then kill -USR2 PID")]
 pub struct Args {
     #[command(flatten)]
     record: RecordArgs,
@@ -60,6 +62,8 @@ pub struct RecordArgs {
     /// Stop recording after so many seconds
     #[arg(long = "for", id = "duration", value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,
+    #[command(flatten)]
+    pub snapshots: SnapshotArgs,
 }
 
 /// What to do with child processes.
@@ -113,10 +117,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl RecordArgs {
-    /// For a trace at this path.
-    pub fn settings(&self, trace: Vec<u8>) -> Settings {
+    /// For an output at this path: the trace, or what snapshots are named after.
+    pub fn settings(&self, output: &Path, ledger: Option<&Path>) -> Result<Settings, Failure> {
+        self.snapshots.check(self.signal)?;
+        let trace = output.as_os_str().as_bytes().to_vec();
         let micros = |seconds: f64| (seconds * 1e6) as u64;
-        Settings {
+        Ok(Settings {
+            trace: (!self.snapshots.no_trace).then_some(trace),
+            snapshots: self.snapshots.settings(&prefix(output), ledger)?,
             rate: if self.exact { 1.0 } else { self.rate },
             depth: self.depth,
             children: match self.children {
@@ -126,8 +134,8 @@ impl RecordArgs {
             signal: self.signal.map(|Signal(number)| number),
             after: micros(self.after),
             duration: self.duration.map(micros),
-            ..Settings::new(trace)
-        }
+            ..Settings::new(Vec::new())
+        })
     }
 }
 
@@ -141,8 +149,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         writeln!(console.out(), "{}", path.display())?;
         return Ok(Status::Done);
     }
-    let trace = std::path::absolute(&args.output)?.into_os_string().into_vec();
-    for (name, value) in launch::variables(&path, &args.record.settings(trace)) {
+    let settings = args.record.settings(&std::path::absolute(&args.output)?, None)?;
+    for (name, value) in launch::variables(&path, &settings) {
         writeln!(console.out(), "{}={}", name.display(), value.display())?;
     }
     Ok(Status::Done)

@@ -17,6 +17,7 @@ mod instructions;
 pub mod lifetimes;
 pub mod man;
 pub mod record;
+mod snapshots;
 pub mod timeline;
 pub mod top;
 pub mod tree;

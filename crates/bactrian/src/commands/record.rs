@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,16 +11,18 @@ use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_capture::doctor::{self, Cause, Refusal};
 use bactrian_capture::find_program;
 use bactrian_capture::launch::{Launch, end_like};
+use bactrian_capture::ledger::Ledger;
 use bactrian_trace::{Index, Input, Recorder, State, write_single_domain};
 
 use crate::commands::agent::{ChildrenArg, RecordArgs};
+use crate::commands::snapshots::{self, existing, prefix};
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number, write_file};
 
 /// Record what an OCaml program allocates, as it is: not recompiled, not relinked.
 ///
-/// Writes a memtrace trace that all other commands read. The program runs with your standard input, output
-/// and error; the exit status is the program's own.
+/// Writes a memtrace trace that all other commands read, snapshots of the heap, or both. The program runs with
+/// your standard input, output and error; the exit status is the program's own.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian record -- ./server --port 8080            into server.ctf
@@ -29,13 +30,17 @@ use crate::output::{Console, show_number, write_file};
   bactrian record --exact -- ./small                 every allocation; the program becomes slow
   bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops
   bactrian record --after 60 --for 10 -- ./server    ten seconds, a minute after the start
+  bactrian record --snapshots peak,exit -- ./server  also server.1.heap, server.2.heap, ..
+  bactrian record --snapshots signal --no-trace -- ./server    kill -USR2 takes a snapshot
+  bactrian record --snapshots major=10 --snapshot-limits disk=2G -o run.ctf -- ./server
 
 To have a service manager start a program so: bactrian agent --help")]
 pub struct Args {
     #[command(flatten)]
     record: RecordArgs,
-    /// Where to write the trace; children's traces get their process id before the extension [default:
-    /// the program's name with .ctf, in the current directory]
+    /// Where to write the trace; children's traces get their process id before the extension. Snapshots
+    /// are named after it: run.ctf has run.1.heap, run.2.heap; older ones of these names are removed
+    /// [default: the program's name with .ctf, in the current directory]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Say nothing in the end
@@ -60,25 +65,36 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if args.record.children != Some(ChildrenArg::Follow) {
         doctor::recordable(&program).map_err(refused)?;
     }
+    let wants = &args.record.snapshots;
+    let ledger = wants.snapshots.map(|_| Ledger::new()).transpose();
+    let ledger = ledger.context("cannot write a temporary file")?;
     let output = match &args.output {
-        Some(path) => {
-            replace(path)?;
-            path.clone()
-        }
-        None => unused_name(name)?,
+        Some(path) => std::path::absolute(path)?,
+        None => std::path::absolute(unused_name(name)?)?,
     };
-    let output = std::path::absolute(&output)?;
-    let settings = args.record.settings(output.clone().into_os_string().into_vec());
+    let settings = args.record.settings(&output, ledger.as_ref().map(Ledger::path))?;
+    if !wants.no_trace {
+        replace(&output)?;
+    }
+    if wants.snapshots.is_some() {
+        snapshots::replace(&prefix(&output))?;
+    }
     let started = SystemTime::now();
     let launch = Launch { program, name: name.clone(), arguments: arguments.to_vec(), settings };
     let status = launch.run().with_context(|| format!("cannot start {}", name.display()))?;
-    let traces = traces_of(&output, started);
+    let account = ledger.map(|ledger| snapshots::wait(&ledger, args.quiet, console));
+    let traces = if wants.no_trace { Vec::new() } else { traces_of(&output, started) };
     for trace in &traces {
         // If it cannot be, the trace is as good as before, for us and for newer readers.
         let _ = make_version_2(trace, console);
     }
     if !args.quiet {
-        tell(&traces, &output, console)?;
+        if !wants.no_trace {
+            tell(&traces, &output, console)?;
+        }
+        if let Some(account) = account {
+            snapshots::tell(&account, console)?;
+        }
     }
     Ok(Status::Program(end_like(status)))
 }
@@ -92,7 +108,7 @@ fn refused(refusal: Refusal) -> Failure {
 
 /// Makes room for a trace that is to be written: the old file goes, and it is known that a new one can be
 /// made.
-fn replace(path: &Path) -> Result<(), Failure> {
+pub fn replace(path: &Path) -> Result<(), Failure> {
     let context = || format!("cannot write {}", path.display());
     if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
         fs::remove_file(path).with_context(context)?;
@@ -111,7 +127,9 @@ fn unused_name(program: &OsStr) -> Result<PathBuf, Failure> {
     let stem = Path::new(program).file_name().unwrap_or(program).display();
     let numbered = (2..10_000).map(|n| PathBuf::from(format!("{stem}.{n}.ctf")));
     let mut names = std::iter::once(PathBuf::from(format!("{stem}.ctf"))).chain(numbered);
-    let unused = names.find(|name| name.symlink_metadata().is_err());
+    let is_unused =
+        |name: &PathBuf| name.symlink_metadata().is_err() && existing(&prefix(name)).is_empty();
+    let unused = names.find(is_unused);
     let name = unused.context("there are 10,000 traces of it here: use --output")?;
     try_out(&name)
         .with_context(|| format!("cannot write {} here: use --output", name.display()))?;
@@ -193,7 +211,7 @@ fn tell(traces: &[PathBuf], output: &Path, console: &mut Console) -> Result<(), 
 }
 
 /// As a person would write it who is in this directory.
-fn shortened(path: &Path) -> &Path {
+pub fn shortened(path: &Path) -> &Path {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }

@@ -1,0 +1,325 @@
+//! Snapshots beside or instead of a trace: the options of `record` and `agent`, and what is said in the end.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::Context;
+use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_capture::ledger::{Account, Ledger, Written};
+use bactrian_capture::{DEFAULT_MARGIN, Limit, Limits, MAX_COPIES, Snapshots, When};
+use bactrian_trace::Micros;
+
+use super::agent::Signal;
+use super::record::shortened;
+use crate::failure::Failure;
+use crate::output::{Console, show_number};
+
+/// The extension of snapshots.
+const EXTENSION: &str = "heap";
+/// The signal that asks for one if no other is named.
+const DEFAULT_SIGNAL: u8 = 12;
+/// More snapshots than this are not told one by one.
+const TOLD: usize = 6;
+
+/// When snapshots are taken, and what they may cost.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Snapshots of the heap")]
+pub struct SnapshotArgs {
+    /// When to take snapshots, one or several with commas: major[=N] (every Nth major collection),
+    /// every=SECONDS, signal[=NAME] (USR2), exit, peak[=PERCENT] (live memory passes its last maximum by
+    /// so much, 10), call (only when the program calls Bactrian.snapshot, which it always may)
+    #[arg(long, value_name = "WHEN[,WHEN..]", value_parser = moments)]
+    pub snapshots: Option<When>,
+    /// Snapshots only: no sampling, no trace
+    #[arg(long, requires = "snapshots", conflicts_with_all =
+        ["rate", "exact", "depth", "signal", "after", "duration"])]
+    pub no_trace: bool,
+    /// Keep the first N bytes of each string in snapshots; otherwise no content is kept
+    #[arg(long, value_name = "N", requires = "snapshots", default_value_t = 0)]
+    pub strings: u32,
+    /// Skip snapshots, and count them, when more than this would be in use: copies=N of the program in
+    /// memory at a time (2), memory=SIZE for them, disk=SIZE for all files
+    #[arg(long, value_name = "LIMIT[,LIMIT..]", requires = "snapshots", value_parser = limits)]
+    pub snapshot_limits: Option<Limits>,
+}
+
+impl SnapshotArgs {
+    /// What the agent is told: files begin with `prefix`, and the ledger, if there is one, says what becomes of
+    /// them.
+    pub fn settings(
+        &self,
+        prefix: &Path,
+        ledger: Option<&Path>,
+    ) -> Result<Option<Snapshots>, Failure> {
+        let Some(when) = self.snapshots else { return Ok(None) };
+        let walker = std::env::current_exe().context("cannot find this program's own file")?;
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        Ok(Some(Snapshots {
+            when,
+            heap: bytes(prefix),
+            walker: walker.into_os_string().into_vec(),
+            ledger: ledger.map(bytes),
+            limits: self.snapshot_limits.unwrap_or_default(),
+            strings: self.strings,
+        }))
+    }
+
+    /// Refuses what cannot be meant: one signal for two things.
+    pub fn check(&self, of_trace: Option<Signal>) -> Result<(), Failure> {
+        let of_snapshots = self.snapshots.and_then(|when| when.signal);
+        match of_trace.filter(|Signal(number)| Some(*number) == of_snapshots) {
+            Some(_) => {
+                let what = "--signal and --snapshots signal=.. need different signals";
+                Err(Failure::Usage(what.to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What names of snapshots begin with, for a run whose output is to be `output`.
+pub fn prefix(output: &Path) -> PathBuf {
+    match output.extension().and_then(OsStr::to_str) {
+        Some("ctf" | EXTENSION) => output.with_extension(""),
+        _ => output.to_owned(),
+    }
+}
+
+/// The snapshots of this prefix that are there: `PREFIX.NUMBER.heap`.
+pub fn existing(prefix: &Path) -> Vec<PathBuf> {
+    let Some(stem) = prefix.file_name() else { return Vec::new() };
+    let folder = prefix.parent().filter(|folder| *folder != Path::new(""));
+    let entries = folder.unwrap_or(Path::new(".")).read_dir().into_iter().flatten().flatten();
+    let is_numbered = |name: &OsStr| {
+        let rest = name.as_bytes().strip_prefix(stem.as_bytes());
+        let number = rest.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".heap"));
+        number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+    };
+    let paths = entries.filter(|entry| is_numbered(&entry.file_name())).map(|entry| entry.path());
+    paths.filter(|path| path.symlink_metadata().is_ok_and(|data| data.is_file())).collect()
+}
+
+/// Makes room for snapshots of this prefix: older ones go, and it is known that new ones can be made.
+pub fn replace(prefix: &Path) -> Result<(), Failure> {
+    for old in existing(prefix) {
+        fs::remove_file(&old).with_context(|| format!("cannot replace {}", old.display()))?;
+    }
+    let mut first = prefix.as_os_str().to_owned();
+    first.push(".1.heap");
+    super::record::replace(Path::new(&first))
+}
+
+/// Waits until all are written, which one may break off as the program itself: by an interrupt.
+pub fn wait(ledger: &Ledger, quiet: bool, console: &mut Console) -> Account {
+    let is_interrupted = bactrian_capture::launch::interrupts();
+    let mut is_told = quiet;
+    let start = std::time::Instant::now();
+    ledger.wait(|missing| {
+        if !is_told && start.elapsed().as_secs() >= 1 {
+            is_told = true;
+            let what = show_number(missing as u64, "snapshot");
+            // The work is done all the same.
+            let _ = console.note(&format!("the program has ended; {what} still being written"));
+        }
+        !is_interrupted()
+    })
+}
+
+/// Says what was written, skipped and lost.
+pub fn tell(account: &Account, console: &mut Console) -> io::Result<()> {
+    let mut written = account.written.clone();
+    // By number, which their names end with: one may be done before another that was begun earlier.
+    written.sort_by_key(|one| (one.path.as_os_str().len(), one.path.clone()));
+    for one in written.iter().take(TOLD) {
+        tell_of(one, console)?;
+    }
+    if let Some(more) = written.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        let last = written.last().map(|one| shortened(&one.path).display().to_string());
+        let more = show_number(more as u64, "snapshot");
+        console.note(&format!("and {more} more, up to {}", last.unwrap_or_default()))?;
+    }
+    if let Some(pause) = account.longest_pause {
+        let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
+        console.note(&format!("the program stood still for {pause} at most"))?;
+    }
+    for (limit, count) in &account.skipped {
+        let count = show_number(*count, "snapshot");
+        console.warn(&format!("{count} skipped: {}", reason(*limit)))?;
+    }
+    for (number, why) in &account.failed {
+        console.warn(&format!("snapshot {number} failed: {why}"))?;
+    }
+    match written.first() {
+        Some(first) => {
+            let path = shortened(&first.path).display().to_string();
+            console.note(&format!("look at it: bactrian info {path}"))?;
+        }
+        None if account.failed.is_empty() && account.skipped.is_empty() => {
+            console.warn("no snapshot was taken: the moment for it did not come")?;
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+fn tell_of(one: &Written, console: &mut Console) -> io::Result<()> {
+    let blocks = show_number(one.blocks, "block");
+    let heap = show_bytes(one.words as f64 * 8.0);
+    let size = one.path.metadata().map_or(0, |metadata| metadata.len());
+    let path = shortened(&one.path).display();
+    console.note(&format!("{path}: {blocks} of {heap}, in {}", show_bytes(size as f64)))
+}
+
+/// Why snapshots were skipped, and what to do about it.
+fn reason(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Copies => {
+            "as many copies of the program were still being read as --snapshot-limits copies=N allows"
+        }
+        Limit::Memory => {
+            "there was no memory for another copy of the program (--snapshot-limits memory=SIZE)"
+        }
+        Limit::Disk => "there was no room for another file (--snapshot-limits disk=SIZE)",
+        Limit::Process => "the system allowed no further process",
+    }
+}
+
+/// Moments as people write them: with names of signals and units of time.
+fn moments(text: &str) -> Result<When, String> {
+    let mut when = When::default();
+    for item in text.split(',') {
+        let (name, value) = match item.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (item, None),
+        };
+        match (name, value) {
+            ("major", None) => when.major = Some(1),
+            ("major", Some(value)) => when.major = Some(at_least_one(value)?),
+            ("every", Some(value)) => when.every = Some(micros(value)?),
+            ("every", None) => return Err("every=10, for example: ten seconds".to_owned()),
+            ("signal", None) => when.signal = Some(DEFAULT_SIGNAL),
+            ("signal", Some(value)) => when.signal = Some(Signal::from_str(value)?.0),
+            ("exit", None) => when.exit = true,
+            ("peak", None) => when.peak = Some(DEFAULT_MARGIN),
+            ("peak", Some(value)) => when.peak = Some(percent(value)?),
+            ("call", None) => {}
+            _ => {
+                let known = "major[=N], every=SECONDS, signal[=NAME], exit, peak[=PERCENT], call";
+                return Err(format!("there is no moment {item:?}, but {known}"));
+            }
+        }
+    }
+    Ok(when)
+}
+
+fn at_least_one(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("{text} is not a number of collections"))
+}
+
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let number = number.filter(|number| (1..=10_000).contains(number));
+    number.ok_or_else(|| format!("{text} is not a number of percent from 1 to 10000"))
+}
+
+/// `10`, `10s`, `0.5s`, `200ms`, `5m` or `1h` in microseconds.
+fn micros(text: &str) -> Result<u64, String> {
+    let units = [("ms", 1e3), ("s", 1e6), ("m", 60e6), ("h", 3600e6)];
+    let unit = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let (number, size) = unit.unwrap_or((text, 1e6));
+    let micros = number.parse::<f64>().ok().map(|number| number * size);
+    let micros = micros.filter(|micros| (1.0..=1e15).contains(micros));
+    let micros = micros.ok_or_else(|| format!("{text} is not a time such as 10s"));
+    micros.map(|micros| micros as u64)
+}
+
+fn limits(text: &str) -> Result<Limits, String> {
+    let mut limits = Limits::default();
+    for item in text.split(',') {
+        match item.split_once('=') {
+            Some(("copies", value)) => {
+                let copies = value.parse().ok().filter(|n| (1..=MAX_COPIES).contains(n));
+                let expected = || format!("copies={value}: from 1 to {MAX_COPIES}");
+                limits.copies = copies.ok_or_else(expected)?;
+            }
+            Some(("memory", value)) => limits.memory = Some(bytes(value)?),
+            Some(("disk", value)) => limits.disk = Some(bytes(value)?),
+            _ => return Err(format!("{item:?} is not copies=N, memory=SIZE or disk=SIZE")),
+        }
+    }
+    Ok(limits)
+}
+
+/// `1000`, `10k`, `500M`, `2G`, `1T`; a B behind it says nothing more.
+fn bytes(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix(['b', 'B']).unwrap_or(text);
+    let units = [(['k', 'K'], 1e3), (['m', 'M'], 1e6), (['g', 'G'], 1e9), (['t', 'T'], 1e12)];
+    let unit = units.iter().find_map(|(unit, size)| Some((number.strip_suffix(*unit)?, *size)));
+    let (number, size) = unit.unwrap_or((number, 1.0));
+    let bytes = number.parse::<f64>().ok().map(|number| number * size);
+    let bytes = bytes.filter(|bytes| (0.0..=1e18).contains(bytes));
+    bytes.map(|bytes| bytes as u64).ok_or_else(|| format!("{text} is not a size such as 500M"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_as_people_write_them() {
+        let all = moments("major=3,every=10s,signal=USR1,exit,peak=25%,call").expect("moments");
+        let expected = When {
+            major: Some(3),
+            every: Some(10_000_000),
+            signal: Some(10),
+            exit: true,
+            peak: Some(25),
+        };
+        assert_eq!(all, expected);
+        assert_eq!(moments("signal").expect("a moment").signal, Some(12));
+        assert_eq!(moments("every=200ms").expect("a moment").every, Some(200_000));
+        assert_eq!(moments("every=1.5").expect("a moment").every, Some(1_500_000));
+        assert_eq!(moments("every=2m").expect("a moment").every, Some(120_000_000));
+        for bad in
+            ["", "x", "major=0", "every", "every=0", "every=-1s", "peak=0", "exit=1", "signal=X"]
+        {
+            assert!(moments(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn limits_have_units() {
+        let limits = limits("copies=3,memory=1.5GB,disk=200k").expect("limits");
+        let expected = Limits { copies: 3, memory: Some(1_500_000_000), disk: Some(200_000) };
+        assert_eq!(limits, expected);
+        for bad in ["", "copies", "copies=0", "copies=1000", "memory=much", "disk=-1", "swap=1"] {
+            assert!(super::limits(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn snapshots_are_named_after_the_trace() {
+        for (output, expected) in
+            [("run.ctf", "run"), ("/a/x.heap", "/a/x"), ("plain", "plain"), ("v1.2", "v1.2")]
+        {
+            assert_eq!(prefix(Path::new(output)), Path::new(expected));
+        }
+    }
+
+    #[test]
+    fn only_numbered_files_are_of_a_prefix() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = ["x.1.heap", "x.23.heap", "x.heap", "x.1.2.heap", "x.a.heap", "y.1.heap"];
+        for name in names {
+            fs::write(folder.path().join(name), "").expect("a file");
+        }
+        let mut found = existing(&folder.path().join("x"));
+        found.sort();
+        assert_eq!(found, ["x.1.heap", "x.23.heap"].map(|name| folder.path().join(name)));
+    }
+}

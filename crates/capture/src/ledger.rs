@@ -1,0 +1,250 @@
+//! What becomes of the snapshots of a run: a private file that the agent, its frozen copies and their walkers
+//! append lines to, and the account that is made of it in the end.
+//!
+//! The program may end while snapshots are still being written. [`Ledger::wait`] stands by until each of them is
+//! done or has failed, as long as a process is at work on it: there is no other limit, because a large heap
+//! takes its time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bactrian_agent_abi::frozen;
+use bactrian_agent_abi::ledger::{Limit, Line};
+use tempfile::NamedTempFile;
+
+/// How often the ledger is looked at.
+const PERIOD: Duration = Duration::from_millis(10);
+/// How long a frozen copy may take to start its walker. It lists roots, which takes milliseconds.
+const START: Duration = Duration::from_secs(30);
+
+/// A file for lines about snapshots. It goes when this is dropped.
+#[derive(Debug)]
+pub struct Ledger {
+    file: NamedTempFile,
+}
+
+/// A snapshot that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its file.
+    pub path: PathBuf,
+    /// Blocks in it.
+    pub blocks: u64,
+    /// Words of these blocks.
+    pub words: u64,
+}
+
+/// What became of snapshots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Those that are there.
+    pub written: Vec<Written>,
+    /// Those that came to nothing: their numbers, and why.
+    pub failed: Vec<(u64, String)>,
+    /// How many were skipped, by the limit that forbade them.
+    pub skipped: Vec<(Limit, u64)>,
+    /// How long the program stood still at most.
+    pub longest_pause: Option<Duration>,
+    /// Those that are neither done nor have failed.
+    unfinished: Vec<Unfinished>,
+}
+
+/// A snapshot that somebody is, or was, at work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unfinished {
+    number: u64,
+    copy: Option<u32>,
+    walker: Option<u32>,
+}
+
+impl Ledger {
+    /// Makes an empty one.
+    ///
+    /// # Errors
+    /// If there is no room for it among temporary files.
+    pub fn new() -> io::Result<Ledger> {
+        // Of mode 0600: it has paths in it.
+        let file = tempfile::Builder::new().prefix("bactrian-").suffix(".ledger").tempfile()?;
+        Ok(Ledger { file })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// What it says now.
+    pub fn account(&self) -> Account {
+        // Whoever removed it took what it said with it.
+        let bytes = fs::read(self.path()).unwrap_or_default();
+        Account::of(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// Waits for the snapshots that are being written, until `goes_on`, which is asked again and again and told how many
+    /// are missing, says no. What nobody works on any more has failed.
+    pub fn wait(&self, mut goes_on: impl FnMut(usize) -> bool) -> Account {
+        let start = Instant::now();
+        loop {
+            let account = self.account();
+            let is_new = start.elapsed() < START;
+            let at_work = account.unfinished.iter().filter(|one| one.is_at_work(is_new)).count();
+            if at_work == 0 || !goes_on(at_work) {
+                // One may have been finished between reading of it and looking for its process.
+                return self.account().closed();
+            }
+            thread::sleep(PERIOD);
+        }
+    }
+}
+
+impl Account {
+    fn of(text: &str) -> Account {
+        let mut account = Account::default();
+        let mut skipped: BTreeMap<&str, (Limit, u64)> = BTreeMap::new();
+        // A line without its end is being written.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        for line in whole.lines().filter_map(Line::parse) {
+            match line {
+                Line::Begun(number, copy) => {
+                    let one = Unfinished { number, copy: Some(copy), walker: None };
+                    account.unfinished.push(one);
+                }
+                Line::Walker(number, walker) => {
+                    // The last of this number: programs that the first one started number theirs alike.
+                    let same = |one: &&mut Unfinished| one.number == number && one.walker.is_none();
+                    match account.unfinished.iter_mut().rev().find(same) {
+                        Some(one) => one.walker = Some(walker),
+                        None => account.unfinished.push(Unfinished {
+                            number,
+                            copy: None,
+                            walker: Some(walker),
+                        }),
+                    }
+                }
+                Line::Pause(_, nanoseconds) => {
+                    let pause = Duration::from_nanos(nanoseconds);
+                    account.longest_pause = account.longest_pause.max(Some(pause));
+                }
+                Line::Done { number, path, blocks, words } => {
+                    account.finish(number);
+                    let path = OsString::from_vec(path).into();
+                    account.written.push(Written { path, blocks, words });
+                }
+                Line::Failed(number, reason) => {
+                    account.finish(number);
+                    account.failed.push((number, reason));
+                }
+                Line::Skipped(limit) => skipped.entry(limit.name()).or_insert((limit, 0)).1 += 1,
+            }
+        }
+        account.skipped = skipped.into_values().collect();
+        account
+    }
+
+    /// How many were skipped in all.
+    pub fn all_skipped(&self) -> u64 {
+        self.skipped.iter().map(|(_, count)| count).sum()
+    }
+
+    fn finish(&mut self, number: u64) {
+        if let Some(at) = self.unfinished.iter().position(|one| one.number == number) {
+            self.unfinished.remove(at);
+        }
+    }
+
+    /// Those that nobody finished have failed.
+    fn closed(mut self) -> Account {
+        for one in std::mem::take(&mut self.unfinished) {
+            let reason = match one.is_at_work(true) {
+                true => "it is still being written",
+                false => "whoever wrote it was killed",
+            };
+            self.failed.push((one.number, reason.to_owned()));
+        }
+        self
+    }
+}
+
+impl Unfinished {
+    /// Whether a process works on it; a copy that has not started a walker is trusted only while it `is_new`.
+    fn is_at_work(self, is_new: bool) -> bool {
+        match self.walker {
+            Some(walker) => is_walker(walker),
+            None => is_new && self.copy.is_some_and(is_alive),
+        }
+    }
+}
+
+/// Whether a process is there and has not ended.
+fn is_alive(process: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
+    // The name before it, in parentheses, may hold anything.
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    state.is_some_and(|state| state != "Z" && state != "X")
+}
+
+/// Whether a process is one of our walkers, rather than another that got its number later.
+fn is_walker(process: u32) -> bool {
+    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let command = frozen::COMMAND.as_bytes();
+    is_alive(process) && words.split(|byte| *byte == 0).any(|word| word == command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::Command;
+
+    #[test]
+    fn an_account_adds_up() {
+        let account = Account::of(
+            "begun 1 100\nwalker 1 101\npause 1 5000\nskipped copies\nbegun 2 102\npause 2 4000\n\
+             nonsense\ndone 1 7 20 /x\\x20y.1.heap\nskipped disk\nskipped copies\nfailed 2 no room\ndone 3 ",
+        );
+        let written = Written { path: "/x y.1.heap".into(), blocks: 7, words: 20 };
+        assert_eq!(account.written, [written]);
+        assert_eq!(account.failed, [(2, "no room".to_owned())]);
+        assert_eq!(account.skipped, [(Limit::Copies, 2), (Limit::Disk, 1)]);
+        assert_eq!(account.all_skipped(), 3);
+        assert_eq!(account.longest_pause, Some(Duration::from_micros(5)));
+        assert_eq!(account.unfinished, []);
+    }
+
+    #[test]
+    fn what_nobody_works_on_has_failed() {
+        let mut ended = Command::new("true").spawn().expect("a process");
+        ended.wait().expect("its end");
+        let mut ledger = Ledger::new().expect("a ledger");
+        writeln!(ledger.file, "begun 4 {}", ended.id()).expect("a line");
+        let account = ledger.wait(|_| panic!("there is nobody to wait for"));
+        assert_eq!(account.failed, [(4, "whoever wrote it was killed".to_owned())]);
+    }
+
+    #[test]
+    fn a_copy_at_work_is_waited_for_as_long_as_one_likes() {
+        let mut ledger = Ledger::new().expect("a ledger");
+        writeln!(ledger.file, "begun 4 {}", std::process::id()).expect("a line");
+        let mut asked = 0;
+        let account = ledger.wait(|missing| {
+            assert_eq!(missing, 1);
+            asked += 1;
+            asked < 3
+        });
+        assert_eq!(asked, 3);
+        assert_eq!(account.failed, [(4, "it is still being written".to_owned())]);
+    }
+
+    #[test]
+    fn a_process_that_is_no_walker_is_not_waited_for() {
+        let mut ledger = Ledger::new().expect("a ledger");
+        writeln!(ledger.file, "begun 1 1\nwalker 1 {}", std::process::id()).expect("lines");
+        assert_eq!(ledger.wait(|_| panic!("nobody")).failed.len(), 1);
+    }
+}
