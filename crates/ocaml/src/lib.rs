@@ -31,6 +31,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+pub mod accounting;
 pub mod bytecode;
 mod error;
 #[cfg(feature = "std")]

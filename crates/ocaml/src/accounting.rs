@@ -1,0 +1,334 @@
+//! How the memory of the heap and the collector's numbers are found, to account for them: one table, keyed by
+//! version.
+//!
+//! Read from `major_gc.h`, `domain_state.tbl`, `shared_heap.c`, `sizeclasses.h`, `gc_stats.h` and `io.h` of each
+//! release. Words count 8 bytes.
+
+use crate::version::Version;
+
+/// What is needed to account for the heap of some versions of OCaml.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accounting {
+    /// Versions of OCaml with this layout, from the first to the last.
+    pub versions: (Version, Version),
+    /// Of what the major heap consists.
+    pub major: MajorHeap,
+    /// Numbers that the domain state holds.
+    pub counters: &'static [Counter],
+    /// Numbers that stand under a symbol of their own.
+    pub globals: &'static [Global],
+}
+
+/// Of what the major heap consists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MajorHeap {
+    /// OCaml 4: chunks, filled with blocks without gaps.
+    Chunks(Chunks),
+    /// OCaml 5: pools of slots of one size, and large blocks by themselves.
+    Pools(&'static Pools),
+}
+
+/// Chunks: a list from `caml_heap_start` on. What describes a chunk stands right before its first block; how many
+/// words that are is in [`HeapLayout`](crate::heap_layout::HeapLayout).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunks {
+    /// Word of the head that holds the chunk's size, in bytes.
+    pub size: u64,
+    /// Word of the head that points to the next chunk.
+    pub next: u64,
+}
+
+/// Pools, and the two places that own them: domains, and the runtime once a domain has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pools {
+    /// Word of the domain state that points to the domain's heap.
+    pub heap: u64,
+    /// Words of a pool.
+    pub pool: u64,
+    /// Words of a pool's description; those that are used are below.
+    pub pool_head: u64,
+    /// Word of a pool that points to the next one.
+    pub pool_next: u64,
+    /// Word of a pool that holds its size class, in 32 bits.
+    pub pool_class: u64,
+    /// Words of a slot, header included, by size class.
+    pub slots: &'static [u16],
+    /// Words before the first large block's header.
+    pub large_head: u64,
+    /// Word there that points to the next large block.
+    pub large_next: u64,
+    /// Words of a domain's heap with lists of pools, one per size class each: this many lists from the start.
+    pub lists: u64,
+    /// Words of a domain's heap with the two lists of large blocks.
+    pub large: [u64; 2],
+    /// Word of a domain's heap where the runtime's own count begins.
+    pub counts: u64,
+    /// The same of what has no owner, from the symbol `pool_freelist` on, which is not exported.
+    pub ownerless: Ownerless,
+}
+
+/// What `pool_freelist` holds, in words from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ownerless {
+    /// Pools that nobody uses.
+    pub idle: u64,
+    /// The runtime's count of what ended domains left.
+    pub counts: u64,
+    /// The lists of pools that they left: two per size class.
+    pub lists: u64,
+    /// The list of large blocks that they left.
+    pub large: u64,
+}
+
+/// The order of the runtime's own count of a heap, in words from its start.
+pub mod heap_counts {
+    /// Words of pools.
+    pub const POOL_WORDS: u64 = 0;
+    /// Words of blocks in pools, with their headers.
+    pub const POOL_LIVE_WORDS: u64 = 2;
+    /// Blocks in pools.
+    pub const POOL_LIVE_BLOCKS: u64 = 3;
+    /// Words lost in pools: heads, and slots longer than their blocks.
+    pub const POOL_FRAGMENT_WORDS: u64 = 4;
+    /// Words of large blocks, with what stands before them.
+    pub const LARGE_WORDS: u64 = 5;
+    /// Large blocks.
+    pub const LARGE_BLOCKS: u64 = 7;
+    /// The most that the words of pools and of large blocks have been.
+    pub const MOST: [u64; 2] = [1, 6];
+    /// Words of the whole count.
+    pub const WORDS: u64 = 8;
+}
+
+/// How a number is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// 64 bits.
+    Integer,
+    /// 32 bits, as C's `int`.
+    Int32,
+    /// As C's `double`.
+    Double,
+}
+
+/// A number in the domain state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// What it is called; as `Gc.stat` and `Gc.control` call it, where these have it.
+    pub name: &'static str,
+    /// The word that holds it.
+    pub word: u64,
+    /// How.
+    pub stored: Stored,
+}
+
+/// A number under a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Global {
+    /// What it is called; as `Gc.stat` and `Gc.control` call it, where these have it.
+    pub name: &'static str,
+    /// The symbol.
+    pub symbol: &'static str,
+    /// How it is stored.
+    pub stored: Stored,
+}
+
+const fn integer(name: &'static str, word: u64) -> Counter {
+    Counter { name, word, stored: Stored::Integer }
+}
+
+const fn double(name: &'static str, word: u64) -> Counter {
+    Counter { name, word, stored: Stored::Double }
+}
+
+const fn global(name: &'static str, symbol: &'static str) -> Global {
+    Global { name, symbol, stored: Stored::Integer }
+}
+
+const fn int32(name: &'static str, symbol: &'static str) -> Global {
+    Global { name, symbol, stored: Stored::Int32 }
+}
+
+const fn real(name: &'static str, symbol: &'static str) -> Global {
+    Global { name, symbol, stored: Stored::Double }
+}
+
+/// Names that are more than what one word holds: what was allocated since the last slice must be added.
+pub mod name {
+    /// Words allocated in minor heaps.
+    pub const MINOR_WORDS: &str = "minor_words";
+    /// Words that minor collections moved to the major heap.
+    pub const PROMOTED_WORDS: &str = "promoted_words";
+    /// Words allocated in the major heap, promoted ones included.
+    pub const MAJOR_WORDS: &str = "major_words";
+    /// Words allocated in the major heap since its last slice; part of `major_words`.
+    pub const SINCE_SLICE: &str = "major_words_since_slice";
+}
+
+const COUNTERS_4_11: &[Counter] = &[
+    double(name::MINOR_WORDS, 36),
+    double(name::PROMOTED_WORDS, 37),
+    double(name::MAJOR_WORDS, 38),
+    integer("minor_collections", 39),
+    integer("major_collections", 40),
+    integer("heap_words", 41),
+    integer("top_heap_words", 42),
+    integer("compactions", 43),
+    integer("heap_chunks", 44),
+    integer("minor_heap_size", 10),
+];
+
+const COUNTERS_4_12: &[Counter] = &[
+    double(name::MINOR_WORDS, 37),
+    double(name::PROMOTED_WORDS, 38),
+    double(name::MAJOR_WORDS, 39),
+    integer("minor_collections", 40),
+    integer("major_collections", 41),
+    integer("heap_words", 42),
+    integer("top_heap_words", 43),
+    integer("compactions", 44),
+    integer("forced_major_collections", 45),
+    integer("heap_chunks", 46),
+    integer("minor_heap_size", 10),
+];
+
+const COUNTERS_5_3: &[Counter] = &[
+    integer(name::MINOR_WORDS, 48),
+    integer(name::PROMOTED_WORDS, 49),
+    integer(name::MAJOR_WORDS, 50),
+    integer(name::SINCE_SLICE, 16),
+    integer("forced_major_collections", 51),
+    integer("minor_heap_size", 34),
+    integer("dependent_bytes", 41),
+    integer("dependent_bytes_allocated", 42),
+    double("extra_heap_resources", 39),
+];
+
+const GLOBALS_4: &[Global] = &[
+    global("space_overhead", "caml_percent_free"),
+    global("max_overhead", "caml_percent_max"),
+    global("major_heap_increment", "caml_major_heap_increment"),
+    global("allocation_policy", "caml_allocation_policy"),
+    int32("window_size", "caml_major_window"),
+    global("custom_major_ratio", "caml_custom_major_ratio"),
+    global("custom_minor_ratio", "caml_custom_minor_ratio"),
+    global("custom_minor_max_size", "caml_custom_minor_max_bsz"),
+    int32("gc_phase", "caml_gc_phase"),
+    global(name::SINCE_SLICE, "caml_allocated_words"),
+    global("free_list_words", "caml_fl_cur_wsz"),
+    global("dependent_bytes", "caml_dependent_size"),
+    global("dependent_bytes_allocated", "caml_dependent_allocated"),
+    real("extra_heap_resources", "caml_extra_heap_resources"),
+];
+
+const GLOBALS_5: &[Global] = &[
+    global("major_collections", "caml_major_cycles_completed"),
+    global("minor_collections", "caml_minor_collections_count"),
+    global("compactions", "caml_compactions_count"),
+    global("space_overhead", "caml_percent_free"),
+    global("custom_major_ratio", "caml_custom_major_ratio"),
+    global("custom_minor_ratio", "caml_custom_minor_ratio"),
+    global("custom_minor_max_size", "caml_custom_minor_max_bsz"),
+    global("minor_heap_max_size", "caml_minor_heap_max_wsz"),
+    global("stack_limit", "caml_max_stack_wsize"),
+    int32("gc_phase", "caml_gc_phase"),
+];
+
+/// Since 5.2. Slots fill a pool but for its head and what no slot fits into, which comes right after the head.
+static POOLS_5_3: Pools = Pools {
+    heap: 35,
+    pool: 4096,
+    pool_head: 4,
+    pool_next: 0,
+    pool_class: 3,
+    slots: &[
+        1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 19, 22, 25, 28, 32, 33, 37, 42, 47, 53, 59, 65,
+        73, 81, 89, 99, 108, 118, 128,
+    ],
+    large_head: 2,
+    large_next: 1,
+    lists: 4,
+    large: [128, 129],
+    // After the next class to sweep, and the owner.
+    counts: 132,
+    // After the lock, of five words.
+    ownerless: Ownerless { idle: 5, counts: 6, lists: 14, large: 78 },
+};
+
+const CHUNKS: MajorHeap = MajorHeap::Chunks(Chunks { size: 2, next: 3 });
+
+/// The heaps that are known.
+static ACCOUNTINGS: [Accounting; 3] = [
+    Accounting {
+        versions: (Version::new(4, 11), Version::new(4, 11)),
+        major: CHUNKS,
+        counters: COUNTERS_4_11,
+        globals: GLOBALS_4,
+    },
+    Accounting {
+        versions: (Version::new(4, 12), Version::new(4, 14)),
+        major: CHUNKS,
+        counters: COUNTERS_4_12,
+        globals: GLOBALS_4,
+    },
+    Accounting {
+        versions: (Version::new(5, 3), Version::new(5, 3)),
+        major: MajorHeap::Pools(&POOLS_5_3),
+        counters: COUNTERS_5_3,
+        globals: GLOBALS_5,
+    },
+];
+
+impl Accounting {
+    /// The heap of a version; none if it is not known.
+    pub fn of(version: Version) -> Option<&'static Accounting> {
+        ACCOUNTINGS.iter().find(|layout| {
+            let (first, last) = layout.versions;
+            (first..=last).contains(&version)
+        })
+    }
+}
+
+impl Pools {
+    /// Words of a pool before its first slot: its head, and what no slot fits into.
+    pub fn before_slots(&self, class: usize) -> Option<u64> {
+        let slot = u64::from(*self.slots.get(class)?);
+        let room = self.pool - self.pool_head;
+        Some(self.pool_head + room % slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heaps_are_known_by_version() {
+        for (major, minor, known) in [
+            (4, 10, false),
+            (4, 11, true),
+            (4, 13, true),
+            (4, 14, true),
+            (5, 2, false),
+            (5, 3, true),
+            (5, 4, false),
+        ] {
+            let found = Accounting::of(Version::new(major, minor));
+            assert_eq!(found.is_some(), known, "{major}.{minor}");
+        }
+    }
+
+    /// `wastage_sizeclass` of the runtime, which is not a remainder for all classes by chance.
+    #[test]
+    fn slots_fill_pools_to_their_end() {
+        let wasted = [
+            0, 0, 0, 0, 2, 0, 4, 4, 2, 0, 4, 12, 12, 7, 0, 17, 4, 28, 0, 22, 18, 3, 11, 21, 62, 4,
+            42, 87, 33, 96, 80, 124,
+        ];
+        assert_eq!(POOLS_5_3.slots.len(), wasted.len());
+        for (class, wasted) in wasted.into_iter().enumerate() {
+            assert_eq!(POOLS_5_3.before_slots(class), Some(4 + wasted), "class {class}");
+        }
+        assert_eq!(POOLS_5_3.before_slots(32), None);
+    }
+}
