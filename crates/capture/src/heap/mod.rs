@@ -1,4 +1,8 @@
 //! Heaps of programs, walked from outside.
 
+pub mod process_memory;
 pub mod roots;
+mod smaps;
+pub mod spaces;
+pub mod statistics;
 pub mod target;

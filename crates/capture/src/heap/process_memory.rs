@@ -1,0 +1,348 @@
+//! What the memory of a process is used for, so that live words and what `top` shows can be reconciled.
+//!
+//! The kernel says of each mapping how much of it is resident; the walker knows which addresses are OCaml's. Every
+//! resident byte is in exactly one line of an [`Account`], and the lines add up to what the kernel says. A mapping
+//! of which only parts are OCaml's (chunks of the heap that come from `malloc`) is split by looking up which
+//! of its pages are resident; a page that is partly OCaml's counts for both, by bytes.
+//!
+//! Ask before the memory is read: reading a page that the program never touched makes it look resident.
+//!
+//! A frozen copy has fewer resident pages than the program it was copied from: pages of files that are only read
+//! are not copied along. What anonymous memory and the heap take is the same.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::smaps::{self, Mapping};
+use super::spaces::HeapUse;
+use super::target::Target;
+use crate::memory::{Memory, Region};
+
+const WORD: u64 = 8;
+/// Programs have some thousand modules.
+const MOST_SEGMENTS: usize = 1 << 20;
+
+/// What memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Holder {
+    /// The major heap: blocks, what is free, and what is lost between blocks.
+    MajorHeap,
+    /// Minor heaps. OCaml 5 reserves addresses for as many domains as there may be.
+    MinorHeaps,
+    /// Data that OCaml's compiler put into the executable and into plugins.
+    StaticData,
+    /// Code that OCaml's compiler made.
+    Code,
+    /// What else is mapped from the executable and from libraries.
+    Objects,
+    /// Allocated by C: `malloc`, bigarrays, stacks of fibers, and everything else without a file.
+    CHeap,
+    /// The main stack and those of threads, as far as these can be told by the guard before them.
+    Stacks,
+    /// The ring of OCaml 5's runtime events, which is a file.
+    RuntimeEvents,
+    /// Other files, and memory that is shared with other processes.
+    Files,
+    /// What the kernel puts into every process.
+    Kernel,
+}
+
+/// All holders, in the order in which they are shown.
+pub const HOLDERS: [Holder; 10] = [
+    Holder::MajorHeap,
+    Holder::MinorHeaps,
+    Holder::StaticData,
+    Holder::Code,
+    Holder::Objects,
+    Holder::CHeap,
+    Holder::Stacks,
+    Holder::RuntimeEvents,
+    Holder::Files,
+    Holder::Kernel,
+];
+
+impl Holder {
+    /// What it is called in snapshots and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Holder::MajorHeap => "major heap",
+            Holder::MinorHeaps => "minor heaps",
+            Holder::StaticData => "static data of OCaml",
+            Holder::Code => "code of OCaml",
+            Holder::Objects => "executable and libraries",
+            Holder::CHeap => "allocated by C",
+            Holder::Stacks => "stacks",
+            Holder::RuntimeEvents => "runtime events",
+            Holder::Files => "files and shared memory",
+            Holder::Kernel => "kernel",
+        }
+    }
+}
+
+/// Bytes of one holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What for.
+    pub holder: Holder,
+    /// Bytes of address space.
+    pub mapped: u64,
+    /// How many of these are only reserved: they cannot be accessed, and take no memory.
+    pub reserved: u64,
+    /// Bytes in physical memory.
+    pub resident: u64,
+}
+
+/// What the memory of a process is used for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// A line for each of [`HOLDERS`].
+    pub lines: Vec<Line>,
+    /// All bytes in physical memory: the sum of the lines. None if it is not known (core files).
+    pub resident: Option<u64>,
+    /// The same with pages that several processes share divided by their number.
+    pub proportional: Option<u64>,
+    /// Bytes in swap.
+    pub swapped: Option<u64>,
+    /// What could not be told, and why.
+    pub gaps: Vec<String>,
+}
+
+impl Account {
+    fn new() -> Account {
+        let line = |holder| Line { holder, mapped: 0, reserved: 0, resident: 0 };
+        let lines = HOLDERS.map(line).to_vec();
+        Account { lines, resident: None, proportional: None, swapped: None, gaps: Vec::new() }
+    }
+
+    /// The line of a holder.
+    pub fn line(&self, holder: Holder) -> Line {
+        let line = self.lines.iter().find(|line| line.holder == holder);
+        line.copied().unwrap_or(Line { holder, mapped: 0, reserved: 0, resident: 0 })
+    }
+
+    fn add(&mut self, holder: Holder, mapped: u64, is_reserved: bool, resident: u64) {
+        if let Some(line) = self.lines.iter_mut().find(|line| line.holder == holder) {
+            line.mapped = line.mapped.saturating_add(mapped);
+            line.reserved = line.reserved.saturating_add(if is_reserved { mapped } else { 0 });
+            line.resident = line.resident.saturating_add(resident);
+        }
+    }
+}
+
+/// Which addresses are OCaml's. They do not overlap in any program; if they do, the range that begins first has
+/// them.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Of the major heap ([`super::spaces::HeapUse::ranges`]).
+    pub major: Vec<Range<u64>>,
+    /// Of minor heaps, with what is reserved for more of them.
+    pub minor: Vec<Range<u64>>,
+    /// Of static data.
+    pub data: Vec<Range<u64>>,
+    /// Of code.
+    pub code: Vec<Range<u64>>,
+}
+
+impl Known {
+    /// What is OCaml's in a program: its heap as it was counted, its minor heaps, and its modules. `states` are the
+    /// domain states.
+    pub fn find(target: &Target, memory: &dyn Memory, heap: &HeapUse, states: &[u64]) -> Known {
+        let global = |name: &str| target.global(name).and_then(|at| memory.word(at));
+        // OCaml 5 reserves one area for the minor heaps of all domains; in OCaml 4 there is one.
+        let reserved = global("caml_minor_heaps_start").zip(global("caml_minor_heaps_end"));
+        let layout = target.layout.state;
+        let own = states.iter().filter_map(|state| {
+            let word = |index: usize| memory.word(state.checked_add(index as u64 * WORD)?);
+            word(layout.young_start).zip(word(layout.young_end))
+        });
+        let minor = reserved.into_iter().chain(own).map(|(start, end)| start..end).collect();
+        Known {
+            major: heap.ranges.clone(),
+            minor,
+            data: segments(target, memory, "caml_data_segments"),
+            code: segments(target, memory, "caml_code_segments"),
+        }
+    }
+
+    /// Sorted ranges with their holders, none of which overlap.
+    fn ranges(&self) -> Vec<(Range<u64>, Holder)> {
+        let by_holder = [
+            (&self.major, Holder::MajorHeap),
+            (&self.minor, Holder::MinorHeaps),
+            (&self.data, Holder::StaticData),
+            (&self.code, Holder::Code),
+        ];
+        let all = by_holder.into_iter().flat_map(|(ranges, holder)| {
+            ranges
+                .iter()
+                .filter(|range| range.start < range.end)
+                .map(move |range| (range.clone(), holder))
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|(range, holder)| (range.start, *holder));
+        let mut end = 0;
+        all.retain_mut(|(range, _)| {
+            range.start = range.start.max(end);
+            end = end.max(range.end);
+            range.start < range.end
+        });
+        all
+    }
+}
+
+/// What the linker wrote down for the runtime: where each module begins and ends. Ended by zero.
+fn segments(target: &Target, memory: &dyn Memory, name: &str) -> Vec<Range<u64>> {
+    let Some(table) = target.global(name) else { return Vec::new() };
+    let words = (table..).step_by(WORD as usize).map_while(|at| memory.word(at));
+    let mut words = words.take(2 * MOST_SEGMENTS);
+    let pairs =
+        std::iter::from_fn(|| Some(words.next().filter(|start| *start != 0)?..words.next()?));
+    // Ends are those of what the segment's last symbol stands for: a word.
+    pairs.map(|range| range.start..range.end.saturating_add(WORD)).collect()
+}
+
+/// The account of a process: `folder` is its `/proc/PID`.
+///
+/// # Errors
+/// If the kernel does not tell of its mappings.
+pub fn of_process(folder: &Path, known: &Known) -> io::Result<Account> {
+    let mappings = smaps::parse(&fs::read_to_string(folder.join("smaps"))?);
+    let pages = File::open(folder.join("pagemap")).ok().map(Pages::new);
+    let mut account = account(&mappings, known, pages);
+    account.resident = Some(account.lines.iter().map(|line| line.resident).sum());
+    account.proportional = Some(mappings.iter().map(|mapping| mapping.proportional).sum());
+    account.swapped = Some(mappings.iter().map(|mapping| mapping.swapped).sum());
+    Ok(account)
+}
+
+/// The account of memory of which only the mappings are known, as of a core file: nothing is said of what was
+/// resident.
+pub fn of_regions(regions: &[Region], known: &Known) -> Account {
+    let mappings: Vec<Mapping> = regions.iter().map(Mapping::from).collect();
+    account(&mappings, known, None)
+}
+
+/// Bytes of a process that are in physical memory, as `top` shows them. The kernel keeps this number less exactly
+/// than the one in an [`Account`].
+pub fn resident_bytes(folder: &Path) -> Option<u64> {
+    let status = fs::read_to_string(folder.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(smaps::kilobytes)
+}
+
+fn account(mappings: &[Mapping], known: &Known, mut pages: Option<Pages>) -> Account {
+    let mut account = Account::new();
+    let known = known.ranges();
+    let mut split_without_pages = 0;
+    for (mapping, holder) in mappings.iter().zip(smaps::holders(mappings)) {
+        let mut resident_left = mapping.resident;
+        let mut mapped_left = mapping.range.end - mapping.range.start;
+        let first = known.partition_point(|(range, _)| range.end <= mapping.range.start);
+        for (range, holder) in known.get(first..).unwrap_or(&[]) {
+            if range.start >= mapping.range.end {
+                break;
+            }
+            let part = range.start.max(mapping.range.start)..range.end.min(mapping.range.end);
+            let length = part.end - part.start;
+            let resident = if resident_left == 0 {
+                0
+            } else if part == mapping.range {
+                mapping.resident
+            } else if let Some(pages) = &mut pages {
+                pages.resident(part)
+            } else {
+                split_without_pages += 1;
+                length
+            };
+            let resident = resident.min(resident_left);
+            account.add(*holder, length, mapping.is_reserved, resident);
+            resident_left -= resident;
+            mapped_left -= length;
+        }
+        account.add(holder, mapped_left, mapping.is_reserved, resident_left);
+    }
+    if split_without_pages > 0 {
+        account.gaps.push(
+            "the kernel does not say which pages are resident: where OCaml's memory shares a mapping with C's, \
+             all of OCaml's is taken to be"
+                .to_owned(),
+        );
+    }
+    account
+}
+
+/// Which pages are resident, by `/proc/PID/pagemap`: 64 bits for each, of which the uppermost says so.
+struct Pages {
+    file: File,
+    /// The first page of what was read last, and that.
+    first: u64,
+    entries: Vec<u8>,
+}
+
+impl Pages {
+    const PAGE: u64 = 4096;
+    const ENTRY: u64 = 8;
+    /// Pages that are asked for at once.
+    const AT_ONCE: u64 = 4096;
+
+    fn new(file: File) -> Pages {
+        Pages { file, first: 0, entries: Vec::new() }
+    }
+
+    /// How many bytes of a range are resident.
+    fn resident(&mut self, range: Range<u64>) -> u64 {
+        let mut bytes = 0;
+        let mut at = range.start;
+        while at < range.end {
+            let page = at / Self::PAGE;
+            let end = range.end.min((page + 1).saturating_mul(Self::PAGE));
+            if self.is_resident(page) {
+                bytes += end - at;
+            }
+            at = end;
+        }
+        bytes
+    }
+
+    fn is_resident(&mut self, page: u64) -> bool {
+        let of_page = |first: u64, entries: &[u8]| {
+            let index = usize::try_from(page.checked_sub(first)?.checked_mul(Self::ENTRY)?).ok()?;
+            entries.get(index..)?.first_chunk().map(|entry| u64::from_le_bytes(*entry) >> 63 == 1)
+        };
+        if let Some(known) = of_page(self.first, &self.entries) {
+            return known;
+        }
+        self.first = page;
+        self.entries.resize((Self::AT_ONCE * Self::ENTRY) as usize, 0);
+        let length = self.file.read_at(&mut self.entries, page * Self::ENTRY).unwrap_or(0);
+        self.entries.truncate(length);
+        of_page(self.first, &self.entries).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_is_counted_twice() {
+        let known = Known {
+            major: vec![10..20, 30..40],
+            minor: vec![15..35, 50..50],
+            data: vec![5..10, 60..70],
+            code: vec![60..100, 64..65],
+        };
+        use Holder::*;
+        let expected = [
+            (5..10, StaticData),
+            (10..20, MajorHeap),
+            (20..35, MinorHeaps),
+            (35..40, MajorHeap),
+            (60..70, StaticData),
+            (70..100, Code),
+        ];
+        assert_eq!(known.ranges(), expected);
+    }
+}

@@ -1,0 +1,148 @@
+//! The major heap of OCaml 4: chunks, each filled with blocks from its start to its end.
+//!
+//! Colours tell what a block is: white is not marked, black (and grey before 4.12) is, blue is free. A white
+//! block without fields is a fragment: a single word that is too short for anything. While the collector sweeps,
+//! white blocks that it has not come to are dead.
+
+use std::ops::Range;
+
+use bactrian_ocaml::accounting::Chunks;
+use bactrian_ocaml::value::header_words;
+
+use super::{HeapUse, Tally, WORD, at_most, sum};
+use crate::memory::Memory;
+
+/// Read at once: long enough for the kernel to be quick, short enough to stay in the processor's cache.
+const WINDOW: u64 = 256 << 10;
+/// Chunks come in pages.
+const PAGE: u64 = 4096;
+/// `caml_gc_phase` while sweeping.
+const SWEEPING: u32 = 2;
+const COLOURS: usize = 4;
+const WHITE: usize = 0;
+const BLUE: usize = 2;
+
+/// A chunk: from its first block's header to its end.
+pub type Chunk = Range<u64>;
+
+/// The chunks of the heap in the order of their list, which is that of addresses, and what was wrong with it. A
+/// chunk is described by `head` words before it.
+pub fn list(
+    memory: &dyn Memory,
+    layout: Chunks,
+    head: u64,
+    first: u64,
+) -> (Vec<Chunk>, Vec<String>) {
+    let mut chunks = Vec::new();
+    let mut gaps = Vec::new();
+    let most = at_most(memory, PAGE);
+    let mut next = first;
+    while next != 0 {
+        let head = next.wrapping_sub(head * WORD);
+        let word = |index: u64| memory.word(head.wrapping_add(index * WORD));
+        let Some((size, after)) = word(layout.size).zip(word(layout.next)) else {
+            gaps.push(format!("the heap's chunk at {next:#x} cannot be read, nor those after it"));
+            break;
+        };
+        let Some(end) =
+            next.checked_add(size).filter(|_| size > 0 && size % WORD == 0 && next % WORD == 0)
+        else {
+            gaps.push(format!(
+                "what should be a chunk of the heap at {next:#x} is none; others may follow"
+            ));
+            break;
+        };
+        chunks.push(next..end);
+        if chunks.len() as u64 > most {
+            gaps.push(format!("the list of the heap's chunks has no end (after {most})"));
+            break;
+        }
+        next = after;
+    }
+    (chunks, gaps)
+}
+
+/// Counts the whole heap.
+pub(super) fn measure(
+    memory: &dyn Memory,
+    layout: Chunks,
+    head: u64,
+    symbol: &dyn Fn(&str) -> Option<u64>,
+) -> HeapUse {
+    let Some(first) = symbol("caml_heap_start").and_then(|at| memory.word(at)) else {
+        let gaps = vec!["where the heap starts (caml_heap_start) cannot be read".to_owned()];
+        return HeapUse { gaps, ..HeapUse::default() };
+    };
+    let (chunks, gaps) = list(memory, layout, head, first);
+    let phase = symbol("caml_gc_phase").and_then(|at| memory.word(at)).map(|phase| phase as u32);
+    let swept_to = symbol("caml_gc_sweep_hp").and_then(|at| memory.word(at));
+    let dead_from = swept_to.filter(|_| phase == Some(SWEEPING)).unwrap_or(u64::MAX);
+    let mut total = sum(&chunks, |chunk| sweep(memory, chunk, dead_from));
+    total.parts = chunks.len() as u64;
+    total.ranges = chunks;
+    total.gaps.extend(gaps);
+    total
+}
+
+/// Counts one chunk. White blocks from `dead_from` on are dead.
+fn sweep(memory: &dyn Memory, chunk: &Chunk, dead_from: u64) -> HeapUse {
+    // By colour, twice: those before `dead_from`, and those after.
+    let mut tallies = [Tally::default(); 2 * COLOURS];
+    let mut found = HeapUse { words: (chunk.end - chunk.start) / WORD, ..HeapUse::default() };
+    let mut window = vec![0; WINDOW.min(chunk.end - chunk.start) as usize];
+    let mut at = chunk.start;
+    while at < chunk.end {
+        let length = WINDOW.min(chunk.end - at) as usize;
+        let bytes = window.get_mut(..length).unwrap_or_default();
+        if !memory.read(at, bytes) {
+            found.gaps.push(format!("the heap cannot be read from {at:#x} to {:#x}", chunk.end));
+            break;
+        }
+        let start = at;
+        // The next block may begin beyond the window.
+        while let Some(header) = bytes.get((at - start) as usize..).and_then(<[u8]>::first_chunk) {
+            let header = u64::from_le_bytes(*header);
+            let words = 1 + header_words(header as usize) as u64;
+            let colour = (header >> 8) as usize % COLOURS;
+            if words == 1 {
+                found.fragments += 1;
+            } else {
+                if colour == BLUE {
+                    found.largest_free = found.largest_free.max(words);
+                }
+                let is_after = usize::from(at >= dead_from);
+                let tally = &mut tallies[colour + COLOURS * is_after];
+                tally.blocks += 1;
+                tally.words += words;
+            }
+            at = at.saturating_add(words * WORD);
+        }
+    }
+    let add = |mine: &mut Tally, more: &Tally| {
+        mine.blocks += more.blocks;
+        mine.words += more.words;
+    };
+    for (index, tally) in tallies.iter().enumerate() {
+        let mine = match (index % COLOURS, index / COLOURS) {
+            (BLUE, _) => &mut found.free,
+            (WHITE, 1) => &mut found.dead,
+            _ => &mut found.live,
+        };
+        add(mine, tally);
+    }
+    if at > chunk.end {
+        found
+            .gaps
+            .push(format!("a block of the heap goes beyond its chunk's end, {:#x}", chunk.end));
+    }
+    let told = found.live.words + found.dead.words + found.free.words + found.fragments;
+    // A block that goes beyond the end told too much: then nothing is known for sure.
+    match found.words.checked_sub(told) {
+        Some(unknown) => found.unknown = unknown,
+        None => {
+            let HeapUse { words, gaps, .. } = found;
+            return HeapUse { words, unknown: words, gaps, ..HeapUse::default() };
+        }
+    }
+    found
+}

@@ -1,0 +1,239 @@
+//! The major heap of OCaml 5: pools of slots of one size, and large blocks by themselves.
+//!
+//! Each domain owns lists of both; what ended domains leave, and pools that are not used, belong to the runtime
+//! as a whole, under a symbol that is not exported. A slot whose first word is zero is free. The meaning of
+//! colours rotates with each collection: `caml_global_heap_state` says which one is garbage now.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bactrian_ocaml::accounting::Pools;
+use bactrian_ocaml::value::header_words;
+
+use super::{HeapUse, Tally, WORD, at_most, sum};
+use crate::memory::Memory;
+
+const COLOUR: u64 = 3 << 8;
+/// Word of `caml_global_heap_state` with the colour of garbage.
+const GARBAGE: u64 = 2;
+
+/// A list to be counted.
+enum List {
+    Pools { first: u64, class: usize },
+    Large { first: u64 },
+    Idle { first: u64 },
+}
+
+struct Heap<'a> {
+    memory: &'a dyn Memory,
+    layout: &'a Pools,
+    /// The colour of garbage.
+    garbage: u64,
+    /// Pools and large blocks that there may still be, in all lists: whoever links them in a ring is caught.
+    left: AtomicU64,
+}
+
+/// Counts the whole heap.
+pub(super) fn measure(
+    memory: &dyn Memory,
+    layout: &Pools,
+    symbol: &dyn Fn(&str) -> Option<u64>,
+    domains: &[u64],
+) -> HeapUse {
+    let mut gaps = Vec::new();
+    let mut lists = Vec::new();
+    for domain in domains {
+        let heap = memory.word(domain.wrapping_add(layout.heap * WORD));
+        match heap.and_then(|heap| lists_of(memory, layout, heap, 0, layout.lists, &layout.large)) {
+            Some(found) => lists.extend(found),
+            None => gaps.push(format!("the heap of the domain at {domain:#x} cannot be read")),
+        }
+    }
+    let ownerless = &layout.ownerless;
+    match symbol("pool_freelist") {
+        Some(at) => match lists_of(memory, layout, at, ownerless.lists, 2, &[ownerless.large]) {
+            Some(found) => {
+                lists.extend(found);
+                let first = memory.word(at.wrapping_add(ownerless.idle * WORD)).unwrap_or(0);
+                lists.push(List::Idle { first });
+            }
+            None => gaps.push("the heap that ended domains left cannot be read".to_owned()),
+        },
+        None => gaps.push(
+            "the heap that ended domains left, and idle pools, are not counted: the executable is stripped of \
+             the symbol pool_freelist"
+                .to_owned(),
+        ),
+    }
+    let state = symbol("caml_global_heap_state");
+    let garbage = state.and_then(|state| memory.word(state.wrapping_add(GARBAGE * WORD)));
+    if garbage.is_none() {
+        gaps.push(
+            "what the collector knows to be dead is counted as live: its colours cannot be read"
+                .to_owned(),
+        );
+    }
+    let heap = Heap {
+        memory,
+        layout,
+        // No block has more than these bits, so that none is garbage.
+        garbage: garbage.unwrap_or(u64::MAX),
+        left: AtomicU64::new(at_most(memory, layout.large_head * WORD)),
+    };
+    let mut total = sum(&lists, |list| match *list {
+        List::Pools { first, class } => heap.pools(first, class),
+        List::Large { first } => heap.large(first),
+        List::Idle { first } => heap.idle(first),
+    });
+    total.gaps.extend(gaps);
+    total
+}
+
+/// The lists that begin at a place: `count` times one of pools per size class, from word `from` on, and those of
+/// large blocks.
+fn lists_of(
+    memory: &dyn Memory,
+    layout: &Pools,
+    place: u64,
+    from: u64,
+    count: u64,
+    large: &[u64],
+) -> Option<Vec<List>> {
+    let word = |index: u64| memory.word(place.wrapping_add(index * WORD));
+    let mut lists = Vec::new();
+    let classes = layout.slots.len();
+    for index in 0..count * classes as u64 {
+        let first = word(from + index)?;
+        lists.push(List::Pools { first, class: index as usize % classes });
+    }
+    for index in large {
+        lists.push(List::Large { first: word(*index)? });
+    }
+    Some(lists)
+}
+
+impl Heap<'_> {
+    /// Whether there may be one more pool or large block; says so in `found` if there may not.
+    fn take_one(&self, found: &mut HeapUse) -> bool {
+        let taken = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if taken.is_err() {
+            found
+                .gaps
+                .push("the heap's lists have more members than memory has room for".to_owned());
+        }
+        taken.is_ok()
+    }
+
+    fn pools(&self, first: u64, class: usize) -> HeapUse {
+        let mut found = HeapUse::default();
+        let mut bytes = vec![0; (self.layout.pool * WORD) as usize];
+        let mut pool = first;
+        while pool != 0 && self.take_one(&mut found) {
+            if !self.memory.read(pool, &mut bytes) {
+                found
+                    .gaps
+                    .push(format!("the pool at {pool:#x} cannot be read, nor those after it"));
+                break;
+            }
+            let Some(end) = pool.checked_add(self.layout.pool * WORD) else { break };
+            if word_of(&bytes, self.layout.pool_class).map(|class| class as u32)
+                != u32::try_from(class).ok()
+            {
+                found
+                    .gaps
+                    .push(format!("what should be a pool at {pool:#x} is none; others may follow"));
+                break;
+            }
+            found.words += self.layout.pool;
+            found.parts += 1;
+            found.ranges.push(pool..end);
+            self.slots(&bytes, class, &mut found);
+            pool = word_of(&bytes, self.layout.pool_next).unwrap_or(0);
+        }
+        found
+    }
+
+    /// Counts the slots of a pool.
+    fn slots(&self, pool: &[u8], class: usize, found: &mut HeapUse) {
+        let slot = self.layout.slots.get(class).copied().map(u64::from);
+        let Some((before, slot)) = self.layout.before_slots(class).zip(slot) else { return };
+        found.fragments += before;
+        let slots = pool
+            .get((before * WORD) as usize..)
+            .unwrap_or(&[])
+            .chunks_exact((slot * WORD) as usize);
+        for header in slots.filter_map(<[u8]>::first_chunk) {
+            let header = u64::from_le_bytes(*header);
+            let words = 1 + header_words(header as usize) as u64;
+            if header == 0 {
+                found.free.blocks += 1;
+                found.free.words += slot;
+                found.largest_free = found.largest_free.max(slot);
+            } else if words > slot {
+                found.unknown += slot;
+            } else {
+                found.fragments += slot - words;
+                let tally = self.tally(header, found);
+                tally.blocks += 1;
+                tally.words += words;
+            }
+        }
+    }
+
+    fn large(&self, first: u64) -> HeapUse {
+        let mut found = HeapUse::default();
+        let mut block = first;
+        let head = self.layout.large_head;
+        let mut bytes = vec![0; ((head + 1) * WORD) as usize];
+        while block != 0 && self.take_one(&mut found) {
+            if !self.memory.read(block, &mut bytes) {
+                found.gaps.push(format!(
+                    "the large block at {block:#x} cannot be read, nor those after it"
+                ));
+                break;
+            }
+            let header = word_of(&bytes, head).unwrap_or(0);
+            let words = 1 + header_words(header as usize) as u64;
+            let Some(end) = block.checked_add((head + words) * WORD) else { break };
+            found.words += head + words;
+            found.fragments += head;
+            found.ranges.push(block..end);
+            found.large.blocks += 1;
+            found.large.words += words;
+            let tally = self.tally(header, &mut found);
+            tally.blocks += 1;
+            tally.words += words;
+            block = word_of(&bytes, self.layout.large_next).unwrap_or(0);
+        }
+        found
+    }
+
+    fn idle(&self, first: u64) -> HeapUse {
+        let mut found = HeapUse::default();
+        let mut pool = first;
+        while pool != 0 && self.take_one(&mut found) {
+            let next = self.memory.word(pool.wrapping_add(self.layout.pool_next * WORD));
+            let (Some(next), Some(end)) = (next, pool.checked_add(self.layout.pool * WORD)) else {
+                found
+                    .gaps
+                    .push(format!("the idle pool at {pool:#x} cannot be read, nor those after it"));
+                break;
+            };
+            found.idle += self.layout.pool;
+            found.ranges.push(pool..end);
+            pool = next;
+        }
+        found
+    }
+
+    /// Where a block is counted.
+    fn tally<'f>(&self, header: u64, found: &'f mut HeapUse) -> &'f mut Tally {
+        if header & COLOUR == self.garbage { &mut found.dead } else { &mut found.live }
+    }
+}
+
+/// A word of some bytes, by its index.
+fn word_of(bytes: &[u8], index: u64) -> Option<u64> {
+    bytes.get((index * WORD) as usize..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+}

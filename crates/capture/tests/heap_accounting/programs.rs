@@ -1,0 +1,119 @@
+//! Programs that wait while they are looked at.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+
+use bactrian_capture::heap::target::{Files, Target};
+use bactrian_capture::memory::Memory;
+
+use crate::process::ProcessMemory;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    OCaml4,
+    OCaml5,
+}
+
+pub const BOTH: [Compiler; 2] = [Compiler::OCaml4, Compiler::OCaml5];
+
+impl Compiler {
+    fn ocamlopt(self) -> PathBuf {
+        match self {
+            Compiler::OCaml4 => "ocamlopt.opt".into(),
+            Compiler::OCaml5 => repository().join(".cache/ocaml5/bin/ocamlopt"),
+        }
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+/// Compiles a program of `programs/`, after other sources that it needs.
+pub fn compile(name: &str, compiler: Compiler, before: &[&str]) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("accounting-{name}-{compiler:?}"));
+    fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join(name);
+    let files: Vec<_> = before.iter().chain([&name]).map(|unit| format!("{unit}.ml")).collect();
+    let mut is_new = program.exists();
+    for file in &files {
+        let source = fs::read(repository().join("programs").join(file)).expect("a source");
+        is_new &= fs::read(folder.join(file)).is_ok_and(|before| before == source);
+        fs::write(folder.join(file), source).expect("room");
+    }
+    if is_new {
+        return program;
+    }
+    let libraries = ["-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa"];
+    let mut command = Command::new(compiler.ocamlopt());
+    command.arg("-g").args(libraries).args(files).args(["-o", name]);
+    let output = command.current_dir(&folder).output().expect("the compiler starts");
+    assert!(output.status.success(), "{compiler:?}: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// A program that waits.
+pub struct Waiting {
+    child: Child,
+    /// What it said of itself.
+    pub said: HashMap<String, u64>,
+    pub memory: ProcessMemory,
+    pub target: Target,
+}
+
+impl Waiting {
+    /// Starts a program, and reads `NAME NUMBER` until it says `ready`.
+    pub fn start(program: &Path, arguments: &[&str]) -> Waiting {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut said = HashMap::new();
+        for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
+            let line = line.expect("text");
+            if line == "ready" {
+                break;
+            }
+            // The last word is a number; of `live BLOCKS WORDS` the first two are a name.
+            let (name, number) = line.rsplit_once(' ').expect("a name and a number");
+            said.insert(name.to_owned(), number.parse().expect("a number"));
+        }
+        // It may not have come to its system call yet.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let memory = ProcessMemory::open(child.id()).expect("its memory");
+        let target = Target::find(&memory, &Files::of_process(child.id())).expect("OCaml");
+        Waiting { child, said, memory, target }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn said(&self, name: &str) -> u64 {
+        self.said[name]
+    }
+
+    /// The domain states.
+    pub fn domains(&self) -> Vec<u64> {
+        let word = |address: u64| self.memory.word(address).expect("readable");
+        if self.target.version.major == 4 {
+            return vec![word(self.target.global("Caml_state").expect("exported"))];
+        }
+        // An array of structures, each with the domain's state as its second word; the first ones are in use.
+        let domains = word(self.target.local("domain.c", "all_domains").expect("not stripped"));
+        vec![word(domains + 8)]
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
