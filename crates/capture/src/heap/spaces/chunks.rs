@@ -45,7 +45,7 @@ pub fn list(
             break;
         };
         let Some(end) =
-            next.checked_add(size).filter(|_| size > 0 && size % WORD == 0 && next % WORD == 0)
+            next.checked_add(size).filter(|_| size > 0 && (size | next).is_multiple_of(WORD))
         else {
             gaps.push(format!(
                 "what should be a chunk of the heap at {next:#x} is none; others may follow"
@@ -145,4 +145,87 @@ fn sweep(memory: &dyn Memory, chunk: &Chunk, dead_from: u64) -> HeapUse {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{BASE, Fake};
+    use super::*;
+
+    const LAYOUT: Chunks = Chunks { size: 2, next: 3 };
+    const HEAD: u64 = 6;
+    const WHITE: u64 = 0;
+    const BLUE: u64 = 2 << 8;
+    const BLACK: u64 = 3 << 8;
+
+    /// A chunk: its head, and blocks of some words and colours.
+    fn chunk(next: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
+        let words: Vec<u64> = blocks
+            .iter()
+            .flat_map(|(words, colour)| {
+                std::iter::once(words << 10 | colour).chain((0..*words).map(|_| u64::MAX))
+            })
+            .collect();
+        [vec![0, 0, words.len() as u64 * WORD, next, 0, 0], words].concat()
+    }
+
+    fn measure(words: Vec<u64>, phase: u64, swept_to: u64) -> HeapUse {
+        let first = BASE + 3 * WORD + HEAD * WORD;
+        let memory = Fake::new([vec![first, phase, swept_to], words].concat());
+        super::measure(&memory, LAYOUT, HEAD, &|name| match name {
+            "caml_heap_start" => Some(BASE),
+            "caml_gc_phase" => Some(BASE + WORD),
+            "caml_gc_sweep_hp" => Some(BASE + 2 * WORD),
+            _ => None,
+        })
+    }
+
+    const BLOCKS: &[(u64, u64)] =
+        &[(2, WHITE), (3, BLACK), (0, WHITE), (100, BLUE), (5, WHITE), (7, BLUE)];
+
+    #[test]
+    fn colours_and_the_place_of_sweeping_decide() {
+        let first = BASE + (3 + HEAD) * WORD;
+        let idle = measure(chunk(0, BLOCKS), 3, first);
+        assert_eq!(idle.gaps, [""; 0]);
+        assert_eq!((idle.words, idle.parts, idle.unknown), (3 + 4 + 1 + 101 + 6 + 8, 1, 0));
+        assert_eq!(idle.live, Tally { blocks: 3, words: 13 });
+        assert_eq!((idle.dead.blocks, idle.fragments, idle.largest_free), (0, 1, 101));
+        assert_eq!(idle.free, Tally { blocks: 2, words: 109 });
+
+        let sweeping = measure(chunk(0, BLOCKS), 2, first + 7 * WORD);
+        assert_eq!(sweeping.live, Tally { blocks: 2, words: 7 });
+        assert_eq!(sweeping.dead, Tally { blocks: 1, words: 6 });
+        assert_eq!(sweeping.unreachable_words(7), 6);
+        assert_eq!(sweeping.unreachable_words(100), 0);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_unknown() {
+        let first = BASE + (3 + HEAD) * WORD;
+        // In a ring.
+        let ring = measure(chunk(first, BLOCKS), 0, 0);
+        assert!(!ring.gaps.is_empty());
+        // The next one is nowhere, or not aligned.
+        for next in [1, 8, u64::MAX, first + 4] {
+            let found = measure(chunk(next, BLOCKS), 0, 0);
+            assert_eq!((found.parts, found.gaps.len()), (1, 1), "{next:#x}");
+        }
+        // A block that is longer than all memory, or than its chunk.
+        for words in [u64::MAX << 10, 3 << 10] {
+            let mut bad = chunk(0, &[(2, WHITE), (1, WHITE)]);
+            bad[HEAD as usize + 3] = words;
+            let found = measure(bad, 0, 0);
+            assert_eq!((found.words, found.unknown, found.gaps.len()), (5, 5, 1));
+        }
+        // A chunk that is longer than what can be read.
+        let mut cut = chunk(0, BLOCKS);
+        cut[2] += 1 << 20;
+        let found = measure(cut, 0, 0);
+        assert_eq!((found.unknown, found.gaps.len()), (found.words, 1));
+        // Nothing but zeros, and no heap at all.
+        assert_eq!(measure(vec![0; 100], 0, 0).gaps.len(), 1);
+        let none = super::measure(&Fake::new(vec![]), LAYOUT, HEAD, &|_| None);
+        assert_eq!((none.words, none.gaps.len()), (0, 1));
+    }
 }

@@ -28,8 +28,10 @@ struct Heap<'a> {
     layout: &'a Pools,
     /// The colour of garbage.
     garbage: u64,
-    /// Pools and large blocks that there may still be, in all lists: whoever links them in a ring is caught.
-    left: AtomicU64,
+    /// Pools that there may still be, in all lists: whoever links them in a ring is caught.
+    pools_left: AtomicU64,
+    /// The same of large blocks.
+    large_left: AtomicU64,
 }
 
 /// Counts the whole heap.
@@ -77,7 +79,12 @@ pub(super) fn measure(
         layout,
         // No block has more than these bits, so that none is garbage.
         garbage: garbage.unwrap_or(u64::MAX),
-        left: AtomicU64::new(at_most(memory, layout.large_head * WORD)),
+        pools_left: AtomicU64::new(at_most(memory, layout.pool * WORD)),
+        // They are longer than the longest slot.
+        large_left: AtomicU64::new(at_most(
+            memory,
+            layout.slots.last().map_or(0, |slot| u64::from(*slot)) * WORD,
+        )),
     };
     let mut total = sum(&lists, |list| match *list {
         List::Pools { first, class } => heap.pools(first, class),
@@ -112,24 +119,11 @@ fn lists_of(
 }
 
 impl Heap<'_> {
-    /// Whether there may be one more pool or large block; says so in `found` if there may not.
-    fn take_one(&self, found: &mut HeapUse) -> bool {
-        let taken = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        if taken.is_err() {
-            found
-                .gaps
-                .push("the heap's lists have more members than memory has room for".to_owned());
-        }
-        taken.is_ok()
-    }
-
     fn pools(&self, first: u64, class: usize) -> HeapUse {
         let mut found = HeapUse::default();
         let mut bytes = vec![0; (self.layout.pool * WORD) as usize];
         let mut pool = first;
-        while pool != 0 && self.take_one(&mut found) {
+        while pool != 0 && take_one(&self.pools_left, &mut found) {
             if !self.memory.read(pool, &mut bytes) {
                 found
                     .gaps
@@ -186,7 +180,7 @@ impl Heap<'_> {
         let mut block = first;
         let head = self.layout.large_head;
         let mut bytes = vec![0; ((head + 1) * WORD) as usize];
-        while block != 0 && self.take_one(&mut found) {
+        while block != 0 && take_one(&self.large_left, &mut found) {
             if !self.memory.read(block, &mut bytes) {
                 found.gaps.push(format!(
                     "the large block at {block:#x} cannot be read, nor those after it"
@@ -212,7 +206,7 @@ impl Heap<'_> {
     fn idle(&self, first: u64) -> HeapUse {
         let mut found = HeapUse::default();
         let mut pool = first;
-        while pool != 0 && self.take_one(&mut found) {
+        while pool != 0 && take_one(&self.pools_left, &mut found) {
             let next = self.memory.word(pool.wrapping_add(self.layout.pool_next * WORD));
             let (Some(next), Some(end)) = (next, pool.checked_add(self.layout.pool * WORD)) else {
                 found
@@ -233,7 +227,115 @@ impl Heap<'_> {
     }
 }
 
+/// Whether there may be one more; says so in `found` if there may not.
+fn take_one(left: &AtomicU64, found: &mut HeapUse) -> bool {
+    let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    if taken.is_err() {
+        found.gaps.push("the heap's lists have more members than memory has room for".to_owned());
+    }
+    taken.is_ok()
+}
+
 /// A word of some bytes, by its index.
 fn word_of(bytes: &[u8], index: u64) -> Option<u64> {
     bytes.get((index * WORD) as usize..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use bactrian_ocaml::Version;
+    use bactrian_ocaml::accounting::{Accounting, MajorHeap};
+
+    use super::super::tests::{BASE, Fake};
+    use super::*;
+
+    fn layout() -> &'static Pools {
+        match Accounting::of(Version::new(5, 3)).map(|known| known.major) {
+            Some(MajorHeap::Pools(pools)) => pools,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const STATE: u64 = 0;
+    const HEAP: u64 = 64;
+    const COLOURS: u64 = 500;
+    const POOL: u64 = 512;
+    const LARGE: u64 = POOL + 4096;
+    /// Words of three per slot.
+    const CLASS: u64 = 2;
+    const MARKED: u64 = 1 << 8;
+    const DEAD: u64 = 2 << 8;
+
+    fn at(word: u64) -> u64 {
+        BASE + word * WORD
+    }
+
+    /// A domain with one pool and one large block.
+    fn memory() -> Vec<u64> {
+        let mut words = vec![0; LARGE as usize + 200];
+        let mut put = |at: u64, word: u64| words[at as usize] = word;
+        put(STATE + layout().heap, at(HEAP));
+        put(HEAP + CLASS, at(POOL));
+        put(HEAP + layout().large[0], at(LARGE));
+        put(COLOURS + 2, DEAD);
+        put(POOL + 3, CLASS);
+        put(POOL + 4, 2 << 10 | MARKED);
+        put(POOL + 7, 1 << 10 | MARKED);
+        put(POOL + 10, 2 << 10 | DEAD);
+        put(LARGE + 2, 190 << 10 | MARKED);
+        words
+    }
+
+    fn measure(words: Vec<u64>) -> HeapUse {
+        let memory = Fake::new(words);
+        let symbol = |name: &str| (name == "caml_global_heap_state").then_some(at(COLOURS));
+        super::measure(&memory, layout(), &symbol, &[at(STATE)])
+    }
+
+    #[test]
+    fn slots_are_live_dead_or_free() {
+        let found = measure(memory());
+        assert_eq!((found.words, found.parts), (4096 + 2 + 191, 1));
+        assert_eq!(found.live, Tally { blocks: 3, words: 3 + 2 + 191 });
+        assert_eq!(found.dead, Tally { blocks: 1, words: 3 });
+        assert_eq!(found.free, Tally { blocks: 1361, words: 3 * 1361 });
+        // The pool's head, one word of the second slot, and the large block's head.
+        assert_eq!((found.fragments, found.unknown), (4 + 1 + 2, 0));
+        // The executable has no symbol for what ended domains left.
+        assert_eq!(found.gaps.len(), 1);
+    }
+
+    #[test]
+    fn lists_that_lead_nowhere_or_have_no_end_are_told() {
+        for (place, word, words) in [
+            // The pool's next one is itself, nowhere, or no pool of this class.
+            (POOL, at(POOL), None),
+            (POOL, 8, Some(4096 + 193)),
+            (POOL, u64::MAX - 7, Some(4096 + 193)),
+            (POOL + 3, CLASS + 1, Some(193)),
+            // The large block's next one.
+            (LARGE + 1, at(LARGE), None),
+            (LARGE + 1, 16, Some(4096 + 193)),
+            // The domain's heap.
+            (STATE + layout().heap, 0, Some(0)),
+        ] {
+            let mut bad = memory();
+            bad[place as usize] = word;
+            let found = measure(bad);
+            assert_eq!(found.gaps.len(), 2, "{place} {word:#x}: {:?}", found.gaps);
+            if let Some(words) = words {
+                assert_eq!(found.words, words, "{place} {word:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn headers_that_do_not_fit_are_unknown() {
+        let mut bad = memory();
+        bad[POOL as usize + 4] = u64::MAX;
+        let found = measure(bad);
+        assert_eq!((found.unknown, found.live.blocks), (3, 2));
+        let sum = found.live.words + found.dead.words + found.free.words + found.fragments;
+        assert_eq!(sum + found.unknown, found.words);
+    }
 }
