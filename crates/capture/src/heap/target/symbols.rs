@@ -135,11 +135,12 @@ impl Symbols {
         self.named(name).find(|symbol| !symbol.is_local)
     }
 
-    /// What has this name in a source file that ends so: `memprof.c`. None also if there are several.
+    /// What has this name in a source file: `memprof.c`. None also if there are several. Where the runtime was
+    /// optimised as a whole, the linker names object files instead: `memprof.n.o`.
     pub fn local(&self, file: &str, name: &str) -> Option<&Symbol> {
-        let mut found = self.named(name).filter(|symbol| {
-            symbol.is_local && self.text(symbol.file).rsplit('/').next() == Some(file)
-        });
+        let mut found = self
+            .named(name)
+            .filter(|symbol| symbol.is_local && stem(self.text(symbol.file)) == stem(file));
         let only = found.next()?;
         found.all(|other| other.address == only.address).then_some(only)
     }
@@ -182,6 +183,12 @@ impl fmt::Debug for Symbols {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} symbols", self.by_address.len())
     }
+}
+
+/// The name of a file without folders and what comes after a dot.
+fn stem(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.split('.').next().unwrap_or(name)
 }
 
 /// FNV-1a.
