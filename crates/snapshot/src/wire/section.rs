@@ -70,11 +70,6 @@ impl Kind {
     pub fn is_column(self) -> bool {
         (16..64).contains(&(self as u16))
     }
-
-    /// Whether it is a table.
-    pub fn is_table(self) -> bool {
-        self as u16 >= 64
-    }
 }
 
 /// Bytes of a section before its contents.

@@ -1,0 +1,103 @@
+//! The account of what a snapshot should hold and does not, because its file is cut or damaged.
+//!
+//! What could not be read of the *program* when the snapshot was taken is another matter: see
+//! [`Tables::gaps`](crate::Tables::gaps).
+
+use crate::error::Error;
+
+/// Incidents that are told one by one; the rest is only counted.
+const MOST_INCIDENTS: usize = 20;
+
+/// What is missing or damaged in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// The file has no end: it was cut, or its end is damaged.
+    pub is_cut: bool,
+    /// Groups of blocks that cannot be read, as far as they are known.
+    pub groups: u64,
+    /// Blocks in them, or after the cut.
+    pub blocks: u64,
+    /// Tables that are missing or damaged.
+    pub tables: u64,
+    /// References to entries of tables or to blocks that are not there.
+    pub entries: u64,
+    /// Bytes at the end of the file that could not be made out.
+    pub bytes_unread: u64,
+    /// How many incidents there were.
+    pub incident_count: u64,
+    /// The first of them.
+    pub incidents: Vec<Incident>,
+}
+
+/// A place where something was wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// Where in the file.
+    pub offset: u64,
+    /// What.
+    pub what: String,
+}
+
+impl Losses {
+    /// Whether nothing is missing.
+    pub fn is_clean(&self) -> bool {
+        *self == Losses::default()
+    }
+
+    /// Notes an incident.
+    pub fn note(&mut self, offset: u64, what: impl Into<String>) {
+        self.incident_count += 1;
+        if self.incidents.len() < MOST_INCIDENTS {
+            self.incidents.push(Incident { offset, what: what.into() });
+        }
+    }
+
+    /// Notes that a group of `blocks` blocks could not be read.
+    pub fn note_group(&mut self, error: &Error, blocks: u32) {
+        self.groups += 1;
+        self.blocks += u64::from(blocks);
+        self.note_error(error);
+    }
+
+    pub(crate) fn note_error(&mut self, error: &Error) {
+        match error {
+            Error::Damaged { offset, reason } => self.note(*offset, reason),
+            other => self.note(0, other.to_string()),
+        }
+    }
+
+    /// What is missing, one sentence for each kind of loss.
+    pub fn sentences(&self) -> Vec<String> {
+        let number =
+            |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+        let mut sentences = Vec::new();
+        if self.is_cut {
+            sentences.push("the file has no end: it was cut, or its end is damaged".to_owned());
+        }
+        if self.groups > 0 || self.blocks > 0 {
+            let blocks = number(self.blocks, "block");
+            sentences.push(match self.groups {
+                0 => format!("{blocks} missing"),
+                groups => format!("{blocks} missing, {} unreadable", number(groups, "group")),
+            });
+        }
+        if self.tables > 0 {
+            sentences.push(format!("{} missing or damaged", number(self.tables, "table")));
+        }
+        if self.entries > 0 {
+            let lead = if self.entries == 1 { "leads" } else { "lead" };
+            let references = number(self.entries, "reference");
+            sentences.push(format!("{references} {lead} to what is not there"));
+        }
+        if self.bytes_unread > 0 {
+            let bytes = number(self.bytes_unread, "byte");
+            sentences.push(format!("{bytes} at the end could not be made out"));
+        }
+        if sentences.is_empty()
+            && let Some(first) = self.incidents.first()
+        {
+            sentences.push(first.what.clone());
+        }
+        sentences
+    }
+}

@@ -1,0 +1,242 @@
+//! Fields of the blocks of a group, and the pointers among them.
+
+use super::group::{Block, Group, TOO_MUCH, environment};
+use crate::error::{Error, Result};
+use crate::model::{BlockId, Pointer, Scanned};
+use crate::wire::{Cursor, Fault, FieldKind, Kind, Parse};
+
+/// A field that is a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Whose field it is.
+    pub block: BlockId,
+    /// Its index from 0.
+    pub index: u64,
+    /// What is in it.
+    pub value: FieldValue,
+}
+
+/// What is in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValue {
+    /// An immediate; its value, if the snapshot keeps them.
+    Immediate(Option<i64>),
+    /// A pointer to a block.
+    Pointer(Pointer),
+    /// A pointer to no block of the snapshot.
+    Outside,
+    /// A pointer to a block in a part of the file that is missing.
+    Missing,
+}
+
+/// A pointer from block to block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Whose field it is.
+    pub from: BlockId,
+    /// The index of the field from 0.
+    pub field: u64,
+    /// Where it points.
+    pub to: Pointer,
+}
+
+/// The columns that fields are made of, decompressed.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    group: &'a Group<'a>,
+    kinds: Vec<u8>,
+    targets: Vec<u8>,
+    closures: Vec<u8>,
+    immediates: Option<Vec<u8>>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn read(group: &'a Group<'a>) -> Result<Fields<'a>> {
+        let immediates = match group.snapshot().columns().immediates {
+            true => Some(group.column(Kind::Immediates)?),
+            false => None,
+        };
+        Ok(Fields {
+            group,
+            kinds: group.column(Kind::FieldKinds)?,
+            targets: group.column(Kind::Targets)?,
+            closures: group.column(Kind::Closures)?,
+            immediates,
+        })
+    }
+
+    /// All fields that are values, in order. After an error there is nothing more.
+    pub fn iter(&self) -> FieldsIter<'_> {
+        FieldsIter { walk: Walk::new(self, self.immediates.as_deref()) }
+    }
+
+    /// All pointers to blocks, in order. After an error there is nothing more.
+    pub fn edges(&self) -> Edges<'_> {
+        Edges { walk: Walk::new(self, None) }
+    }
+}
+
+/// Fields that are values.
+#[derive(Debug)]
+pub struct FieldsIter<'a> {
+    walk: Walk<'a>,
+}
+
+impl Iterator for FieldsIter<'_> {
+    type Item = Result<Field>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<Field>> {
+        self.walk.next().map_err(|fault| self.walk.fail(&fault)).transpose()
+    }
+}
+
+/// Pointers to blocks.
+#[derive(Debug)]
+pub struct Edges<'a> {
+    walk: Walk<'a>,
+}
+
+impl Iterator for Edges<'_> {
+    type Item = Result<Edge>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<Edge>> {
+        loop {
+            match self.walk.next() {
+                Ok(Some(Field { block, index, value: FieldValue::Pointer(to) })) => {
+                    return Some(Ok(Edge { from: block, field: index, to }));
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(fault) => return Some(Err(self.walk.fail(&fault))),
+            }
+        }
+    }
+}
+
+/// A way through the fields.
+#[derive(Debug)]
+struct Walk<'a> {
+    group: &'a Group<'a>,
+    blocks: std::slice::Iter<'a, Block>,
+    block: BlockId,
+    /// The next field, and just after the last.
+    field: u64,
+    end: u64,
+    kinds: &'a [u8],
+    /// The kind of the next field is at this place, four to a byte.
+    kind: usize,
+    targets: Cursor<'a>,
+    closures: Cursor<'a>,
+    immediates: Option<Cursor<'a>>,
+    edges: u64,
+    /// Numbers of blocks that can be, and that are there.
+    announced: i64,
+    present: i64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(fields: &'a Fields<'a>, immediates: Option<&'a [u8]>) -> Walk<'a> {
+        let snapshot = fields.group.snapshot();
+        Walk {
+            group: fields.group,
+            blocks: fields.group.blocks().iter(),
+            block: BlockId(0),
+            field: 0,
+            end: 0,
+            kinds: &fields.kinds,
+            kind: 0,
+            targets: Cursor::new(&fields.targets),
+            closures: Cursor::new(&fields.closures),
+            immediates: immediates.map(Cursor::new),
+            edges: 0,
+            announced: snapshot.blocks_announced() as i64,
+            present: snapshot.blocks() as i64,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Parse<Option<Field>> {
+        while self.field == self.end {
+            let Some(block) = self.blocks.next() else { return self.finish() };
+            self.begin(block)?;
+        }
+        let byte = self.kinds.get(self.kind >> 2).ok_or(Fault("fields are missing"))?;
+        let kind = byte >> ((self.kind & 3) * 2) & 3;
+        self.kind += 1;
+        let index = self.field;
+        self.field += 1;
+        let value = if kind == FieldKind::Immediate as u8 {
+            let value = self.immediates.as_mut().map(Cursor::signed).transpose()?;
+            FieldValue::Immediate(value)
+        } else if kind == FieldKind::Outside as u8 {
+            FieldValue::Outside
+        } else {
+            self.target(kind == FieldKind::Infix as u8)?
+        };
+        Ok(Some(Field { block: self.block, index, value }))
+    }
+
+    #[inline]
+    fn begin(&mut self, block: &Block) -> Parse<()> {
+        self.block = block.id;
+        let columns = self.group.snapshot().columns();
+        (self.field, self.end) = match Scanned::of(block.tag, columns) {
+            Scanned::All => (0, block.words),
+            Scanned::None => (0, 0),
+            Scanned::Environment => {
+                let environment = environment(&mut self.closures, block)?;
+                for _ in 0..self.closures.varint()? {
+                    self.closures.varint()?;
+                }
+                (u64::from(environment), block.words)
+            }
+        };
+        Ok(())
+    }
+
+    #[inline]
+    fn target(&mut self, is_infix: bool) -> Parse<FieldValue> {
+        let target = i64::from(self.block.0).wrapping_add(self.targets.signed()?);
+        let infix = match is_infix {
+            true => u32::try_from(self.targets.varint()?)
+                .map_err(|_| Fault("an infix pointer points too far"))?,
+            false => 0,
+        };
+        self.edges += 1;
+        if (0..self.present).contains(&target) {
+            return Ok(FieldValue::Pointer(Pointer { block: BlockId(target as u32), infix }));
+        }
+        match (0..self.announced).contains(&target) {
+            true => Ok(FieldValue::Missing),
+            false => Err(Fault("a pointer to a block that there is not")),
+        }
+    }
+
+    /// All blocks are through: then all columns must be.
+    fn finish(&mut self) -> Parse<Option<Field>> {
+        let immediates = self.immediates.as_ref().is_none_or(Cursor::at_end);
+        let kinds = self.kinds.len() == self.kind.div_ceil(4);
+        if !kinds || !immediates || !self.targets.at_end() || !self.closures.at_end() {
+            return Err(TOO_MUCH);
+        }
+        if self.edges != self.group.facts().edges {
+            return Err(Fault("there are not as many pointers as were announced"));
+        }
+        Ok(None)
+    }
+
+    #[cold]
+    fn fail(&mut self, fault: &Fault) -> Error {
+        // Nothing more, and no second complaint.
+        self.blocks = [].iter();
+        self.end = self.field;
+        self.kind = self.kinds.len() * 4;
+        self.targets = Cursor::new(&[]);
+        self.closures = Cursor::new(&[]);
+        self.immediates = None;
+        self.edges = self.group.facts().edges;
+        self.group.damaged(fault)
+    }
+}

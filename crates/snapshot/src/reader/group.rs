@@ -1,0 +1,260 @@
+//! A group of blocks: shapes and addresses at once, the other columns when they are asked for.
+
+use super::Snapshot;
+use super::directory::read_section;
+use super::fields::Fields;
+use crate::error::{Error, Result};
+use crate::model::{BlockId, CodeId, CustomId, GroupFacts, tag};
+use crate::wire::{Cursor, Fault, Kind, Parse, shape_tag, shape_words};
+
+/// A block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its number.
+    pub id: BlockId,
+    /// The address of its first field.
+    pub address: u64,
+    /// Its size without its header.
+    pub words: u64,
+    /// Its tag.
+    pub tag: u8,
+}
+
+/// What is known of a closure besides its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closure {
+    /// The block.
+    pub block: BlockId,
+    /// The index of the first field of its environment.
+    pub environment: u32,
+    /// Its functions: the first, and those that infix pointers point to.
+    pub codes: Vec<CodeId>,
+}
+
+/// What is known of a custom block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Custom {
+    /// The block.
+    pub block: BlockId,
+    /// What it is.
+    pub identifier: CustomId,
+    /// Bytes outside the heap that it holds.
+    pub external_bytes: u64,
+}
+
+/// What is known of a string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// The block.
+    pub block: BlockId,
+    /// Its length.
+    pub bytes: u64,
+    /// How it begins, if the snapshot was asked to keep that.
+    pub prefix: Option<Vec<u8>>,
+}
+
+/// A group that is being read.
+#[derive(Debug)]
+pub struct Group<'a> {
+    snapshot: &'a Snapshot,
+    index: usize,
+    blocks: Vec<Block>,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn read(snapshot: &'a Snapshot, index: usize) -> Result<Group<'a>> {
+        if index >= snapshot.groups().len() {
+            return Err(Error::Misuse("there is no such group"));
+        }
+        let mut group = Group { snapshot, index, blocks: Vec::new() };
+        let shapes = group.column(Kind::Shapes)?;
+        let long_shapes = group.column(Kind::LongShapes)?;
+        let gaps = group.column(Kind::Gaps)?;
+        let blocks = blocks(group.facts(), &shapes, &long_shapes, &gaps);
+        group.blocks = blocks.map_err(|fault| group.damaged(&fault))?;
+        Ok(group)
+    }
+
+    /// What was known of it before.
+    pub fn facts(&self) -> &GroupFacts {
+        &self.snapshot.groups()[self.index]
+    }
+
+    /// Its blocks, in order of numbers and addresses.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Its fields and so its pointers.
+    ///
+    /// # Errors
+    /// A column that is needed is damaged.
+    pub fn fields(&self) -> Result<Fields<'_>> {
+        Fields::read(self)
+    }
+
+    /// Its closures.
+    ///
+    /// # Errors
+    /// The column is damaged.
+    pub fn closures(&self) -> Result<Vec<Closure>> {
+        let column = self.column(Kind::Closures)?;
+        self.described(&column, tag::CLOSURE, |cursor, block| {
+            let environment = environment(cursor, block)?;
+            let count = cursor.varint()?;
+            if count > cursor.left() as u64 {
+                return Err(Fault("a closure has more functions than there can be"));
+            }
+            let code = |_| cursor.varint().and_then(small).map(CodeId);
+            let codes = (0..count).map(code).collect::<Parse<_>>()?;
+            Ok(Closure { block: block.id, environment, codes })
+        })
+    }
+
+    /// Its custom blocks.
+    ///
+    /// # Errors
+    /// The column is damaged.
+    pub fn customs(&self) -> Result<Vec<Custom>> {
+        let column = self.column(Kind::CustomBlocks)?;
+        self.described(&column, tag::CUSTOM, |cursor, block| {
+            let identifier = CustomId(small(cursor.varint()?)?);
+            Ok(Custom { block: block.id, identifier, external_bytes: cursor.varint()? })
+        })
+    }
+
+    /// Its strings.
+    ///
+    /// # Errors
+    /// A column is damaged.
+    pub fn strings(&self) -> Result<Vec<Text>> {
+        let tails = self.column(Kind::Tails)?;
+        let mut strings = self.described(&tails, tag::STRING, |cursor, block| {
+            let tail = u64::from(cursor.byte()?);
+            let bytes = block.words.saturating_mul(8).saturating_sub(1).saturating_sub(tail);
+            Ok(Text { block: block.id, bytes, prefix: None })
+        })?;
+        if self.snapshot.columns().strings.is_some() {
+            let prefixes = self.column(Kind::Prefixes)?;
+            let mut next = strings.iter_mut();
+            self.described(&prefixes, tag::STRING, |cursor, _| {
+                let length = cursor.varint()?.min(usize::MAX as u64) as usize;
+                let prefix = cursor.take(length)?;
+                if let Some(text) = next.next() {
+                    text.prefix = Some(prefix.to_vec());
+                }
+                Ok(())
+            })?;
+        }
+        Ok(strings)
+    }
+
+    /// Hashes of the contents of blocks that have no values in them; none if the snapshot has no hashes.
+    ///
+    /// # Errors
+    /// The column is damaged.
+    pub fn hashes(&self) -> Result<Vec<(BlockId, u32)>> {
+        if !self.snapshot.columns().hashes {
+            return Ok(Vec::new());
+        }
+        let column = self.column(Kind::Hashes)?;
+        self.each(
+            &column,
+            |block| block.tag >= tag::ABSTRACT,
+            |cursor, block| Ok((block.id, cursor.u32()?)),
+        )
+    }
+
+    /// What a column says of each block with a tag.
+    fn described<T>(
+        &self,
+        column: &[u8],
+        tag: u8,
+        read: impl FnMut(&mut Cursor<'_>, &Block) -> Parse<T>,
+    ) -> Result<Vec<T>> {
+        self.each(column, |block| block.tag == tag, read)
+    }
+
+    fn each<T>(
+        &self,
+        column: &[u8],
+        wanted: impl Fn(&Block) -> bool,
+        mut read: impl FnMut(&mut Cursor<'_>, &Block) -> Parse<T>,
+    ) -> Result<Vec<T>> {
+        let mut cursor = Cursor::new(column);
+        let blocks = self.blocks.iter().filter(|block| wanted(block));
+        let facts: Parse<Vec<T>> = blocks.map(|block| read(&mut cursor, block)).collect();
+        let facts = facts.map_err(|fault| self.damaged(&fault))?;
+        if cursor.at_end() { Ok(facts) } else { Err(self.damaged(&TOO_MUCH)) }
+    }
+
+    /// The contents of a column; empty if it is not there, as columns without contents are not written.
+    pub(super) fn column(&self, kind: Kind) -> Result<Vec<u8>> {
+        let places = &self.snapshot.directory.sections[self.index];
+        let place = places.iter().find(|place| place.kind == kind as u16);
+        place.map_or(Ok(Vec::new()), |place| read_section(&self.snapshot.source, place))
+    }
+
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        self.snapshot
+    }
+
+    /// Where it begins in the file.
+    pub(super) fn offset(&self) -> u64 {
+        self.snapshot.directory.sections[self.index].first().map_or(0, |place| place.offset)
+    }
+
+    pub(super) fn damaged(&self, fault: &Fault) -> Error {
+        let reason = format!("group {}: {}", self.index, fault.0);
+        Error::Damaged { offset: self.offset(), reason }
+    }
+}
+
+pub(super) const TOO_MUCH: Fault = Fault("a column has more in it than there are blocks");
+
+/// Reads where the environment of a closure begins.
+pub(super) fn environment(cursor: &mut Cursor<'_>, block: &Block) -> Parse<u32> {
+    let environment = cursor.varint()?;
+    if environment > block.words {
+        return Err(Fault("the environment of a closure begins after its end"));
+    }
+    small(environment)
+}
+
+fn small(number: u64) -> Parse<u32> {
+    u32::try_from(number).map_err(|_| Fault("a number is too large"))
+}
+
+fn blocks(facts: &GroupFacts, shapes: &[u8], long: &[u8], gaps: &[u8]) -> Parse<Vec<Block>> {
+    if shapes.len() != facts.blocks as usize {
+        return Err(Fault("there are not as many shapes as blocks"));
+    }
+    let (mut long, mut gaps) = (Cursor::new(long), Cursor::new(gaps));
+    let mut blocks = Vec::with_capacity(shapes.len());
+    let (mut address, mut end, mut sum) = (facts.first_address, 0_u64, 0_u64);
+    for (at, &shape) in shapes.iter().enumerate() {
+        if at > 0 {
+            let word = end.wrapping_add(gaps.signed()? as u64).wrapping_add(1);
+            if word > u64::MAX >> 3 || word << 3 <= address {
+                return Err(Fault("blocks are not in order of addresses"));
+            }
+            address = word << 3;
+        }
+        let words = match shape_words(shape) {
+            Some(words) => words,
+            None => long.varint()?,
+        };
+        let tag = match shape_tag(shape) {
+            Some(tag) => tag,
+            None => long.byte()?,
+        };
+        end = (address >> 3).wrapping_add(words);
+        sum = sum.wrapping_add(words);
+        let id = BlockId(facts.first.0.wrapping_add(at as u32));
+        blocks.push(Block { id, address, words, tag });
+    }
+    if address != facts.last_address || sum != facts.words {
+        return Err(Fault("its blocks are not those that were announced"));
+    }
+    if long.at_end() && gaps.at_end() { Ok(blocks) } else { Err(TOO_MUCH) }
+}

@@ -1,0 +1,194 @@
+//! Reading: nothing is loaded before it is asked for, and what is damaged costs only itself.
+
+mod directory;
+mod fields;
+mod group;
+mod source;
+mod tables;
+mod verify;
+
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::error::Result;
+use crate::losses::Losses;
+use crate::model::{BlockId, Columns, GroupFacts, Info, Tables};
+use crate::wire::{FileHeader, Kind, MAGIC};
+use directory::Directory;
+use source::Source;
+
+pub use fields::{Edge, Edges, Field, FieldValue, Fields, FieldsIter};
+pub use group::{Block, Closure, Custom, Group, Text};
+
+/// A snapshot that is being read.
+pub struct Snapshot {
+    source: Source,
+    header: FileHeader,
+    info: Info,
+    directory: Directory,
+    /// What opening found to be lost.
+    losses: Losses,
+    tables: OnceLock<(Tables, Losses)>,
+}
+
+impl Snapshot {
+    /// Opens the snapshot at `path`.
+    ///
+    /// # Errors
+    /// There is no such file, or it is no snapshot. A file that is cut or damaged after its header is no
+    /// error: see [`Snapshot::losses`].
+    pub fn open(path: &Path) -> Result<Snapshot> {
+        Snapshot::new(Source::open(path)?)
+    }
+
+    /// Reads a snapshot from bytes at hand: a vector, a mapped file.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`].
+    pub fn from_bytes(
+        bytes: impl Deref<Target = [u8]> + Send + Sync + 'static,
+    ) -> Result<Snapshot> {
+        Snapshot::new(Source::Bytes(Box::new(bytes)))
+    }
+
+    fn new(source: Source) -> Result<Snapshot> {
+        let header = FileHeader::read(&source.read(0, FileHeader::LENGTH as u64)?)?;
+        let mut losses = Losses::default();
+        let directory = Directory::find(&source, &header, &mut losses)?;
+        let info = tables::record(&source, &directory.others, Kind::Info).unwrap_or_else(|error| {
+            losses.tables += 1;
+            losses.note_error(&error);
+            Info::default()
+        });
+        Ok(Snapshot { source, header, info, directory, losses, tables: OnceLock::new() })
+    }
+
+    /// What it is a snapshot of.
+    pub fn info(&self) -> &Info {
+        &self.info
+    }
+
+    /// What it keeps of blocks.
+    pub fn columns(&self) -> &Columns {
+        &self.header.columns
+    }
+
+    /// How many bytes the file has.
+    pub fn file_bytes(&self) -> u64 {
+        self.source.len()
+    }
+
+    /// One more than the highest number of a block that can be read. In a file that is whole: how many blocks
+    /// there are. Never more than 2,000 times the bytes of the file.
+    pub fn blocks(&self) -> u64 {
+        self.directory.groups.last().map_or(0, GroupFacts::end)
+    }
+
+    /// How many blocks the file had when it was whole, as its header says.
+    pub fn blocks_announced(&self) -> u64 {
+        u64::from(self.header.blocks)
+    }
+
+    /// How many pointers from block to block there are.
+    pub fn edges(&self) -> u64 {
+        self.directory.groups.iter().fold(0, |sum, group| sum.saturating_add(group.edges))
+    }
+
+    /// The groups there are, in order.
+    pub fn groups(&self) -> &[GroupFacts] {
+        &self.directory.groups
+    }
+
+    /// Reads the shapes and addresses of a group; the rest when it is asked for.
+    ///
+    /// # Errors
+    /// It is damaged, or there is no such group.
+    pub fn group(&self, index: usize) -> Result<Group<'_>> {
+        Group::read(self, index)
+    }
+
+    /// The group that a block is in.
+    pub fn group_of(&self, block: BlockId) -> Option<usize> {
+        let groups = self.groups();
+        let after = groups.partition_point(|group| group.first <= block);
+        let index = after.checked_sub(1)?;
+        (u64::from(block.0) < groups[index].end()).then_some(index)
+    }
+
+    /// A block by its number; `None` if there is none.
+    ///
+    /// # Errors
+    /// Its group is damaged.
+    pub fn block(&self, block: BlockId) -> Result<Option<Block>> {
+        let Some(index) = self.group_of(block) else { return Ok(None) };
+        let group = self.group(index)?;
+        Ok(group.blocks().get(block.index() - group.facts().first.index()).copied())
+    }
+
+    /// The block that an address lies in, its header included; `None` if there is none.
+    ///
+    /// # Errors
+    /// The group that it would be in is damaged.
+    pub fn find(&self, address: u64) -> Result<Option<Block>> {
+        // The header stands before the address of a block, so the search is for the next word.
+        let first_field = address.saturating_add(8);
+        let after = self.groups().partition_point(|group| group.first_address <= first_field);
+        let Some(index) = after.checked_sub(1) else { return Ok(None) };
+        let group = self.group(index)?;
+        let after = group.blocks().partition_point(|block| block.address <= first_field);
+        let block = after.checked_sub(1).map(|at| group.blocks()[at]);
+        Ok(block.filter(|block| {
+            address < block.address || (address - block.address) >> 3 < block.words
+        }))
+    }
+
+    /// Everything that is not blocks. Read at the first call; what is damaged is empty, and counted in
+    /// [`Snapshot::losses`] from then on.
+    pub fn tables(&self) -> &Tables {
+        let (tables, _) = self.tables.get_or_init(|| {
+            let mut losses = self.losses.clone();
+            let others = &self.directory.others;
+            let tables = tables::read(&self.source, others, self.blocks(), &mut losses);
+            (tables, losses)
+        });
+        tables
+    }
+
+    /// What is known to be missing or damaged so far. Only [`Snapshot::verify`] reads everything.
+    pub fn losses(&self) -> &Losses {
+        self.tables.get().map_or(&self.losses, |(_, losses)| losses)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let groups = self.groups().len();
+        f.debug_struct("Snapshot")
+            .field("source", &self.source)
+            .field("header", &self.header)
+            .field("info", &self.info)
+            .field("groups", &groups)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether these are the first bytes of a snapshot; eight are enough to tell.
+pub fn is_snapshot(beginning: &[u8]) -> bool {
+    beginning.starts_with(MAGIC)
+}
+
+/// Whether the file at `path` begins as a snapshot does.
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_snapshot_file(path: &Path) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    io::Read::read_to_end(
+        &mut io::Read::take(std::fs::File::open(path)?, MAGIC.len() as u64),
+        &mut beginning,
+    )?;
+    Ok(is_snapshot(&beginning))
+}

@@ -1,0 +1,102 @@
+//! Tables, each read by itself: one that is damaged costs no other.
+
+use super::directory::read_section;
+use super::source::Source;
+use crate::error::Error;
+use crate::losses::Losses;
+use crate::model::{Continuation, Ephemeron, Pointer, Tables, WeakSlot};
+use crate::wire::{Cursor, Kind, Place, Record};
+
+/// Reads all tables. Entries about blocks that do not exist are left out and counted.
+pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut Losses) -> Tables {
+    let mut reading = Reading { source, places, losses };
+    let mut tables = Tables {
+        names: reading.table(Kind::Names),
+        spaces: reading.table(Kind::Spaces),
+        memory: reading.table(Kind::Memory),
+        statistics: reading.table(Kind::Statistics),
+        modules: reading.table(Kind::Modules),
+        threads: reading.table(Kind::Threads),
+        frames: reading.table(Kind::Frames),
+        roots: reading.table(Kind::Roots),
+        finalisers: reading.table(Kind::Finalisers),
+        ephemerons: reading.table(Kind::Ephemerons),
+        continuations: reading.table(Kind::Continuations),
+        codes: reading.table(Kind::Codes),
+        customs: reading.table(Kind::Customs),
+        labels: reading.table(Kind::Labels),
+        samples: reading.table(Kind::Samples),
+        stacks: reading.table(Kind::Stacks),
+        gaps: reading.table(Kind::GapSentences),
+        oddities: reading.table(Kind::Oddities),
+    };
+    losses.entries += keep_sound(&mut tables, blocks);
+    tables
+}
+
+struct Reading<'a> {
+    source: &'a Source,
+    places: &'a [Place],
+    losses: &'a mut Losses,
+}
+
+impl Reading<'_> {
+    fn table<T: Record + Default>(&mut self, kind: Kind) -> T {
+        match record(self.source, self.places, kind) {
+            Ok(table) => table,
+            Err(error) => {
+                self.losses.tables += 1;
+                self.losses.note_error(&error);
+                T::default()
+            }
+        }
+    }
+}
+
+/// Reads the one section of this kind.
+pub(super) fn record<T: Record>(source: &Source, places: &[Place], kind: Kind) -> Result<T, Error> {
+    let missing = || Error::Damaged {
+        offset: source.len(),
+        reason: format!("section \"{}\" is missing", kind.name()),
+    };
+    let place = places.iter().find(|place| place.kind == kind as u16).ok_or_else(missing)?;
+    let contents = read_section(source, place)?;
+    let damaged = |what: &str| Error::Damaged {
+        offset: place.offset,
+        reason: format!("section \"{}\": {what}", kind.name()),
+    };
+    let mut cursor = Cursor::new(&contents);
+    let table = T::get(&mut cursor).map_err(|fault| damaged(fault.0))?;
+    if cursor.at_end() { Ok(table) } else { Err(damaged("there is more in it than it says")) }
+}
+
+/// Takes out what refers to blocks that do not exist, so that nobody else has to look. Says how much.
+fn keep_sound(tables: &mut Tables, blocks: u64) -> u64 {
+    let mut dropped = 0;
+    let is_block = |block: crate::BlockId| u64::from(block.0) < blocks;
+    let is_sound = |pointer: &Pointer| is_block(pointer.block);
+    let mut keep = |sound: bool| {
+        dropped += u64::from(!sound);
+        sound
+    };
+    tables.roots.retain(|root| keep(is_sound(&root.target)));
+    tables
+        .finalisers
+        .retain(|finaliser| keep(finaliser.value.iter().chain(&finaliser.function).all(is_sound)));
+    tables.ephemerons.retain(|Ephemeron { block, data, keys }| {
+        let mut slots = keys.iter().chain([data]);
+        keep(
+            is_block(*block)
+                && slots.all(|slot| match slot {
+                    WeakSlot::Block(pointer) => is_sound(pointer),
+                    WeakSlot::Empty | WeakSlot::Other | WeakSlot::Dead => true,
+                }),
+        )
+    });
+    tables.continuations.retain(|Continuation { block, held, .. }| {
+        keep(is_block(*block) && held.iter().all(|held| is_sound(&held.target)))
+    });
+    tables.labels.retain(|label| keep(is_block(label.block)));
+    tables.samples.retain(|sample| keep(is_block(sample.block)));
+    dropped
+}
