@@ -54,7 +54,7 @@ impl Finder<'_> {
 
     /// `stw_domains`: how many there are, and where a list of them is.
     fn participating(&mut self) -> Option<Vec<u64>> {
-        let domains = self.target.local("domain.c", "stw_domains")?;
+        let domains = self.target.local("domain", "stw_domains")?;
         let count = u64::from(self.field(domains, 0)? as u32);
         let list = self.field(domains, 1)?;
         let each = (0..count.min(MOST_DOMAINS)).filter_map(|at| {

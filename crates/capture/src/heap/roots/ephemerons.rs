@@ -13,7 +13,7 @@ impl Finder<'_> {
                     let both = [self.field(info, 0), self.field(info, 1)];
                     lists.extend(both.into_iter().flatten());
                 }
-                let orphans = self.static_word("major_gc.c", "orph_structs");
+                let orphans = self.static_word("major_gc", "orph_structs");
                 lists.extend(orphans);
             }
             None => match self.global_word("caml_ephe_list_head") {

@@ -16,7 +16,7 @@ impl Finder<'_> {
             all.extend(self.field(state, word));
         }
         // What ended domains have left until another takes it.
-        if let Some(orphans) = self.target.local("major_gc.c", "orph_structs") {
+        if let Some(orphans) = self.target.local("major_gc", "orph_structs") {
             let mut orphan = self.field(orphans, 1).unwrap_or(0);
             while orphan != 0 && all.len() < MOST_LISTS {
                 all.push(orphan);
@@ -36,7 +36,7 @@ impl Finder<'_> {
     }
 
     fn finalisers_of_4(&mut self) {
-        let file = "finalise.c";
+        let file = "finalise";
         let first = self.target.local(file, "finalisable_first");
         let last = self.target.local(file, "finalisable_last");
         let due = self.static_word(file, "to_do_hd");

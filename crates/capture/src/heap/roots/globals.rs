@@ -35,7 +35,7 @@ impl Finder<'_> {
 
     /// Lists of blocks of modules that Dynlink loaded.
     fn loaded_modules(&mut self) -> Vec<u64> {
-        let file = if self.has_domains() { "globroots.c" } else { "roots_nat.c" };
+        let file = if self.has_domains() { "globroots" } else { "roots_nat" };
         let mut found = Vec::new();
         if let Some(mut link) = self.static_word(file, "caml_dyn_globals") {
             while link != 0 && found.len() < MOST_MODULES {

@@ -27,7 +27,7 @@ impl Finder<'_> {
 
     fn memprof_of_4(&mut self) {
         let layout = &self.layout.memprof;
-        let file = "memprof.c";
+        let file = "memprof";
         let table = self.target.local(file, "entries_global");
         let table = table.or_else(|| self.target.local(file, "trackst"));
         let Some(table) = table else {

@@ -63,7 +63,7 @@ impl Finder<'_> {
 
     /// The thread that runs in a domain; 0 if systhreads was not started.
     fn active_thread(&mut self, domain: usize) -> Result<u64, String> {
-        let file = "st_stubs.c";
+        let file = "st_stubs";
         let known = match self.layout.thread.table_stride {
             None => self.static_word(file, "curr_thread"),
             Some(stride) => self.static_word(file, "thread_table").and_then(|table| {

@@ -150,7 +150,7 @@ impl Target {
         self.runtime_object().symbols.find(name).map(|symbol| symbol.address)
     }
 
-    /// The address of a static variable, in any object; `file` is the C file it is in. None if the executable was
+    /// The address of a static variable, in any object; `file` is the C file it is in, without its ending. None if the executable was
     /// stripped, or is not at hand.
     pub fn local(&self, file: &str, name: &str) -> Option<u64> {
         let in_runtime = self.runtime_object().symbols.local(file, name);

@@ -1,0 +1,214 @@
+//! Roots found from memory alone, compared with what the runtime of the program itself lists.
+
+mod programs;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use bactrian_capture::heap::roots::{self, Listing, Order, Place, Roots, Scanned, Stacks};
+use bactrian_capture::heap::target::{Files, Target};
+use bactrian_capture::memory::Memory;
+use programs::{Compiler, Waiting, compile, stripped};
+
+/// The pointers that the runtime listed, by slot.
+fn listed(listing: &Listing) -> BTreeMap<u64, u64> {
+    let slots = listing.lists.iter().flat_map(|list| &list.slots);
+    let pointers = slots.filter(|slot| slot.value & 1 == 0 && slot.value != 0);
+    pointers.map(|slot| (slot.slot, slot.value)).collect()
+}
+
+fn found(roots: &Roots) -> BTreeMap<u64, u64> {
+    roots.roots.iter().map(|root| (root.slot, root.value)).collect()
+}
+
+/// Both ways: nothing that the runtime lists is missing, and nothing was made up.
+fn assert_same(roots: &Roots, listing: &Listing, what: &str) {
+    let (found, listed) = (found(roots), listed(listing));
+    let missing: Vec<_> = listed.iter().filter(|(slot, _)| !found.contains_key(slot)).collect();
+    assert!(missing.is_empty(), "{what}: not found {missing:x?}; gaps {:?}", roots.gaps);
+    let more = roots.roots.iter().filter(|root| !listed.contains_key(&root.slot));
+    let more: Vec<_> = more.collect();
+    assert!(more.is_empty(), "{what}: not listed {more:x?}");
+    assert_eq!(found, listed, "{what}");
+}
+
+fn target(program: &Waiting) -> Target {
+    Target::find(&program.memory, &Files::of_process(program.pid())).expect("OCaml")
+}
+
+fn start(program: &Path) -> Waiting {
+    Waiting::start(&mut Command::new(program))
+}
+
+/// Functions of the frames that a thread has roots in.
+fn functions(roots: &Roots, thread: u32) -> BTreeSet<String> {
+    let frames = roots.roots.iter().filter_map(|root| match root.place {
+        Place::Stack { thread: of, frame, .. } if of == thread => roots.frames.get(&frame),
+        _ => None,
+    });
+    frames.flat_map(|frame| &frame.locations).map(|location| location.function.clone()).collect()
+}
+
+fn check_common(roots: &Roots, what: &str) {
+    let globals = roots.roots.iter().filter_map(|root| match root.place {
+        Place::Global { module, .. } => roots.modules.get(module as usize),
+        _ => None,
+    });
+    let globals: BTreeSet<_> = globals.map(String::as_str).collect();
+    assert!(globals.contains("Heap_roots"), "{what}: {globals:?}");
+    assert!(globals.contains("Stdlib__Hashtbl"), "{what}");
+    let main = functions(roots, 0);
+    assert!(main.contains("Heap_roots.deep"), "{what}: {main:?}");
+    let frames = roots.frames.values().flat_map(|frame| &frame.locations);
+    let deep = frames.filter(|location| location.function == "Heap_roots.deep");
+    let lines: BTreeSet<_> = deep.map(|location| (location.file.as_str(), location.line)).collect();
+    let source = include_str!("../../../../programs/heap_roots.ml");
+    let call = source.lines().position(|line| line.contains("list_roots inner")).expect("there");
+    assert!(lines.contains(&("heap_roots.ml", call as u32 + 1)), "{what}: {lines:?}");
+    // The main thread and three others, each within its function.
+    assert_eq!(roots.threads.len(), 4, "{what}");
+    let ids: BTreeSet<_> = roots.threads.iter().filter_map(|thread| thread.id).collect();
+    assert_eq!(ids, [0, 1, 2, 3].into(), "{what}");
+    assert_eq!(roots.threads.iter().filter(|thread| thread.is_active).count(), 1, "{what}");
+    for thread in 1..4 {
+        assert!(functions(roots, thread).contains("Heap_roots.hold"), "{what}: {thread}");
+    }
+    let local = roots.roots.iter().filter(|root| matches!(root.place, Place::Local { thread: 0 }));
+    assert_eq!(local.count(), 3, "{what}: kept, copy and one of many");
+    let of_c = |generational| {
+        let place = Place::C { is_generational: generational };
+        roots.roots.iter().filter(|root| root.place == place).count()
+    };
+    assert!(of_c(false) >= 1 && of_c(true) >= 2, "{what}");
+    let finalisers = |order| roots.finalisers.iter().filter(|f| f.order == order).count();
+    assert_eq!((finalisers(Order::First), finalisers(Order::Last)), (101, 1), "{what}");
+    assert_eq!(roots.ephemerons.len(), 2, "{what}: an ephemeron and a weak array");
+    assert!(roots.samples.len() > 50, "{what}: {} samples", roots.samples.len());
+    for sample in &roots.samples {
+        assert!(sample.samples > 0 && sample.block & 7 == 0, "{what}: {sample:x?}");
+        let of = |space: &&roots::Space| space.range.contains(&sample.block);
+        let space = roots.spaces.iter().find(of).expect("sampled blocks are in the heap");
+        assert_ne!(space.kind, roots::SpaceKind::Static, "{what}");
+    }
+}
+
+#[test]
+fn roots_are_those_that_the_runtime_lists() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let whole = compile(folder.path(), compiler, "ocamlopt", "heap_roots", "");
+        let what = format!("{compiler:?}");
+        let program = start(&whole);
+        let roots = roots::find(&target(&program), &program.memory, None);
+        assert_same(&roots, &program.listing, &what);
+        assert_eq!(roots.gaps, [""; 0], "{what}");
+        check_common(&roots, &what);
+
+        let with = roots::find(&target(&program), &program.memory, Some(&program.listing));
+        assert!(!with.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+        assert_eq!(with.roots, roots.roots, "{what}: a listing changes nothing");
+
+        let what = format!("{compiler:?} stripped");
+        let program = start(&stripped(&whole));
+        let target = target(&program);
+        let roots = roots::find(&target, &program.memory, Some(&program.listing));
+        assert_same(&roots, &program.listing, &what);
+        assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+        assert_eq!(roots.gaps, [""; 0], "{what}");
+        check_common(&roots, &what);
+    }
+}
+
+/// Continuations that are reachable from a list in a global, as heap_roots_5 keeps them: the fibers' addresses.
+fn suspended(roots: &Roots, memory: &dyn Memory) -> Vec<u64> {
+    const CONTINUATION: u64 = 245;
+    let module = roots.modules.iter().position(|name| name == "Heap_roots_5").expect("its module");
+    let of_module = |root: &&roots::Root| matches!(root.place, Place::Global { module: of, .. } if of as usize == module);
+    let mut found = BTreeSet::new();
+    for global in roots.roots.iter().filter(of_module) {
+        // A reference to a list; whatever else a global is, it has no continuation where this looks.
+        let mut cell = memory.word(global.value).unwrap_or(0);
+        for _ in 0..10 {
+            if cell & 1 == 1 || cell == 0 {
+                break;
+            }
+            let head = memory.word(cell).filter(|head| head & 7 == 0 && *head != 0);
+            let header = head.and_then(|head| memory.word(head - 8));
+            if header.is_some_and(|header| header & 0xff == CONTINUATION) {
+                found.extend(memory.word(head.expect("it has a header")));
+            }
+            cell = memory.word(cell + 8).unwrap_or(0);
+        }
+    }
+    found.into_iter().map(|fiber| fiber & !1).collect()
+}
+
+#[test]
+fn domains_and_fibers_are_followed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = compile(folder.path(), Compiler::OCaml5, "ocamlopt", "heap_roots_5", "");
+    for (what, path) in [("whole", whole.clone()), ("stripped", stripped(&whole))] {
+        let program = start(&path);
+        let target = target(&program);
+        let listing = (what == "stripped").then_some(&program.listing);
+        let roots = roots::find(&target, &program.memory, listing);
+        assert_same(&roots, &program.listing, what);
+        assert_eq!(roots.gaps, [""; 0], "{what}");
+        assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+        // Each domain has its own thread, and two have another.
+        let domains: BTreeSet<_> = roots.threads.iter().map(|thread| thread.domain).collect();
+        assert_eq!((domains, roots.threads.len()), ([0, 1, 2].into(), 5), "{what}");
+        assert!(functions(&roots, 0).contains("Heap_roots_5.within"), "{what}");
+        for thread in [1, 2] {
+            assert!(functions(&roots, thread).contains("Heap_roots_5.hold"), "{what}");
+        }
+        let count = |place: fn(&Place) -> bool| {
+            roots.roots.iter().filter(|root| place(&root.place)).count()
+        };
+        // Four fibers and the main one, whose handlers are none.
+        assert!(count(|place| matches!(place, Place::Handler { thread: 0 })) >= 12, "{what}");
+        assert_eq!(count(|place| matches!(place, Place::DomainLocal { .. })), 3, "{what}");
+        assert_eq!(count(|place| matches!(place, Place::LastException { .. })), 1, "{what}");
+        assert_eq!(roots.finalisers.len(), 2, "{what}");
+
+        let stacks = Stacks::new(&target, &program.memory);
+        let fibers = suspended(&roots, &program.memory);
+        assert_eq!(fibers.len(), 5, "{what}");
+        for fiber in fibers {
+            let scanned = stacks.scan_fiber(fiber);
+            assert_eq!(scanned.gap, None, "{what}");
+            let frames: Vec<_> = scanned.slots.iter().filter_map(|slot| slot.frame).collect();
+            let names = frames.iter().flat_map(|frame| stacks.frame(*frame).locations);
+            let names: BTreeSet<_> = names.map(|location| location.function).collect();
+            assert!(names.contains("Heap_roots_5.performing"), "{what}: {names:?}");
+            let handlers = scanned.slots.iter().filter(|slot| slot.frame.is_none());
+            assert_eq!(handlers.count(), 3, "{what}");
+        }
+        assert_eq!(stacks.scan_fiber(0), Scanned::default());
+        assert!(stacks.scan_fiber(8).gap.is_some());
+    }
+}
+
+#[test]
+fn without_names_and_without_a_listing_gaps_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (compiler, program) in [
+        (Compiler::OCaml4, "heap_roots"),
+        (Compiler::OCaml5, "heap_roots"),
+        (Compiler::OCaml5, "heap_roots_5"),
+    ] {
+        let what = format!("{compiler:?} {program}");
+        let whole = compile(folder.path(), compiler, "ocamlopt", program, "");
+        let program = start(&stripped(&whole));
+        let target = target(&program);
+        let roots = roots::find(&target, &program.memory, None);
+        let (found, listed) = (found(&roots), listed(&program.listing));
+        assert!(found.iter().all(|root| listed.get(root.0) == Some(root.1)), "{what}");
+        let states: BTreeSet<_> = program.listing.domains.iter().collect();
+        let main = roots.threads.iter().filter(|thread| thread.is_active).count();
+        assert_eq!(main, states.len(), "{what}: all domains");
+        println!("{what}: {} of {}, {:?}", found.len(), listed.len(), roots.gaps);
+        assert!(!roots.gaps.is_empty(), "{what}");
+    }
+}
