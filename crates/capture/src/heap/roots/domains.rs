@@ -8,6 +8,9 @@
 
 use std::collections::HashSet;
 
+use bactrian_ocaml::StackLayout;
+use bactrian_ocaml::heap_layout::fiber;
+
 use super::finder::Finder;
 use crate::memory::Region;
 
@@ -93,9 +96,10 @@ impl Finder<'_> {
         let regions: Vec<_> =
             regions.filter(is_private).filter(anonymous).filter(is_elsewhere).cloned().collect();
         let mut bytes = vec![0; PIECE as usize];
+        let expected = self.global_word("caml_num_domains_running").unwrap_or(MOST_DOMAINS);
         for region in regions {
             let mut at = region.range.start;
-            while at < region.range.end && left > 0 {
+            while at < region.range.end && left > 0 && (found.len() as u64) < expected {
                 let length = PIECE.min(region.range.end - at).min(left);
                 left -= length;
                 let piece = bytes.get_mut(..length as usize).unwrap_or_default();
@@ -131,11 +135,19 @@ impl Finder<'_> {
         let Some(area) = self.minor_area() else { return false };
         let is_heap = area.start <= start && start < end && end <= area.end;
         let number = u64::from(self.domain_number(state));
-        let stack = match self.target.runtime.stack {
-            bactrian_ocaml::StackLayout::Fibers { current } => self.field(state, current),
-            bactrian_ocaml::StackLayout::System { .. } => None,
+        let is_running = match self.target.runtime.stack {
+            StackLayout::Fibers { current } => {
+                self.field(state, current).is_some_and(|stack| self.is_fiber(stack))
+            }
+            StackLayout::System { .. } => false,
         };
-        let has_stack = stack.is_some_and(|stack| self.words.word(stack).is_some());
-        is_heap && (start..=end).contains(&pointer) && number < MOST_DOMAINS && has_stack
+        is_heap && (start..=end).contains(&pointer) && number < MOST_DOMAINS && is_running
+    }
+
+    /// Whether this may be a fiber: its stack pointer is between its beginning and its end.
+    fn is_fiber(&mut self, stack: u64) -> bool {
+        let words = [fiber::STACK_POINTER, fiber::HANDLER].map(|index| self.field(stack, index));
+        let [Some(pointer), Some(end)] = words else { return false };
+        stack < pointer && pointer <= end && self.field(end, fiber::PARENT).is_some()
     }
 }

@@ -79,8 +79,12 @@ impl<'a> Finder<'a> {
         self.slots.insert(slot);
     }
 
+    /// Tells what could not be read, once.
     pub fn gap(&mut self, what: impl Into<String>) {
-        self.found.gaps.push(what.into());
+        let what = what.into();
+        if self.found.gaps.last() != Some(&what) {
+            self.found.gaps.push(what);
+        }
     }
 
     /// A word of a structure.
