@@ -214,7 +214,73 @@ fn without_names_and_without_a_listing_gaps_are_told() {
         let states: BTreeSet<_> = program.listing.domains.iter().collect();
         let main = roots.threads.iter().filter(|thread| thread.is_active).count();
         assert_eq!(main, states.len(), "{what}: all domains");
-        println!("{what}: {} of {}, {:?}", found.len(), listed.len(), roots.gaps);
         assert!(!roots.gaps.is_empty(), "{what}");
     }
+}
+
+/// The same for bytecode: the runtime also lists code that is on the stack, which is no value, and one root for
+/// all modules.
+fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
+    let target = target(program);
+    let roots = roots::find(&target, &program.memory, listing);
+    let word = |name: &str| program.memory.word(target.global(name).expect("it has a name"));
+    let start = word("caml_start_code").expect("code");
+    let code = start..start + word("caml_code_size").expect("its size");
+    let mut listed = listed(&program.listing);
+    listed.retain(|_, value| !code.contains(value));
+    let mut found = found(&roots);
+    let is_module = |root: &&roots::Root| matches!(root.place, Place::Global { .. });
+    let modules: BTreeSet<_> = roots.roots.iter().filter(is_module).map(|root| root.slot).collect();
+    found.retain(|slot, _| !modules.contains(slot));
+    assert_eq!(found, listed, "{what}");
+    assert_eq!(roots.gaps, [""; 0], "{what}");
+    assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+    let modules = roots.roots.iter().filter_map(|root| match root.place {
+        Place::Global { module, .. } => roots.modules.get(module as usize),
+        _ => None,
+    });
+    let modules: BTreeSet<_> = modules.map(String::as_str).collect();
+    // Its own module is there only when it has run to its end.
+    assert!(modules.contains("Stdlib__Hashtbl"), "{modules:?}");
+    let functions = |thread: u32| {
+        let frames = roots.roots.iter().filter_map(|root| match root.place {
+            Place::Interpreter { thread: of, frame, .. } if of == thread => {
+                roots.frames.get(&frame)
+            }
+            _ => None,
+        });
+        let locations = frames.flat_map(|frame| &frame.locations);
+        locations.map(|location| location.function.clone()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(roots.threads.len(), 4, "{what}");
+    for (thread, name) in [(0, "deep"), (1, "hold"), (2, "hold"), (3, "hold")] {
+        let functions = functions(thread);
+        // Without debug information functions have numbers.
+        let name = if what == "complete" { "fun_" } else { name };
+        let name = format!("Heap_roots.{name}");
+        assert!(functions.iter().any(|f| f.starts_with(&name)), "{what}: {functions:?}");
+    }
+    let finalisers = |order| roots.finalisers.iter().filter(|f| f.order == order).count();
+    assert_eq!((finalisers(Order::First), finalisers(Order::Last)), (101, 1), "{what}");
+}
+
+#[test]
+fn bytecode_has_roots_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let custom = compile(folder.path(), Compiler::OCaml4, "ocamlc", "heap_roots", "-custom");
+    check_bytecode(&start(&custom), None, "custom");
+    let complete =
+        compile(folder.path(), Compiler::OCaml4, "ocamlc", "heap_roots", "-output-complete-exe");
+    check_bytecode(&start(&complete), None, "complete");
+    // A runtime without names, and a file of bytecode that it is told by a relative path.
+    let runtime = folder.path().join("runtime");
+    let libraries = "-make-runtime -I +unix -I +threads unix.cma threads.cma heap_roots_stubs.c -o";
+    let mut make = Command::new(Compiler::OCaml4.tool("ocamlc"));
+    programs::run(make.args(libraries.split(' ')).arg(&runtime).current_dir(folder.path()));
+    let options = format!("-use-runtime {}", runtime.display());
+    let bytecode = compile(folder.path(), Compiler::OCaml4, "ocamlc", "heap_roots", &options);
+    let mut command = Command::new(stripped(&runtime));
+    command.arg(bytecode.file_name().expect("a file")).current_dir(folder.path());
+    let program = Waiting::start(&mut command);
+    check_bytecode(&program, Some(&program.listing), "apart");
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
+use bactrian_ocaml::Code;
 use bactrian_ocaml::frames::{Descriptor, LONGEST_DESCRIPTOR, Location, locations};
 
 use super::Frame;
@@ -31,7 +32,9 @@ impl<'a> Descriptors<'a> {
     pub fn read(target: &'a Target, memory: &'a dyn Memory) -> Descriptors<'a> {
         let known = RwLock::default();
         let mut all = Descriptors { target, memory, places: Vec::new(), known, gaps: Vec::new() };
-        for table in all.tables() {
+        // Bytecode has none, but for a runtime's that it was linked with.
+        let tables = if target.code == Code::Native { all.tables() } else { Vec::new() };
+        for table in tables {
             if all.add(table).is_none() {
                 all.gaps.push(format!("the frame table at {table:#x} cannot be read"));
             }

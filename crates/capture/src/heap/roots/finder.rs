@@ -57,6 +57,9 @@ impl<'a> Finder<'a> {
         }
         self.c_roots();
         self.threads();
+        if self.target.code == Code::Bytecode {
+            self.interpreter_frames();
+        }
         self.finalisers();
         self.memprof();
         self.ephemerons();

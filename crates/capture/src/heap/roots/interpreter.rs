@@ -3,16 +3,20 @@
 //! On that stack, what a function left for its callers is below what was called since. Between them stands where
 //! the call returns to. A function that called C has left where it was, too.
 
+use std::collections::BTreeSet;
+
+use bactrian_ocaml::bytecode::{Pc, Program};
+use bactrian_ocaml::frames::Location;
 use bactrian_ocaml::value::header_words;
 
-use super::Place;
 use super::finder::Finder;
+use super::{Frame, Place};
 
 const MOST_MODULES: usize = 1 << 20;
 /// Words; OCaml's own limit is a thousandth of it.
 const LONGEST_STACK: u64 = 1 << 32;
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
     pub(super) fn interpreter_globals(&mut self) {
         let Some(slot) = self.target.global("caml_global_data") else {
             return self.gap("the block of all modules cannot be found");
@@ -23,6 +27,10 @@ impl Finder<'_> {
         if !self.add(slot, block, Place::GlobalData) {
             return;
         }
+        let program = self.program();
+        if program.is_none() {
+            self.gap("names of modules and functions: the file with the bytecode is not at hand");
+        }
         let header = self.words.word(block.wrapping_sub(8)).unwrap_or(0);
         let count = header_words(header as usize).min(MOST_MODULES);
         for module in 0..count {
@@ -30,7 +38,10 @@ impl Finder<'_> {
             let Some(value) = self.words.word(slot) else {
                 return self.gap("the block of all modules cannot be read to its end");
             };
-            self.found.modules.push(format!("global {module}"));
+            let known = program.as_ref().and_then(|program| program.globals.name(module as u32));
+            // What has no name is a constant of the program.
+            let name = known.map_or_else(|| format!("constant {module}"), str::to_owned);
+            self.found.modules.push(name);
             self.add(slot, value, Place::Global { module: module as u32, field: 0 });
         }
     }
@@ -71,6 +82,35 @@ impl Finder<'_> {
                 continue;
             }
             self.add(slot, value, Place::Interpreter { thread, frame, depth });
+        }
+    }
+
+    /// The program, as its file tells.
+    fn program(&self) -> Option<Program<'a>> {
+        Program::read(self.target.bytecode.as_ref()?).ok()
+    }
+
+    /// Functions and places in the source of what is on the interpreter's stacks.
+    pub(super) fn interpreter_frames(&mut self) {
+        let code = self.code();
+        let Some(program) = self.program() else { return };
+        let frames = self.found.roots.iter().filter_map(|root| match root.place {
+            Place::Interpreter { frame, .. } if code.contains(&frame) => Some(frame),
+            _ => None,
+        });
+        for frame in frames.collect::<BTreeSet<_>>() {
+            let at = Pc(((frame - code.start) / 4) as u32);
+            // It goes on after the call.
+            let Some(call) = program.before(at) else { continue };
+            let function = program.function_at(call.at).map_or("", |function| &*function.name);
+            let mut location = Location { function: function.to_owned(), ..Location::default() };
+            if let Some(place) = program.place(&call) {
+                location.file = place.location.file.to_string();
+                location.line = place.location.line;
+                location.characters = (place.location.start_char, place.location.end_char);
+            }
+            let frame_told = Frame { symbol: String::new(), locations: vec![location] };
+            self.found.frames.insert(frame, frame_told);
         }
     }
 

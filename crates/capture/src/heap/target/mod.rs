@@ -6,6 +6,7 @@
 //! Those suffice for nearly everything. The runtime's own static variables have names only in an executable that
 //! was not stripped.
 
+mod bytecode;
 mod elf;
 mod symbols;
 
@@ -34,6 +35,8 @@ pub struct Target {
     pub layout: &'static HeapLayout,
     /// Threads, where registers are known: of stopped processes and core files.
     pub threads: Vec<Thread>,
+    /// The file with the program's bytecode, if that is what it is and the file is at hand.
+    pub bytecode: Option<Vec<u8>>,
     /// Which object the runtime is in.
     runtime_object: usize,
 }
@@ -84,6 +87,8 @@ pub struct Files {
     pub root: Option<PathBuf>,
     /// Files to try besides: the executable that is given with a core, `/proc/PID/exe`.
     pub others: Vec<PathBuf>,
+    /// The program's working folder, from which it may have been told its bytecode.
+    pub folder: Option<PathBuf>,
 }
 
 /// Why a heap cannot be walked.
@@ -128,15 +133,20 @@ impl Target {
         let unknown = Unknown::Version(found.version);
         let runtime = Runtime::of(found.version).ok_or(unknown.clone())?;
         let layout = runtime.heap.as_ref().ok_or(unknown)?;
-        Ok(Target {
+        let mut target = Target {
             objects,
             version: found.version,
             code: found.code,
             runtime,
             layout,
             threads: Vec::new(),
+            bytecode: None,
             runtime_object,
-        })
+        };
+        if found.code == Code::Bytecode {
+            target.bytecode = bytecode::file(&target, memory, files);
+        }
+        Ok(target)
     }
 
     /// The object that the runtime is in.
@@ -183,17 +193,20 @@ impl Files {
     /// Of this machine, or of a process with another root.
     pub fn of_process(pid: u32) -> Files {
         let folder = Path::new("/proc").join(pid.to_string());
-        Files { root: Some(folder.join("root")), others: vec![folder.join("exe")] }
+        Files {
+            root: Some(folder.join("root")),
+            others: vec![folder.join("exe")],
+            folder: Some(folder.join("cwd")),
+        }
     }
 
     /// Files that an object of this path may be, the likeliest first.
     fn candidates(&self, path: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
-        if path.is_absolute() {
-            found.push(match &self.root {
-                Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
-                None => path.to_owned(),
-            });
+        match (path.strip_prefix("/"), &self.root, &self.folder) {
+            (Ok(path), Some(root), _) => found.push(root.join(path)),
+            (Err(_), _, Some(folder)) => found.push(folder.join(path)),
+            _ => found.push(path.to_owned()),
         }
         found.extend(self.others.iter().cloned());
         found

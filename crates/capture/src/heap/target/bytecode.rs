@@ -1,0 +1,45 @@
+//! The file that a program's bytecode is in: its executable, or what `ocamlrun` was given.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use bactrian_ocaml::bytecode::Program;
+
+use super::{Files, Target};
+use crate::memory::Memory;
+
+/// Larger files are not read.
+const LARGEST: u64 = 1 << 28;
+const LONGEST_PATH: usize = 4096;
+
+/// Looks for the file and reads it. It is the one that runs if it has as much code.
+pub(super) fn file(target: &Target, memory: &dyn Memory, files: &Files) -> Option<Vec<u8>> {
+    let size = memory.word(target.global("caml_code_size")?)?;
+    let mut paths = files.candidates(&target.runtime_object().path);
+    if let Some(name) = told(target, memory) {
+        paths.extend(files.candidates(&name));
+    }
+    paths.iter().find_map(|path| {
+        let bytes = read(path)?;
+        let code = u64::from(Program::read(&bytes).ok()?.code.end().0) * 4;
+        (code == size).then_some(bytes)
+    })
+}
+
+/// What the runtime was told to run.
+fn told(target: &Target, memory: &dyn Memory) -> Option<PathBuf> {
+    let name = memory.word(target.global("caml_exe_name")?)?;
+    let name = memory.c_string(name, LONGEST_PATH)?;
+    Some(OsString::from_vec(name).into())
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let file = File::open(path).ok()?;
+    let length = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    let mut bytes = Vec::new();
+    let is_whole = length <= LARGEST && file.take(LARGEST).read_to_end(&mut bytes).is_ok();
+    is_whole.then_some(bytes)
+}
