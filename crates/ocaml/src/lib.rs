@@ -33,6 +33,7 @@ extern crate std;
 
 pub mod accounting;
 pub mod bytecode;
+pub mod custom;
 mod error;
 #[cfg(feature = "std")]
 pub mod executable;

@@ -37,6 +37,14 @@ pub fn is_ocaml(symbol: &str) -> bool {
     split(symbol).is_some()
 }
 
+/// Whether OCaml's linker made this function, to apply others to fewer or more arguments than they take at once:
+/// `caml_curry3_1`, `caml_tuplify2`, `caml_apply4`, `caml_send2`.
+pub fn is_stub(symbol: &str) -> bool {
+    let kinds = ["caml_curry", "caml_tuplify", "caml_apply", "caml_send"];
+    let rest = kinds.iter().find_map(|kind| symbol.strip_prefix(kind));
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// The compilation unit of a symbol that OCaml's compiler made.
 pub fn unit(symbol: &str) -> Option<&str> {
     split(symbol).map(|(unit, _)| unit)
@@ -264,6 +272,8 @@ mod tests {
         ] {
             assert_eq!(name(symbol), symbol);
             assert!(!is_ocaml(symbol), "{symbol}");
+            let is_stub = is_stub(symbol);
+            assert_eq!(is_stub, ["caml_curry3_1", "caml_apply2"].contains(&symbol), "{symbol}");
         }
     }
 

@@ -1,5 +1,8 @@
 //! Heaps of programs, walked from outside.
 
+pub mod bytecode_file;
+pub mod customs;
+pub mod names;
 pub mod process_memory;
 pub mod roots;
 mod smaps;

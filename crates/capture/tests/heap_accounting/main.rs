@@ -1,5 +1,7 @@
-//! What programs count of themselves is what is counted from outside.
+//! What programs count of themselves is what is counted from outside; what they call things is what we call them.
 
+mod code_names;
+mod custom_blocks;
 mod process;
 mod programs;
 

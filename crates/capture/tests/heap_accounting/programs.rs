@@ -59,6 +59,31 @@ pub fn compile(name: &str, compiler: Compiler, before: &[&str]) -> PathBuf {
     program
 }
 
+/// Compiles a program of `programs/` to bytecode of OCaml 4, in one file with its runtime or for one that is there.
+pub fn compile_bytecode(name: &str, is_custom: bool) -> PathBuf {
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("accounting-{name}-{is_custom}"));
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::copy(repository().join(format!("programs/{name}.ml")), folder.join(format!("{name}.ml")))
+        .expect("room");
+    let mut command = Command::new("ocamlc.opt");
+    command
+        .arg("-g")
+        .args(is_custom.then_some("-custom"))
+        .arg(format!("{name}.ml"))
+        .args(["-o", name]);
+    assert!(command.current_dir(&folder).status().expect("the compiler starts").success());
+    folder.join(name)
+}
+
+/// The same program without its table of symbols.
+pub fn stripped(program: &Path) -> PathBuf {
+    let copy = program.with_extension("stripped");
+    let status = Command::new("strip").arg(program).arg("-o").arg(&copy).status();
+    assert!(status.expect("binutils are there").success());
+    copy
+}
+
 /// A program that waits.
 pub struct Waiting {
     child: Child,

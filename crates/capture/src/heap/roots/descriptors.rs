@@ -113,6 +113,13 @@ impl<'a> Descriptors<'a> {
         usize::try_from(end - address).ok().filter(|length| *length > 0)
     }
 
+    /// Return addresses within a range, in order.
+    pub fn within(&self, range: std::ops::Range<u64>) -> impl Iterator<Item = u64> {
+        let first = self.places.partition_point(|(address, _)| *address < range.start);
+        let rest = self.places.get(first..).unwrap_or_default().iter().map(|(address, _)| *address);
+        rest.take_while(move |address| *address < range.end)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.places.len()

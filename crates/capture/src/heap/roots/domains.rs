@@ -33,6 +33,7 @@ impl Finder<'_> {
             let domain = self.domain_number(*state);
             self.thread(domain, None, true);
         }
+        self.found.domains = states.clone();
         self.states = states;
     }
 

@@ -37,6 +37,8 @@ use crate::memory::Memory;
 /// What a walk of the heap begins with.
 #[derive(Debug, Default)]
 pub struct Roots {
+    /// States of domains; in OCaml 4, the one.
+    pub domains: Vec<u64>,
     /// The roots. Values that are no pointers are left out.
     pub roots: Vec<Root>,
     /// Frames that roots are in, by return address.

@@ -76,6 +76,11 @@ impl<'a> Stacks<'a> {
         self.descriptors.len()
     }
 
+    /// The return addresses within a piece of code, in order.
+    pub fn return_addresses(&self, code: std::ops::Range<u64>) -> impl Iterator<Item = u64> {
+        self.descriptors.within(code)
+    }
+
     /// Function and places in the source of a frame.
     pub fn frame(&self, return_address: u64) -> Frame {
         self.descriptors.frame(return_address)

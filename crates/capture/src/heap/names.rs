@@ -1,0 +1,163 @@
+//! Names of code: which function an address belongs to, and where that is in the source.
+//!
+//! Native code has names from the tables of symbols, which also stripped programs have for what OCaml compiled,
+//! and better ones, with modules within modules, from debug information. That stands at return addresses: a
+//! function's is taken from the first calls in it. The line of a function is therefore that of the first
+//! thing it does, not of its `let`; one that calls nothing, or only in the end, has none. Bytecode has events, read from the file.
+
+use std::ops::Range;
+
+use bactrian_ocaml::bytecode::{Pc, Program};
+use bactrian_ocaml::symbol;
+
+use super::roots::Stacks;
+use super::target::Target;
+
+/// Calls in a function that are looked at for its first line.
+const CALLS: usize = 8;
+
+/// What made a piece of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// OCaml's compiler, from a function of the source.
+    OCaml,
+    /// OCaml's linker: what applies functions to fewer or more arguments than they take at once.
+    Stub,
+    /// C.
+    C,
+    /// It has no name.
+    Unknown,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// What made it.
+    pub kind: Kind,
+    /// Its name, as `Stdlib__List.map`; its address if it has none.
+    pub name: String,
+    /// The file, if it is known.
+    pub file: Option<String>,
+    /// The line, or 0.
+    pub line: u32,
+}
+
+/// Where the interpreter's instructions are in memory.
+const INSTRUCTION: u64 = 4;
+
+/// Names of a program's code.
+pub enum Names<'a> {
+    /// Of native code.
+    Native {
+        /// What is loaded.
+        target: &'a Target,
+        /// Frame tables.
+        stacks: &'a Stacks<'a>,
+    },
+    /// Of bytecode.
+    Bytecode {
+        /// What is loaded, for functions of C.
+        target: &'a Target,
+        /// The bytecode, from its file.
+        program: Option<&'a Program<'a>>,
+        /// Where it is in memory.
+        code: Range<u64>,
+    },
+}
+
+impl Names<'_> {
+    /// The function that a closure's code pointer points to.
+    pub fn function(&self, address: u64) -> Function {
+        match self {
+            Names::Native { target, stacks } => native(target, stacks, address),
+            Names::Bytecode { target, program, code } => {
+                if code.contains(&address) {
+                    bytecode(*program, address, code.start)
+                } else {
+                    of_symbol(target.function_at(address), address)
+                }
+            }
+        }
+    }
+}
+
+/// A function by its symbol, without anything from debug information.
+fn of_symbol(name: Option<&str>, address: u64) -> Function {
+    let Some(name) = name else {
+        return Function {
+            kind: Kind::Unknown,
+            name: format!("{address:#x}"),
+            file: None,
+            line: 0,
+        };
+    };
+    let kind = if symbol::is_ocaml(name) {
+        Kind::OCaml
+    } else if symbol::is_stub(name) {
+        Kind::Stub
+    } else {
+        Kind::C
+    };
+    let mut text = String::new();
+    // Strings take everything.
+    let _ = symbol::write_name(name, &mut text);
+    Function { kind, name: text, file: None, line: 0 }
+}
+
+fn native(target: &Target, stacks: &Stacks<'_>, address: u64) -> Function {
+    let symbols = target.object_at(address).map(|object| &object.symbols);
+    let symbol =
+        symbols.and_then(|symbols| symbols.function_at(address).map(|found| (symbols, found)));
+    let mut function = of_symbol(symbol.map(|(symbols, found)| symbols.name(found)), address);
+    let Some((_, found)) = symbol.filter(|_| function.kind == Kind::OCaml) else { return function };
+    let end = found.address.saturating_add(found.size.max(1));
+    let frames = stacks.return_addresses(found.address..end).take(CALLS);
+    // The outermost of what was inlined into one another is the function itself.
+    let places = frames.filter_map(|address| stacks.frame(address).locations.pop());
+    if let Some(first) = places.min_by_key(|place| place.line) {
+        if !first.function.is_empty() {
+            function.name = first.function;
+        }
+        function.file = Some(first.file).filter(|file| !file.is_empty());
+        function.line = first.line;
+    } else {
+        function.file = file_of_unit(target, stacks, found.address);
+    }
+    function
+}
+
+/// The file of a function that calls nothing and so has no place of its own: that of the next one in its unit.
+fn file_of_unit(target: &Target, stacks: &Stacks<'_>, address: u64) -> Option<String> {
+    let unit = |address: u64| target.function_at(address).and_then(symbol::unit);
+    let own = unit(address)?;
+    let next = stacks.return_addresses(address..u64::MAX).take(CALLS);
+    let mut in_unit = next.take_while(|address| unit(*address) == Some(own));
+    let file = in_unit.find_map(|address| stacks.frame(address).locations.pop())?.file;
+    Some(file).filter(|file| !file.is_empty())
+}
+
+fn bytecode(program: Option<&Program<'_>>, address: u64, start: u64) -> Function {
+    let number = (address - start) / INSTRUCTION;
+    let unknown = Function {
+        kind: Kind::Unknown,
+        name: format!("instruction {number}"),
+        file: None,
+        line: 0,
+    };
+    let at = u32::try_from(number).ok().map(Pc);
+    let found = program.zip(at).and_then(|(program, at)| Some((program, program.function_at(at)?)));
+    let Some((program, function)) = found else { return unknown };
+    let events =
+        program.debug.as_ref().map_or(&[][..], |debug| debug.between(function.start, function.end));
+    let place = events
+        .iter()
+        .take(CALLS)
+        .filter_map(|event| event.location.as_ref())
+        .min_by_key(|place| place.line);
+    Function {
+        kind: Kind::OCaml,
+        name: function.name.clone().into_owned(),
+        file: place.map(|place| place.file.clone().into_owned()),
+        line: place.map_or(0, |place| place.line),
+    }
+}

@@ -1,0 +1,86 @@
+//! Names of functions.
+
+use std::collections::BTreeMap;
+
+use bactrian_capture::heap::bytecode_file;
+use bactrian_capture::heap::names::{Function, Kind, Names};
+use bactrian_capture::heap::roots::Stacks;
+use bactrian_capture::heap::target::Files;
+use bactrian_ocaml::bytecode::Program;
+use bactrian_ocaml::symbol;
+
+use crate::programs::{BOTH, Waiting, compile, compile_bytecode, stripped};
+
+/// All functions of the module that have a name of their own, and their lines.
+fn named(functions: impl Iterator<Item = Function>) -> BTreeMap<String, u32> {
+    let of_module = functions.filter(|function| function.kind == Kind::OCaml);
+    let of_module = of_module.filter(|function| function.name.starts_with("Heap_names"));
+    of_module.map(|function| (function.name, function.line)).collect()
+}
+
+const LINES: [(&str, u32); 4] = [
+    ("Heap_names.plain", 4),
+    ("Heap_names.Inner.deep", 8),
+    ("Heap_names.Inner.More.(+++)", 12),
+    ("Heap_names.two", 16),
+];
+
+#[test]
+fn native_functions_have_the_names_of_the_source() {
+    for compiler in BOTH {
+        let program = compile("heap_names", compiler, &[]);
+        for program in [program.clone(), stripped(&program)] {
+            let program = Waiting::start(&program, &[]);
+            let stacks = Stacks::new(&program.target, &program.memory);
+            let names = Names::Native { target: &program.target, stacks: &stacks };
+            let symbols = &program.target.runtime_object().symbols;
+            let of_module = symbols
+                .all()
+                .iter()
+                .filter(|found| symbol::unit(symbols.name(found)) == Some("Heap_names"));
+            let found = named(of_module.map(|found| names.function(found.address)));
+            for (name, line) in LINES {
+                assert_eq!(found.get(name), Some(&line), "{compiler:?}: {name} in {found:?}");
+            }
+            // It only calls in the end, and so leaves no place to return to.
+            let tail = symbols.all().iter().find(|found| symbols.name(found).contains("tail"));
+            let tail = names.function(tail.expect("a function").address);
+            assert_eq!((tail.file.as_deref(), tail.line), (Some("heap_names.ml"), 0));
+            // The middle of a function is that function; what C made has C's name, what has none has its address.
+            let two = program.target.global("caml_alloc_string").expect("exported");
+            let of_c = names.function(two + 1);
+            assert_eq!(
+                (of_c.kind, of_c.name.as_str(), of_c.line),
+                (Kind::C, "caml_alloc_string", 0)
+            );
+            let stub = program.target.global("caml_curry2").expect("a function of two arguments");
+            assert_eq!(names.function(stub).kind, Kind::Stub);
+            let nothing = names.function(16);
+            assert_eq!((nothing.kind, nothing.name.as_str()), (Kind::Unknown, "0x10"));
+        }
+    }
+}
+
+#[test]
+fn bytecode_functions_have_the_names_of_the_source() {
+    for is_custom in [false, true] {
+        let program = Waiting::start(&compile_bytecode("heap_names", is_custom), &[]);
+        let (target, memory) = (&program.target, &program.memory);
+        let files = Files::of_process(program.pid());
+        let bytes = bytecode_file::read(target, memory, &files, None).expect("it is bytecode");
+        let bytes = bytes.expect("the file is there");
+        let bytecode = Program::read(&bytes).expect("whole");
+        let code = bytecode_file::code(target, memory);
+        let names = Names::Bytecode { target, program: Some(&bytecode), code: code.clone() };
+        let starts =
+            bytecode.functions.iter().map(|function| code.start + 4 * u64::from(function.start.0));
+        let found = named(starts.map(|address| names.function(address)));
+        for (name, line) in LINES {
+            assert_eq!(found.get(name), Some(&line), "{name} in {found:?}");
+        }
+        let of_c = names.function(target.global("caml_alloc_string").expect("exported"));
+        assert_eq!((of_c.kind, of_c.name.as_str()), (Kind::C, "caml_alloc_string"));
+        let blind = Names::Bytecode { target, program: None, code: code.clone() };
+        assert_eq!(blind.function(code.start + 8).name, "instruction 2");
+    }
+}
