@@ -14,7 +14,11 @@ let collect () =
 (* In a function of its own: the record of statistics, which is young, is forgotten when this returns. *)
 let print_live () =
   let now = Gc.stat () in
-  Printf.printf "live %d %d\nready\n%!" now.Gc.live_blocks now.Gc.live_words
+  Printf.printf "live %d %d\n" now.Gc.live_blocks now.Gc.live_words
+
+let announce () =
+  collect ();
+  print_live ()
 
 let rec serve () =
   (* Reads without allocating. *)
@@ -30,8 +34,9 @@ let rec serve () =
 
 (* Does not return: what callers hold on their stacks is there to the end. *)
 let ready () =
-  collect ();
-  print_live ();
+  announce ();
+  print_string "ready\n";
+  flush stdout;
   serve ();
   exit 0
 

@@ -50,8 +50,9 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], or record \
-                [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions]",
+        about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], record \
+                [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions], or \
+                snapshot [--only pauses|majors|real] [--sizes MB,..] [--rounds N]",
         run: bench::run,
     },
     Task {

@@ -3,6 +3,7 @@
 mod measure;
 mod record;
 mod rounds;
+mod snapshot;
 mod trace;
 
 use std::fs;
@@ -17,9 +18,10 @@ pub fn run(arguments: &[String]) -> Outcome {
     match arguments.split_first() {
         Some((what, rest)) if what == "trace" => trace::run(rest),
         Some((what, rest)) if what == "record" => record::run(rest),
+        Some((what, rest)) if what == "snapshot" => snapshot::run(rest),
         // What the measured process runs.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),
-        _ => Err("say what to measure: trace or record".to_owned()),
+        _ => Err("say what to measure: trace, record or snapshot".to_owned()),
     }
 }
 

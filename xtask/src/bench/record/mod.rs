@@ -2,7 +2,7 @@
 
 mod instructions;
 mod plan;
-mod subjects;
+pub mod subjects;
 mod table;
 
 use std::fs;
