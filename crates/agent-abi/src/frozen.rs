@@ -88,6 +88,8 @@ pub struct Facts<'a> {
     pub copy: u32,
     /// Snapshots of the program are counted from 1.
     pub number: u64,
+    /// Its number in the ledger, where several processes may write.
+    pub key: u64,
     /// Why it is taken.
     pub reason: Reason,
     /// Bytes of each string to keep.
@@ -302,6 +304,7 @@ impl<'a> Input<'a> {
             program: self.half()?,
             copy: self.half()?,
             number: self.word()?,
+            key: self.word()?,
             reason: {
                 let offset = self.at;
                 let reason = Reason::ALL.get(usize::from(self.byte()?));
@@ -421,6 +424,7 @@ impl<'a, F: FnMut(&[u8])> Writer<'a, F> {
         self.half(facts.program);
         self.half(facts.copy);
         self.word(facts.number);
+        self.word(facts.key);
         self.bytes(&[facts.reason as u8]);
         self.half(facts.strings);
         let Skipped { copies, memory, disk, process } = facts.skipped;
@@ -445,6 +449,7 @@ mod tests {
         program: 10,
         copy: 11,
         number: 3,
+        key: 10 << 32 | 3,
         reason: Reason::Attach,
         strings: 16,
         time: 1,

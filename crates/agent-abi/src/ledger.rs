@@ -1,7 +1,8 @@
 //! The ledger: what became of each snapshot, told by the agent, the frozen copy and the walker while they are at it.
 //!
 //! A text of lines, each appended by one write to a file that nobody shortens, so that writers need not know
-//! of each other. Several processes may write to one ledger; numbers are those of their files.
+//! of each other. Several processes may write to one ledger. The first one's snapshots have the numbers of their files;
+//! to those of others a multiple of 2^32 is added, the process id.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -46,6 +46,9 @@ pub mod variable {
     pub const SNAPSHOTS: &str = "BACTRIAN_SNAPSHOTS";
     /// What the names of snapshots begin with.
     pub const HEAP: &str = "BACTRIAN_HEAP";
+    /// The same, for what is started by a program with snapshots: its own have its process id in their names. As
+    /// long as the other name, so that the agent can change one into the other where it stands.
+    pub const HEIR: &str = "BACTRIAN_HEIR";
     /// The executable that writes snapshots: `bactrian` itself.
     pub const WALKER: &str = "BACTRIAN_WALKER";
     /// The file to which is written what became of each snapshot.

@@ -10,12 +10,14 @@ use bactrian_trace::State;
 use crate::lock::{Lock, SetOnce};
 use crate::program::Program;
 use crate::recording::Recording;
-use crate::{guard, rescue};
+use crate::{guard, rescue, snapshot};
 
 /// What is known before the program starts, and never changes.
 pub struct Agent {
     pub program: Program,
     pub settings: Settings,
+    /// A process before this one, or its program before exec, has the snapshots' own names.
+    pub is_heir: bool,
     /// The file with the program's bytecode, if that is what it is.
     pub bytecode: Option<CString>,
     /// The program's `OCAMLRUNPARAM`.
@@ -131,6 +133,11 @@ pub fn give_way() {
     stop_sampling();
 }
 
+/// Whether this thread works on the recording: then a signal handler has interrupted that.
+pub fn is_at_work() -> bool {
+    RECORDING.is_mine()
+}
+
 /// Callbacks are not answered any more.
 pub fn turn_off() {
     RUNNING.store(false, Ordering::Release);
@@ -138,6 +145,8 @@ pub fn turn_off() {
 
 /// A fork is about to happen: nobody may be in the middle of something.
 pub extern "C" fn before_fork() {
+    // In the order in which a snapshot takes the locks.
+    snapshot::before_fork();
     let interrupted = RECORDING.is_mine();
     FORKED_WITHIN.store(interrupted, Ordering::Relaxed);
     if !interrupted {
@@ -151,18 +160,20 @@ pub extern "C" fn after_fork_in_parent() {
         // SAFETY: taken before the fork.
         unsafe { RECORDING.release() };
     }
+    snapshot::in_parent_after_fork();
 }
 
 /// After the fork, in the child.
 pub extern "C" fn after_fork_in_child() {
+    let follows = prepared()
+        .is_some_and(|agent| agent.settings.children == bactrian_agent_abi::Children::Follow);
+    snapshot::after_fork(follows);
     if FORKED_WITHIN.load(Ordering::Relaxed) {
         // The recording is in the middle of something that this process will not finish.
         return turn_off();
     }
     // SAFETY: taken before the fork by the thread that is now the only one.
     unsafe { RECORDING.release() };
-    let follows = prepared()
-        .is_some_and(|agent| agent.settings.children == bactrian_agent_abi::Children::Follow);
     if follows {
         with_recording(Recording::after_fork);
     } else {

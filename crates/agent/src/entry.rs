@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bactrian_agent_abi::{Children, Settings};
+use bactrian_agent_abi::{Children, Settings, Snapshots, variable};
 use bactrian_trace::State;
 
 use crate::agent::{self, Agent};
@@ -17,7 +17,8 @@ use crate::program::Program;
 use crate::recording::Recording;
 use crate::sys::{self, Fd};
 use crate::{
-    bytecode, collect, environment, guard, interpreter, loaded, rescue, switch, tracker, waiting,
+    bytecode, collect, environment, guard, interpreter, loaded, rescue, snapshot, switch, tracker,
+    waiting,
 };
 
 #[used]
@@ -41,10 +42,16 @@ fn prepare() {
         // One of us is enough.
         return;
     }
-    let settings = match Settings::read(environment::get) {
+    // Who is started by a process with snapshots finds the path by another name.
+    let is_heir = environment::get(variable::HEAP).is_none();
+    let get = |name: &str| match name {
+        variable::HEAP if is_heir => environment::get(variable::HEIR),
+        _ => environment::get(name),
+    };
+    let settings = match Settings::read(get) {
         Ok(Some(settings)) => settings,
         Ok(None) => return,
-        Err(bad) => return complain(&format!("{bad}")),
+        Err(bad) => return complain("not recording", &format!("{bad}")),
     };
     let runtime_params = environment::get("OCAMLRUNPARAM").unwrap_or_default().into();
     if settings.children == Children::Ignore {
@@ -53,11 +60,18 @@ fn prepare() {
     // Not an OCaml program, or one we know nothing of: there is nothing to do in this process.
     let Some(program) = Program::find() else { return };
     let trace = settings.trace.as_deref().map(absolute);
-    let settings = Settings { trace, ..settings };
+    let snapshots = settings.snapshots.map(|snapshots| Snapshots {
+        heap: absolute(&snapshots.heap),
+        ledger: snapshots.ledger.as_deref().map(absolute),
+        walker: absolute(&snapshots.walker),
+        ..snapshots
+    });
+    let settings = Settings { trace, snapshots, ..settings };
+    environment::rename(variable::HEAP, variable::HEIR);
     let is_bytecode = program.interpreter().is_some();
     let bytecode = if is_bytecode { bytecode::file() } else { None };
     // SAFETY: once, before the program runs.
-    unsafe { agent::prepare(Agent { program, settings, bytecode, runtime_params }) };
+    unsafe { agent::prepare(Agent { program, settings, is_heir, bytecode, runtime_params }) };
     if is_bytecode {
         interpreter::expect();
     }
@@ -72,10 +86,10 @@ pub fn absolute(path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Says why nothing is recorded. Only before the program runs: then standard error is what its starter
+/// Says what is not done, and why. Only before the program runs: then standard error is what its starter
 /// made it.
-fn complain(what: &str) {
-    let _ = sys::write(Fd(2), format!("bactrian: not recording: {what}\n").as_bytes());
+fn complain(what: &str, why: &str) {
+    let _ = sys::write(Fd(2), format!("bactrian: {what}: {why}\n").as_bytes());
 }
 
 /// By this name another agent in the same process is known.
@@ -116,9 +130,26 @@ fn runtime_may_be_ready() {
     }
 }
 
-/// Starts the recording and the sampler. The runtime is initialised, and no OCaml code runs yet.
+/// Starts what is asked for. The runtime is initialised, and no OCaml code runs yet.
 pub fn start(agent: &'static Agent) {
-    let Some(trace) = &agent.settings.trace else { return };
+    follow_forks();
+    if let Some(trace) = &agent.settings.trace {
+        start_recording(agent, trace);
+    }
+    if let Some(snapshots) = &agent.settings.snapshots {
+        // SAFETY: there is one thread. A panic leaves snapshots off.
+        unsafe {
+            rescue::run(|| {
+                if let Err(why) = snapshot::start(agent, snapshots) {
+                    complain("no snapshots", why);
+                }
+            });
+        }
+    }
+}
+
+/// Starts the recording and the sampler.
+fn start_recording(agent: &'static Agent, trace: &'static [u8]) {
     let mut recording = None;
     // SAFETY: nobody else is on our stack before the recording begins.
     unsafe {
@@ -128,7 +159,8 @@ pub fn start(agent: &'static Agent) {
                 Ok(()) => recording = Some(new),
                 Err(errno) => {
                     let path = trace.escape_ascii();
-                    complain(&format!("cannot create {path}: {}", errno.words()));
+                    let why = format!("cannot create {path}: {}", errno.words());
+                    complain("not recording", &why);
                 }
             }
         });
@@ -138,7 +170,6 @@ pub fn start(agent: &'static Agent) {
     if let Some(signal) = agent.settings.signal {
         switch::install(signal);
     }
-    follow_forks();
     // SAFETY: the runtime is initialised and no OCaml code runs yet.
     unsafe {
         let depth = collect::take_over(agent);
@@ -170,6 +201,7 @@ fn follow_forks() {
 }
 
 extern "C" fn fini() {
+    snapshot::at_end(false);
     agent::with_recording(|recording| recording.end(State::Ended));
 }
 
@@ -177,6 +209,7 @@ extern "C" fn fini() {
 /// As for _exit(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    snapshot::at_end(true);
     fini();
     // SAFETY: libc's type of it.
     if let Some(real) = unsafe { BEHIND.exit.function::<extern "C" fn(c_int) -> !>() } {

@@ -62,6 +62,22 @@ pub fn get(name: &str) -> Option<&'static [u8]> {
     value
 }
 
+/// Gives a variable another name of the same length, also for children; false if it is not there.
+pub fn rename(old: &str, new: &str) -> bool {
+    let mut found = false;
+    retain(|string| {
+        // SAFETY: strings of the environment end with NUL.
+        let text = unsafe { sys::text(string) }.unwrap_or_default();
+        if old.len() == new.len() && value_of(text, old).is_some() {
+            // SAFETY: so many bytes are there.
+            unsafe { core::ptr::copy_nonoverlapping(new.as_ptr().cast(), string, new.len()) };
+            found = true;
+        }
+        true
+    });
+    found
+}
+
 /// Gives the program what its starter meant it to inherit: the launcher could not hand on ignored signals and
 /// closed standard streams. Once: children of the program inherit from the program.
 pub fn restore_inheritance() {

@@ -8,6 +8,7 @@
 use alloc::ffi::CString;
 use alloc::format;
 use alloc::string::String;
+use core::ffi::CStr;
 
 use crate::sys::{self, Errno, Fd, Limit, Resource, SysResult};
 
@@ -92,6 +93,11 @@ impl File {
         if let Some(fd) = self.held.filter(|fd| self.is(*fd)) {
             sys::close(fd);
         }
+    }
+
+    /// Its path.
+    pub fn name(&self) -> &CStr {
+        &self.name
     }
 
     fn is(&self, fd: Fd) -> bool {

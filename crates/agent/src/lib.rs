@@ -18,6 +18,8 @@
 //! 4. At high rates the stacks of allocations cost more than everything else. Then they are collected by
 //!    us (`collect`), at the cost of what changed (`walk`).
 //!
+//! 5. Snapshots of the heap are taken by copies of the process (`snapshot`).
+//!
 //! # Invariants
 //! - All work on the recording is done under one lock, on a stack of our own (`agent`, `rescue`). In there
 //!   nothing waits for OCaml, so the lock cannot take part in a deadlock with the runtime's own.
@@ -44,9 +46,11 @@ mod lock;
 mod memory;
 mod output;
 mod patch;
+mod process;
 mod program;
 mod recording;
 mod rescue;
+mod snapshot;
 mod switch;
 mod sys;
 mod tracker;

@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
+use core::ffi::CStr;
 
 use bactrian_trace::{Recorder, Sink};
 
@@ -46,6 +47,11 @@ impl Output {
         self.refused = created.is_err();
         self.file = Some(created?);
         Ok(())
+    }
+
+    /// The name of the file, if there is one.
+    pub fn name(&self) -> Option<&CStr> {
+        self.file.as_ref().map(File::name)
     }
 
     /// Whether another event may come.

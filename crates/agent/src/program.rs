@@ -8,6 +8,7 @@ use bactrian_ocaml::{Code, LocationLayout, Runtime, Version};
 use crate::frames::Finder;
 use crate::interpreter::Interpreter;
 use crate::loaded::{self, Object};
+use crate::snapshot::collector::Collector;
 use crate::sys;
 
 /// A program's OCaml runtime.
@@ -25,6 +26,8 @@ pub struct Program {
     debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
     /// How stacks can be collected by us.
     pub collection: Option<Collection>,
+    /// What is needed for snapshots of the heap.
+    pub collector: Option<Collector>,
     /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
     pub blocking_hook: Option<usize>,
 }
@@ -128,6 +131,7 @@ impl Program {
                     Code::Native => Collection::of(object),
                     Code::Bytecode => None,
                 },
+                collector: Collector::of(object, version),
                 blocking_hook: find("caml_enter_blocking_section_hook"),
             })
         }

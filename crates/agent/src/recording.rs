@@ -326,6 +326,15 @@ impl Recording {
         }
     }
 
+    /// Writes everything for a snapshot that is about to be taken; gives the name of the file, if there is one.
+    pub fn for_snapshot(&mut self) -> Option<Vec<u8>> {
+        if self.recorder.state == State::Running {
+            let now = self.now();
+            self.flush(now);
+        }
+        self.writer.sink_mut().name().map(|name| name.to_bytes().into())
+    }
+
     /// The program is about to wait for something outside.
     pub fn before_waiting(&mut self) {
         let now = self.now();

@@ -12,21 +12,45 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 const STACK_SIZE: usize = 256 << 10;
 
+/// What a stack is for. Work on one may lead to work on another, but not back.
+#[derive(Clone, Copy)]
+pub enum Stack {
+    /// The recording, and what happens before the program runs.
+    Recording,
+    /// Taking a snapshot.
+    Snapshot,
+    /// All that a frozen copy does.
+    Copy,
+    /// The runtime's functions that a frozen copy calls.
+    Listing,
+}
+
+const STACKS: usize = 4;
+
 #[repr(C, align(4096))]
-struct Stack(UnsafeCell<[u8; STACK_SIZE]>);
+struct Room(UnsafeCell<[u8; STACK_SIZE]>);
 
-// SAFETY: used by one thread at a time, see `run`.
-unsafe impl Sync for Stack {}
+// SAFETY: used by one thread at a time, see `run_on`.
+unsafe impl Sync for Room {}
 
-static STACK: Stack = Stack(UnsafeCell::new([0; STACK_SIZE]));
-/// The program's stack pointer while we are on our own stack.
-static WAY_BACK: AtomicUsize = AtomicUsize::new(0);
+static ROOMS: [Room; STACKS] = [const { Room(UnsafeCell::new([0; STACK_SIZE])) }; STACKS];
+/// The stack pointer to go back to while something is on a stack.
+static WAYS_BACK: [AtomicUsize; STACKS] = [const { AtomicUsize::new(0) }; STACKS];
 
-/// Runs `f` on our own stack; false if it panicked.
+/// Runs `f` on the recording's stack; false if it panicked.
 ///
 /// # Safety
-/// One thread at a time may be in here; after a panic, whatever `f` was working on is in an unknown state.
+/// As for `run_on`.
 pub unsafe fn run<F: FnOnce()>(f: F) -> bool {
+    // SAFETY: by the caller.
+    unsafe { run_on(Stack::Recording, f) }
+}
+
+/// Runs `f` on a stack of our own; false if it panicked.
+///
+/// # Safety
+/// One thread at a time may be on a stack; after a panic, whatever `f` was working on is in an unknown state.
+pub unsafe fn run_on<F: FnOnce()>(stack: Stack, f: F) -> bool {
     extern "C" fn call<F: FnOnce()>(data: *mut c_void) {
         // SAFETY: `data` is the option below.
         if let Some(f) = unsafe { &mut *data.cast::<Option<F>>() }.take() {
@@ -34,11 +58,31 @@ pub unsafe fn run<F: FnOnce()>(f: F) -> bool {
         }
     }
     let mut f = Some(f);
-    let top = STACK.0.get() as usize + STACK_SIZE;
+    let top = top_of(stack);
+    let way_back = &WAYS_BACK[stack as usize];
     // SAFETY: the stack is nobody else's now.
-    let done = unsafe { call_on((&raw mut f).cast(), call::<F>, top, &WAY_BACK) };
-    WAY_BACK.store(0, Ordering::Relaxed);
+    let done = unsafe { call_on((&raw mut f).cast(), call::<F>, top, way_back) };
+    way_back.store(0, Ordering::Relaxed);
     done != 0
+}
+
+/// The upper end of a stack.
+pub fn top_of(stack: Stack) -> usize {
+    ROOMS[stack as usize].0.get() as usize + STACK_SIZE
+}
+
+/// Gives up what is done on the stack that we are on; none if that is none of ours.
+///
+/// # Safety
+/// What was being done is in an unknown state.
+pub unsafe fn give_up_here() -> Option<core::convert::Infallible> {
+    let stack = stack_pointer().wrapping_sub(&raw const ROOMS as usize) / STACK_SIZE;
+    let way_back = WAYS_BACK.get(stack)?.load(Ordering::Relaxed);
+    if way_back == 0 {
+        return None;
+    }
+    // SAFETY: `call_on` is still there, on the stack below.
+    unsafe { give_up(way_back) }
 }
 
 /// Calls `f` on another stack, having noted the way back; gives 1.
@@ -94,16 +138,21 @@ unsafe extern "C" fn give_up(stack: usize) -> ! {
     )
 }
 
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let pointer;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack)) };
+    pointer
+}
+
 #[panic_handler]
 fn panicked(_info: &PanicInfo<'_>) -> ! {
-    let way_back = WAY_BACK.load(Ordering::Relaxed);
-    if way_back == 0 {
-        // Only what is under `run` can panic; there is nothing to go back to.
-        // SAFETY: ends the process.
-        unsafe { core::arch::asm!("ud2", options(noreturn)) }
-    }
-    // SAFETY: `call_on` is still there, below on the program's stack.
-    unsafe { give_up(way_back) }
+    // SAFETY: who runs something knows of panics.
+    unsafe { give_up_here() };
+    // Only what is under `run_on` can panic; there is nothing to go back to.
+    // SAFETY: ends the process.
+    unsafe { core::arch::asm!("ud2", options(noreturn)) }
 }
 
 // The compiled core library has leftovers of unwinding, which never happens here. They must not be taken

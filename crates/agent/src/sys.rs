@@ -61,7 +61,7 @@ mod number {
 /// # Safety
 /// As for the system call itself.
 #[inline]
-unsafe fn call(number: usize, arguments: [usize; 6]) -> SysResult<usize> {
+pub unsafe fn call(number: usize, arguments: [usize; 6]) -> SysResult<usize> {
     let [a, b, c, d, e, f] = arguments;
     let result: isize;
     // SAFETY: the kernel changes rcx and r11 besides what the caller vouches for.
@@ -91,7 +91,8 @@ pub fn create(path: &CStr) -> SysResult<Fd> {
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
 }
 
-fn open_to_read(path: &CStr) -> SysResult<Fd> {
+/// Opens a file to read it.
+pub fn open_to_read(path: &CStr) -> SysResult<Fd> {
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0];
     // SAFETY: the path ends with NUL.
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
@@ -194,7 +195,9 @@ pub fn duplicate_above(fd: Fd, least: usize) -> SysResult<Fd> {
 #[derive(Clone, Copy)]
 pub enum Resource {
     FileSize = 1,
+    Data = 2,
     Descriptors = 7,
+    AddressSpace = 9,
 }
 
 /// What a process may have: now, and if it asks for it.
@@ -330,12 +333,22 @@ struct KernelSigaction {
 
 /// Installs a handler for a signal. Interrupted system calls go on where they can.
 pub fn handle_signal(signal: u8, handler: extern "C" fn(c_int)) -> SysResult<()> {
-    const SA_RESTORER: u64 = 0x0400_0000;
     const SA_RESTART: u64 = 0x1000_0000;
     const SA_ONSTACK: u64 = 0x0800_0000;
+    handle(signal, handler, SA_RESTART | SA_ONSTACK)
+}
+
+/// Installs a handler for a fault: it runs on the stack where that happens, and need not return.
+pub fn handle_fault(signal: u8, handler: extern "C" fn(c_int)) -> SysResult<()> {
+    const SA_NODEFER: u64 = 0x4000_0000;
+    handle(signal, handler, SA_NODEFER)
+}
+
+fn handle(signal: u8, handler: extern "C" fn(c_int), flags: u64) -> SysResult<()> {
+    const SA_RESTORER: u64 = 0x0400_0000;
     let action = KernelSigaction {
         handler: handler as usize,
-        flags: SA_RESTORER | SA_RESTART | SA_ONSTACK,
+        flags: SA_RESTORER | flags,
         restorer: restore_signal as *const () as usize,
         mask: 0,
     };
@@ -374,13 +387,19 @@ pub enum Clock {
     Monotonic = 1,
 }
 
-/// The time in microseconds. Through libc, which asks the kernel without a system call.
+/// The time in nanoseconds. Through libc, which asks the kernel without a system call.
 #[inline]
-pub fn micros(clock: Clock) -> u64 {
+pub fn nanos(clock: Clock) -> u64 {
     let mut time = [0; 2];
     // SAFETY: the record has room for two words. Every libc has this function.
     unsafe { clock_gettime(clock as c_int, &mut time) };
-    time[0] as u64 * 1_000_000 + time[1] as u64 / 1000
+    time[0] as u64 * 1_000_000_000 + time[1] as u64
+}
+
+/// The time in microseconds.
+#[inline]
+pub fn micros(clock: Clock) -> u64 {
+    nanos(clock) / 1000
 }
 
 /// The address that this thread's own variables are counted from.

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::program::Program;
 use crate::recording::Recording;
-use crate::{agent, loaded};
+use crate::{agent, loaded, snapshot};
 
 /// The hook that was there before ours.
 static PREVIOUS: AtomicUsize = AtomicUsize::new(0);
@@ -26,8 +26,10 @@ pub fn stay(program: &Program) {
 
 extern "C" fn before_waiting() {
     agent::with_recording(Recording::before_waiting);
+    snapshot::before_waiting();
     let previous = PREVIOUS.load(Ordering::Acquire);
     // SAFETY: the hook that was there, with the type of ours.
     let previous: extern "C" fn() = unsafe { loaded::function(previous) };
     previous();
+    snapshot::has_left_ocaml();
 }

@@ -33,6 +33,7 @@ extern crate std;
 
 pub mod accounting;
 pub mod bytecode;
+mod collector;
 pub mod custom;
 mod error;
 #[cfg(feature = "std")]
@@ -46,6 +47,7 @@ pub mod symbol;
 pub mod value;
 mod version;
 
+pub use collector::CollectorLayout;
 pub use error::Error;
 #[cfg(feature = "std")]
 pub use executable::Executable;

@@ -1,0 +1,290 @@
+//! System calls about processes: making a frozen copy of this one, and all that the copy needs. They are made by the
+//! program, too, while it stands still, so none of them touches libc.
+
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys::{Errno, Fd, SysResult, call};
+
+/// Numbers of system calls on x86-64.
+mod number {
+    pub const STAT: usize = 4;
+    pub const LSEEK: usize = 8;
+    pub const MMAP: usize = 9;
+    pub const RT_SIGPROCMASK: usize = 14;
+    pub const ALARM: usize = 37;
+    pub const CLONE: usize = 56;
+    pub const EXECVE: usize = 59;
+    pub const WAIT4: usize = 61;
+    pub const CHDIR: usize = 80;
+    pub const GETRUSAGE: usize = 98;
+    pub const SYSINFO: usize = 99;
+    pub const STATFS: usize = 137;
+    pub const GETTID: usize = 186;
+    pub const FUTEX: usize = 202;
+    pub const TGKILL: usize = 234;
+    pub const OPENAT: usize = 257;
+    pub const MEMFD_CREATE: usize = 319;
+    pub const CLOSE_RANGE: usize = 436;
+}
+
+/// Signals, the lowest bit for signal 1.
+pub type SignalSet = u64;
+
+/// Sets which signals are held back in this thread; gives those that were.
+pub fn set_blocked_signals(signals: SignalSet) -> SignalSet {
+    const SET: usize = 2;
+    let mut before = 0u64;
+    let arguments = [SET, &raw const signals as usize, &raw mut before as usize, 8, 0, 0];
+    // SAFETY: the kernel reads one set and fills the other.
+    let _ = unsafe { call(number::RT_SIGPROCMASK, arguments) };
+    before
+}
+
+/// Makes a copy of this process with this thread alone, of which nobody is told: its end sends no signal, and who
+/// waits for children does not meet it. Gives the copy's id, and in the copy none.
+///
+/// # Safety
+/// In the copy nothing may be used that another thread might have been in the middle of.
+pub unsafe fn clone_quietly() -> SysResult<Option<u32>> {
+    // SAFETY: by the caller. No flag: memory and descriptors are copies, and there is no signal at the end.
+    let process = unsafe { call(number::CLONE, [0; 6]) }?;
+    Ok((process != 0).then_some(process as u32))
+}
+
+/// Starts a process that shares our memory, on the stack that is given, where it calls `f`; we go on when it has
+/// become another program or has ended.
+///
+/// # Safety
+/// `top` is the upper end of a stack that nobody is on; `f` must not return into what it does not own.
+pub unsafe fn start_sharing(
+    top: usize,
+    f: extern "C" fn(*mut c_void),
+    data: *mut c_void,
+) -> SysResult<u32> {
+    /// # Safety
+    /// As for `start_sharing`.
+    #[unsafe(naked)]
+    unsafe extern "C" fn start(
+        top: usize,
+        f: extern "C" fn(*mut c_void),
+        data: *mut c_void,
+        flags: usize,
+    ) -> isize {
+        naked_asm!(
+            "push rbx",
+            "push r12",
+            "mov rbx, rsi",
+            "mov r12, rdx",
+            "mov rsi, rdi",
+            "mov rdi, rcx",
+            "xor edx, edx",
+            "xor r10d, r10d",
+            "xor r8d, r8d",
+            "mov eax, 56",
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r12",
+            "call rbx",
+            "mov edi, 127",
+            "mov eax, 231",
+            "syscall",
+            "2:",
+            "pop r12",
+            "pop rbx",
+            "ret",
+        )
+    }
+    const CLONE_VM: usize = 0x100;
+    const CLONE_VFORK: usize = 0x4000;
+    // SAFETY: by the caller; while the other runs on its stack, we do not.
+    let result = unsafe { start(top & !15, f, data, CLONE_VM | CLONE_VFORK) };
+    if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as u32) }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy)]
+pub enum End {
+    ByItself,
+    BySignal(u8),
+}
+
+/// Waits for the end of a process that we have made, or looks whether it has ended; none if it has not. One that is
+/// not there any more has ended.
+pub fn wait(process: u32, patiently: bool) -> Option<End> {
+    const WNOHANG: usize = 1;
+    const ALL: usize = 0x4000_0000;
+    let how = if patiently { ALL } else { ALL | WNOHANG };
+    loop {
+        let mut status = 0i32;
+        let arguments = [process as usize, &raw mut status as usize, how, 0, 0, 0];
+        // SAFETY: the kernel fills the status.
+        match unsafe { call(number::WAIT4, arguments) } {
+            Ok(0) => return None,
+            Err(Errno::INTR) if patiently => {}
+            Ok(_) if status & 0x7F != 0 => return Some(End::BySignal(status as u8 & 0x7F)),
+            Ok(_) | Err(_) => return Some(End::ByItself),
+        }
+    }
+}
+
+/// Becomes another program; gives what was in the way.
+///
+/// # Safety
+/// The lists end with null, and their strings with NUL.
+pub unsafe fn execute(
+    path: &CStr,
+    arguments: *const *const i8,
+    environment: *const *const i8,
+) -> Errno {
+    let all = [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0, 0];
+    // SAFETY: by the caller.
+    unsafe { call(number::EXECVE, all) }.err().unwrap_or(Errno(0))
+}
+
+/// Closes all descriptors from a number on.
+pub fn close_from(first: usize) {
+    // SAFETY: touches no memory.
+    if unsafe { call(number::CLOSE_RANGE, [first, u32::MAX as usize, 0, 0, 0, 0]) }.is_err() {
+        // Kernels before 5.9. Nobody has more, see `file`.
+        const MOST: usize = (1 << 16) + 1;
+        (first..MOST).for_each(|fd| crate::sys::close(Fd(fd as c_int)));
+    }
+}
+
+const AT_FDCWD: isize = -100;
+const O_WRONLY: usize = 0o1;
+const O_APPEND: usize = 0o2000;
+const O_CLOEXEC: usize = 0o2_000_000;
+
+fn open(path: &CStr, flags: usize) -> SysResult<Fd> {
+    let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0];
+    // SAFETY: the path ends with NUL.
+    unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
+}
+
+/// Opens a file to read it, also by the program that we become.
+pub fn open_to_hand_on(path: &CStr) -> SysResult<Fd> {
+    open(path, 0)
+}
+
+/// Opens a file that is there, to add to it.
+pub fn open_to_append(path: &CStr) -> SysResult<Fd> {
+    open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
+}
+
+/// Opens a file that is there, to write into it.
+pub fn open_to_write(path: &CStr) -> SysResult<Fd> {
+    open(path, O_WRONLY | O_CLOEXEC)
+}
+
+/// A file that is in memory only, handed on to the program that we become.
+pub fn file_in_memory(name: &CStr) -> SysResult<Fd> {
+    // SAFETY: the name ends with NUL.
+    unsafe { call(number::MEMFD_CREATE, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }
+        .map(|fd| Fd(fd as c_int))
+}
+
+/// Goes back to the beginning of a file.
+pub fn rewind(fd: Fd) {
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::LSEEK, [fd.0 as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Goes to another directory.
+pub fn change_directory(path: &CStr) {
+    // SAFETY: the path ends with NUL.
+    let _ = unsafe { call(number::CHDIR, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Has the signal of the alarm sent after some seconds; 0 for never.
+pub fn alarm(seconds: usize) {
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::ALARM, [seconds, 0, 0, 0, 0, 0]) };
+}
+
+/// A page that copies of this process share with it, zeroed.
+pub fn map_shared_page() -> SysResult<*mut u8> {
+    const READ_WRITE: usize = 3;
+    const SHARED_ANONYMOUS: usize = 0x21;
+    // SAFETY: asks for memory that nobody has.
+    unsafe { call(number::MMAP, [0, 4096, READ_WRITE, SHARED_ANONYMOUS, usize::MAX, 0]) }
+        .map(|address| address as *mut u8)
+}
+
+/// Waits while a word that processes share is as expected, for some milliseconds at most.
+pub fn wait_while(word: &AtomicU32, expected: u32, milliseconds: i64) {
+    const WAIT: usize = 0;
+    let time = [milliseconds / 1000, milliseconds % 1000 * 1_000_000];
+    let place = word.as_ptr() as usize;
+    // SAFETY: word and time live.
+    let _ = unsafe {
+        call(number::FUTEX, [place, WAIT, expected as usize, &raw const time as usize, 0, 0])
+    };
+}
+
+/// Stores a word and wakes all that wait for it to change.
+pub fn store_and_wake(word: &AtomicU32, value: u32) {
+    const WAKE: usize = 1;
+    word.store(value, Ordering::Release);
+    // SAFETY: the word lives.
+    let _ =
+        unsafe { call(number::FUTEX, [word.as_ptr() as usize, WAKE, i32::MAX as usize, 0, 0, 0]) };
+}
+
+/// The id of this thread.
+pub fn thread_id() -> u32 {
+    // SAFETY: touches no memory.
+    unsafe { call(number::GETTID, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Whether a thread of this process is still there.
+pub fn thread_lives(thread: u32) -> bool {
+    let process = crate::sys::process_id() as usize;
+    // SAFETY: touches no memory; signal 0 is none.
+    unsafe { call(number::TGKILL, [process, thread as usize, 0, 0, 0, 0]) }.is_ok()
+}
+
+/// The size of a file; none if there is none.
+pub fn file_size(path: &CStr) -> Option<u64> {
+    let mut stat = [0u64; 18];
+    let arguments = [path.as_ptr() as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the path ends with NUL, the kernel fills the array.
+    unsafe { call(number::STAT, arguments) }.ok().map(|_| stat[6])
+}
+
+/// Bytes that are free in the file system of a path.
+pub fn free_space(path: &CStr) -> Option<u64> {
+    // struct statfs: type, block size, blocks, free, free for us, ...
+    let mut record = [0u64; 15];
+    let arguments = [path.as_ptr() as usize, record.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the path ends with NUL, the kernel fills the record.
+    unsafe { call(number::STATFS, arguments) }.ok()?;
+    record[4].checked_mul(record[1])
+}
+
+/// Bytes of memory that nothing is in.
+pub fn unused_memory() -> u64 {
+    // struct sysinfo: uptime, three loads, total, free, ...; the unit is near its end.
+    let mut record = [0u64; 14];
+    // SAFETY: the kernel fills the record.
+    if unsafe { call(number::SYSINFO, [record.as_mut_ptr() as usize, 0, 0, 0, 0, 0]) }.is_err() {
+        return 0;
+    }
+    record[5].saturating_mul(u64::from(record[13] as u32).max(1))
+}
+
+/// The most memory that this process has had, in bytes.
+pub fn most_memory() -> u64 {
+    // struct rusage: two times of two words, then the most memory in KiB, ...
+    let mut record = [0u64; 18];
+    let arguments = [0, record.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel fills the record.
+    if unsafe { call(number::GETRUSAGE, arguments) }.is_err() {
+        return u64::MAX;
+    }
+    record[4].saturating_mul(1024)
+}

@@ -1,0 +1,116 @@
+//! A program that waits in a system call does not come to a safe point: it stands at one. A signal finds it there.
+//!
+//! That holds if no thread runs OCaml code or is about to. Threads that do are kept in a table: they come when they
+//! leave a blocking section and go when they have entered one. While a snapshot is taken from a signal handler, who
+//! wants to come waits at the gate.
+//!
+//! Threads that end do not say so: they are told by their ids, which are gone.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use super::collector::Collector;
+use crate::loaded;
+use crate::process;
+
+/// Threads that may run OCaml code.
+static ACTIVE: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
+/// There were too many threads to be kept.
+static CROWDED: AtomicBool = AtomicBool::new(false);
+/// 1 while a snapshot is taken from a signal handler.
+static GATE: AtomicU32 = AtomicU32::new(0);
+/// The table is kept.
+static ON: AtomicBool = AtomicBool::new(false);
+/// The hook that was there before ours.
+static PREVIOUS: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+
+/// From now on the table is kept. This thread runs OCaml code.
+pub fn keep_table() {
+    ON.store(true, Ordering::SeqCst);
+    enter(process::thread_id());
+}
+
+/// Makes sure that our hook is there and that this thread, which runs OCaml code, is in the table.
+pub fn stay(collector: &Collector) {
+    if !ON.load(Ordering::Relaxed) {
+        return;
+    }
+    let ours = after_waiting as *const () as usize;
+    let current = collector.leave_blocking.load(Ordering::Acquire);
+    if current != ours && current != 0 {
+        enter(process::thread_id());
+        PREVIOUS.store(current, Ordering::Release);
+        collector.leave_blocking.store(ours, Ordering::Release);
+    }
+}
+
+extern "C" fn after_waiting() {
+    enter(process::thread_id());
+    while GATE.load(Ordering::SeqCst) == 1 {
+        process::wait_while(&GATE, 1, 1000);
+    }
+    let previous = PREVIOUS.load(Ordering::Acquire);
+    // SAFETY: the hook that was there, with the type of ours.
+    let previous: extern "C" fn() = unsafe { loaded::function(previous) };
+    previous();
+}
+
+/// This thread may run OCaml code.
+fn enter(thread: u32) {
+    if ACTIVE.iter().any(|place| place.load(Ordering::Relaxed) == thread) {
+        return;
+    }
+    let takes = |place: &AtomicU32, old| {
+        place.compare_exchange(old, thread, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    };
+    if ACTIVE.iter().any(|place| takes(place, 0)) {
+        return;
+    }
+    // Threads that have ended are in the way.
+    let gone = |place: &&AtomicU32| !process::thread_lives(place.load(Ordering::Relaxed));
+    if !ACTIVE.iter().filter(gone).any(|place| takes(place, place.load(Ordering::Relaxed))) {
+        CROWDED.store(true, Ordering::SeqCst);
+    }
+}
+
+/// This thread has entered a blocking section.
+pub fn leave() {
+    if ON.load(Ordering::Relaxed) {
+        let me = process::thread_id();
+        if let Some(place) = ACTIVE.iter().find(|place| place.load(Ordering::Relaxed) == me) {
+            place.store(0, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Does `f` if no thread runs OCaml code, and none will before it is done; says whether it was done. In a signal
+/// handler.
+pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
+    if !ON.load(Ordering::Relaxed)
+        || GATE.compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed).is_err()
+    {
+        return false;
+    }
+    let nobody = !CROWDED.load(Ordering::SeqCst)
+        && ACTIVE.iter().all(|place| match place.load(Ordering::SeqCst) {
+            0 => true,
+            thread if process::thread_lives(thread) => false,
+            thread => {
+                let _ = place.compare_exchange(thread, 0, Ordering::SeqCst, Ordering::Relaxed);
+                true
+            }
+        });
+    if nobody {
+        f();
+    }
+    process::store_and_wake(&GATE, 0);
+    nobody
+}
+
+/// After a fork, in the child: only this thread is there.
+pub fn after_fork() {
+    if ON.load(Ordering::Relaxed) {
+        ACTIVE.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+        GATE.store(0, Ordering::SeqCst);
+        enter(process::thread_id());
+    }
+}

@@ -1,0 +1,195 @@
+//! What a frozen copy does: it tells the walker what it has to know, starts it, and holds still.
+//!
+//! Nothing is allocated here, and nothing of libc is called: another thread of the program may have been in the
+//! middle of it.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use bactrian_agent_abi::frozen::{Facts, List, MAPS, MEMORY, Slot, TOLD, Writer};
+use bactrian_agent_abi::ledger::Line;
+
+use super::listing::{self, Told};
+use super::{Setup, ledger};
+use crate::process::{self, End};
+use crate::rescue::{self, Stack};
+use crate::sys::{self, Errno, Fd, Limit, Resource};
+
+/// What a copy is made for.
+pub struct Order<'a> {
+    pub setup: &'a Setup,
+    pub facts: Facts<'a>,
+    pub domains: &'a [*const usize],
+    /// Where the program tells how long it stood still, in microseconds.
+    pub pause: Option<&'a AtomicU32>,
+}
+
+/// So long, in milliseconds, the program is waited for to tell how long it stood still.
+const PATIENCE: i64 = 200;
+
+/// The life of a copy.
+pub fn live(order: Order<'_>) -> ! {
+    // SAFETY: nobody else is in this process.
+    let done = unsafe { rescue::run_on(Stack::Copy, || serve(order)) };
+    // Never back to what the program would do next.
+    sys::exit_group(if done { 0 } else { 1 })
+}
+
+fn serve(mut order: Order<'_>) {
+    let ledger = order.setup.ledger.as_deref();
+    let key = order.facts.key;
+    order.facts.copy = sys::process_id();
+    let descriptors = let_go();
+    ledger::add(ledger, &Line::Begun(key, order.facts.copy));
+    if let Err(what) = descriptors {
+        return ledger::failed(ledger, key, format_args!("the copy cannot open {what}"));
+    }
+    if let Some(pause) = order.pause {
+        process::wait_while(pause, 0, PATIENCE);
+        order.facts.pause = u64::from(pause.load(Ordering::Acquire)) * 1000;
+        ledger::add(ledger, &Line::Pause(key, order.facts.pause));
+    }
+    if !tell(&order) {
+        return ledger::failed(
+            ledger,
+            key,
+            format_args!("there is no memory for what the copy tells"),
+        );
+    }
+    match start_walker(order.setup) {
+        Ok(walker) => {
+            ledger::add(ledger, &Line::Walker(key, walker));
+            // It reads our memory, and ends us when it has.
+            if let Some(End::BySignal(signal)) = process::wait(walker, true) {
+                let what = format_args!("the walker was ended by signal {signal}");
+                ledger::failed(ledger, key, what);
+            }
+        }
+        Err(Errno(errno)) => {
+            let path = order.setup.settings.walker.escape_ascii();
+            let what = format_args!("{path} cannot be started: error {errno}");
+            ledger::failed(ledger, key, what);
+        }
+    }
+}
+
+/// Lets go of all that is the program's, and opens what the walker gets.
+fn let_go() -> Result<(), &'static str> {
+    process::close_from(0);
+    process::change_directory(c"/");
+    // When memory is short, we go first, and the walker.
+    if let Ok(fd) = process::open_to_write(c"/proc/self/oom_score_adj") {
+        let _ = sys::write(fd, b"1000");
+        sys::close(fd);
+    }
+    for resource in [Resource::AddressSpace, Resource::Data] {
+        // What the program limits itself to is not for the walker.
+        let most = sys::limit(resource).most;
+        let _ = sys::set_limit(resource, Limit { now: most, most });
+    }
+    // All descriptors are free, and each gets the lowest that is.
+    let wanted = [
+        (0, c"/dev/null"),
+        (1, c"/dev/null"),
+        (2, c"/dev/null"),
+        (MEMORY, c"/proc/self/mem"),
+        (MAPS, c"/proc/self/maps"),
+    ];
+    for (number, path) in wanted {
+        if process::open_to_hand_on(path) != Ok(Fd(number)) {
+            return Err(path.to_str().unwrap_or_default());
+        }
+    }
+    match process::file_in_memory(c"bactrian") {
+        Ok(Fd(TOLD)) => Ok(()),
+        _ => Err("a file in memory"),
+    }
+}
+
+/// Where what is told is collected.
+struct Buffer(UnsafeCell<[u8; 64 << 10]>);
+
+// SAFETY: used in the copy only, by its only thread.
+unsafe impl Sync for Buffer {}
+
+static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 64 << 10]));
+
+impl<F: FnMut(&[u8])> Told for Writer<'_, F> {
+    fn begins(&mut self, list: List, domain: u32) {
+        self.list(list, domain);
+    }
+
+    fn slot(&mut self, slot: Slot) {
+        self.slot(slot);
+    }
+
+    fn ends(&mut self) {
+        self.list_is_whole();
+    }
+}
+
+/// Writes what the walker has to know; false if it does not fit into memory.
+fn tell(order: &Order<'_>) -> bool {
+    let mut whole = true;
+    let put = |mut bytes: &[u8]| {
+        while whole && !bytes.is_empty() {
+            match sys::write(Fd(TOLD), bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR) => {}
+                Err(_) => whole = false,
+            }
+        }
+    };
+    // SAFETY: the copy has one thread.
+    let buffer = unsafe { &mut *BUFFER.0.get() };
+    let mut writer = Writer::new(buffer, put, &order.facts);
+    for domain in order.domains {
+        writer.domain(*domain as u64);
+    }
+    // SAFETY: in the copy, once, with all domains.
+    unsafe { listing::list(order.setup.collector, order.domains, &mut writer) };
+    writer.end();
+    process::rewind(Fd(TOLD));
+    whole
+}
+
+/// What the walker's process needs to become the walker.
+struct Start<'a> {
+    path: &'a CStr,
+    arguments: [*const c_char; 3],
+    environment: [*const c_char; 1],
+    /// Why it did not.
+    error: AtomicU32,
+}
+
+fn start_walker(setup: &Setup) -> Result<u32, Errno> {
+    let start = Start {
+        path: &setup.walker,
+        arguments: [c"bactrian".as_ptr(), c"walk-frozen".as_ptr(), ptr::null()],
+        environment: [ptr::null()],
+        error: AtomicU32::new(0),
+    };
+    extern "C" fn become_walker(start: *mut c_void) {
+        /// What a terminal sends to all in its foreground, and what comes of writing too much: HUP, INT, QUIT,
+        /// PIPE, TSTP, TTIN, TTOU, XCPU, XFSZ.
+        const NOT_FOR_US: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 12 | 0b111 << 19 | 0b11 << 23;
+        // SAFETY: what is passed below; it lives until we are the walker.
+        let start = unsafe { &*start.cast::<Start<'_>>() };
+        process::set_blocked_signals(NOT_FOR_US);
+        let (arguments, environment) = (start.arguments.as_ptr(), start.environment.as_ptr());
+        // SAFETY: the lists end with null.
+        let errno = unsafe { process::execute(start.path, arguments, environment) };
+        start.error.store(errno.0 as u32, Ordering::Release);
+    }
+    let top = rescue::top_of(Stack::Listing);
+    // SAFETY: nothing is listed any more, so nobody is on that stack.
+    let walker = unsafe {
+        process::start_sharing(top, become_walker, (&raw const start).cast_mut().cast())
+    }?;
+    match start.error.load(Ordering::Acquire) {
+        0 => Ok(walker),
+        errno => Err(Errno(errno as i32)),
+    }
+}

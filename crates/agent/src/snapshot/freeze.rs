@@ -1,0 +1,218 @@
+//! Making a frozen copy, at a safe point.
+
+use alloc::ffi::CString;
+use alloc::format;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use bactrian_agent_abi::frozen::{Facts, Reason, Skipped};
+use bactrian_agent_abi::ledger::{Limit, Line};
+
+use super::budget::Budget;
+use super::copy::{self, Order};
+use super::{Setup, ledger, setup};
+use crate::agent;
+use crate::lock::Lock;
+use crate::process;
+use crate::recording::Recording;
+use crate::rescue::{self, Stack};
+use crate::sys::{self, Clock};
+
+/// The snapshots of this process.
+struct Series {
+    /// What names of files begin with.
+    prefix: Vec<u8>,
+    folder: CString,
+    process: u32,
+    /// Added to numbers in the ledger, where several processes write.
+    key: u64,
+    number: u64,
+    skipped: Skipped,
+    budget: Budget,
+}
+
+static SERIES: Lock<Option<Series>> = Lock::new(None);
+/// Snapshots are not taken any more.
+static OFF: AtomicBool = AtomicBool::new(false);
+/// Where copies get to know how long they took: a page that they share with the program.
+static SHARED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
+/// Words of that page, each for one copy at a time.
+const PAUSES: u64 = 1024;
+
+/// Gets ready, while there is one thread.
+pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
+    let series = Series::new(setup, setup.agent.is_heir).ok_or("a path with a NUL in it")?;
+    share_a_page();
+    SERIES.take();
+    // SAFETY: we hold the lock.
+    unsafe {
+        *SERIES.inside() = Some(series);
+        SERIES.release();
+    }
+    Ok(())
+}
+
+fn share_a_page() {
+    let page = process::map_shared_page().unwrap_or(core::ptr::null_mut());
+    SHARED.store(page.cast(), Ordering::Relaxed);
+}
+
+impl Series {
+    fn new(setup: &Setup, is_child: bool) -> Option<Series> {
+        let process = sys::process_id();
+        let mut prefix = setup.settings.heap.clone();
+        let slash = prefix.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let folder = CString::new(&prefix[..=slash.min(prefix.len().checked_sub(1)?)]).ok()?;
+        if is_child {
+            prefix.extend_from_slice(format!(".{process}").as_bytes());
+        }
+        Some(Series {
+            prefix,
+            folder,
+            process,
+            key: if is_child { u64::from(process) << 32 } else { 0 },
+            number: 0,
+            skipped: Skipped::default(),
+            budget: Budget::new(),
+        })
+    }
+
+    fn skip(&mut self, setup: &Setup, limit: Limit) {
+        let count = match limit {
+            Limit::Copies => &mut self.skipped.copies,
+            Limit::Memory => &mut self.skipped.memory,
+            Limit::Disk => &mut self.skipped.disk,
+            Limit::Process => &mut self.skipped.process,
+        };
+        *count += 1;
+        ledger::add(setup.ledger.as_deref(), &Line::Skipped(limit));
+    }
+
+    fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) {
+        let limits = &setup.settings.limits;
+        if let Err(limit) = self.budget.check(limits, &self.folder) {
+            return self.skip(setup, limit);
+        }
+        let trace = agent::with_recording(Recording::for_snapshot).flatten();
+        let number = self.number + 1;
+        let heap = [&self.prefix[..], format!(".{number}.heap").as_bytes()].concat();
+        let Ok(file) = CString::new(&heap[..]) else { return };
+        let now = sys::nanos(Clock::Monotonic);
+        let facts = Facts {
+            program: self.process,
+            copy: 0,
+            number,
+            key: self.key + number,
+            reason: wanted.reason,
+            strings: setup.settings.strings,
+            time: sys::micros(Clock::Realtime),
+            elapsed: now.saturating_sub(setup.start) / 1000,
+            pause: 0,
+            skipped: self.skipped,
+            disk_limit: self.budget.disk_left(limits),
+            thread_pointer: sys::thread_pointer() as u64,
+            name: wanted.name,
+            heap: &heap,
+            trace: trace.as_deref(),
+            ledger: setup.settings.ledger.as_deref(),
+        };
+        let pause = pause_of(number);
+        if let Some(pause) = pause {
+            pause.store(0, Ordering::Relaxed);
+        }
+        let order = Order { setup, facts, domains: wanted.domains, pause };
+        // SAFETY: `copy::live` keeps to what may be used.
+        match unsafe { process::clone_quietly() } {
+            Ok(Some(copy)) => {
+                self.number = number;
+                self.budget.spent(copy, file);
+                // In microseconds, and never 0; so long that it overflows is not a pause.
+                let length = (sys::nanos(Clock::Monotonic).saturating_sub(since)) / 1000;
+                if let Some(pause) = pause {
+                    process::store_and_wake(
+                        pause,
+                        u32::try_from(length).unwrap_or(u32::MAX).max(1),
+                    );
+                }
+            }
+            Ok(None) => copy::live(order),
+            Err(_) => self.skip(setup, Limit::Process),
+        }
+    }
+}
+
+fn pause_of(number: u64) -> Option<&'static AtomicU32> {
+    let page = SHARED.load(Ordering::Relaxed);
+    // SAFETY: a page of so many words that stays.
+    (!page.is_null()).then(|| unsafe { &*page.add((number % PAUSES) as usize) })
+}
+
+/// What is wanted of a snapshot.
+pub struct Wanted<'a> {
+    pub reason: Reason,
+    pub name: Option<&'a [u8]>,
+    /// States of all domains, this one's first.
+    pub domains: &'a [*const usize],
+}
+
+/// Takes a snapshot. `since` is when it was decided, in nanoseconds on the monotonic clock.
+///
+/// # Safety
+/// The program is at a safe point, and no OCaml code runs anywhere in it until this returns.
+pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
+    let Some(setup) = setup() else { return };
+    if OFF.load(Ordering::Relaxed) || SERIES.is_mine() {
+        return;
+    }
+    let signals = process::set_blocked_signals(!0);
+    SERIES.take();
+    // SAFETY: we hold the lock, for the series as for the stack.
+    let done = unsafe {
+        rescue::run_on(Stack::Snapshot, || {
+            if let Some(series) = SERIES.inside()
+                && series.process == sys::process_id()
+            {
+                series.take(setup, wanted, since);
+            }
+        })
+    };
+    if !done {
+        OFF.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: we hold the lock.
+    unsafe { SERIES.release() };
+    process::set_blocked_signals(signals);
+}
+
+/// A fork is about to happen: nobody may be in the middle of something.
+pub fn before_fork() {
+    if setup().is_some() && !SERIES.is_mine() {
+        SERIES.take();
+    }
+}
+
+/// After the fork, in the parent.
+pub fn in_parent_after_fork() {
+    if setup().is_some() {
+        // SAFETY: taken before the fork.
+        unsafe { SERIES.release() };
+    }
+}
+
+/// After the fork, in the child.
+pub fn after_fork(follows: bool) {
+    let Some(setup) = setup() else { return };
+    // SAFETY: taken before the fork by the thread that is now the only one.
+    unsafe {
+        if !follows {
+            OFF.store(true, Ordering::Relaxed);
+        } else {
+            share_a_page();
+            rescue::run_on(Stack::Snapshot, || {
+                *SERIES.inside() = Series::new(setup, true);
+            });
+        }
+        SERIES.release();
+    }
+    super::blocked::after_fork();
+}

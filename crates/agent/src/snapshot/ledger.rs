@@ -1,0 +1,55 @@
+//! Lines of the ledger, written without memory of our own.
+
+use core::ffi::CStr;
+use core::fmt::{self, Write};
+
+use bactrian_agent_abi::ledger::Line;
+
+use crate::{process, sys};
+
+/// A short text.
+pub struct Text {
+    bytes: [u8; 256],
+    length: usize,
+}
+
+impl Text {
+    pub fn new(arguments: fmt::Arguments<'_>) -> Text {
+        let mut text = Text { bytes: [0; 256], length: 0 };
+        // What does not fit is left out.
+        let _ = text.write_fmt(arguments);
+        text
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.length..];
+        let length = text.len().min(room.len());
+        room[..length].copy_from_slice(&text.as_bytes()[..length]);
+        self.length += length;
+        if length < text.len() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Adds a line, if there is a ledger.
+pub fn add(ledger: Option<&CStr>, line: &Line) {
+    append(ledger, format_args!("{line}\n"));
+}
+
+/// Says that a snapshot came to nothing.
+pub fn failed(ledger: Option<&CStr>, key: u64, why: fmt::Arguments<'_>) {
+    append(ledger, format_args!("failed {key} {why}\n"));
+}
+
+fn append(ledger: Option<&CStr>, line: fmt::Arguments<'_>) {
+    // If it cannot be opened there is nobody to tell.
+    if let Some(Ok(fd)) = ledger.map(process::open_to_append) {
+        let _ = sys::write(fd, Text::new(line).bytes());
+        sys::close(fd);
+    }
+}

@@ -1,0 +1,130 @@
+//! Roots, as the runtime's own functions report them to a frozen copy.
+//!
+//! Where something is wrong in the program's memory these functions may fault or not come to an end. That costs what
+//! was to be listed, not the copy, and the walker is told.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use bactrian_agent_abi::frozen::{List, Slot};
+
+use super::collector::{Collector, Domains, Many, One, Scan5};
+use crate::process;
+use crate::rescue::{self, Stack};
+use crate::sys;
+
+/// No program has more roots in a list.
+const MOST_SLOTS: usize = 1 << 26;
+/// No list takes so long.
+const MOST_SECONDS: usize = 20;
+
+/// SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGALRM.
+const FAULTS: [u8; 6] = [4, 6, 7, 8, 11, 14];
+
+/// Who is told.
+pub trait Told {
+    /// A function is about to be called.
+    fn begins(&mut self, list: List, domain: u32);
+    /// It reports a root.
+    fn slot(&mut self, slot: Slot);
+    /// It has come to its end.
+    fn ends(&mut self);
+}
+
+type Place = *mut &'static mut dyn Told;
+
+static TOLD: AtomicPtr<&'static mut dyn Told> = AtomicPtr::new(ptr::null_mut());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Lists all roots.
+///
+/// # Safety
+/// In a frozen copy, once, with the states of all domains.
+pub unsafe fn list(collector: &Collector, domains: &[*const usize], told: &mut dyn Told) {
+    let mut unblocked = 0;
+    for signal in FAULTS {
+        // If it is refused a fault ends the copy.
+        let _ = sys::handle_fault(signal, give_up);
+        unblocked |= 1 << (signal - 1);
+    }
+    process::set_blocked_signals(!unblocked);
+    // SAFETY: the reference is used until `TOLD` is null again.
+    let mut place: &'static mut dyn Told = unsafe { core::mem::transmute(told) };
+    TOLD.store(&raw mut place as Place, Ordering::Relaxed);
+    match &collector.domains {
+        Domains::One(one) => list_one(collector, one),
+        Domains::Many(many) => list_many(collector, many, domains),
+    }
+    TOLD.store(ptr::null_mut(), Ordering::Relaxed);
+    process::set_blocked_signals(!0);
+}
+
+fn list_one(collector: &Collector, one: &One) {
+    listed(List::Final, 0, || (one.final_roots)(found_4));
+    listed(List::Memprof, 0, || (one.memprof_roots)(found_4));
+    if let hook @ 1.. = collector.threads.load(Ordering::Relaxed) {
+        // SAFETY: the type of this hook.
+        let hook: extern "C" fn(super::collector::Action4) =
+            unsafe { crate::loaded::function(hook) };
+        listed(List::Threads, 0, || hook(found_4));
+    }
+    listed(List::All, 0, || (one.do_roots)(found_4, 1));
+}
+
+fn list_many(collector: &Collector, many: &Many, domains: &[*const usize]) {
+    let hook = collector.threads.load(Ordering::Relaxed);
+    listed(List::Global, 0, || (many.global_roots)(found_5, ptr::null_mut()));
+    for (number, &domain) in domains.iter().enumerate() {
+        let scan = |list, scan: Scan5, last| {
+            listed(list, number as u32, || scan(found_5, 0, ptr::null_mut(), domain, last));
+        };
+        scan(List::Final, many.final_roots, 0);
+        // Without what the sampler does not keep alive.
+        scan(List::Memprof, many.memprof_roots, 0);
+        if hook != 0 {
+            // SAFETY: the type of this hook; it does not look at a fifth argument.
+            scan(List::Threads, unsafe { crate::loaded::function(hook) }, 0);
+        }
+        scan(List::All, many.do_roots, 1);
+    }
+}
+
+/// Calls a function that reports roots.
+fn listed(list: List, domain: u32, function: impl FnOnce()) {
+    told(|told| told.begins(list, domain));
+    COUNT.store(0, Ordering::Relaxed);
+    process::alarm(MOST_SECONDS);
+    // SAFETY: nobody else is on that stack. Of the program's memory nothing is used but by such functions.
+    let whole = unsafe { rescue::run_on(Stack::Listing, function) };
+    process::alarm(0);
+    if whole {
+        told(|told| told.ends());
+    }
+}
+
+fn told(f: impl FnOnce(&mut dyn Told)) {
+    // SAFETY: set while a list is made, which is done by one thread, and used by nobody else meanwhile.
+    if let Some(told) = unsafe { TOLD.load(Ordering::Relaxed).as_mut() } {
+        f(*told);
+    }
+}
+
+extern "C" fn found_4(value: usize, slot: *mut usize) {
+    if COUNT.fetch_add(1, Ordering::Relaxed) >= MOST_SLOTS {
+        give_up(0);
+    }
+    told(|told| told.slot(Slot { slot: slot as u64, value: value as u64 }));
+}
+
+extern "C" fn found_5(_data: *mut c_void, value: usize, slot: *mut usize) {
+    found_4(value, slot);
+}
+
+/// Gives the function that is running up.
+extern "C" fn give_up(_signal: c_int) {
+    // SAFETY: nothing of what the function works on is used again, but by others that can be given up.
+    unsafe { rescue::give_up_here() };
+    // It was not one of those functions.
+    sys::exit_group(127);
+}

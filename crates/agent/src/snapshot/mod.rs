@@ -1,0 +1,84 @@
+//! Snapshots of the heap: the program is brought to a safe point and copied, and goes on; all else is done by the copy.
+//!
+//! # The problem
+//! A snapshot of a heap of gigabytes takes seconds to write; the program is to stand still for milliseconds. So the
+//! kernel copies the process (a clone without an exit signal, which no `wait` of the program's meets), and the copy
+//! holds still while another process, the walker, reads its memory.
+//!
+//! # The course of things
+//! 1. `triggers` are told by the collector, by a signal, or by the program itself that a snapshot is due. In OCaml 4
+//!    the hooks of the collector are safe points themselves. In OCaml 5 a domain is asked to come to one, and there
+//!    stops all others (`still`). A program that waits in a system call stands at a safe point already
+//!    (`blocked`).
+//! 2. `freeze` asks whether another copy can be afforded (`budget`), writes what was sampled, and makes the copy.
+//! 3. The `copy` lets go of the program's descriptors, lists roots with the runtime's own functions (`listing`),
+//!    starts the walker and waits until it has been read.
+//!
+//! # Invariants
+//! - The program does not see its copies: no signal, no child to wait for, no descriptor, no file that is kept
+//!   open, no terminal. It opens a file only to tell the ledger of a snapshot that it skipped.
+//! - A copy never becomes the program: whatever happens in it, it ends.
+//! - One snapshot at a time, under one lock, with all signals held back, on a stack of our own.
+//! - In the copy nothing is allocated: another thread may have been in the middle of it.
+
+mod blocked;
+mod budget;
+pub mod collector;
+mod copy;
+mod freeze;
+mod ledger;
+mod listing;
+mod still;
+mod triggers;
+
+use alloc::ffi::CString;
+
+use bactrian_agent_abi::Snapshots;
+
+use crate::agent::Agent;
+use crate::lock::SetOnce;
+use crate::sys::{self, Clock};
+use collector::Collector;
+
+pub use blocked::leave as has_left_ocaml;
+pub use freeze::{after_fork, before_fork, in_parent_after_fork};
+pub use triggers::{at_end, before_waiting};
+
+/// What is known when the runtime is ready, and never changes.
+struct Setup {
+    agent: &'static Agent,
+    collector: &'static Collector,
+    settings: &'static Snapshots,
+    walker: CString,
+    ledger: Option<CString>,
+    /// On the monotonic clock, in nanoseconds.
+    start: u64,
+}
+
+static SETUP: SetOnce<Setup> = SetOnce::new();
+
+fn setup() -> Option<&'static Setup> {
+    SETUP.get()
+}
+
+/// From now on snapshots are taken; an error says why not. The runtime is initialised, no OCaml code runs yet,
+/// and there is one thread.
+pub fn start(agent: &'static Agent, settings: &'static Snapshots) -> Result<(), &'static str> {
+    let Some(collector) = &agent.program.collector else {
+        return Err("no snapshots of programs of this version of OCaml");
+    };
+    let text = |path: &[u8]| CString::new(path).map_err(|_| "a path with a NUL in it");
+    let setup = Setup {
+        agent,
+        collector,
+        settings,
+        walker: text(&settings.walker)?,
+        ledger: settings.ledger.as_deref().map(text).transpose()?,
+        start: sys::nanos(Clock::Monotonic),
+    };
+    freeze::prepare(&setup)?;
+    // SAFETY: once: the runtime starts once.
+    unsafe { SETUP.set(setup) };
+    triggers::install();
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! OCaml 5: all domains stand still while one of them takes a snapshot.
+
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::collector::Many;
+use crate::process;
+
+/// 1 while a snapshot is taken.
+static TAKING: AtomicU32 = AtomicU32::new(0);
+/// The state of the domain that takes it.
+static LEADER: AtomicUsize = AtomicUsize::new(0);
+
+/// OCaml 5 allows 128 domains unless told otherwise.
+const MOST_DOMAINS: usize = 4096;
+
+/// States of all domains, the leader's first.
+struct States(UnsafeCell<[*const usize; MOST_DOMAINS]>);
+
+// SAFETY: used by the leader only, of which there is one at a time.
+unsafe impl Sync for States {}
+
+static STATES: States = States(UnsafeCell::new([core::ptr::null(); MOST_DOMAINS]));
+
+type Work<'a> = &'a mut dyn FnMut(&[*const usize]);
+
+/// Calls `f` with the states of all domains, this one's first, while they stand still.
+///
+/// # Safety
+/// This thread runs a domain and is at a safe point.
+pub unsafe fn with_all_still(many: &Many, mut f: impl FnMut(&[*const usize])) {
+    let mut work: Work<'_> = &mut f;
+    // Somebody else may be about to stop all; then we stand still with the others, and try again.
+    while (many.try_run)(still, (&raw mut work).cast(), lead) == 0 {}
+}
+
+extern "C" fn lead(state: *const usize) {
+    LEADER.store(state as usize, Ordering::Relaxed);
+    TAKING.store(1, Ordering::Release);
+}
+
+extern "C" fn still(
+    state: *const usize,
+    work: *mut c_void,
+    count: c_int,
+    states: *const *const usize,
+) {
+    if state as usize != LEADER.load(Ordering::Relaxed) {
+        // Nobody can be asked to lead again before all have left here.
+        while TAKING.load(Ordering::Acquire) == 1 {
+            process::wait_while(&TAKING, 1, 1000);
+        }
+        return;
+    }
+    let count = usize::try_from(count).unwrap_or(0).min(MOST_DOMAINS);
+    // SAFETY: the runtime's list of all domains; ours is nobody else's now; the work is the leader's own, which
+    // waits for us.
+    unsafe {
+        let all = core::slice::from_raw_parts(states, count);
+        let ordered = &mut *STATES.0.get();
+        let mine = all.iter().filter(|other| **other == state);
+        let others = all.iter().filter(|other| **other != state);
+        for (place, state) in ordered.iter_mut().zip(mine.chain(others)) {
+            *place = *state;
+        }
+        (*work.cast::<Work<'_>>())(&ordered[..count]);
+    }
+    process::store_and_wake(&TAKING, 0);
+}

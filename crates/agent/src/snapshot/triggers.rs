@@ -1,0 +1,403 @@
+//! When snapshots are taken.
+//!
+//! The collector calls us at its own pace: no thread and no timer is needed. Hooks that were there before ours are
+//! called after.
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use bactrian_agent_abi::frozen::Reason;
+
+use super::collector::{Domains, Hook, Many};
+use super::freeze::{self, Wanted};
+use super::{Setup, blocked, setup, still};
+use crate::sys::{self, Clock};
+use crate::{agent, loaded, waiting};
+
+/// Reasons for which a snapshot is due, as bits.
+static DUE: AtomicU32 = AtomicU32::new(0);
+/// Major collections that were heard of.
+static COLLECTIONS: AtomicUsize = AtomicUsize::new(0);
+/// What the collector's own count was when it was looked at last.
+static LAST_CYCLE: AtomicUsize = AtomicUsize::new(0);
+/// Words that were in use at the last peak.
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+/// When the next snapshot is due, in nanoseconds on the monotonic clock.
+static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
+/// The program has ended.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Hooks that were there before ours.
+static BEFORE_MAJOR: AtomicUsize = AtomicUsize::new(0);
+static BEFORE_MINOR: AtomicUsize = AtomicUsize::new(0);
+static BEFORE_SLICE: AtomicUsize = AtomicUsize::new(0);
+static BEFORE_INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
+/// The runtime's own hook, which does nothing.
+static NOT_INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
+
+/// States of domains that we have met; those of OCaml 5 stay where they are when their domains end.
+static STATES: [AtomicUsize; 128] = [const { AtomicUsize::new(0) }; 128];
+
+fn bit(reason: Reason) -> u32 {
+    1 << reason as u32
+}
+
+fn now() -> u64 {
+    sys::nanos(Clock::Monotonic)
+}
+
+/// Puts hooks where the settings need them.
+pub fn install() {
+    let Some(setup) = setup() else { return };
+    let when = &setup.settings.when;
+    if let Some(micros) = when.every {
+        NEXT.store(now() + micros * 1000, Ordering::Relaxed);
+    }
+    match &setup.collector.domains {
+        Domains::One(one) => {
+            if when.major.is_some() {
+                put(one.major, &BEFORE_MAJOR, after_marking_4);
+            }
+            if when.every.is_some() || when.signal.is_some() || when.peak.is_some() {
+                put(setup.collector.minor_end, &BEFORE_MINOR, after_minor_4);
+            }
+        }
+        Domains::Many(many) => {
+            NOT_INTERRUPTED.store(many.interrupted.load(Ordering::Relaxed), Ordering::Relaxed);
+            meet(setup.agent.program.state());
+            if when.major.is_some() || when.peak.is_some() {
+                put(many.slice_end, &BEFORE_SLICE, after_slice_5);
+            }
+            if when.every.is_some() || when.signal.is_some() {
+                put(setup.collector.minor_end, &BEFORE_MINOR, after_minor_5);
+            }
+        }
+    }
+    if let Some(signal) = when.signal {
+        blocked::keep_table();
+        // If the kernel refuses it, it is no signal that could come.
+        let _ = sys::handle_signal(signal, on_signal);
+    }
+    stay(setup);
+}
+
+/// Puts a hook of ours before the one that is there.
+fn put(hook: Hook, before: &AtomicUsize, ours: extern "C" fn()) {
+    let current = hook.load(Ordering::Acquire);
+    if current != ours as usize {
+        before.store(current, Ordering::Release);
+        hook.store(ours as usize, Ordering::Release);
+    }
+}
+
+/// Calls the hook that was there before ours.
+fn go_on(before: &AtomicUsize) {
+    if let hook @ 1.. = before.load(Ordering::Acquire) {
+        // SAFETY: all these hooks have this type.
+        let hook: extern "C" fn() = unsafe { loaded::function(hook) };
+        hook();
+    }
+}
+
+/// OCaml's threads put their hooks in the place of ours when they start.
+fn stay(setup: &Setup) {
+    waiting::stay(&setup.agent.program);
+    blocked::stay(setup.collector);
+}
+
+/// Keeps the state of a domain.
+fn meet(state: *const usize) {
+    for place in &STATES {
+        match place.compare_exchange(0, state as usize, Ordering::Relaxed, Ordering::Relaxed) {
+            Err(other) if other != state as usize => {}
+            _ => return,
+        }
+    }
+}
+
+/// Whether the time has come.
+fn is_time(setup: &Setup) -> bool {
+    let Some(micros) = setup.settings.when.every else { return false };
+    let (now, next) = (now(), NEXT.load(Ordering::Relaxed));
+    // Who sets the next time is the one whose time it is.
+    now >= next
+        && NEXT
+            .compare_exchange(next, now + micros * 1000, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+}
+
+/// Whether so many words are a new peak.
+fn is_peak(setup: &Setup, words: usize) -> bool {
+    let Some(percent) = setup.settings.when.peak else { return false };
+    let last = PEAK.load(Ordering::Relaxed);
+    let is_new = words as u128 * 100 > last as u128 * (100 + u128::from(percent));
+    if is_new {
+        PEAK.store(words, Ordering::Relaxed);
+    }
+    is_new
+}
+
+/// Whether a major collection that has ended is one of those that are wanted.
+fn is_wanted_collection(setup: &Setup) -> bool {
+    let Some(every) = setup.settings.when.major else { return false };
+    let count = COLLECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
+    count.is_multiple_of(every as usize)
+}
+
+/// Whether the collector has ended another cycle.
+fn is_new_cycle(cycles: usize) -> bool {
+    LAST_CYCLE.swap(cycles, Ordering::Relaxed) != cycles
+}
+
+/// OCaml 4: takes a snapshot, right here.
+///
+/// # Safety
+/// The program is at a safe point.
+unsafe fn take_4(setup: &Setup, reason: Reason, name: Option<&[u8]>, since: u64) {
+    let domains = [setup.agent.program.state()];
+    // SAFETY: by the caller.
+    unsafe { freeze::take(&Wanted { reason, name, domains: &domains }, since) };
+}
+
+extern "C" fn after_marking_4() {
+    let since = now();
+    if let Some(setup) = setup() {
+        stay(setup);
+        if is_wanted_collection(setup) {
+            // SAFETY: the collector is between two phases.
+            unsafe { take_4(setup, Reason::Major, None, since) };
+        }
+    }
+    go_on(&BEFORE_MAJOR);
+}
+
+extern "C" fn after_minor_4() {
+    let since = now();
+    if let Some(setup) = setup() {
+        stay(setup);
+        let is_asked = DUE.swap(0, Ordering::Relaxed) & bit(Reason::Signal) != 0;
+        if let Some(reason) = if is_asked { Some(Reason::Signal) } else { reason_4(setup) } {
+            // SAFETY: the collector has emptied the minor heap and does nothing else.
+            unsafe { take_4(setup, reason, None, since) };
+        }
+    }
+    go_on(&BEFORE_MINOR);
+}
+
+fn reason_4(setup: &Setup) -> Option<Reason> {
+    if is_time(setup) {
+        return Some(Reason::Every);
+    }
+    let Domains::One(one) = &setup.collector.domains else { return None };
+    let state = setup.agent.program.state();
+    // SAFETY: the domain state.
+    let (cycles, words) = unsafe { (one.cycles(state), one.used_words(state)) };
+    (setup.settings.when.peak.is_some() && is_new_cycle(cycles) && is_peak(setup, words))
+        .then_some(Reason::Peak)
+}
+
+extern "C" fn after_slice_5() {
+    if let Some(setup) = setup()
+        && let Domains::Many(many) = &setup.collector.domains
+    {
+        // SAFETY: a variable of the runtime.
+        if is_new_cycle(unsafe { *many.cycles }) {
+            if is_wanted_collection(setup) {
+                DUE.fetch_or(bit(Reason::Major), Ordering::Relaxed);
+            }
+            if setup.settings.when.peak.is_some() {
+                DUE.fetch_or(bit(Reason::Peak), Ordering::Relaxed);
+            }
+        }
+        ask_if_due(setup, many);
+    }
+    go_on(&BEFORE_SLICE);
+}
+
+extern "C" fn after_minor_5() {
+    if let Some(setup) = setup()
+        && let Domains::Many(many) = &setup.collector.domains
+    {
+        if is_time(setup) {
+            DUE.fetch_or(bit(Reason::Every), Ordering::Relaxed);
+        }
+        ask_if_due(setup, many);
+    }
+    go_on(&BEFORE_MINOR);
+}
+
+/// Asks this thread's domain to come to a safe point, if something is due.
+fn ask_if_due(setup: &Setup, many: &Many) {
+    let state = setup.agent.program.state();
+    if state.is_null() {
+        return;
+    }
+    meet(state);
+    if DUE.load(Ordering::Relaxed) != 0 {
+        put(many.interrupted, &BEFORE_INTERRUPTED, when_interrupted_5);
+        // SAFETY: words of the domain state, which the runtime changes in the same way.
+        unsafe {
+            word(state, many.interrupt).store(1, Ordering::SeqCst);
+            word(state, many.young_limit).store(usize::MAX, Ordering::SeqCst);
+        }
+    }
+}
+
+/// # Safety
+/// `state` is a domain state that has this word, for atomic use.
+unsafe fn word(state: *const usize, at: usize) -> &'static AtomicUsize {
+    // SAFETY: by the caller.
+    unsafe { &*state.add(at).cast::<AtomicUsize>() }
+}
+
+/// A domain has come to a safe point.
+extern "C" fn when_interrupted_5() {
+    if let Some(setup) = setup()
+        && let Domains::Many(many) = &setup.collector.domains
+    {
+        stay(setup);
+        take_what_is_due_5(setup, many);
+        if BEFORE_INTERRUPTED.load(Ordering::Relaxed) == NOT_INTERRUPTED.load(Ordering::Relaxed) {
+            // SAFETY: this thread runs a domain, and this is its state.
+            unsafe { word(setup.agent.program.state(), many.interrupt).store(0, Ordering::SeqCst) };
+        }
+    }
+    go_on(&BEFORE_INTERRUPTED);
+}
+
+fn take_what_is_due_5(setup: &Setup, many: &Many) {
+    if DUE.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let since = now();
+    // SAFETY: this thread runs a domain and is at a safe point.
+    unsafe {
+        still::with_all_still(many, |domains| {
+            // Another domain may have come first.
+            let due = DUE.swap(0, Ordering::Relaxed);
+            let is_due = |reason| due & bit(reason) != 0;
+            // A peak is noted also if there is another reason.
+            let peak = is_due(Reason::Peak) && is_peak(setup, many.used_words(domains));
+            let reason =
+                [Reason::Signal, Reason::Major, Reason::Every].into_iter().find(|r| is_due(*r));
+            if let Some(reason) = reason.or(peak.then_some(Reason::Peak)) {
+                freeze::take(&Wanted { reason, name: None, domains }, since);
+            }
+        });
+    }
+}
+
+/// The program is about to wait for something outside; it is at a safe point.
+pub fn before_waiting() {
+    let Some(setup) = setup() else { return };
+    let since = now();
+    match &setup.collector.domains {
+        Domains::One(_) => {
+            let is_asked = DUE.swap(0, Ordering::Relaxed) & bit(Reason::Signal) != 0;
+            if is_asked || is_time(setup) {
+                let reason = if is_asked { Reason::Signal } else { Reason::Every };
+                // SAFETY: OCaml is being left.
+                unsafe { take_4(setup, reason, None, since) };
+            }
+        }
+        Domains::Many(many) => {
+            if is_time(setup) {
+                DUE.fetch_or(bit(Reason::Every), Ordering::Relaxed);
+            }
+            if !setup.agent.program.state().is_null() {
+                take_what_is_due_5(setup, many);
+            }
+        }
+    }
+}
+
+/// The signal for a snapshot.
+extern "C" fn on_signal(_signal: c_int) {
+    let Some(setup) = setup() else { return };
+    let since = now();
+    let is_alone = match &setup.collector.domains {
+        Domains::One(_) => true,
+        Domains::Many(many) => many.running.load(Ordering::Relaxed) == 1,
+    };
+    // Not if it is our own work that was interrupted.
+    if is_alone && !agent::is_at_work() {
+        let taken = blocked::if_nobody_runs(|| {
+            let state = match &setup.collector.domains {
+                Domains::One(_) => setup.agent.program.state(),
+                Domains::Many(_) => STATES[0].load(Ordering::Relaxed) as *const usize,
+            };
+            let wanted = Wanted { reason: Reason::Signal, name: None, domains: &[state] };
+            // SAFETY: all threads are in blocking sections, and stay there.
+            unsafe { freeze::take(&wanted, since) };
+        });
+        if taken {
+            return;
+        }
+    }
+    DUE.fetch_or(bit(Reason::Signal), Ordering::SeqCst);
+    match &setup.collector.domains {
+        Domains::One(one) => (one.request)(),
+        Domains::Many(many) => {
+            put(many.interrupted, &BEFORE_INTERRUPTED, when_interrupted_5);
+            for state in STATES.iter().map(|state| state.load(Ordering::Relaxed)) {
+                if state != 0 {
+                    // SAFETY: a domain state, which stays.
+                    unsafe {
+                        word(state as *const usize, many.interrupt).store(1, Ordering::SeqCst)
+                    };
+                }
+            }
+            (many.interrupt_all)();
+        }
+    }
+}
+
+/// The program asks for a snapshot, from OCaml code.
+///
+/// # Safety
+/// The name is null or ends with NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bactrian_take_snapshot(name: *const c_char) {
+    let Some(setup) = setup() else { return };
+    let since = now();
+    // SAFETY: by the caller.
+    let name = unsafe { sys::text(name) }.filter(|name| !name.is_empty());
+    if setup.agent.program.state().is_null() {
+        return;
+    }
+    stay(setup);
+    match &setup.collector.domains {
+        // SAFETY: OCaml code has called C.
+        Domains::One(_) => unsafe { take_4(setup, Reason::Call, name, since) },
+        // SAFETY: as above.
+        Domains::Many(many) => unsafe {
+            still::with_all_still(many, |domains| {
+                freeze::take(&Wanted { reason: Reason::Call, name, domains }, since);
+            });
+        },
+    }
+}
+
+/// The program ends: by itself, or `at_once`, perhaps in a signal handler.
+pub fn at_end(at_once: bool) {
+    let Some(setup) = setup() else { return };
+    let state = setup.agent.program.state();
+    if !setup.settings.when.exit || state.is_null() || ENDED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let since = now();
+    match &setup.collector.domains {
+        Domains::Many(many) if many.running.load(Ordering::Relaxed) > 1 => {
+            if !at_once {
+                // SAFETY: this thread runs a domain and has left OCaml for good.
+                unsafe {
+                    still::with_all_still(many, |domains| {
+                        freeze::take(&Wanted { reason: Reason::Exit, name: None, domains }, since);
+                    });
+                }
+            }
+        }
+        // SAFETY: OCaml is left for good.
+        _ => unsafe { take_4(setup, Reason::Exit, None, since) },
+    }
+}

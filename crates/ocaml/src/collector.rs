@@ -1,0 +1,61 @@
+//! Where the collector keeps what says when a snapshot of the heap is due, and how it is asked to come to a safe
+//! point, for one version of OCaml.
+//!
+//! Numbers count 8-byte words of the domain state; they were read from `domain_state.tbl` of each release.
+
+use crate::version::Version;
+
+/// What the agent looks at in a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectorLayout {
+    /// OCaml 4: one domain.
+    One {
+        /// `stat_major_collections`.
+        cycles: usize,
+        /// `stat_heap_wsz`.
+        heap_words: usize,
+    },
+    /// OCaml 5.
+    Many {
+        /// `young_limit`: raised, the domain comes to a safe point.
+        young_limit: usize,
+        /// `requested_external_interrupt`.
+        interrupt: usize,
+        /// `shared_heap`.
+        heap: usize,
+    },
+}
+
+impl CollectorLayout {
+    /// The layout of a version; none if it is not known.
+    pub fn of(version: Version) -> Option<CollectorLayout> {
+        let is = |major, minor| version == Version::new(major, minor);
+        if is(4, 11) {
+            return Some(CollectorLayout::One { cycles: 40, heap_words: 41 });
+        }
+        if (Version::new(4, 12)..=Version::new(4, 14)).contains(&version) {
+            return Some(CollectorLayout::One { cycles: 41, heap_words: 42 });
+        }
+        is(5, 3).then_some(CollectorLayout::Many { young_limit: 0, interrupt: 32, heap: 35 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_versions_have_no_layout() {
+        for (major, minor, known) in [
+            (4, 10, false),
+            (4, 11, true),
+            (4, 13, true),
+            (5, 2, false),
+            (5, 3, true),
+            (5, 6, false),
+        ] {
+            let layout = CollectorLayout::of(Version::new(major, minor));
+            assert_eq!(layout.is_some(), known, "{major}.{minor}");
+        }
+    }
+}
