@@ -105,11 +105,13 @@ mod tests {
         "memset",
         "strlen",
     ];
-    /// The functions of libc that it stands before, and a name to be known by.
-    const EXPORTS: [&str; 8] = [
+    /// The functions of libc that it stands before, a name to be known by, and what the library for program authors
+    /// calls.
+    const EXPORTS: [&str; 9] = [
         "__sigsetjmp",
         "_exit",
         "bactrian_agent",
+        "bactrian_take_snapshot",
         "execv",
         "execve",
         "execvp",
