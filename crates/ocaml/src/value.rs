@@ -41,3 +41,29 @@ pub const fn header_tag(header: usize) -> u8 {
 /// The second word of a closure of one argument whose environment starts after it (since OCaml 4.12;
 /// before, it is the arity as a tagged integer, and the upper bits do not matter to who calls it).
 pub const CLOSURE_INFO: usize = 1 << 56 | 2 << 1 | 1;
+
+/// Words of a function within a closure, and its code that takes all arguments at once; of its first words. One
+/// of several arguments (or of a tuple) begins with code that takes one at a time, and has the other in its
+/// third word (since OCaml 4.12).
+pub const fn closure_function(words: [u64; 3]) -> (usize, u64) {
+    let [code, info, direct] = words;
+    // Signed: functions of tuples have a negative number of arguments; bytecode says none.
+    let arguments = info as i64 >> 56;
+    if arguments == 0 || arguments == 1 { (2, code) } else { (3, direct) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_several_arguments_have_their_code_third() {
+        let info = |arguments: i64| (arguments << 56) as u64 | 3 << 1 | 1;
+        for (arguments, expected) in
+            [(0, (2, 8)), (1, (2, 8)), (2, (3, 16)), (-2, (3, 16)), (100, (3, 16))]
+        {
+            assert_eq!(closure_function([8, info(arguments), 16]), expected, "{arguments}");
+        }
+        assert_eq!(closure_function([8, CLOSURE_INFO as u64, 16]), (2, 8));
+    }
+}

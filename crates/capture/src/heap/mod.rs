@@ -1,6 +1,5 @@
 //! Heaps of programs, walked from outside.
 
-pub mod bytecode_file;
 pub mod customs;
 pub mod names;
 pub mod process_memory;

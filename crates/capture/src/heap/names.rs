@@ -8,10 +8,11 @@
 use std::ops::Range;
 
 use bactrian_ocaml::bytecode::{Pc, Program};
-use bactrian_ocaml::symbol;
+use bactrian_ocaml::{Code, symbol};
 
 use super::roots::Stacks;
 use super::target::Target;
+use crate::memory::Memory;
 
 /// Calls in a function that are looked at for its first line.
 const CALLS: usize = 8;
@@ -42,41 +43,40 @@ pub struct Function {
     pub line: u32,
 }
 
-/// Where the interpreter's instructions are in memory.
+/// Bytes of a word of bytecode.
 const INSTRUCTION: u64 = 4;
 
 /// Names of a program's code.
-pub enum Names<'a> {
-    /// Of native code.
-    Native {
-        /// What is loaded.
-        target: &'a Target,
-        /// Frame tables.
-        stacks: &'a Stacks<'a>,
-    },
-    /// Of bytecode.
-    Bytecode {
-        /// What is loaded, for functions of C.
-        target: &'a Target,
-        /// The bytecode, from its file.
-        program: Option<&'a Program<'a>>,
-        /// Where it is in memory.
-        code: Range<u64>,
-    },
+pub struct Names<'a> {
+    target: &'a Target,
+    stacks: &'a Stacks<'a>,
+    /// The program's bytecode, from its file, if that is what it is.
+    program: Option<Program<'a>>,
+    /// Where that is in memory.
+    bytecode: Range<u64>,
 }
 
-impl Names<'_> {
-    /// The function that a closure's code pointer points to.
-    pub fn function(&self, address: u64) -> Function {
-        match self {
-            Names::Native { target, stacks } => native(target, stacks, address),
-            Names::Bytecode { target, program, code } => {
-                if code.contains(&address) {
-                    bytecode(*program, address, code.start)
-                } else {
-                    of_symbol(target.function_at(address), address)
-                }
+impl<'a> Names<'a> {
+    /// Names of what is loaded; `stacks` has the frame tables.
+    pub fn new(target: &'a Target, memory: &dyn Memory, stacks: &'a Stacks<'a>) -> Names<'a> {
+        let global = |name: &str| target.global(name).and_then(|at| memory.word(at)).unwrap_or(0);
+        let bytecode = match target.code {
+            Code::Native => 0..0,
+            Code::Bytecode => {
+                let start = global("caml_start_code");
+                start..start.saturating_add(global("caml_code_size"))
             }
+        };
+        let program = target.bytecode.as_ref().and_then(|bytes| Program::read(bytes).ok());
+        Names { target, stacks, program, bytecode }
+    }
+
+    /// The function that an address is in, as a closure's code pointer.
+    pub fn function(&self, address: u64) -> Function {
+        if self.bytecode.contains(&address) {
+            bytecode(self.program.as_ref(), address, self.bytecode.start)
+        } else {
+            native(self.target, self.stacks, address)
         }
     }
 }

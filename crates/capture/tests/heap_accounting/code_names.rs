@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bactrian_capture::heap::bytecode_file;
 use bactrian_capture::heap::names::{Function, Kind, Names};
 use bactrian_capture::heap::roots::Stacks;
-use bactrian_capture::heap::target::Files;
+use bactrian_capture::memory::Memory;
 use bactrian_ocaml::bytecode::Program;
 use bactrian_ocaml::symbol;
 
@@ -32,7 +31,7 @@ fn native_functions_have_the_names_of_the_source() {
         for program in [program.clone(), stripped(&program)] {
             let program = Waiting::start(&program, &[]);
             let stacks = Stacks::new(&program.target, &program.memory);
-            let names = Names::Native { target: &program.target, stacks: &stacks };
+            let names = Names::new(&program.target, &program.memory, &stacks);
             let symbols = &program.target.runtime_object().symbols;
             let of_module = symbols
                 .all()
@@ -65,22 +64,19 @@ fn native_functions_have_the_names_of_the_source() {
 fn bytecode_functions_have_the_names_of_the_source() {
     for is_custom in [false, true] {
         let program = Waiting::start(&compile_bytecode("heap_names", is_custom), &[]);
-        let (target, memory) = (&program.target, &program.memory);
-        let files = Files::of_process(program.pid());
-        let bytes = bytecode_file::read(target, memory, &files, None).expect("it is bytecode");
-        let bytes = bytes.expect("the file is there");
-        let bytecode = Program::read(&bytes).expect("whole");
-        let code = bytecode_file::code(target, memory);
-        let names = Names::Bytecode { target, program: Some(&bytecode), code: code.clone() };
+        let target = &program.target;
+        let stacks = Stacks::new(target, &program.memory);
+        let names = Names::new(target, &program.memory, &stacks);
+        let bytecode = Program::read(target.bytecode.as_ref().expect("its file")).expect("whole");
+        let code =
+            program.memory.word(target.global("caml_start_code").expect("exported")).expect("code");
         let starts =
-            bytecode.functions.iter().map(|function| code.start + 4 * u64::from(function.start.0));
+            bytecode.functions.iter().map(|function| code + 4 * u64::from(function.start.0));
         let found = named(starts.map(|address| names.function(address)));
         for (name, line) in LINES {
             assert_eq!(found.get(name), Some(&line), "{name} in {found:?}");
         }
         let of_c = names.function(target.global("caml_alloc_string").expect("exported"));
         assert_eq!((of_c.kind, of_c.name.as_str()), (Kind::C, "caml_alloc_string"));
-        let blind = Names::Bytecode { target, program: None, code: code.clone() };
-        assert_eq!(blind.function(code.start + 8).name, "instruction 2");
     }
 }
