@@ -3,6 +3,7 @@
 //! For: starting a program with the agent in it, and saying beforehand what will work and why not.
 
 pub mod agent;
+pub mod attach;
 pub mod doctor;
 pub mod heap;
 mod inherited;

@@ -52,5 +52,5 @@ pub use error::Error;
 #[cfg(feature = "std")]
 pub use executable::Executable;
 pub use fingerprint::{Code, Fingerprint, fingerprint};
-pub use runtime::{LocationLayout, RUNTIMES, Runtime, StackLayout};
+pub use runtime::{LocationLayout, Polling, RUNTIMES, Runtime, StackLayout};
 pub use version::Version;

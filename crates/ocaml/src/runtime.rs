@@ -23,6 +23,27 @@ pub struct Runtime {
     pub domain_id: Option<usize>,
     /// Where roots and spaces of the heap are; none where that is not known, and the heap cannot be walked.
     pub heap: Option<HeapLayout>,
+    /// How a running program is asked to look for what there is to do.
+    pub polling: Polling,
+}
+
+/// How a running program is asked to look for what there is to do, such as a collection. Words of the domain state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polling {
+    /// OCaml 4: the limit of allocation is set to the end of the minor heap.
+    ToEnd {
+        /// `young_limit`.
+        limit: usize,
+        /// `young_alloc_end`.
+        end: usize,
+    },
+    /// OCaml 5: the limit is set to the highest address, and a flag says that there is something.
+    ToHighest {
+        /// `young_limit`.
+        limit: usize,
+        /// `action_pending`.
+        pending: usize,
+    },
 }
 
 /// Where the stack of a running program is found.
@@ -65,6 +86,7 @@ const RUNTIME_4_13: Runtime = Runtime {
     location: LocationLayout::OneLine,
     domain_id: None,
     heap: Some(HEAP_4_13),
+    polling: Polling::ToEnd { limit: 0, end: 7 },
 };
 
 /// The runtimes that have a working Gc.Memprof: all of 4.11 to 4.14, and from 5.3 on.
@@ -76,8 +98,14 @@ pub const RUNTIMES: [Runtime; 6] = [
         location: LocationLayout::OneLine,
         domain_id: None,
         heap: Some(HEAP_4_11),
+        polling: Polling::ToEnd { limit: 1, end: 7 },
     },
-    Runtime { versions: from_to((4, 12), (4, 12)), heap: Some(HEAP_4_12), ..RUNTIME_4_13 },
+    Runtime {
+        versions: from_to((4, 12), (4, 12)),
+        heap: Some(HEAP_4_12),
+        polling: Polling::ToEnd { limit: 1, end: 7 },
+        ..RUNTIME_4_13
+    },
     RUNTIME_4_13,
     Runtime { versions: from_to((4, 14), (4, 14)), heap: Some(HEAP_4_14), ..RUNTIME_4_13 },
     Runtime {
@@ -87,6 +115,7 @@ pub const RUNTIMES: [Runtime; 6] = [
         location: LocationLayout::TwoLines,
         domain_id: Some(36),
         heap: Some(HEAP_5_3),
+        polling: Polling::ToHighest { limit: 0, pending: 7 },
     },
     Runtime {
         versions: from_to((5, 4), (5, 5)),
@@ -95,6 +124,7 @@ pub const RUNTIMES: [Runtime; 6] = [
         location: LocationLayout::TwoLines,
         domain_id: Some(40),
         heap: None,
+        polling: Polling::ToHighest { limit: 0, pending: 7 },
     },
 ];
 

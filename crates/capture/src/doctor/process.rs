@@ -47,7 +47,7 @@ pub enum Tracing {
 
 impl Process {
     /// Looks at a process.
-    pub(super) fn look(pid: u32) -> Result<Process, Refusal> {
+    pub(crate) fn look(pid: u32) -> Result<Process, Refusal> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let status =
             fs::read_to_string(folder.join("status")).map_err(|error| match error.kind() {

@@ -1,7 +1,11 @@
 //! Memory of a program, wherever it is: in a frozen copy, in a process, in a core file.
 
+mod process;
+
 use std::ops::Range;
 use std::path::PathBuf;
+
+pub use process::ProcessMemory;
 
 /// Memory of a program that holds still.
 pub trait Memory: Sync {

@@ -1,0 +1,80 @@
+//! Roots as the runtime itself lists them, by calls of its functions in a copy of the program.
+
+use std::io;
+
+use super::calls::{Caller, Convention};
+use super::safe_point::{Places, State};
+use crate::heap::roots::{List, Listed, Listing};
+use crate::heap::target::Target;
+use crate::memory::Memory;
+
+/// Asks for all lists. `domains` are those that are known, and are filled in if there are none.
+pub fn list(
+    caller: &mut Caller,
+    target: &Target,
+    places: &Places,
+    domains: &mut Vec<u64>,
+) -> io::Result<Listing> {
+    let mut listing = Listing::default();
+    let hook = target.global("caml_scan_roots_hook").and_then(|at| caller.memory().word(at));
+    let hook = hook.filter(|&hook| hook != 0);
+    match places.state {
+        State::Global(_) => {
+            let mut ask = |list, function: Option<u64>, second| {
+                let arguments = |action| vec![action, second];
+                ask(caller, &mut listing, (list, 0), function, Convention::ValueSlot, arguments)
+            };
+            ask(List::Final, target.global("caml_final_do_roots"), 0)?;
+            ask(List::Memprof, target.global("caml_memprof_do_roots"), 0)?;
+            ask(List::Threads, hook, 0)?;
+            ask(List::All, target.global("caml_do_roots"), 1)?;
+        }
+        State::PerThread(offset) => {
+            if domains.is_empty() {
+                *domains = vec![the_domain(caller, target, offset)?];
+            }
+            let mut ask = |list, number, function: Option<u64>, rest: [u64; 4]| {
+                let arguments = |action| [[action].as_slice(), &rest].concat();
+                let convention = Convention::DataValueSlot;
+                ask(caller, &mut listing, (list, number), function, convention, arguments)
+            };
+            // action, data
+            ask(List::Global, 0, target.global("caml_scan_global_roots"), [0; 4])?;
+            for (number, &domain) in (0..).zip(domains.iter()) {
+                // action, flags, data, domain, whether values with finalisers are wanted, or only weak entries
+                let of = |last| [0, 0, domain, last];
+                ask(List::Final, number, target.global("caml_final_do_roots"), of(1))?;
+                ask(List::Threads, number, hook, of(0))?;
+                ask(List::Memprof, number, target.global("caml_memprof_scan_roots"), of(0))?;
+                ask(List::All, number, target.global("caml_do_roots"), of(1))?;
+            }
+        }
+    }
+    listing.domains.clone_from(domains);
+    Ok(listing)
+}
+
+/// Calls one function about one domain, if there is such a function.
+fn ask(
+    caller: &mut Caller,
+    listing: &mut Listing,
+    (list, domain): (List, u32),
+    function: Option<u64>,
+    convention: Convention,
+    arguments: impl FnOnce(u64) -> Vec<u64>,
+) -> io::Result<()> {
+    let Some(function) = function else { return Ok(()) };
+    let mut slots = Vec::new();
+    let done = caller.list(function, convention, arguments, &mut slots);
+    listing.lists.push(Listed { list, domain, slots, whole: done.is_ok() });
+    done
+}
+
+/// The state of the one domain of a program that waits, and has given it back: taken again, in the copy.
+fn the_domain(caller: &mut Caller, target: &Target, offset: i64) -> io::Result<u64> {
+    let missing = || io::Error::other("the domain is not to be found");
+    let acquire = target.global("caml_acquire_domain_lock").ok_or_else(missing)?;
+    caller.call(acquire, &[])?;
+    let at = caller.thread_pointer().wrapping_add_signed(offset);
+    caller.memory().word(at).filter(|&state| state != 0).ok_or_else(missing)
+}

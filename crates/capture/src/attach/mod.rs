@@ -1,0 +1,135 @@
+//! Attach: freezing a process that was not started under the agent.
+//!
+//! [`freeze`] stops all threads of the process, brings it to a moment in which its heap is whole
+//! ([`safe_point`]), makes one of its threads copy the process by a `clone` that is injected ([`inject`]), and lets it go
+//! on. The copy stands still, belongs to us, and is read at leisure; its own functions are called to list roots
+//! ([`listing`]). Where no copy can be made, the process itself stands still until the handle is dropped.
+//!
+//! What the program may notice: that it stood still for the time of a `clone` (told as `pause`), and for moments
+//! once more when the handle is dropped, because only it can remove its dead copy from the kernel's list of
+//! processes. Its output, its children as `wait` tells them, its descriptors and signals stay as they are.
+//!
+//! One thread of ours does all the tracing and lives as long as the handle: the kernel knows tracers by thread, and
+//! lets go of everything when that thread ends, however it ends. The copy is killed then as well.
+
+mod calls;
+mod inject;
+mod listing;
+mod places;
+mod refusal;
+mod safe_point;
+mod signals;
+mod sys;
+mod tracee;
+mod tracer;
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::heap::roots::Listing;
+use crate::heap::target::Target;
+use crate::memory::ProcessMemory;
+
+pub use refusal::{Cause, Refusal};
+use tracer::{Taken, trace};
+
+/// What is wanted of [`freeze`].
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How long the process may take to come to a moment in which its heap is whole. It runs meanwhile.
+    pub wait: Duration,
+    /// Whether to make a copy. If not, the process stands still until the handle is dropped.
+    pub copy: bool,
+    /// Whether to have the runtime list its roots, in the copy.
+    pub list: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { wait: Duration::from_secs(5), copy: true, list: true }
+    }
+}
+
+/// How a process is frozen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A copy stands still, and the process runs.
+    Copied,
+    /// The process itself stands still; why no copy was made.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A process that stands still, or its copy. Dropping it lets the process go on, and ends the copy.
+#[derive(Debug)]
+pub struct Frozen {
+    /// What it has in memory.
+    pub memory: ProcessMemory,
+    /// What is known of the program, with the registers of its threads.
+    pub target: Target,
+    /// Roots as the runtime lists them, in a copy.
+    pub listing: Option<Listing>,
+    /// States of domains that are known.
+    pub domains: Vec<u64>,
+    /// What went wrong without being in the way: listing, for example.
+    pub gaps: Vec<String>,
+    /// How it is frozen.
+    pub way: Way,
+    /// How long the process stood still until it was copied; with [`Way::Stopped`], until it was at rest.
+    pub pause: Duration,
+    /// Process that stands still: the copy, or the process itself.
+    pub pid: u32,
+    /// Ended by being dropped.
+    finish: Option<Sender<()>>,
+    tracer: Option<JoinHandle<()>>,
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        drop(self.finish.take());
+        if let Some(tracer) = self.tracer.take() {
+            // If it panicked, the kernel has let go of everything.
+            let _ = tracer.join();
+        }
+    }
+}
+
+/// Freezes a process.
+///
+/// # Errors
+/// If there is no such process, the kernel does not let us trace it, it is no OCaml that is known, or does not come
+/// to a moment in which its heap is whole. The process then goes on as it was.
+pub fn freeze(pid: u32, options: Options) -> Result<Frozen, Refusal> {
+    let (tell, told) = channel();
+    let (finish, finished) = channel();
+    let tracer = std::thread::Builder::new()
+        .name("tracer".to_owned())
+        .spawn(move || trace(pid, options, &tell, &finished))
+        .map_err(|error| Refusal::failed("starting a thread", &error))?;
+    let taken = told.recv().unwrap_or_else(|_| {
+        let reason = "tracing ended by a fault of Bactrian";
+        Err(Refusal::new(Cause::Failed, reason, "Please report it"))
+    });
+    match taken {
+        Ok(Taken { memory, target, listing, domains, gaps, way, pause, pid }) => Ok(Frozen {
+            memory,
+            target,
+            listing,
+            domains,
+            gaps,
+            way,
+            pause,
+            pid,
+            finish: Some(finish),
+            tracer: Some(tracer),
+        }),
+        Err(refusal) => {
+            drop(finish);
+            let _ = tracer.join();
+            Err(refusal)
+        }
+    }
+}

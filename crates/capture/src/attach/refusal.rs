@@ -1,0 +1,115 @@
+//! Why a process cannot be frozen, and what helps.
+
+use std::fmt;
+use std::io;
+
+use crate::doctor::{Process, Tracing};
+
+/// What stands in the way of freezing a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// There is no such process, or it ended meanwhile.
+    Gone,
+    /// The kernel does not let us trace it.
+    Forbidden,
+    /// It is no OCaml that is known.
+    Unknown,
+    /// It came to no place where its heap is whole, in the time there was.
+    Busy,
+    /// The user asked to stop, by this signal.
+    Interrupted(i32),
+    /// The kernel did something unexpected.
+    Failed,
+}
+
+/// Why a process was not frozen. It runs on as if nothing had happened.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// What stands in the way.
+    pub cause: Cause,
+    /// The same in words.
+    pub reason: String,
+    /// What helps; empty if nothing does.
+    pub way_out: String,
+}
+
+/// What helps whatever refuses: a way that needs no tracing.
+const START_UNDER_RECORD: &str =
+    "start the program under `bactrian record --snapshots signal`, which needs no tracing";
+
+impl Refusal {
+    pub(crate) fn new(
+        cause: Cause,
+        reason: impl Into<String>,
+        way_out: impl Into<String>,
+    ) -> Refusal {
+        Refusal { cause, reason: reason.into(), way_out: way_out.into() }
+    }
+
+    /// The process ended.
+    pub(super) fn gone(pid: u32) -> Refusal {
+        Refusal::new(Cause::Gone, format!("process {pid} has ended"), "")
+    }
+
+    /// A call of the kernel failed in the middle.
+    pub(super) fn failed(doing: &str, error: &io::Error) -> Refusal {
+        if error.raw_os_error() == Some(libc::ESRCH) {
+            return Refusal::new(Cause::Gone, format!("the process ended while {doing}"), "");
+        }
+        let way_out = "Try again; a core file (gcore) is another way";
+        Refusal::new(Cause::Failed, format!("{doing}: {error}"), way_out)
+    }
+
+    /// The kernel did not let us look into `pid`.
+    pub(super) fn opening(pid: u32, error: &io::Error) -> Refusal {
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ESRCH) => {
+                Refusal::new(Cause::Gone, format!("there is no process {pid}"), "")
+            }
+            Some(libc::EPERM | libc::EACCES) => forbidden(pid),
+            _ => Refusal::failed("opening its memory", error),
+        }
+    }
+
+    /// The kernel did not let us trace `pid`.
+    pub(super) fn seizing(pid: u32, error: &io::Error) -> Refusal {
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => {
+                Refusal::new(Cause::Gone, format!("there is no process {pid}"), "")
+            }
+            Some(libc::EPERM | libc::EACCES) => forbidden(pid),
+            _ => Refusal::failed("asking to trace it", error),
+        }
+    }
+}
+
+/// The words for a process that the kernel does not let us trace.
+fn forbidden(pid: u32) -> Refusal {
+    let (reason, way_out) = match Process::look(pid).map(|process| process.tracing) {
+        Ok(Tracing::No { reason, way_out }) => (reason, way_out),
+        Ok(Tracing::Yes) => (
+            "the kernel refuses it though nothing known stands against it: the process may guard its memory \
+             (PR_SET_DUMPABLE), be outside of this container, or a security module forbids it"
+                .to_owned(),
+            "Run as root, outside of the container".to_owned(),
+        ),
+        Err(refusal) => (refusal.reason, refusal.way_out),
+    };
+    let way_out = match way_out.as_str() {
+        "" => format!("Instead, {START_UNDER_RECORD}"),
+        some => format!("{some}; or {START_UNDER_RECORD}"),
+    };
+    Refusal::new(Cause::Forbidden, format!("process {pid} may not be traced: {reason}"), way_out)
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        if !self.way_out.is_empty() {
+            write!(f, ". {}", self.way_out)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,307 @@
+//! Bringing a process to a moment in which its heap is whole.
+//!
+//! A heap is whole where a collection could begin: every value that is needed is in a place where the runtime
+//! looks for it. There are two kinds of such moments.
+//!
+//! *Waiting.* A program that waits for something outside is in C, between two collections. OCaml 5 says so itself:
+//! a thread that waits has given back its domain, and its `caml_state` is null. OCaml 4 does not say it, but a
+//! thread in a system call is in C that OCaml called, and if that is none by which the runtime itself manages its
+//! memory, no collection is under way. OCaml code that calls C leaves its return address in the runtime's
+//! state and on the stack; C that is called without leaving it (`[@@noalloc]`) is told by that.
+//!
+//! *Polling.* A running program is asked to collect, by the same flags by which signals ask for it, and is stopped
+//! when it enters the runtime for that: int3 stands at the first instruction of the functions of [`ENTRIES`]. At
+//! that moment OCaml's registers are saved and nothing has been done yet. What the flags ask for turns out to be
+//! nothing, and the runtime clears them by itself.
+//!
+//! Domains of OCaml 5 must all be there at once. Each that comes to an entry is held there until the last has come.
+//! That can last forever: a domain that was in the middle of stopping the world waits for those that we hold. So
+//! holding has a limit, then all go on for a moment, and it begins again. (Calling the runtime's own way of stopping
+//! all domains from outside would need code of ours in the program; this needs none.)
+//!
+//! Int3 stands in the code only while threads run and we wait, from [`arm`] to the next stop of all threads. If we
+//! are killed (SIGKILL) right then, the kernel lets go of the program and leaves it with int3, by which it ends at its
+//! next collection. Nothing can be done about that from outside; other signals that end us wait until it is over.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::refusal::{Cause, Refusal};
+use super::sys::{self, Registers, Tid};
+use super::tracee::Tracee;
+
+/// Functions of the runtime at whose first instruction the heap is whole: where OCaml code comes to the collector;
+/// where C allocates; where C and the interpreter look for signals; where a domain is about to stop all others.
+pub const ENTRIES: &[&str] = &[
+    "caml_garbage_collection",
+    "caml_alloc_small_dispatch",
+    "caml_process_pending_actions",
+    "caml_try_run_on_all_domains_with_spin_work",
+];
+const INT3: u8 = 0xcc;
+/// How long the first wait for a break lasts; then twice as long each time, up to the last.
+const FIRST_WAIT: Duration = Duration::from_millis(1);
+const LAST_WAIT: Duration = Duration::from_millis(64);
+/// How long domains that came are held without another one coming, at first; twice as long each time.
+const FIRST_HOLD: Duration = Duration::from_millis(4);
+/// How long all go on when holding did not help.
+const BREATH: Duration = Duration::from_millis(2);
+
+/// What of a runtime must be known to bring it to a safe point. Addresses in the process.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Where the state of the runtime is told.
+    pub state: State,
+    /// First instructions of the functions of [`ENTRIES`].
+    pub entries: Vec<u64>,
+    /// `caml_something_to_do` of OCaml 4, which the interpreter looks at.
+    pub something_to_do: Option<u64>,
+    /// Byte offsets in the domain state.
+    pub offsets: Offsets,
+}
+
+/// Where the state of the runtime is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// OCaml 4: a variable.
+    Global(u64),
+    /// OCaml 5: a variable of each thread, so far from its thread pointer.
+    PerThread(i64),
+}
+
+/// Byte offsets in the domain state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offsets {
+    /// `young_limit`.
+    pub young_limit: u64,
+    /// `young_alloc_end` of OCaml 4.
+    pub young_alloc_end: Option<u64>,
+    /// `action_pending` of OCaml 5.
+    pub action_pending: Option<u64>,
+    /// `bottom_of_stack` and `last_return_address` of native code of OCaml 4.
+    pub last_call: Option<(u64, u64)>,
+}
+
+/// Brings the process, all of whose threads stand still, to a safe point. They stand still again afterwards,
+/// whatever comes out. What is returned: the states of its domains that are known.
+pub fn reach(tracee: &mut Tracee, places: &Places, until: Instant) -> Result<Vec<u64>, Refusal> {
+    tracee.breaks.clone_from(&places.entries);
+    let (mut wait, mut hold) = (FIRST_WAIT, FIRST_HOLD);
+    loop {
+        let standing = Standing::look(tracee, places)?;
+        if standing.is_safe() {
+            return Ok(standing.domains());
+        }
+        if Instant::now() > until {
+            return Err(too_busy(places));
+        }
+        let held = tracee.at_breaks();
+        if held > 0 && (wait > hold || standing.is_stuck()) {
+            (wait, hold) = (FIRST_WAIT, (hold * 2).min(LAST_WAIT));
+            tracee.resume(true)?;
+            tracee.wait_for_break(BREATH)?;
+            tracee.stop()?;
+            continue;
+        }
+        arm(tracee, places, &standing)?;
+        tracee.resume(false)?;
+        let waited = tracee.wait_for_break(wait);
+        // Only when all stand still is it clear that no thread runs into int3 any more.
+        tracee.stop()?;
+        tracee.restore_code()?;
+        waited?;
+        let is_progress = tracee.at_breaks() > held;
+        wait = if is_progress { FIRST_WAIT } else { (wait * 2).min(LAST_WAIT) };
+    }
+}
+
+/// Sets int3 at the entries and asks for a collection.
+fn arm(tracee: &mut Tracee, places: &Places, standing: &Standing) -> Result<(), Refusal> {
+    for &entry in &places.entries {
+        tracee.change_code(entry, INT3)?;
+    }
+    let tid = tracee.any_stopped()?;
+    let write = |address, word| {
+        sys::write_word(tid, address, word)
+            .map_err(|error| Refusal::failed("asking it to collect", &error))
+    };
+    for state in standing.domains() {
+        let limit = match places.offsets.young_alloc_end {
+            Some(end) => tracee.word(state + end).unwrap_or(u64::MAX),
+            None => u64::MAX,
+        };
+        if let Some(pending) = places.offsets.action_pending {
+            write(state + pending, 1)?;
+        }
+        write(state + places.offsets.young_limit, limit)?;
+    }
+    if let Some(address) = places.something_to_do {
+        // An int: what stands beside it stays.
+        let word = tracee.word(address).unwrap_or(0);
+        write(address, (word & !0xffff_ffff) | 1)?;
+    }
+    Ok(())
+}
+
+fn too_busy(places: &Places) -> Refusal {
+    let reason = match places.state {
+        State::Global(_) => {
+            "it came to no place where its heap is whole: it runs a loop that allocates nothing, or C code"
+        }
+        State::PerThread(_) => {
+            "its domains came to no place where the heap is whole: one runs C code that does not let others collect"
+        }
+    };
+    let way_out = "Try again, or wait longer (--wait)";
+    Refusal::new(Cause::Busy, reason, way_out)
+}
+
+/// How threads stand.
+enum Standing {
+    /// OCaml 4.
+    One { state: u64, is_at_break: bool, is_waiting: bool },
+    /// OCaml 5: the threads that have each domain.
+    Domains(BTreeMap<u64, Vec<Holder>>),
+}
+
+/// A thread that has a domain, or had it and is to have it again.
+struct Holder {
+    is_at_break: bool,
+    is_idle: bool,
+    is_in_call: bool,
+}
+
+impl Standing {
+    fn look(tracee: &Tracee, places: &Places) -> Result<Standing, Refusal> {
+        match places.state {
+            State::Global(address) => {
+                let state = tracee.word(address).filter(|&state| state != 0).ok_or_else(|| {
+                    Refusal::new(
+                        Cause::Unknown,
+                        "its OCaml runtime has not started yet",
+                        "Try again",
+                    )
+                })?;
+                let is_at_break = tracee.at_breaks() > 0;
+                let mut registers = tracee.threads.values().filter_map(|thread| thread.registers());
+                let is_waiting = registers.all(is_in_harmless_call)
+                    && is_in_c(tracee, state, places.offsets.last_call);
+                Ok(Standing::One { state, is_at_break, is_waiting })
+            }
+            State::PerThread(offset) => {
+                let mut domains: BTreeMap<u64, Vec<Holder>> = BTreeMap::new();
+                for thread in tracee.threads.values() {
+                    let Some(registers) = thread.registers() else { continue };
+                    let at = registers.fs_base.wrapping_add_signed(offset);
+                    // A thread that begins has no variables of its own yet.
+                    let Some(state) = tracee.word(at).filter(|&state| state != 0) else { continue };
+                    domains.entry(state).or_default().push(Holder {
+                        is_at_break: thread.is_at_break(),
+                        is_idle: is_idle(registers),
+                        is_in_call: call(registers).is_some(),
+                    });
+                }
+                Ok(Standing::Domains(domains))
+            }
+        }
+    }
+
+    fn domains(&self) -> Vec<u64> {
+        match self {
+            Standing::One { state, .. } => vec![*state],
+            Standing::Domains(domains) => domains.keys().copied().collect(),
+        }
+    }
+
+    fn is_safe(&self) -> bool {
+        match self {
+            // Only one thread runs OCaml at a time, and that is the one at the break.
+            Standing::One { is_at_break, is_waiting, .. } => *is_at_break || *is_waiting,
+            Standing::Domains(domains) => domains.values().all(|holders| is_domain_safe(holders)),
+        }
+    }
+
+    /// Whether those that are not at a break yet wait for those that are.
+    fn is_stuck(&self) -> bool {
+        let Standing::Domains(domains) = self else { return false };
+        let mut missing = domains.values().filter(|holders| !is_domain_safe(holders));
+        missing.all(|holders| holders.iter().all(|holder| holder.is_in_call))
+    }
+}
+
+/// Whether a domain is at a safe point. Only one thread runs in a domain at a time; others may have the state and
+/// not the right to run: a second thread of the domain, which does its part while the first waits outside, and
+/// threads of the program that wait for their turn.
+fn is_domain_safe(holders: &[Holder]) -> bool {
+    holders.iter().any(|holder| holder.is_at_break) || holders.iter().all(|holder| holder.is_idle)
+}
+
+/// Whether a thread of OCaml 5 waits, but not for another domain within a collection. For that the runtime uses
+/// bare futexes and short sleeps; threads that have nothing to do wait for a condition.
+fn is_idle(registers: &Registers) -> bool {
+    match call(registers) {
+        Some(libc::SYS_futex) => {
+            registers.rsi & FUTEX_COMMAND == u64::from(libc::FUTEX_WAIT_BITSET.unsigned_abs())
+        }
+        Some(libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_sched_yield) => false,
+        _ => is_in_harmless_call(registers),
+    }
+}
+
+/// The bits of a futex's operation that say what it does.
+const FUTEX_COMMAND: u64 = 0x7f;
+
+/// The system call that a thread is in.
+fn call(registers: &Registers) -> Option<i64> {
+    Some(registers.orig_rax.cast_signed()).filter(|&number| number >= 0)
+}
+
+/// Whether a thread is in a system call that is not one by which memory is managed.
+fn is_in_harmless_call(registers: &Registers) -> bool {
+    call(registers).is_some_and(|number| {
+        !matches!(
+            number,
+            libc::SYS_mmap
+                | libc::SYS_munmap
+                | libc::SYS_mremap
+                | libc::SYS_mprotect
+                | libc::SYS_madvise
+                | libc::SYS_brk
+                | libc::SYS_rt_sigreturn
+                | libc::SYS_exit
+                | libc::SYS_exit_group
+                | libc::SYS_execve
+        )
+    })
+}
+
+/// Whether OCaml called C in the way that leaves its stack to be found.
+fn is_in_c(tracee: &Tracee, state: u64, last_call: Option<(u64, u64)>) -> bool {
+    let Some((bottom, return_address)) = last_call else { return true };
+    let (Some(bottom), Some(return_address)) =
+        (tracee.word(state + bottom), tracee.word(state + return_address))
+    else {
+        return false;
+    };
+    // Before any OCaml code ran there is no stack of it.
+    bottom == 0 || tracee.word(bottom.wrapping_sub(8)) == Some(return_address)
+}
+
+/// A thread to make the copy in: one that has a domain if there is one, else the first.
+pub fn best_thread(tracee: &Tracee, places: &Places) -> Option<Tid> {
+    let has_domain = |registers: &Registers| match places.state {
+        State::Global(_) => false,
+        State::PerThread(offset) => {
+            let at = registers.fs_base.wrapping_add_signed(offset);
+            tracee.word(at).is_some_and(|state| state != 0)
+        }
+    };
+    let stopped = || {
+        tracee.threads.iter().filter_map(|(&tid, thread)| Some((tid, thread, thread.registers()?)))
+    };
+    let at_break = stopped().find(|(_, thread, _)| thread.is_at_break());
+    let with_domain = || stopped().find(|(_, _, registers)| has_domain(registers));
+    let leader = || stopped().find(|(tid, ..)| u32::try_from(*tid) == Ok(tracee.pid));
+    let found = at_break.or_else(leader).or_else(with_domain).or_else(|| stopped().next());
+    found.map(|(tid, ..)| tid)
+}

@@ -1,0 +1,65 @@
+//! Signals that would end us wait while the traced program has our changes in it.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
+
+/// What users and systems end programs with.
+const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+struct Registered {
+    /// Nothing is under way: signals do what they do by default.
+    is_idle: Arc<AtomicBool>,
+    asked: Arc<AtomicUsize>,
+    /// How many are under way.
+    count: Mutex<usize>,
+}
+
+/// While this lives, signals that would end us only leave their number.
+pub struct Held {
+    registered: &'static Registered,
+}
+
+impl Held {
+    pub fn begin() -> Held {
+        static REGISTERED: OnceLock<Registered> = OnceLock::new();
+        let registered = REGISTERED.get_or_init(|| {
+            let registered = Registered {
+                is_idle: Arc::new(AtomicBool::new(true)),
+                asked: Arc::default(),
+                count: Mutex::new(0),
+            };
+            for signal in ENDING {
+                // Where it cannot be registered, it ends us as ever.
+                let _ = flag::register_conditional_default(signal, registered.is_idle.clone());
+                let number = usize::try_from(signal).unwrap_or(1);
+                let _ = flag::register_usize(signal, registered.asked.clone(), number);
+            }
+            registered
+        });
+        let mut count = registered.count.lock().unwrap_or_else(PoisonError::into_inner);
+        if *count == 0 {
+            registered.asked.store(0, Ordering::SeqCst);
+            registered.is_idle.store(false, Ordering::SeqCst);
+        }
+        *count += 1;
+        Held { registered }
+    }
+
+    /// Where the number of a signal that came is left; 0 for none.
+    pub fn asked(&self) -> Arc<AtomicUsize> {
+        self.registered.asked.clone()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut count = self.registered.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.registered.is_idle.store(true, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The system calls of tracing that no safe library gives: each takes and returns plain data.
+#![expect(
+    unsafe_code,
+    reason = "ptrace and waitid have no safe form; all that is unsafe of attaching is here"
+)]
+
+use std::io;
+use std::ptr;
+
+/// Number of a thread.
+pub type Tid = libc::pid_t;
+/// Registers of a thread.
+pub type Registers = libc::user_regs_struct;
+
+/// Requests that the library does not name.
+const GET_SIGNAL_MASK: libc::c_uint = 0x420a;
+const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
+
+/// How a thread goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Until something stops it.
+    Freely,
+    /// Until the next system call begins or ends.
+    ToSystemCall,
+}
+
+/// Why a thread was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It stopped: the signal, and the event of ptrace if it was one (0 if not).
+    Stopped {
+        /// Signal.
+        signal: i32,
+        /// Event.
+        event: i32,
+    },
+    /// It ended.
+    Ended,
+}
+
+/// Data of `ptrace` that is a number.
+fn request(request: libc::c_uint, tid: Tid, address: u64, data: u64) -> io::Result<()> {
+    // SAFETY: for the requests made here neither argument is an address in this process: numbers of signals, bits
+    // of options, a word for the other process.
+    let done = unsafe { libc::ptrace(request, tid, address, data) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Becomes the tracer of a thread without stopping it.
+pub fn seize(tid: Tid, options: i32) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE, tid, 0, u64::from(options.unsigned_abs()))
+}
+
+/// Asks a thread to stop.
+pub fn interrupt(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0)
+}
+
+/// Lets a stopped thread go on, with a signal if that is not 0.
+pub fn resume(tid: Tid, way: Way, signal: i32) -> io::Result<()> {
+    let how = match way {
+        Way::Freely => libc::PTRACE_CONT,
+        Way::ToSystemCall => libc::PTRACE_SYSCALL,
+    };
+    request(how, tid, 0, u64::from(signal.unsigned_abs()))
+}
+
+/// Lets go of a stopped thread.
+pub fn detach(tid: Tid, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_DETACH, tid, 0, u64::from(signal.unsigned_abs()))
+}
+
+/// Sets the options of a stopped thread.
+pub fn set_options(tid: Tid, options: i32) -> io::Result<()> {
+    request(libc::PTRACE_SETOPTIONS, tid, 0, u64::from(options.unsigned_abs()))
+}
+
+/// Writes a word into the memory of a stopped thread, whatever its pages allow.
+pub fn write_word(tid: Tid, address: u64, word: u64) -> io::Result<()> {
+    request(libc::PTRACE_POKEDATA, tid, address, word)
+}
+
+/// Registers of a stopped thread.
+pub fn registers(tid: Tid) -> io::Result<Registers> {
+    // SAFETY: a record of numbers, for which zeros are values.
+    let mut registers: Registers = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one record of exactly this type.
+    let done = unsafe {
+        libc::ptrace(libc::PTRACE_GETREGS, tid, ptr::null_mut::<u8>(), &raw mut registers)
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(registers) }
+}
+
+/// Sets the registers of a stopped thread.
+pub fn set_registers(tid: Tid, registers: &Registers) -> io::Result<()> {
+    let registers: *const Registers = registers;
+    // SAFETY: the kernel reads one record of exactly this type.
+    let done = unsafe { libc::ptrace(libc::PTRACE_SETREGS, tid, ptr::null_mut::<u8>(), registers) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What an event of ptrace tells: the new thread's number.
+pub fn event_message(tid: Tid) -> io::Result<u64> {
+    let mut message: libc::c_ulong = 0;
+    // SAFETY: the kernel writes one `unsigned long`.
+    let done = unsafe {
+        libc::ptrace(libc::PTRACE_GETEVENTMSG, tid, ptr::null_mut::<u8>(), &raw mut message)
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(message) }
+}
+
+/// Signals that a stopped thread does not take now, one bit each from signal 1 on.
+pub fn signal_mask(tid: Tid) -> io::Result<u64> {
+    let mut mask = 0_u64;
+    // SAFETY: the kernel writes one word, as its size says.
+    let done = unsafe { libc::ptrace(GET_SIGNAL_MASK, tid, size_of::<u64>(), &raw mut mask) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(mask) }
+}
+
+/// Says which signals a stopped thread does not take.
+pub fn set_signal_mask(tid: Tid, mask: u64) -> io::Result<()> {
+    // SAFETY: the kernel reads one word, as its size says.
+    let done = unsafe { libc::ptrace(SET_SIGNAL_MASK, tid, size_of::<u64>(), &raw const mask) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What has happened to a thread since it was last asked; none if nothing has. `keep`: if it ended, leave that
+/// for the next who asks.
+pub fn seen(tid: Tid, keep: bool) -> io::Result<Option<Seen>> {
+    let stops = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
+    let ends = libc::WEXITED | libc::WNOHANG | libc::__WALL;
+    if !keep {
+        return wait(tid, stops | ends);
+    }
+    match wait(tid, stops) {
+        // One that has ended does not count where ends are not asked for.
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {}
+        Ok(None) => {}
+        other => return other,
+    }
+    // The kernel tells of stops here as well. They stay, to be told when they are asked for.
+    Ok(wait(tid, ends | libc::WNOWAIT)?.filter(|&seen| seen == Seen::Ended))
+}
+
+/// `waitid` of one thread.
+fn wait(tid: Tid, options: i32) -> io::Result<Option<Seen>> {
+    // SAFETY: a record of numbers, for which zeros are values.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one record of exactly this type.
+    let done = unsafe { libc::waitid(libc::P_PID, tid.unsigned_abs(), &raw mut info, options) };
+    if done == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: after waitid, the record is that of a child, or zeros.
+    let (who, status) = unsafe { (info.si_pid(), info.si_status()) };
+    let is_end = matches!(info.si_code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+    Ok(match (who, is_end) {
+        (0, _) => None,
+        (_, true) => Some(Seen::Ended),
+        (_, false) => Some(Seen::Stopped { signal: status & 0xff, event: status >> 8 }),
+    })
+}
+
+/// Ends a process at once.
+pub fn kill(tid: Tid) {
+    // SAFETY: takes numbers only.
+    unsafe { libc::kill(tid, libc::SIGKILL) };
+}

@@ -1,0 +1,459 @@
+//! A process whose threads we trace: stopping all of them, letting them go on, letting go of them.
+//!
+//! All calls must come from one thread of ours, for the kernel knows tracers by thread. When that thread ends, by
+//! whatever cause, the kernel lets go of every thread it traced.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::refusal::{Cause, Refusal};
+use super::sys::{self, Registers, Seen, Tid, Way};
+
+/// What we want to hear of: threads and processes that begin, programs that are replaced, and system calls told
+/// apart from signals.
+const OPTIONS: i32 = libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACESYSGOOD;
+/// How long a thread may take to stop. Only one in the middle of something in the kernel takes more than moments.
+const STOPPING: Duration = Duration::from_secs(3);
+/// Between two looks at threads that run.
+const NAP: Duration = Duration::from_micros(30);
+/// More threads than any program has.
+const MOST_THREADS: usize = 100_000;
+
+/// A process whose threads we trace.
+pub struct Tracee {
+    pub pid: u32,
+    pub memory: File,
+    pub threads: BTreeMap<Tid, Thread>,
+    /// Whether it is our own child: then its end must be left for whoever waits for it.
+    is_child: bool,
+    /// Bytes of code that stand changed in its memory: address and what was there.
+    changed: Vec<(u64, u64)>,
+    /// Where int3 stands, or stood when a thread ran into it.
+    pub breaks: Vec<u64>,
+    paused: Duration,
+    /// Since when not all threads run.
+    pausing_since: Option<Instant>,
+    /// Signal by which the user asks us to stop; 0 for none.
+    asked: Arc<AtomicUsize>,
+}
+
+/// A thread that we trace.
+#[derive(Clone, Copy)]
+pub struct Thread {
+    /// None while it runs, or has not said yet that it stopped.
+    registers: Option<Registers>,
+    at_break: bool,
+}
+
+impl Thread {
+    const RUNNING: Thread = Thread { registers: None, at_break: false };
+
+    /// Its registers, if it stands still.
+    pub fn registers(&self) -> Option<&Registers> {
+        self.registers.as_ref()
+    }
+
+    /// Whether it stands where a break was.
+    pub fn is_at_break(&self) -> bool {
+        self.at_break
+    }
+}
+
+impl Tracee {
+    /// Becomes the tracer of all threads of a process. They run on.
+    pub fn seize(pid: u32, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
+        let leader = Tid::try_from(pid).unwrap_or(0);
+        if leader <= 0 || !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
+            return Err(Refusal::new(Cause::Gone, format!("there is no process {pid}"), ""));
+        }
+        sys::seize(leader, OPTIONS).map_err(|error| Refusal::seizing(pid, &error))?;
+        let mut tracee = Tracee::new(pid, leader, asked)?;
+        // Threads begin others while we look; those of threads that we trace are traced already.
+        loop {
+            let before = tracee.threads.len();
+            for tid in tids(pid)? {
+                if tracee.threads.contains_key(&tid) {
+                    continue;
+                }
+                match sys::seize(tid, OPTIONS) {
+                    Ok(()) => {
+                        tracee.threads.insert(tid, Thread::RUNNING);
+                    }
+                    // It ended, or came to us with its maker, which we hear of later.
+                    Err(error)
+                        if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EPERM)) => {}
+                    Err(error) => return Err(Refusal::seizing(pid, &error)),
+                }
+            }
+            if tracee.threads.len() == before {
+                return Ok(tracee);
+            }
+            if tracee.threads.len() > MOST_THREADS {
+                return Err(Refusal::new(Cause::Failed, "it has too many threads", ""));
+            }
+        }
+    }
+
+    /// Becomes the tracer of one thread of a process, whichever it is.
+    pub fn seize_one(pid: u32, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
+        for tid in tids(pid)? {
+            if sys::seize(tid, OPTIONS).is_ok() {
+                return Tracee::new(pid, tid, asked);
+            }
+        }
+        Err(Refusal::gone(pid))
+    }
+
+    /// `tid` is traced already.
+    fn new(pid: u32, tid: Tid, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
+        let memory = File::open(format!("/proc/{pid}/mem"))
+            .map_err(|error| Refusal::failed("opening its memory", &error))?;
+        Ok(Tracee {
+            pid,
+            memory,
+            threads: BTreeMap::from([(tid, Thread::RUNNING)]),
+            is_child: parent(pid) == Some(std::process::id()),
+            changed: Vec::new(),
+            breaks: Vec::new(),
+            paused: Duration::ZERO,
+            pausing_since: None,
+            asked,
+        })
+    }
+
+    /// Stops all threads.
+    pub fn stop(&mut self) -> Result<(), Refusal> {
+        let until = Instant::now() + STOPPING;
+        self.pausing_since.get_or_insert_with(Instant::now);
+        let running: Vec<_> = self.running().collect();
+        for tid in running {
+            match sys::interrupt(tid) {
+                Ok(()) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => return Err(Refusal::failed("stopping it", &error)),
+            }
+        }
+        while self.running().next().is_some() {
+            self.look(true)?;
+            if Instant::now() > until {
+                let reason = "one of its threads does not stop: it waits in the kernel for a disk, or for a \
+                              child that has not yet started its program";
+                return Err(Refusal::new(Cause::Busy, reason, "Try again later"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets threads go on that stand still: all, or only those at no break.
+    pub fn resume(&mut self, with_those_at_breaks: bool) -> Result<(), Refusal> {
+        for (&tid, thread) in &mut self.threads {
+            let Some(registers) = thread.registers() else { continue };
+            if thread.is_at_break() && !with_those_at_breaks {
+                continue;
+            }
+            let _ = again(self.pid, tid, registers);
+            match sys::resume(tid, Way::Freely, 0) {
+                Ok(()) => *thread = Thread::RUNNING,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                    *thread = Thread::RUNNING
+                }
+                Err(error) => return Err(Refusal::failed("letting it go on", &error)),
+            }
+        }
+        if self.at_breaks() == 0 {
+            self.paused = self.pause();
+            self.pausing_since = None;
+        }
+        Ok(())
+    }
+
+    /// Waits until a thread comes to a break, or the time is over.
+    pub fn wait_for_break(&mut self, time: Duration) -> Result<(), Refusal> {
+        let until = Instant::now() + time;
+        let before = self.at_breaks();
+        loop {
+            self.look(false)?;
+            if self.at_breaks() > before || Instant::now() > until {
+                return Ok(());
+            }
+            self.heed_the_user()?;
+        }
+    }
+
+    /// How many threads stand at a break.
+    pub fn at_breaks(&self) -> usize {
+        self.threads.values().filter(|thread| thread.is_at_break()).count()
+    }
+
+    /// How long any of its threads has stood still because of us.
+    pub fn pause(&self) -> Duration {
+        self.paused + self.pausing_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn heed_the_user(&self) -> Result<(), Refusal> {
+        match self.asked.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => {
+                let cause = Cause::Interrupted(i32::try_from(signal).unwrap_or(libc::SIGINT));
+                Err(Refusal::new(cause, "interrupted", ""))
+            }
+        }
+    }
+
+    /// Lets go of all threads, which must stand still; changes of its code are taken back first.
+    pub fn detach(&mut self) {
+        if self.restore_code().is_err() {
+            // Nothing can be done: the process is gone, or runs another program.
+            self.changed.clear();
+        }
+        for (&tid, thread) in &self.threads {
+            if let Some(registers) = thread.registers() {
+                let _ = again(self.pid, tid, registers);
+            }
+            // One that ended needs no letting go.
+            let _ = sys::detach(tid, 0);
+        }
+        self.threads.clear();
+    }
+
+    /// Changes a byte of its code; all threads stand still. [`Tracee::restore_code`] takes it back.
+    pub fn change_code(&mut self, address: u64, byte: u8) -> Result<(), Refusal> {
+        let mut word = [0; 8];
+        self.memory
+            .read_exact_at(&mut word, address)
+            .map_err(|error| Refusal::failed("reading its code", &error))?;
+        let was = u64::from_le_bytes(word);
+        word[0] = byte;
+        let tid = self.any_stopped()?;
+        // Noted first: taking back what was not changed does no harm.
+        self.changed.push((address, was));
+        sys::write_word(tid, address, u64::from_le_bytes(word))
+            .map_err(|error| Refusal::failed("changing its code", &error))
+    }
+
+    /// Takes back what [`Tracee::change_code`] did, the last change first.
+    pub fn restore_code(&mut self) -> Result<(), Refusal> {
+        if self.changed.is_empty() {
+            return Ok(());
+        }
+        let tid = self.any_stopped()?;
+        restore(tid, &self.changed)
+            .map_err(|error| Refusal::failed("restoring its code", &error))?;
+        self.changed.clear();
+        Ok(())
+    }
+
+    pub fn any_stopped(&self) -> Result<Tid, Refusal> {
+        let stopped = |(&tid, thread): (&Tid, &Thread)| thread.registers().map(|_| tid);
+        self.threads.iter().find_map(stopped).ok_or_else(|| Refusal::gone(self.pid))
+    }
+
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        self.memory.read_exact_at(&mut word, address).ok()?;
+        Some(u64::from_le_bytes(word))
+    }
+
+    fn running(&self) -> impl Iterator<Item = Tid> {
+        let running = |(&tid, thread): (&Tid, &Thread)| thread.registers().is_none().then_some(tid);
+        self.threads.iter().filter_map(running)
+    }
+
+    /// Looks what has happened to running threads. Those that stopped for a signal get it and go on; if `stopping`,
+    /// they are asked to stop again.
+    fn look(&mut self, stopping: bool) -> Result<(), Refusal> {
+        let mut anything = false;
+        let running: Vec<_> = self.running().collect();
+        for tid in running {
+            let is_leader = u32::try_from(tid) == Ok(self.pid);
+            let seen = match sys::seen(tid, is_leader && self.is_child) {
+                Ok(Some(seen)) => seen,
+                Ok(None) => continue,
+                // A thread that began another program vanishes under this number.
+                Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Seen::Ended,
+                Err(error) => return Err(Refusal::failed("waiting for it", &error)),
+            };
+            anything = true;
+            match seen {
+                Seen::Ended => {
+                    self.threads.remove(&tid);
+                }
+                Seen::Stopped { signal, event } => {
+                    match self.stopped(tid, signal, event) {
+                        Ok(()) => {}
+                        // It was killed in between: its end will be seen.
+                        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                        Err(error) if error.kind() == io::ErrorKind::Other => {
+                            return Err(Refusal::new(Cause::Gone, error.to_string(), "Try again"));
+                        }
+                        Err(error) => return Err(Refusal::failed("stopping it", &error)),
+                    }
+                    let stands = self.threads.get(&tid).is_some_and(|it| it.registers().is_some());
+                    if stopping && !stands {
+                        let _ = sys::interrupt(tid);
+                    } else if !stopping && stands && !self.threads[&tid].is_at_break() {
+                        // A thread that begins, or a stop for all threads (as by ^Z) that waits until we are gone.
+                        let _ = sys::resume(tid, Way::Freely, 0);
+                        self.threads.insert(tid, Thread::RUNNING);
+                    }
+                }
+            }
+        }
+        if self.threads.is_empty() {
+            return Err(Refusal::gone(self.pid));
+        }
+        if !anything {
+            std::thread::sleep(NAP);
+        }
+        Ok(())
+    }
+
+    /// A running thread stopped.
+    fn stopped(&mut self, tid: Tid, signal: i32, event: i32) -> io::Result<()> {
+        match event {
+            0 => {
+                let mut registers = sys::registers(tid)?;
+                let before = registers.rip.wrapping_sub(1);
+                if signal == libc::SIGTRAP && self.breaks.contains(&before) {
+                    registers.rip = before;
+                    sys::set_registers(tid, &registers)?;
+                    self.threads.insert(tid, Thread { registers: Some(registers), at_break: true });
+                    self.pausing_since.get_or_insert_with(Instant::now);
+                    return Ok(());
+                }
+                // A signal of its own.
+                sys::resume(tid, Way::Freely, signal)
+            }
+            libc::PTRACE_EVENT_STOP => {
+                let registers = sys::registers(tid)?;
+                if self.breaks.contains(&registers.rip.wrapping_sub(1))
+                    && has_trap_pending(self.pid, tid)
+                {
+                    // It ran into a break, and our wish to stop it overtook that. The break comes next.
+                    return sys::resume(tid, Way::Freely, 0);
+                }
+                self.threads.insert(tid, Thread { registers: Some(registers), at_break: false });
+                Ok(())
+            }
+            libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                let new = Tid::try_from(sys::event_message(tid)?).unwrap_or(0);
+                if event == libc::PTRACE_EVENT_CLONE
+                    && fs::exists(format!("/proc/{}/task/{new}", self.pid)).unwrap_or(false)
+                {
+                    self.threads.insert(new, Thread::RUNNING);
+                } else if event == libc::PTRACE_EVENT_VFORK {
+                    // It shares the memory, which must stay as it is, and does not run what we changed.
+                    let_go_of_child(new, &[])?;
+                } else {
+                    let_go_of_child(new, &self.changed)?;
+                }
+                sys::resume(tid, Way::Freely, 0)
+            }
+            libc::PTRACE_EVENT_EXEC => {
+                // Nothing of what we changed is left.
+                self.changed.clear();
+                self.threads.clear();
+                self.threads.insert(tid, Thread::RUNNING);
+                sys::detach(tid, 0)?;
+                self.threads.clear();
+                Err(io::Error::other("it began another program"))
+            }
+            _ => sys::resume(tid, Way::Freely, 0),
+        }
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        // Whatever went wrong, it must go on as it was.
+        if self.stop().is_ok() {
+            self.detach();
+        }
+    }
+}
+
+/// Has a thread begin its system call again, if it is one that the kernel gives up when a thread is stopped. It
+/// then waits as long as it was told to from now on.
+fn again(pid: u32, tid: Tid, registers: &Registers) -> io::Result<()> {
+    let is_given_up = matches!(
+        registers.orig_rax.cast_signed(),
+        libc::SYS_epoll_wait
+            | libc::SYS_epoll_pwait
+            | libc::SYS_epoll_pwait2
+            | libc::SYS_rt_sigtimedwait
+            | libc::SYS_semop
+            | libc::SYS_semtimedop
+            | libc::SYS_io_getevents
+    );
+    let was_interrupted = registers.rax.cast_signed() == -i64::from(libc::EINTR);
+    // A signal that came meanwhile is what such a call is to be given up for.
+    if !is_given_up || !was_interrupted || has_signals(pid, tid) {
+        return Ok(());
+    }
+    let (rax, rip) = (registers.orig_rax, registers.rip.wrapping_sub(2));
+    sys::set_registers(tid, &Registers { rax, rip, orig_rax: u64::MAX, ..*registers })
+}
+
+/// What the status of a thread says of signals: a mask in hexadecimal.
+fn signals(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn status(pid: u32, tid: Tid) -> String {
+    fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default()
+}
+
+/// Whether a thread is about to get a signal.
+fn has_signals(pid: u32, tid: Tid) -> bool {
+    let status = status(pid, tid);
+    let pending = signals(&status, "SigPnd") | signals(&status, "ShdPnd");
+    pending & !signals(&status, "SigBlk") != 0
+}
+
+/// Whether a thread is about to be told of a break.
+fn has_trap_pending(pid: u32, tid: Tid) -> bool {
+    signals(&status(pid, tid), "SigPnd") & 1 << (libc::SIGTRAP - 1) != 0
+}
+
+/// Takes changes of code back.
+fn restore(tid: Tid, changed: &[(u64, u64)]) -> io::Result<()> {
+    changed.iter().rev().try_for_each(|&(address, was)| sys::write_word(tid, address, was))
+}
+
+/// A process that the traced one forked: it has our changes in its memory, and is not ours.
+fn let_go_of_child(child: Tid, changed: &[(u64, u64)]) -> io::Result<()> {
+    let until = Instant::now() + STOPPING;
+    while Instant::now() < until {
+        match sys::seen(child, false)? {
+            Some(Seen::Stopped { .. }) => {
+                restore(child, changed)?;
+                return sys::detach(child, 0);
+            }
+            Some(Seen::Ended) => return Ok(()),
+            None => std::thread::sleep(NAP),
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::TimedOut))
+}
+
+/// The threads of a process.
+fn tids(pid: u32) -> Result<Vec<Tid>, Refusal> {
+    let folder = fs::read_dir(format!("/proc/{pid}/task")).map_err(|_| Refusal::gone(pid))?;
+    let names = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(names.take(MOST_THREADS).collect())
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}

@@ -1,0 +1,155 @@
+//! Freezing programs that were not started under the agent: they must come out of it as they went in.
+
+mod programs;
+mod running;
+
+use std::time::{Duration, Instant};
+
+use bactrian_capture::attach::{Cause, Options, Way, freeze};
+use running::{Compiler, Kind, Running};
+
+/// How often each program is frozen.
+const TIMES: usize = 20;
+
+/// Freezes a running program many times, each time checking that nothing of it is left; then ends it and compares what
+/// it says.
+fn check(name: &str, source: &str, compiler: Compiler, kind: Kind, expected: (&str, i32)) {
+    let mut running = Running::start(name, source, compiler, kind);
+    let pid = running.pid();
+    let code = running.code();
+    let mut pauses = Vec::new();
+    let start = Instant::now();
+    for round in 0..TIMES {
+        let frozen = freeze(pid, Options::default())
+            .unwrap_or_else(|refusal| panic!("{name} {compiler:?} {kind:?} {round}: {refusal}"));
+        assert_eq!(frozen.way, Way::Copied);
+        assert_ne!(frozen.pid, pid);
+        assert_eq!(frozen.gaps, Vec::<String>::new(), "{name} {compiler:?} {kind:?}");
+        let listing = frozen.listing.as_ref().expect("the runtime was asked");
+        assert!(listing.lists.iter().all(|listed| listed.whole));
+        let all: usize = listing.lists.iter().map(|listed| listed.slots.len()).sum();
+        assert!(all > 10, "{all} roots");
+        assert!(!frozen.domains.is_empty());
+        assert!(!frozen.target.threads.is_empty());
+        pauses.push(frozen.pause);
+        drop(frozen);
+        assert_eq!(running.code(), code, "its code is as it was");
+        assert_eq!(running.zombies(), 0, "its copy is gone");
+        running.is_there();
+    }
+    let took = start.elapsed();
+    pauses.sort_unstable();
+    let said = running.finish();
+    eprintln!(
+        "{name} {compiler:?} {kind:?}: pause {:?} median, {:?} most, {took:?} for all",
+        pauses[TIMES / 2],
+        pauses[TIMES - 1]
+    );
+    assert_eq!((said.0.as_str(), said.1), expected, "{name} {compiler:?} {kind:?}");
+}
+
+fn check_all(name: &str, source: &str, expected: (&str, i32)) {
+    check(name, source, Compiler::OCaml4, Kind::Native, expected);
+    check(name, source, Compiler::OCaml4, Kind::Stripped, expected);
+    check(name, source, Compiler::OCaml4, Kind::Bytecode, expected);
+    check(name, source, Compiler::OCaml5, Kind::Native, expected);
+    check(name, source, Compiler::OCaml5, Kind::Stripped, expected);
+}
+
+#[test]
+fn a_program_that_reads() {
+    check_all("reading", programs::READING, ("0 lines, 100000 kept, true\n", 3));
+}
+
+#[test]
+fn a_program_that_allocates() {
+    check_all("allocating", programs::ALLOCATING, ("true\n", 0));
+}
+
+#[test]
+fn a_program_that_sleeps() {
+    check_all("sleeping", programs::SLEEPING, ("true\n", 0));
+}
+
+#[test]
+fn a_program_with_threads() {
+    check_all("threads", programs::THREADS, ("true true true\n", 0));
+}
+
+#[test]
+fn a_program_with_children() {
+    check_all("forking", programs::FORKING, ("true\n", 0));
+}
+
+#[test]
+fn a_program_with_domains() {
+    for kind in [Kind::Native, Kind::Stripped] {
+        check("domains", programs::DOMAINS, Compiler::OCaml5, kind, ("true\ntrue\ntrue\n", 0));
+    }
+}
+
+#[test]
+fn domains_that_wait() {
+    for kind in [Kind::Native, Kind::Stripped] {
+        check("waiting", programs::WAITING_DOMAINS, Compiler::OCaml5, kind, ("1 2\n", 0));
+    }
+}
+
+#[test]
+fn a_loop_that_allocates_nothing() {
+    check_all("computing", programs::COMPUTING, ("true\n", 0));
+}
+
+#[test]
+fn c_that_computes_is_waited_for_and_left_as_it_was() {
+    let options = Options { wait: Duration::from_millis(300), ..Options::default() };
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let mut running = Running::start("in_c", programs::COMPUTING_IN_C, compiler, Kind::Native);
+        let code = running.code();
+        // It begins to compute after it said that it is ready.
+        std::thread::sleep(Duration::from_millis(100));
+        let refusal = freeze(running.pid(), options).expect_err("it does not poll");
+        assert_eq!(refusal.cause, Cause::Busy, "{refusal}");
+        assert!(refusal.reason.contains("C code"), "{refusal}");
+        assert_eq!(running.code(), code);
+        running.is_there();
+        assert_eq!(running.finish(), ("done\n".to_owned(), 0));
+    }
+}
+
+#[test]
+fn a_process_may_stand_still_instead() {
+    let options = Options { copy: false, ..Options::default() };
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let running = Running::start("still", programs::ALLOCATING, compiler, Kind::Native);
+        let frozen = freeze(running.pid(), options).expect("it can be stopped");
+        assert!(matches!(frozen.way, Way::Stopped { .. }), "{:?}", frozen.way);
+        assert_eq!(frozen.pid, running.pid());
+        assert!(running.state().starts_with('t'), "{}", running.state());
+        drop(frozen);
+        assert!(!running.state().starts_with('t'), "{}", running.state());
+        assert_eq!(running.finish(), ("true\n".to_owned(), 0));
+    }
+}
+
+#[test]
+fn what_cannot_be_frozen_is_refused_with_words() {
+    let words = |pid, cause, part: &str| {
+        let refusal = freeze(pid, Options::default()).expect_err("refused");
+        assert_eq!(refusal.cause, cause, "{refusal}");
+        assert!(refusal.to_string().contains(part), "{refusal}");
+    };
+    words(u32::MAX / 2, Cause::Gone, "there is no process");
+    words(0, Cause::Gone, "there is no process");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
+    // It becomes `sleep` a moment after it was started.
+    std::thread::sleep(Duration::from_millis(200));
+    words(other.id(), Cause::Unknown, "no OCaml runtime");
+    other.kill().expect("killed");
+    other.wait().expect("ended");
+    let running = Running::start("traced", programs::READING, Compiler::OCaml4, Kind::Native);
+    let frozen = freeze(running.pid(), Options { copy: false, ..Options::default() });
+    let frozen = frozen.expect("the first may");
+    words(running.pid(), Cause::Forbidden, "traces it already");
+    drop(frozen);
+}

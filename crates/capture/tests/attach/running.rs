@@ -1,0 +1,162 @@
+//! Programs that run while tests look at them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
+
+use bactrian_capture::heap::target::{Files, Target};
+use bactrian_capture::memory::{Memory, ProcessMemory};
+
+/// An OCaml compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    OCaml4,
+    OCaml5,
+}
+
+/// How a program is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Native,
+    /// Native, without names of static variables.
+    Stripped,
+    Bytecode,
+}
+
+/// A program that runs.
+pub struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    stop: PathBuf,
+    /// First instructions of functions of its runtime.
+    places: Vec<u64>,
+}
+
+impl Running {
+    /// Compiles and starts a program, and waits until it is ready.
+    pub fn start(name: &str, source: &str, compiler: Compiler, kind: Kind) -> Running {
+        let program = compile(name, source, compiler, kind);
+        let stop = program.with_extension(format!("stop{:?}", std::thread::current().id()));
+        let _ = fs::remove_file(&stop);
+        let mut child = Command::new(&program)
+            .arg(&stop)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("it says so");
+        assert_eq!(line, "ready\n");
+        let memory = ProcessMemory::open(child.id()).expect("its memory");
+        let target = Target::find(&memory, &Files::of_process(child.id())).expect("OCaml");
+        let names = [
+            "caml_garbage_collection",
+            "caml_alloc_small_dispatch",
+            "caml_process_pending_actions",
+            "caml_try_run_on_all_domains_with_spin_work",
+        ];
+        let places: Vec<_> = names.iter().filter_map(|name| target.global(name)).collect();
+        assert!(places.len() >= 2);
+        Running { child, output, stop, places }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The code that breaks are set in.
+    pub fn code(&self) -> Vec<u64> {
+        let memory = ProcessMemory::open(self.pid()).expect("its memory");
+        self.places.iter().map(|&place| memory.word(place).expect("code")).collect()
+    }
+
+    /// Its children that have ended and were not waited for, by it or the kernel, and were made by us.
+    pub fn zombies(&self) -> usize {
+        let mut count = 0;
+        for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+            let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+            let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
+            let fields: Vec<_> = rest.split(' ').collect();
+            // A copy has the program's name and no exit signal: the last but some fields.
+            let is_copy = fields.get(35) == Some(&"0");
+            if fields.get(1).and_then(|pid| pid.parse().ok()) == Some(self.pid()) && is_copy {
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// The state of its first thread, as one letter and a word.
+    pub fn state(&self) -> String {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("there");
+        let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+        state.expect("a state").trim().to_owned()
+    }
+
+    /// It has not ended.
+    pub fn is_there(&mut self) {
+        let ended = self.child.try_wait().expect("a child");
+        assert!(ended.is_none(), "it ended: {ended:?}");
+    }
+
+    /// Lets it end: what it says, and its exit status.
+    pub fn finish(mut self) -> (String, i32) {
+        fs::write(&self.stop, "").expect("room");
+        drop(self.child.stdin.take());
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).expect("it speaks");
+        let status = self.child.wait().expect("a child");
+        (said, status.code().unwrap_or(-1))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.stop);
+    }
+}
+
+/// Compiles a program, once.
+pub fn compile(name: &str, source: &str, compiler: Compiler, kind: Kind) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("attach/{name}_{compiler:?}_{kind:?}"));
+    fs::create_dir_all(&folder).expect("room");
+    let (file, made) = (folder.join(format!("{name}.ml")), folder.join("program"));
+    if made.exists() && fs::read_to_string(&file).is_ok_and(|old| old == source) {
+        return made;
+    }
+    fs::write(&file, source).expect("room");
+    let tool = if kind == Kind::Bytecode { "ocamlc" } else { "ocamlopt" };
+    let extension = if kind == Kind::Bytecode { "cma" } else { "cmxa" };
+    let libraries = if source.contains("Thread.") {
+        vec![format!("unix.{extension}"), format!("threads.{extension}")]
+    } else {
+        vec![format!("unix.{extension}")]
+    };
+    let mut command = Command::new(match compiler {
+        Compiler::OCaml4 => tool.into(),
+        Compiler::OCaml5 => {
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/ocaml5/bin").join(tool)
+        }
+    });
+    command.args(["-g", "-I", if compiler == Compiler::OCaml5 { "+unix" } else { "+threads" }]);
+    command.args(["-I", "+threads"]).args(&libraries);
+    if source.contains("external") {
+        fs::write(folder.join("stubs.c"), crate::programs::C).expect("room");
+        command.arg("stubs.c");
+    }
+    let done = command.arg(&file).arg("-o").arg(&made).current_dir(&folder).output();
+    let done = done.expect("OCaml is there: scripts/setup and cargo xtask ocaml5 install it");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    if kind == Kind::Stripped {
+        assert!(Command::new("strip").arg(&made).status().expect("strip").success());
+    }
+    made
+}
