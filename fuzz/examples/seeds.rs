@@ -2,18 +2,21 @@
 //!
 //! Each seed of a trace has one trait of the format that mutations would hardly come by: names pushed out of
 //! their lists, two domains, a second packet, a cut. Run it again after a change of the writer. Executables,
-//! marshalled data and bytecode are those of their readers' own tests.
+//! marshalled data, bytecode and heaps are those of their readers' own tests.
 
 #[path = "../../crates/ocaml/tests/bytecode/samples.rs"]
 mod bytecode;
 #[path = "../../crates/ocaml/tests/executable/elf_file.rs"]
 mod elf_file;
+#[path = "../../crates/snapshot/tests/snapshot/heaps.rs"]
+mod heaps;
 #[path = "../../crates/ocaml/tests/executable/samples.rs"]
 mod samples;
 
 use std::fs;
 use std::path::Path;
 
+use bactrian_snapshot::Columns;
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, Source, SourceLocation, TraceInfo, Words, Writer,
 };
@@ -60,6 +63,7 @@ fn main() -> std::io::Result<()> {
     write("marshal", vec![("cut", values[..60].to_vec()), ("values", values)])?;
     let [four, five] = ["Caml1999X030", "Caml1999X035"].map(bytecode::executable);
     write("bytecode", vec![("ocaml_4", four), ("ocaml_5", five)])?;
+    write("heap", heap_snapshots()?)?;
     let plain = trace(2, plain)?;
     let domains = trace(3, two_domains)?;
     let seeds = vec![
@@ -83,6 +87,22 @@ fn write(corpus: &str, seeds: Vec<(&str, Vec<u8>)>) -> std::io::Result<()> {
         fs::write(folder.join(name), bytes)?;
     }
     Ok(())
+}
+
+/// Random heaps: with every column, with many groups, with nothing, and cut.
+fn heap_snapshots() -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let every = Columns { immediates: true, strings: Some(4), hashes: true, continuations: true };
+    let snapshot = |seed, blocks, columns, group| {
+        let heap = heaps::random(&mut heaps::Dice(seed), blocks, columns);
+        heaps::write(&heap, group).map_err(std::io::Error::other)
+    };
+    let groups = snapshot(2, 30, Columns::default(), 8)?;
+    Ok(vec![
+        ("cut", groups[..groups.len() / 2].to_vec()),
+        ("empty", snapshot(3, 0, Columns::default(), 1)?),
+        ("every_column", snapshot(1, 12, every, 12)?),
+        ("groups", groups),
+    ])
 }
 
 fn trace(

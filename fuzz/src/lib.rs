@@ -4,6 +4,7 @@
 pub mod answering;
 pub mod bytecode;
 pub mod executables;
+pub mod heaps;
 pub mod marshalled;
 pub mod reading;
 pub mod rewriting;

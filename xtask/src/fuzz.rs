@@ -24,6 +24,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("symbol_name", "symbol"),
     ("marshal_read", "marshal"),
     ("bytecode_read", "bytecode"),
+    ("heap_read", "heap"),
 ];
 
 /// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a

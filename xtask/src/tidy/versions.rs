@@ -17,6 +17,11 @@ const PROMISES: &[Promise] = &[
         source: "crates/trace/src/lib.rs",
     },
     Promise {
+        document: "docs/formats/heap.md",
+        line: "Specification: version {VERSION}",
+        source: "crates/snapshot/src/lib.rs",
+    },
+    Promise {
         document: "docs/json.md",
         line: "Schema version: {SCHEMA_VERSION}",
         source: "crates/analysis/src/lib.rs",

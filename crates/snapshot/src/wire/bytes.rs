@@ -12,15 +12,23 @@ const LONG: Fault = Fault("a number is longer than 64 bits");
 /// Appends an unsigned number: seven bits per byte, the lowest first.
 #[inline]
 pub(crate) fn put_varint(out: &mut Vec<u8>, value: u64) {
-    if value < 0x80 {
-        out.push(value as u8);
-    } else if value < 0x4000 {
-        out.extend_from_slice(&[value as u8 | 0x80, (value >> 7) as u8]);
+    // Bytes are appended all at once: one check for room, one store.
+    let more = |shift: u32| (value >> shift) as u8 | 0x80;
+    let last = |shift: u32| (value >> shift) as u8;
+    if value < 1 << 7 {
+        out.push(last(0));
+    } else if value < 1 << 14 {
+        out.extend_from_slice(&[more(0), last(7)]);
+    } else if value < 1 << 21 {
+        out.extend_from_slice(&[more(0), more(7), last(14)]);
+    } else if value < 1 << 28 {
+        out.extend_from_slice(&[more(0), more(7), more(14), last(21)]);
     } else {
         put_long(out, value);
     }
 }
 
+#[cold]
 fn put_long(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

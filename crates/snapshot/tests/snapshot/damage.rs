@@ -2,7 +2,9 @@
 
 use bactrian_snapshot::*;
 
-use crate::heaps::{Dice, Heap, random, read, write};
+use crate::heaps::{Dice, Heap, random, write};
+use crate::hostile::{exercise, mend};
+use crate::read_back::read;
 
 const ALL: Columns =
     Columns { immediates: true, strings: Some(8), hashes: true, continuations: true };
@@ -13,28 +15,9 @@ fn sample(count: u32, group: usize) -> (Heap, Vec<u8>) {
     (heap, bytes)
 }
 
-/// Reads all that can be read, and checks what must hold for any input.
-fn exercise(bytes: Vec<u8>) -> Option<Losses> {
-    let length = bytes.len() as u64;
-    let snapshot = Snapshot::from_bytes(bytes).ok()?;
-    assert!(snapshot.blocks() <= 2_000 * length, "{} blocks", snapshot.blocks());
-    let losses = snapshot.verify(&mut |_| {});
-    for index in 0..snapshot.groups().len() {
-        let Ok(group) = snapshot.group(index) else { continue };
-        let Ok(fields) = group.fields() else { continue };
-        for edge in fields.edges().map_while(Result::ok) {
-            assert!(u64::from(edge.to.block.0) < snapshot.blocks());
-        }
-        assert!(fields.iter().filter(Result::is_err).count() <= 1);
-        let first = group.blocks()[0];
-        assert!(snapshot.find(first.address).is_ok());
-    }
-    Some(losses)
-}
-
 #[test]
 fn a_cut_file_says_what_is_missing() {
-    let (heap, bytes) = sample(300, 40);
+    let (heap, bytes) = sample(120, 30);
     for cut in 0..bytes.len() {
         let left = bytes[..cut].to_vec();
         let Some(losses) = exercise(left.clone()) else {
@@ -47,7 +30,7 @@ fn a_cut_file_says_what_is_missing() {
             .filter(|&index| whole(&snapshot, index, &heap))
             .map(|index| u64::from(snapshot.groups()[index].blocks))
             .sum();
-        assert_eq!(losses.blocks, 300 - sound, "cut at {cut}");
+        assert_eq!(losses.blocks, 120 - sound, "cut at {cut}");
     }
 }
 
@@ -76,7 +59,7 @@ fn whole(snapshot: &Snapshot, index: usize, heap: &Heap) -> bool {
 
 #[test]
 fn one_damaged_byte_costs_one_section() {
-    let (heap, bytes) = sample(300, 40);
+    let (heap, bytes) = sample(120, 30);
     for at in 32..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x40;
@@ -131,35 +114,6 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
             bytes.splice(to..to, piece);
         }
     }
-}
-
-/// Sets right all checksums that can be found.
-fn mend(bytes: &mut [u8]) {
-    if bytes.len() < 64 {
-        return;
-    }
-    let sum = crc32fast::hash(&bytes[..28]);
-    bytes[28..32].copy_from_slice(&sum.to_le_bytes());
-    let mut at = 32;
-    while at + 36 <= bytes.len() {
-        if &bytes[at..at + 4] != b"SECT" {
-            at += 1;
-            continue;
-        }
-        let stored = u64::from_le_bytes(bytes[at + 20..at + 28].try_into().expect("eight bytes"));
-        let start = at + 36;
-        let end = start.saturating_add(stored.min(1 << 40) as usize);
-        if let Some(contents) = bytes.get(start..end) {
-            let sum = crc32fast::hash(contents);
-            bytes[at + 28..at + 32].copy_from_slice(&sum.to_le_bytes());
-        }
-        let sum = crc32fast::hash(&bytes[at..at + 32]);
-        bytes[at + 32..at + 36].copy_from_slice(&sum.to_le_bytes());
-        at = start;
-    }
-    let trailer = bytes.len() - 28;
-    let sum = crc32fast::hash(&bytes[trailer..trailer + 16]);
-    bytes[trailer + 16..trailer + 20].copy_from_slice(&sum.to_le_bytes());
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Made-up heaps: random ones that use every corner of the format, written and read back whole. The fuzz
-//! seeds are made of them too.
+//! Made-up heaps: random ones that use every corner of the format. The fuzz seeds are made of them too.
 
 use bactrian_snapshot::*;
 
@@ -276,43 +275,4 @@ fn put(builder: &mut GroupBuilder, known: &Known) {
     if let Some(hash) = known.hash {
         builder.hash(hash);
     }
-}
-
-/// Reads a whole snapshot back.
-pub fn read(snapshot: &Snapshot) -> Result<Heap> {
-    let mut blocks = Vec::new();
-    for index in 0..snapshot.groups().len() {
-        let group = snapshot.group(index)?;
-        let start = blocks.len();
-        blocks.extend(group.blocks().iter().map(|&block| Known {
-            block,
-            fields: Vec::new(),
-            closure: None,
-            custom: None,
-            text: None,
-            hash: None,
-        }));
-        let first = group.facts().first;
-        let at = |block: BlockId| start + (block.0 - first.0) as usize;
-        for field in group.fields()?.iter() {
-            let Field { block, index, value } = field?;
-            blocks[at(block)].fields.push((index, value));
-        }
-        for closure in group.closures()? {
-            let at = at(closure.block);
-            blocks[at].closure = Some(closure);
-        }
-        for custom in group.customs()? {
-            blocks[at(custom.block)].custom = Some(custom);
-        }
-        for text in group.strings()? {
-            let at = at(text.block);
-            blocks[at].text = Some(text);
-        }
-        for (block, hash) in group.hashes()? {
-            blocks[at(block)].hash = Some(hash);
-        }
-    }
-    let (columns, info) = (*snapshot.columns(), snapshot.info().clone());
-    Ok(Heap { columns, info, blocks, tables: snapshot.tables().clone() })
 }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod heaps;
+mod hostile;
 mod misuse;
+mod read_back;
 mod round_trip;
-mod specification;

@@ -3,7 +3,8 @@
 use bactrian_snapshot::*;
 use proptest::prelude::*;
 
-use crate::heaps::{Dice, Heap, random, read, write};
+use crate::heaps::{Dice, Heap, random, write};
+use crate::read_back::read;
 
 fn columns() -> impl Strategy<Value = Columns> {
     let strings = proptest::option::of(0_u32..20);
