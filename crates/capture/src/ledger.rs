@@ -163,7 +163,7 @@ impl Account {
         for one in std::mem::take(&mut self.unfinished) {
             let reason = match one.is_at_work(true) {
                 true => "it is still being written",
-                false => "whoever wrote it was killed",
+                false => "its writer was killed, or could not be started",
             };
             self.failed.push((one.number, reason.to_owned()));
         }
@@ -224,7 +224,7 @@ mod tests {
         let mut ledger = Ledger::new().expect("a ledger");
         writeln!(ledger.file, "begun 4 {}", ended.id()).expect("a line");
         let account = ledger.wait(|_| panic!("there is nobody to wait for"));
-        assert_eq!(account.failed, [(4, "whoever wrote it was killed".to_owned())]);
+        assert_eq!(account.failed, [(4, "its writer was killed, or could not be started".to_owned())]);
     }
 
     #[test]
