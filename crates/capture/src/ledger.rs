@@ -224,7 +224,10 @@ mod tests {
         let mut ledger = Ledger::new().expect("a ledger");
         writeln!(ledger.file, "begun 4 {}", ended.id()).expect("a line");
         let account = ledger.wait(|_| panic!("there is nobody to wait for"));
-        assert_eq!(account.failed, [(4, "its writer was killed, or could not be started".to_owned())]);
+        assert_eq!(
+            account.failed,
+            [(4, "its writer was killed, or could not be started".to_owned())]
+        );
     }
 
     #[test]
