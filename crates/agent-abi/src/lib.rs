@@ -14,6 +14,7 @@ extern crate alloc;
 pub mod frozen;
 pub mod ledger;
 mod snapshots;
+pub mod token;
 
 pub use snapshots::{DEFAULT_COPIES, DEFAULT_MARGIN, Limits, MAX_COPIES, Snapshots, When};
 

@@ -31,7 +31,7 @@ const TICKS_PER_MICROSECOND: u64 = 1000;
 /// Values in the hands of the runtime say which recording they belong to: a forked child still gets to
 /// hear of its parent's blocks.
 const GENERATION_BITS: u32 = 10;
-const ID_BITS: u32 = 62 - GENERATION_BITS;
+const ID_BITS: u32 = bactrian_agent_abi::token::OBJECT_BITS;
 
 /// A tracked block, as the runtime keeps it for us.
 #[derive(Clone, Copy)]

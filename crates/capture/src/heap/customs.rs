@@ -44,6 +44,13 @@ pub struct External {
     pub shared: Option<u64>,
 }
 
+impl Operations {
+    /// Whether such blocks may hold memory outside the heap, as far as is known.
+    pub fn may_hold_memory(&self) -> bool {
+        matches!(self.kind, Custom::Bigarray | Custom::Channel | Custom::Fixed(_))
+    }
+}
+
 impl<'a> Customs<'a> {
     /// For the custom blocks of a program.
     pub fn new(memory: &'a dyn Memory, version: Version) -> Customs<'a> {

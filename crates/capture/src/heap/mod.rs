@@ -1,10 +1,23 @@
 //! Heaps of programs, walked from outside.
 
+mod account;
+mod block;
+pub mod bytecode_file;
 pub mod customs;
+mod encode;
+mod image;
+mod mark;
 pub mod names;
 pub mod process_memory;
+mod reach;
 pub mod roots;
+mod samples;
 mod smaps;
 pub mod spaces;
 pub mod statistics;
+mod tables;
 pub mod target;
+mod walk;
+
+pub use mark::Count;
+pub use walk::{Options, Subject, Summary, Times, walk};

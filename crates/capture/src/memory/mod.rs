@@ -1,10 +1,12 @@
 //! Memory of a program, wherever it is: in a frozen copy, in a process, in a core file.
 
+mod cached;
 mod process;
 
 use std::ops::Range;
 use std::path::PathBuf;
 
+pub use cached::Cached;
 pub use process::ProcessMemory;
 
 /// Memory of a program that holds still.
@@ -20,6 +22,21 @@ pub trait Memory: Sync {
     fn word(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         self.read(address, &mut bytes).then_some(u64::from_le_bytes(bytes))
+    }
+
+    /// So many words from an address on.
+    fn words(&self, address: u64, count: usize) -> Option<Vec<u64>> {
+        let mut bytes = vec![0; count * 8];
+        let word =
+            |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        self.read(address, &mut bytes).then(|| bytes.chunks_exact(8).map(word).collect())
+    }
+
+    /// The region that holds an address.
+    fn region_at(&self, address: u64) -> Option<&Region> {
+        let regions = self.regions();
+        let at = regions.partition_point(|region| region.range.end <= address);
+        regions.get(at).filter(|region| region.range.start <= address)
     }
 
     /// The string at an address, without the zero that ends it. None if it is longer than `max`, or cannot be read.
@@ -64,4 +81,11 @@ pub struct Region {
     pub offset: u64,
     /// The file's number; 0 if there is none.
     pub inode: u64,
+}
+
+impl Region {
+    /// Whether blocks that OCaml has allocated may be in it.
+    pub fn may_hold_blocks(&self) -> bool {
+        self.readable && self.writable && !self.shared
+    }
 }

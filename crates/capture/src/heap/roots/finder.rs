@@ -64,6 +64,7 @@ impl<'a> Finder<'a> {
         self.memprof();
         self.ephemerons();
         self.unexplained();
+        self.found.domains = self.states;
         self.found
     }
 

@@ -63,19 +63,21 @@ impl Finder<'_> {
             self.gap("the minor heaps cannot be found");
         }
         let minor = minor.unwrap_or_default();
-        let objects = self.target.objects.iter().map(|object| &object.range);
-        let taken: Vec<_> = objects.chain(fixed.iter().map(|space| &space.range)).collect();
         let mut found = Vec::new();
         for region in self.memory.regions() {
             let is_named = region.file.as_ref().is_some_and(|name| name.as_os_str() != "[heap]");
-            let is_ours = taken.iter().any(|range| overlap(range, &region.range));
-            if !region.writable || !region.readable || region.shared || is_named || is_ours {
+            let mut objects = self.target.objects.iter();
+            let is_of_object = objects.any(|object| overlap(&object.range, &region.range));
+            if !region.may_hold_blocks() || is_named || is_of_object {
                 continue;
             }
-            // The area of the minor heaps may be mapped together with its neighbours.
-            for range in without(&region.range, &minor) {
-                found.push(Space { range, kind: SpaceKind::Major });
+            // The area of the minor heaps may be mapped together with its neighbours, and the atoms of OCaml are
+            // among what C has allocated.
+            let mut parts = vec![region.range.clone()];
+            for other in fixed.iter().map(|space| &space.range).chain([&minor]) {
+                parts = parts.iter().flat_map(|part| without(part, other)).collect();
             }
+            found.extend(parts.into_iter().map(|range| Space { range, kind: SpaceKind::Major }));
         }
         if !minor.is_empty() {
             found.push(Space { range: minor, kind: SpaceKind::Minor });

@@ -1,0 +1,249 @@
+//! What a snapshot says besides its blocks: everything that is asked of the program's memory once it is known
+//! which blocks are alive.
+
+use std::collections::{HashMap, HashSet};
+
+use bactrian_agent_abi::token;
+use bactrian_ocaml::Code as CodeKind;
+use bactrian_ocaml::bytecode::Program;
+use bactrian_snapshot::{Code, CodeId, CustomId, Location, Number, Oddity, Sample, Statistic};
+
+use super::bytecode_file;
+use super::customs::{Customs, Shares};
+use super::encode::References;
+use super::mark::Met;
+use super::names::Names;
+use super::process_memory::{self, Account, HOLDERS, Known};
+use super::reach::Reached;
+use super::roots::{Roots, Stacks};
+use super::spaces::{self, HeapUse};
+use super::tables::TableMaker;
+use super::walk::Subject;
+use super::{samples, statistics};
+use crate::memory::Memory;
+
+/// Asks the program's memory for all that is not blocks.
+pub struct Accountant<'a> {
+    pub subject: &'a Subject<'a>,
+    /// The program's memory, for small reads.
+    pub memory: &'a dyn Memory,
+    pub roots: &'a Roots,
+    pub maker: TableMaker<'a>,
+}
+
+impl Accountant<'_> {
+    /// Fills the tables; what blocks refer to.
+    pub fn account(&mut self, reached: &mut Reached) -> References {
+        let stacks = Stacks::new(self.subject.target, self.memory);
+        let unmanaged = std::mem::take(&mut reached.met.unmanaged);
+        self.maker.spaces(&self.roots.spaces, unmanaged);
+        self.maker.roots(self.roots);
+        self.maker.continuations(&reached.continuations, |address| stacks.frame(address));
+        let none = self.subject.target.global("caml_ephe_none").and_then(|at| self.memory.word(at));
+        self.maker.ephemerons(reached, none.unwrap_or(0));
+        self.maker.labels();
+        self.samples();
+        let references = self.references(&reached.met, &stacks);
+        self.use_of_memory(&reached.met);
+        self.gaps(reached);
+        references
+    }
+
+    fn references(&mut self, met: &Met, stacks: &Stacks<'_>) -> References {
+        let mut references = References::default();
+        self.codes(&met.codes, stacks, &mut references);
+        self.customs(&met.customs, &mut references);
+        references
+    }
+
+    fn codes(&mut self, codes: &HashSet<u64>, stacks: &Stacks<'_>, references: &mut References) {
+        let target = self.subject.target;
+        let folder = self.subject.process.as_ref().map(|process| process.join("cwd"));
+        let files = self.subject.files;
+        let bytes = match bytecode_file::read(target, self.memory, files, folder.as_deref()) {
+            Some(Ok(bytes)) => Some(bytes),
+            Some(Err(gap)) => {
+                self.maker.tables.gaps.push(gap);
+                None
+            }
+            None => None,
+        };
+        let program = bytes.as_deref().and_then(|bytes| Program::read(bytes).ok());
+        let names = match target.code {
+            CodeKind::Native => Names::Native { target, stacks },
+            CodeKind::Bytecode => Names::Bytecode {
+                target,
+                program: program.as_ref(),
+                code: bytecode_file::code(target, self.memory),
+            },
+        };
+        let mut codes: Vec<u64> = codes.iter().copied().collect();
+        codes.sort_unstable();
+        let tables = &mut self.maker.tables;
+        for (number, address) in codes.into_iter().enumerate() {
+            let function = names.function(address);
+            let location = Location {
+                function: tables.names.add(&function.name),
+                file: tables.names.add(function.file.as_deref().unwrap_or("")),
+                line: function.line,
+                ..Location::default()
+            };
+            tables.codes.push(Code { address, location });
+            references.codes.insert(address, CodeId(number as u32));
+        }
+    }
+
+    fn customs(&mut self, blocks: &HashMap<u64, Vec<u64>>, references: &mut References) {
+        /// Words of a custom block that tell what it holds.
+        const WORDS: u64 = 24;
+        let customs = Customs::new(self.memory, self.subject.target.version);
+        let mut shares = Shares::default();
+        let mut held = Vec::new();
+        let mut identifiers = HashMap::new();
+        let mut sorted: Vec<_> = blocks.iter().collect();
+        sorted.sort_unstable();
+        // The first stands for blocks whose operations cannot be read.
+        self.maker.tables.customs.push(Default::default());
+        for (&address, blocks) in sorted {
+            let operations = customs.operations(address);
+            if let Some(identifier) = &operations.identifier {
+                let tables = &mut self.maker.tables;
+                let name = tables.names.add(identifier);
+                let id = *identifiers.entry(name).or_insert_with(|| {
+                    tables.customs.push(name);
+                    CustomId(tables.customs.len() as u32 - 1)
+                });
+                references.operations.insert(address, id);
+            }
+            if !operations.may_hold_memory() {
+                continue;
+            }
+            let mut words = Vec::new();
+            for &block in blocks {
+                let Some(header) = self.maker.image.spot(block - 8) else { continue };
+                words.clear();
+                let count = super::block::Header::of(header.word()).words.min(WORDS);
+                self.maker.image.fields(header, 0..count, |piece| words.extend_from_slice(piece));
+                let external = customs.external(&operations, &words);
+                shares.note(block, external);
+                held.push((block, external));
+            }
+        }
+        let bytes = held.iter().map(|&(block, external)| (block, shares.bytes_of(block, external)));
+        references.external = bytes.filter(|(_, bytes)| *bytes > 0).collect();
+        let total =
+            references.external.values().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+        self.maker.tables.memory.external_bytes = Some(total);
+    }
+
+    /// Sampled blocks that are alive: what was sampled, where and when.
+    fn samples(&mut self) {
+        // A child of a fork still has its parent's, which are in the parent's trace: those of older recordings.
+        let known = |sample: &super::roots::Sample| token::read(sample.user_data);
+        let newest = self.roots.samples.iter().filter_map(known).map(|token| token.recording).max();
+        let mut alive = Vec::new();
+        for sample in &self.roots.samples {
+            let Some(token) = known(sample).filter(|token| Some(token.recording) == newest) else {
+                continue;
+            };
+            if let Some(target) = self.maker.pointer(sample.block) {
+                alive.push((target.block, token.object, sample.samples));
+            }
+        }
+        alive.sort_unstable();
+        let wanted: HashSet<u64> = alive.iter().map(|(_, object, _)| *object).collect();
+        let mut allocations = samples::Allocations::default();
+        if let Some(trace) = self.subject.trace.as_ref().filter(|_| !wanted.is_empty()) {
+            let names = &mut self.maker.tables.names;
+            match samples::look_up(trace, |object| wanted.contains(&object), names) {
+                Ok(found) => allocations = found,
+                Err(why) => self.maker.tables.gaps.push(why),
+            }
+        }
+        let tables = &mut self.maker.tables;
+        tables.stacks = allocations.stacks;
+        tables.samples = alive
+            .into_iter()
+            .map(|(block, allocation, samples)| {
+                let found = allocations.found.get(&allocation);
+                Sample {
+                    block,
+                    allocation,
+                    samples: u32::try_from(samples).unwrap_or(u32::MAX),
+                    stack: found.and_then(|found| found.stack),
+                    time: found.map(|found| found.time),
+                }
+            })
+            .collect();
+    }
+
+    /// How much memory there is for what, and what the runtime counts.
+    fn use_of_memory(&mut self, met: &Met) {
+        let Accountant { subject, memory, roots, .. } = *self;
+        let heap = spaces::measure(subject.target, subject.memory, &roots.domains);
+        let counted = statistics::read(subject.target, memory, &roots.domains);
+        let known = Known::find(subject.target, memory, &heap, &roots.domains);
+        let account = match &subject.process {
+            Some(folder) => process_memory::of_process(folder, &known),
+            None => Ok(process_memory::of_regions(subject.memory.regions(), &known)),
+        };
+        let account = account.unwrap_or_else(|why| {
+            let gap = format!("how much of its memory is resident is not known: {why}");
+            Account {
+                gaps: vec![gap],
+                ..process_memory::of_regions(subject.memory.regions(), &known)
+            }
+        });
+        let HeapUse { words, free, fragments, .. } = heap;
+        let minor =
+            roots.spaces.iter().filter(|space| space.kind == super::roots::SpaceKind::Minor);
+        let minor_words = minor.map(|space| (space.range.end - space.range.start) / 8).sum();
+        let tables = &mut self.maker.tables;
+        let numbers = &mut tables.memory;
+        numbers.resident_bytes = account.resident;
+        numbers.mapped_heap_words = Some(words);
+        numbers.free_words = Some(free.words);
+        numbers.fragment_words = Some(fragments);
+        numbers.unreachable_words = Some(heap.unreachable_words(met.major.words));
+        numbers.minor_words = Some(minor_words);
+        numbers.ring_bytes = Some(account.line(process_memory::Holder::RuntimeEvents).resident);
+        let whole = |name: String, value: u64| (name, Number::Whole(value));
+        let lines = HOLDERS.iter().flat_map(|&holder| {
+            let line = account.line(holder);
+            let name = holder.name();
+            let mapped = whole(format!("{name}, mapped bytes"), line.mapped);
+            let resident =
+                account.resident.map(|_| whole(format!("{name}, resident bytes"), line.resident));
+            [Some(mapped), resident].into_iter().flatten()
+        });
+        let counted_numbers = counted.numbers.iter().map(|(name, number)| {
+            let number = match *number {
+                statistics::Number::Whole(number) => Number::Whole(number),
+                statistics::Number::Real(number) => Number::Real(number),
+            };
+            (name.clone(), number)
+        });
+        for (name, value) in counted_numbers.chain(lines).collect::<Vec<_>>() {
+            let name = tables.names.add(&name);
+            tables.statistics.push(Statistic { name, value });
+        }
+        for gaps in [heap.gaps, counted.gaps, account.gaps] {
+            tables.gaps.extend(gaps);
+        }
+    }
+
+    /// What could not be read, and what should not have been there.
+    fn gaps(&mut self, reached: &Reached) {
+        let tables = &mut self.maker.tables;
+        tables.gaps.extend(self.roots.gaps.iter().cloned());
+        tables.gaps.extend(reached.gaps.iter().cloned());
+        let odd = [
+            ("pointers to no block", reached.met.bad_pointers),
+            ("bytes of the heap that could not be read", self.maker.image.unreadable_bytes()),
+        ];
+        for (what, count) in odd.into_iter().filter(|(_, count)| *count > 0) {
+            let what = tables.names.add(what);
+            tables.oddities.push(Oddity { what, count });
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Marked blocks into groups of a snapshot, in order of addresses, on all processors.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use bactrian_snapshot::{
+    BlockId, CodeId, Columns, CustomId, EncodedGroup, Error, GROUP_BLOCKS, GroupBuilder, tag,
+};
+
+use super::block::{Contents, Header, INFIX, environment, functions};
+use super::image::{Image, Page, Spot};
+
+/// What blocks refer to beside other blocks, by address.
+#[derive(Default)]
+pub struct References {
+    /// Functions of closures.
+    pub codes: HashMap<u64, CodeId>,
+    /// Identifiers of custom blocks, by their operations.
+    pub operations: HashMap<u64, CustomId>,
+    /// Bytes outside the heap that custom blocks hold, of those that hold some.
+    pub external: HashMap<u64, u64>,
+}
+
+/// Turns marked blocks into groups.
+pub struct Encoder<'i> {
+    pub image: &'i Image<'i>,
+    pub columns: Columns,
+    pub references: &'i References,
+    pub threads: usize,
+}
+
+/// So many groups per thread are encoded before they are written.
+const BATCH: usize = 4;
+/// A string or another block without values is hashed up to so many words.
+const HASHED_WORDS: u64 = 4096;
+
+impl Encoder<'_> {
+    /// Encodes so many blocks and hands their groups to `write`, in order.
+    ///
+    /// # Errors
+    /// Those of encoding and of `write`.
+    pub fn encode<E: From<Error>>(
+        &self,
+        blocks: u32,
+        mut write: impl FnMut(EncodedGroup) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pages: Vec<&Page> = self.image.pages().collect();
+        let groups = blocks.div_ceil(GROUP_BLOCKS) as usize;
+        let mut builders: Vec<GroupBuilder> = (0..self.threads)
+            .map(|_| GroupBuilder::new(self.columns))
+            .collect::<Result<_, Error>>()?;
+        let mut done = 0;
+        while done < groups {
+            let batch = (done..groups).take(BATCH * self.threads);
+            let slots: Vec<_> = batch.map(|group| (group, std::sync::Mutex::new(None))).collect();
+            let next = AtomicUsize::new(0);
+            thread::scope(|scope| {
+                for builder in &mut builders {
+                    let (slots, next, pages) = (&slots, &next, &pages);
+                    scope.spawn(move || {
+                        while let Some((group, slot)) =
+                            slots.get(next.fetch_add(1, Ordering::Relaxed))
+                        {
+                            let first = *group as u32 * GROUP_BLOCKS;
+                            let encoded = self.group(pages, first, builder);
+                            *slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
+                                Some(encoded);
+                        }
+                    });
+                }
+            });
+            done += slots.len();
+            for (_, slot) in slots {
+                let encoded = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+                write(encoded.unwrap_or(Err(Error::Misuse("a group was not encoded")))?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn group(
+        &self,
+        pages: &[&Page],
+        first: u32,
+        builder: &mut GroupBuilder,
+    ) -> Result<EncodedGroup, Error> {
+        builder.start(BlockId(first));
+        let start = pages.partition_point(|page| page.first_number() <= first).saturating_sub(1);
+        let mut scratch = Scratch::default();
+        for page in &pages[start..] {
+            let goes_on = page.marked_from(first, |header| {
+                if builder.blocks() == GROUP_BLOCKS {
+                    return false;
+                }
+                self.block(header, builder, &mut scratch);
+                true
+            });
+            if !goes_on {
+                break;
+            }
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    fn block(&self, spot: Spot<'_>, builder: &mut GroupBuilder, scratch: &mut Scratch) {
+        let Header { words, tag, .. } = Header::of(spot.word());
+        builder.block(spot.address() + 8, words, tag);
+        match Contents::of(tag, self.columns.continuations) {
+            Contents::Values => self.values(spot, 0..words, builder),
+            Contents::Closure => {
+                let info = (words >= 2).then(|| self.image.word(spot.address() + 16)).flatten();
+                let start = info.map_or(words, |info| environment(info, words));
+                scratch.words.clear();
+                self.image.fields(spot, 0..start, |piece| scratch.words.extend_from_slice(piece));
+                scratch.codes.clear();
+                functions(&scratch.words, |code| {
+                    scratch.codes.extend(self.references.codes.get(&code))
+                });
+                builder.closure(u32::try_from(start).unwrap_or(u32::MAX), &scratch.codes);
+                self.values(spot, start..words, builder);
+            }
+            Contents::Continuation => {}
+            Contents::Custom => {
+                let operations = self.image.word(spot.address() + 8).filter(|_| words > 0);
+                let identifier = operations.and_then(|at| self.references.operations.get(&at));
+                let external = self.references.external.get(&(spot.address() + 8));
+                builder.custom(identifier.copied().unwrap_or_default(), *external.unwrap_or(&0));
+                self.hash(spot, words, builder);
+            }
+            Contents::Opaque => {
+                if tag == tag::STRING {
+                    self.string(spot, words, builder, scratch);
+                }
+                self.hash(spot, words, builder);
+            }
+        }
+    }
+
+    #[inline]
+    fn values(&self, spot: Spot<'_>, fields: std::ops::Range<u64>, builder: &mut GroupBuilder) {
+        let mut seen = 0;
+        let count = fields.end - fields.start;
+        self.image.fields(spot, fields, |piece| {
+            for &value in piece {
+                if value & 1 == 1 {
+                    builder.immediate(value as i64 >> 1);
+                } else {
+                    self.pointer(value, builder);
+                }
+            }
+            seen += piece.len() as u64;
+        });
+        debug_assert_eq!(seen, count);
+    }
+
+    #[inline]
+    fn pointer(&self, value: u64, builder: &mut GroupBuilder) {
+        match self.image.number_at(value) {
+            Some(number) => builder.pointer(BlockId(number)),
+            None => match self.closure_around(value) {
+                Some((number, words)) => builder.infix(BlockId(number), words),
+                None => builder.outside(),
+            },
+        }
+    }
+
+    /// The marked closure that a value points into, and how many words after its start.
+    #[cold]
+    pub fn closure_around(&self, value: u64) -> Option<(u32, u32)> {
+        closure_around(self.image, value)
+    }
+
+    fn string(
+        &self,
+        spot: Spot<'_>,
+        words: u64,
+        builder: &mut GroupBuilder,
+        scratch: &mut Scratch,
+    ) {
+        let last = words.saturating_sub(1);
+        let mut tail = 0;
+        self.image.fields(spot, last..words, |piece| {
+            tail = piece.first().map_or(0, |word| (word >> 56) as u8);
+        });
+        let length = (words * 8).saturating_sub(1 + u64::from(tail));
+        let wanted = u64::from(self.columns.strings.unwrap_or(0)).min(length);
+        scratch.bytes.clear();
+        if wanted > 0 {
+            let words = 0..wanted.div_ceil(8);
+            self.image.fields(spot, words, |piece| {
+                scratch.bytes.extend(piece.iter().flat_map(|word| word.to_le_bytes()));
+            });
+            scratch.bytes.truncate(wanted as usize);
+        }
+        builder.string(tail, &scratch.bytes);
+    }
+
+    fn hash(&self, spot: Spot<'_>, words: u64, builder: &mut GroupBuilder) {
+        if self.columns.hashes {
+            let mut hash = words;
+            self.image.fields(spot, 0..words.min(HASHED_WORDS), |piece| {
+                hash = piece.iter().fold(hash, |hash, word| mix(hash ^ word));
+            });
+            builder.hash((hash ^ hash >> 32) as u32);
+        }
+    }
+}
+
+/// Buffers that are used again and again.
+#[derive(Default)]
+struct Scratch {
+    words: Vec<u64>,
+    codes: Vec<CodeId>,
+    bytes: Vec<u8>,
+}
+
+/// The marked closure that a value points into, and how many words after its start.
+pub fn closure_around(image: &Image<'_>, value: u64) -> Option<(u32, u32)> {
+    if value & 7 != 0 {
+        return None;
+    }
+    let header = Header::of(image.word(value.checked_sub(8)?)?);
+    let start = value.checked_sub(header.words.checked_mul(8)?)?;
+    let number = image.number_at(start).filter(|_| header.tag == INFIX)?;
+    Some((number, u32::try_from(header.words).ok()?))
+}
+
+/// A step of a hash: every bit of the result depends on every bit of the word (the finaliser of MurmurHash3).
+#[inline]
+fn mix(mut word: u64) -> u64 {
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    word ^ word >> 33
+}

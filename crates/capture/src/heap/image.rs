@@ -1,0 +1,275 @@
+//! A copy of the part of a program's memory that holds blocks, made page by page when it is first looked at.
+//!
+//! A walk over a heap reads nearly every word of it once, in no order. So pages are large, they are copied once,
+//! and each has room for what the walk notes of it: one bit per word, for headers of blocks that were reached. Large
+//! blocks without values in them, and what C code has beside the heap, are never looked at and never copied.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::roots::{Space, SpaceKind};
+use crate::memory::Memory;
+
+/// Words of a page.
+pub const PAGE_WORDS: usize = 1 << 17;
+const PAGE_BITS: u32 = 20;
+/// Addresses of a program have so many bits.
+const ADDRESS_BITS: u32 = 47;
+/// Pages are found in two steps, of so many bits.
+const WINDOW_BITS: u32 = 12;
+
+/// A copy of memory, growing as it is looked at.
+pub struct Image<'a> {
+    memory: &'a dyn Memory,
+    spaces: Vec<Space>,
+    windows: Box<[OnceLock<Box<Window>>]>,
+    unreadable: AtomicU64,
+}
+
+/// Pages of 4 GB of addresses.
+struct Window {
+    pages: Box<[OnceLock<Box<Page>>]>,
+}
+
+/// A page of memory, and what was noted of it.
+pub struct Page {
+    /// Address of the first word.
+    start: u64,
+    words: Box<[u64]>,
+    /// One bit per word: it is the header of a block that was reached.
+    marks: Box<[AtomicU64]>,
+    /// For each word of `marks`, the number of marks before it, in all pages.
+    ranks: Box<[AtomicU32]>,
+    /// The space that all of the page is in.
+    kind: Option<SpaceKind>,
+}
+
+/// A word of the copy.
+#[derive(Clone, Copy)]
+pub struct Spot<'i> {
+    pub page: &'i Page,
+    pub index: usize,
+}
+
+fn empty<T>(count: usize) -> Box<[OnceLock<T>]> {
+    (0..count).map(|_| OnceLock::new()).collect()
+}
+
+impl<'a> Image<'a> {
+    /// An empty copy. Blocks may be in `spaces`, which must not overlap.
+    pub fn new(memory: &'a dyn Memory, mut spaces: Vec<Space>) -> Image<'a> {
+        spaces.sort_by_key(|space| space.range.start);
+        let windows = empty(1 << (ADDRESS_BITS - PAGE_BITS - WINDOW_BITS));
+        Image { memory, spaces, windows, unreadable: AtomicU64::new(0) }
+    }
+
+    /// The word at an address, if blocks may be there. The address is that of a word.
+    #[inline]
+    pub fn spot(&self, address: u64) -> Option<Spot<'_>> {
+        let number = address >> PAGE_BITS;
+        let window = self.windows.get((number >> WINDOW_BITS) as usize)?;
+        let window = match window.get() {
+            Some(window) => window,
+            None => self.first_look(address)?,
+        };
+        let page = &window.pages[(number & ((1 << WINDOW_BITS) - 1)) as usize];
+        let page = match page.get() {
+            Some(page) => page,
+            None => {
+                self.space_at(address)?;
+                page.get_or_init(|| Box::new(self.copy(number)))
+            }
+        };
+        if page.kind.is_none() {
+            self.space_at(address)?;
+        }
+        Some(Spot { page, index: (address >> 3) as usize % PAGE_WORDS })
+    }
+
+    #[cold]
+    fn first_look(&self, address: u64) -> Option<&Window> {
+        self.space_at(address)?;
+        let window = &self.windows[(address >> (PAGE_BITS + WINDOW_BITS)) as usize];
+        Some(window.get_or_init(|| Box::new(Window { pages: empty(1 << WINDOW_BITS) })))
+    }
+
+    /// The space that an address is in.
+    pub fn space_at(&self, address: u64) -> Option<&Space> {
+        let at = self.spaces.partition_point(|space| space.range.end <= address);
+        self.spaces.get(at).filter(|space| space.range.start <= address)
+    }
+
+    /// What kind of space a word of the copy is in.
+    pub fn kind_at(&self, spot: Spot<'_>) -> Option<SpaceKind> {
+        spot.page.kind.or_else(|| self.space_at(spot.address()).map(|space| space.kind))
+    }
+
+    #[cold]
+    fn copy(&self, number: u64) -> Page {
+        let start = number << PAGE_BITS;
+        let range = start..start + (PAGE_WORDS as u64 * 8);
+        let mut words = vec![0; PAGE_WORDS].into_boxed_slice();
+        let mut kind = None;
+        let first = self.spaces.partition_point(|space| space.range.end <= range.start);
+        for space in self.spaces[first..].iter().take_while(|space| space.range.start < range.end) {
+            let part = intersection(&space.range, &range);
+            if part == range {
+                kind = Some(space.kind);
+            }
+            self.read(&part, start, &mut words);
+        }
+        let zeros = || (0..PAGE_WORDS / 64).map(|_| AtomicU64::new(0)).collect();
+        let ranks = (0..PAGE_WORDS / 64).map(|_| AtomicU32::new(0)).collect();
+        Page { start, words, marks: zeros(), ranks, kind }
+    }
+
+    /// Reads a range of addresses into the words of a page. What cannot be read stays zero.
+    fn read(&self, range: &Range<u64>, start: u64, words: &mut [u64]) {
+        const SYSTEM_PAGE: u64 = 4096;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
+        let place =
+            |range: &Range<u64>| (range.start - start) as usize..(range.end - start) as usize;
+        if self.memory.read(range.start, &mut bytes[place(range)]) {
+            return;
+        }
+        // Some of it is not there.
+        let mut at = range.start;
+        while at < range.end {
+            let part = at..(at - at % SYSTEM_PAGE + SYSTEM_PAGE).min(range.end);
+            at = part.end;
+            if !self.memory.read(part.start, &mut bytes[place(&part)]) {
+                bytes[place(&part)].fill(0);
+                self.unreadable.fetch_add(part.end - part.start, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Bytes of spaces that could not be read and were taken for zeros.
+    pub fn unreadable_bytes(&self) -> u64 {
+        self.unreadable.load(Ordering::Relaxed)
+    }
+
+    /// The word at an address; none where no blocks are.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        Some(self.spot(address)?.word())
+    }
+
+    /// Whether so many words from here on are all in the same space.
+    #[inline]
+    pub fn has_room(&self, spot: Spot<'_>, words: u64) -> bool {
+        let in_page = words <= (PAGE_WORDS - spot.index) as u64;
+        if spot.page.kind.is_some() && in_page {
+            return true;
+        }
+        let address = spot.address();
+        self.space_at(address).is_some_and(|space| words <= (space.range.end - address) / 8)
+    }
+
+    /// Calls `each` with fields of the block whose header this is, in pieces. They are in the same space.
+    #[inline]
+    pub fn fields(&self, header: Spot<'_>, fields: Range<u64>, mut each: impl FnMut(&[u64])) {
+        if fields.is_empty() {
+            return;
+        }
+        let first = header.index + 1;
+        if fields.end <= PAGE_WORDS.saturating_sub(first) as u64 {
+            return each(
+                &header.page.words[first + fields.start as usize..first + fields.end as usize],
+            );
+        }
+        let (mut at, mut left) =
+            (header.address() + 8 + fields.start * 8, fields.end - fields.start);
+        while left > 0 {
+            let Some(Spot { page, index }) = self.spot(at) else { return };
+            let now = (PAGE_WORDS - index).min(usize::try_from(left).unwrap_or(usize::MAX));
+            each(&page.words[index..index + now]);
+            left -= now as u64;
+            at += now as u64 * 8;
+        }
+    }
+
+    /// The pages that were looked at, in order of addresses.
+    pub fn pages(&self) -> impl Iterator<Item = &Page> {
+        let windows = self.windows.iter().filter_map(OnceLock::get);
+        windows.flat_map(|window| window.pages.iter().filter_map(OnceLock::get)).map(|page| &**page)
+    }
+
+    /// Numbers the marked blocks in order of addresses, from 0; how many there are.
+    pub fn number(&self) -> u64 {
+        let mut count = 0u64;
+        for page in self.pages() {
+            for (marks, rank) in page.marks.iter().zip(&page.ranks) {
+                rank.store(count as u32, Ordering::Relaxed);
+                count += u64::from(marks.load(Ordering::Relaxed).count_ones());
+            }
+        }
+        count
+    }
+
+    /// The number of the marked block that a value points to.
+    #[inline]
+    pub fn number_at(&self, value: u64) -> Option<u32> {
+        let Spot { page, index } = self.spot(value.checked_sub(8)?)?;
+        let marks = page.marks[index / 64].load(Ordering::Relaxed);
+        let bit = 1 << (index % 64);
+        let before = (marks & (bit - 1)).count_ones();
+        (marks & bit != 0).then(|| page.ranks[index / 64].load(Ordering::Relaxed) + before)
+    }
+}
+
+fn intersection(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
+    a.start.max(b.start)..a.end.min(b.end)
+}
+
+impl Spot<'_> {
+    pub fn address(self) -> u64 {
+        self.page.start + self.index as u64 * 8
+    }
+
+    /// The word.
+    #[inline]
+    pub fn word(self) -> u64 {
+        self.page.words[self.index]
+    }
+
+    #[inline]
+    pub fn is_marked(self) -> bool {
+        self.page.marks[self.index / 64].load(Ordering::Relaxed) >> (self.index % 64) & 1 == 1
+    }
+
+    /// Marks it; whether it was not marked before.
+    #[inline]
+    pub fn mark(self) -> bool {
+        let bit = 1 << (self.index % 64);
+        self.page.marks[self.index / 64].fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+}
+
+impl Page {
+    /// The number of the first marked block that is in this page or after it.
+    pub fn first_number(&self) -> u32 {
+        self.ranks[0].load(Ordering::Relaxed)
+    }
+
+    /// Calls `each` with the headers of marked blocks, in order, from the one with number `first` on, until it says
+    /// no; whether it never did.
+    pub fn marked_from<'p>(&'p self, first: u32, mut each: impl FnMut(Spot<'p>) -> bool) -> bool {
+        let start = self.ranks.partition_point(|rank| rank.load(Ordering::Relaxed) <= first);
+        let start = start.saturating_sub(1);
+        for at in start..self.marks.len() {
+            let mut number = self.ranks[at].load(Ordering::Relaxed);
+            let mut marks = self.marks[at].load(Ordering::Relaxed);
+            while marks != 0 {
+                let bit = marks.trailing_zeros();
+                marks &= marks - 1;
+                let header = Spot { page: self, index: at * 64 + bit as usize };
+                if number >= first && !each(header) {
+                    return false;
+                }
+                number += 1;
+            }
+        }
+        true
+    }
+}

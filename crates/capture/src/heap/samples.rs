@@ -1,0 +1,110 @@
+//! Where and when sampled blocks were allocated, from the trace that was recorded at the same time.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use bactrian_snapshot::{Location, Names, StackId, StackNode};
+use bactrian_trace::{Event, FrameId, Frames, Index, Input, Reader, Stacks};
+
+/// What a trace tells of an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// Microseconds since the start of the trace.
+    pub time: u64,
+    pub stack: Option<StackId>,
+}
+
+/// Allocations by their number, and the stacks they refer to.
+#[derive(Default)]
+pub struct Allocations {
+    pub found: HashMap<u64, Allocation>,
+    pub stacks: Vec<StackNode>,
+}
+
+/// Looks for allocations in a trace, which may still be growing.
+///
+/// # Errors
+/// A sentence, if the trace cannot be read.
+pub fn look_up(
+    trace: &Path,
+    wanted: impl Fn(u64) -> bool,
+    names: &mut Names,
+) -> Result<Allocations, String> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        format!("where sampled blocks were allocated is not known: {}: {why}", trace.display())
+    };
+    let input = Input::open(trace).map_err(|why| cannot(&why))?;
+    let index = Index::skim(&input).map_err(|why| cannot(&why))?;
+    let mut tree = Tree::default();
+    let mut found = HashMap::new();
+    let mut reader = Reader::new(&input, &index, Stacks::Decode);
+    reader.for_each(|event, _| {
+        if let Event::Alloc(alloc) = event
+            && wanted(alloc.id.0)
+        {
+            let stack = tree.stack(alloc.stack);
+            found.insert(alloc.id.0, Allocation { time: alloc.time.0, stack });
+        }
+        ControlFlow::Continue(())
+    });
+    let stacks = tree.named(reader.frames(), names);
+    let found = found.into_iter().map(|(id, allocation)| {
+        let stack = allocation.stack.map(|node| stacks.last_of[node.index()]);
+        (id, Allocation { stack, ..allocation })
+    });
+    Ok(Allocations { found: found.collect(), stacks: stacks.nodes })
+}
+
+/// Stacks with what they share kept once: a frame, and the stack that called it.
+#[derive(Default)]
+struct Tree {
+    nodes: Vec<(Option<StackId>, FrameId)>,
+    known: HashMap<(Option<StackId>, FrameId), StackId>,
+}
+
+struct Named {
+    nodes: Vec<StackNode>,
+    /// For each node of the tree its innermost place: a frame has several where functions were inlined.
+    last_of: Vec<StackId>,
+}
+
+impl Tree {
+    /// The node of a stack, its outermost frame first.
+    fn stack(&mut self, frames: &[FrameId]) -> Option<StackId> {
+        let mut node = None;
+        for &frame in frames {
+            let next = StackId(self.nodes.len() as u32);
+            let known = *self.known.entry((node, frame)).or_insert(next);
+            if known == next {
+                self.nodes.push((node, frame));
+            }
+            node = Some(known);
+        }
+        node
+    }
+
+    fn named(&self, frames: &Frames, names: &mut Names) -> Named {
+        let mut named = Named { nodes: Vec::new(), last_of: Vec::new() };
+        for &(caller, frame) in &self.nodes {
+            let mut caller = caller.and_then(|caller| named.last_of.get(caller.index()).copied());
+            let places = frames.locations(frame);
+            // Without names it is still a frame.
+            let unknown = (places.is_empty()).then(Location::default);
+            let text = frames.names();
+            let known = places.iter().rev().map(|place| Location {
+                function: names.add_bytes(text.bytes(place.function)),
+                file: names.add_bytes(text.bytes(place.file)),
+                line: place.line,
+                start_char: place.start_char.into(),
+                end_char: place.end_char.into(),
+            });
+            for location in known.collect::<Vec<_>>().into_iter().chain(unknown) {
+                named.nodes.push(StackNode { caller, location });
+                caller = Some(StackId(named.nodes.len() as u32 - 1));
+            }
+            named.last_of.push(caller.unwrap_or_default());
+        }
+        named
+    }
+}

@@ -1,0 +1,177 @@
+//! A snapshot, from memory to file.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bactrian_snapshot::{Columns, Error, Info, Writer};
+
+use super::account::Accountant;
+use super::encode::Encoder;
+use super::image::Image;
+use super::mark::{Count, Marker};
+use super::reach::reach;
+use super::roots::{self, Listing};
+use super::tables::TableMaker;
+use super::target::{Files, Target};
+use crate::memory::{Cached, Memory};
+
+/// What a snapshot is taken of.
+pub struct Subject<'a> {
+    /// The program's memory, which holds still.
+    pub memory: &'a dyn Memory,
+    /// What is known of the program.
+    pub target: &'a Target,
+    /// Where its files are.
+    pub files: &'a Files,
+    /// Roots as the runtime lists them, if it was asked.
+    pub listing: Option<&'a Listing>,
+    /// The folder of the process under `/proc`, if there is a process.
+    pub process: Option<PathBuf>,
+    /// The trace that is recorded at the same time.
+    pub trace: Option<PathBuf>,
+    /// What the snapshot says of itself.
+    pub info: Info,
+}
+
+/// What a snapshot is to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many bytes of each string.
+    pub strings: Option<u32>,
+    /// Whether integers and other immediates are kept.
+    pub immediates: bool,
+    /// Whether a hash is kept of strings, floats and the like, to find equal ones.
+    pub hashes: bool,
+    /// How many processors to use.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        Options { strings: None, immediates: true, hashes: true, threads }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Blocks of minor heaps that are alive, with their words and headers.
+    pub minor: Count,
+    /// Blocks of the major heap.
+    pub major: Count,
+    /// Blocks of static data.
+    pub fixed: Count,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// What could not be read, and why.
+    pub gaps: Vec<String>,
+    /// How long the parts of it took.
+    pub times: Times,
+}
+
+/// How long the parts of a walk took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Until the roots were found.
+    pub roots: Duration,
+    /// Copying memory and marking.
+    pub mark: Duration,
+    /// Counting what is not alive, and asking for names.
+    pub account: Duration,
+    /// Encoding and writing.
+    pub write: Duration,
+}
+
+/// Takes a snapshot. `release` is called when the memory is not needed any more.
+///
+/// # Errors
+/// If there are too many blocks, or `out` cannot be written to.
+pub fn walk<W: Write>(
+    subject: &Subject<'_>,
+    options: &Options,
+    release: impl FnOnce(),
+    out: W,
+) -> Result<(W, Summary), Error> {
+    let Subject { memory, target, listing, .. } = *subject;
+    let mut clock = Clock(Instant::now());
+    let mut times = Times::default();
+
+    let small = Cached::new(memory);
+    let roots = roots::find(target, &small, listing);
+    times.roots = clock.lap();
+
+    let image = Image::new(memory, roots.spaces.clone());
+    let is_ocaml_5 = target.version.major >= 5;
+    let marker = Marker { image: &image, is_ocaml_5, threads: options.threads };
+    let mut reached = reach(&marker, target, &small, &roots);
+    times.mark = clock.lap();
+
+    let blocks = image.number();
+    let blocks =
+        u32::try_from(blocks).map_err(|_| Error::Misuse("more blocks than a snapshot can have"))?;
+    let mut accountant = Accountant {
+        subject,
+        memory: &small,
+        roots: &roots,
+        maker: TableMaker::new(&image, target),
+    };
+    let references = accountant.account(&mut reached);
+    let tables = accountant.maker.tables;
+    release();
+    times.account = clock.lap();
+
+    let columns = Columns {
+        immediates: options.immediates,
+        strings: options.strings,
+        hashes: options.hashes,
+        continuations: is_ocaml_5,
+    };
+    let mut writer = Writer::new(Counted { out, bytes: 0 }, columns, blocks, &subject.info)?;
+    let encoder =
+        Encoder { image: &image, columns, references: &references, threads: options.threads };
+    encoder.encode(blocks, |group| writer.group(group))?;
+    writer.tables(&tables)?;
+    let met = &reached.met;
+    let mut summary = Summary {
+        minor: met.minor,
+        major: met.major,
+        fixed: met.fixed,
+        gaps: tables.gaps,
+        ..Summary::default()
+    };
+    let Counted { out, bytes } = writer.finish()?;
+    summary.bytes = bytes;
+    times.write = clock.lap();
+    summary.times = times;
+    Ok((out, summary))
+}
+
+struct Clock(Instant);
+
+impl Clock {
+    fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now - std::mem::replace(&mut self.0, now)
+    }
+}
+
+/// Counts what is written.
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
