@@ -4,11 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use bactrian_agent_abi::token;
-use bactrian_ocaml::Code as CodeKind;
-use bactrian_ocaml::bytecode::Program;
 use bactrian_snapshot::{Code, CodeId, CustomId, Location, Number, Oddity, Sample, Statistic};
 
-use super::bytecode_file;
 use super::customs::{Customs, Shares};
 use super::encode::References;
 use super::mark::Met;
@@ -58,25 +55,7 @@ impl Accountant<'_> {
 
     fn codes(&mut self, codes: &HashSet<u64>, stacks: &Stacks<'_>, references: &mut References) {
         let target = self.subject.target;
-        let folder = self.subject.process.as_ref().map(|process| process.join("cwd"));
-        let files = self.subject.files;
-        let bytes = match bytecode_file::read(target, self.memory, files, folder.as_deref()) {
-            Some(Ok(bytes)) => Some(bytes),
-            Some(Err(gap)) => {
-                self.maker.tables.gaps.push(gap);
-                None
-            }
-            None => None,
-        };
-        let program = bytes.as_deref().and_then(|bytes| Program::read(bytes).ok());
-        let names = match target.code {
-            CodeKind::Native => Names::Native { target, stacks },
-            CodeKind::Bytecode => Names::Bytecode {
-                target,
-                program: program.as_ref(),
-                code: bytecode_file::code(target, self.memory),
-            },
-        };
+        let names = Names::new(target, self.memory, stacks);
         let mut codes: Vec<u64> = codes.iter().copied().collect();
         codes.sort_unstable();
         let tables = &mut self.maker.tables;

@@ -2,7 +2,6 @@
 
 mod account;
 mod block;
-pub mod bytecode_file;
 pub mod customs;
 mod encode;
 mod image;

@@ -14,7 +14,7 @@ use super::mark::{Count, Marker};
 use super::reach::reach;
 use super::roots::{self, Listing};
 use super::tables::TableMaker;
-use super::target::{Files, Target};
+use super::target::Target;
 use crate::memory::{Cached, Memory};
 
 /// What a snapshot is taken of.
@@ -23,8 +23,6 @@ pub struct Subject<'a> {
     pub memory: &'a dyn Memory,
     /// What is known of the program.
     pub target: &'a Target,
-    /// Where its files are.
-    pub files: &'a Files,
     /// Roots as the runtime lists them, if it was asked.
     pub listing: Option<&'a Listing>,
     /// The folder of the process under `/proc`, if there is a process.

@@ -51,8 +51,8 @@ pub enum RootKind {
         thread: ThreadId,
         /// The frame, if the stack could be told apart into frames.
         frame: Option<FrameId>,
-        /// Where in the frame.
-        slot: Slot,
+        /// Where it stands: the address of the word, on the stack or among saved registers.
+        slot: u64,
     },
     /// A local root of C code (`CAMLparam`, `CAMLlocal`).
     Local {
@@ -95,15 +95,6 @@ pub enum RootKind {
         /// Where it is.
         address: u64,
     },
-}
-
-/// Where in a frame a value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot {
-    /// Bytes from the frame's stack pointer. In bytecode: from the top of the interpreter's stack.
-    Offset(i32),
-    /// A register that was saved, by OCaml's number.
-    Register(u16),
 }
 
 /// When a finaliser is to run.
@@ -182,8 +173,8 @@ pub struct Continuation {
 pub struct Held {
     /// The frame, if the stack could be told apart into frames.
     pub frame: Option<FrameId>,
-    /// Where in the frame.
-    pub slot: Slot,
+    /// Where it stands: the address of the word.
+    pub slot: u64,
     /// What is held.
     pub target: Pointer,
 }

@@ -4,7 +4,7 @@ use super::directory::group_facts;
 use super::{FieldValue, Snapshot};
 use crate::error::{Error, Result};
 use crate::losses::Losses;
-use crate::model::{FrameId, Held, Location, NameId, RootKind, Slot, Tables, ThreadId};
+use crate::model::{FrameId, Held, Location, NameId, RootKind, Tables, ThreadId};
 
 impl Snapshot {
     /// Reads everything, checks that it fits together, and tells all that is missing or damaged. `progress` is
@@ -91,11 +91,7 @@ fn verify_tables(tables: &Tables, losses: &mut Losses) {
             RootKind::Global { module, .. } | RootKind::DynamicGlobal { module, .. } => {
                 module.index() < tables.modules.len()
             }
-            RootKind::Stack {
-                thread: of,
-                frame: at,
-                slot: Slot::Offset(_) | Slot::Register(_),
-            } => thread(of) && frame(at),
+            RootKind::Stack { thread: of, frame: at, slot: _ } => thread(of) && frame(at),
             RootKind::Local { thread: of } => thread(of),
             RootKind::ThreadField { thread: of, what } => thread(of) && name(what),
             RootKind::CGlobal { name: what, .. }

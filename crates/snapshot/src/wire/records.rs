@@ -240,7 +240,6 @@ enums! {
         8 = Sampler { what },
         9 = Unknown { address },
     }
-    Slot { 0 = Offset(bytes), 1 = Register(number), }
     FinaliserKind { 0 = First, 1 = Last, 2 = Pending, }
     FinaliserPart { 0 = Function, 1 = Value, }
     WeakSlot { 0 = Empty, 1 = Other, 2 = Block(pointer), 3 = Dead, }

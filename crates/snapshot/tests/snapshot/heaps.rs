@@ -198,8 +198,8 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
     let kinds = [
         RootKind::Global { module, field },
         RootKind::DynamicGlobal { module, field },
-        RootKind::Stack { thread, frame, slot: Slot::Offset(-8) },
-        RootKind::Stack { thread, frame: None, slot: Slot::Register(3) },
+        RootKind::Stack { thread, frame, slot: 0x7ffe_0000_1000 },
+        RootKind::Stack { thread, frame: None, slot: 24 },
         RootKind::Local { thread },
         RootKind::CGlobal { address, name: NameId(0) },
         RootKind::Finaliser { kind: FinaliserKind::Pending, part: FinaliserPart::Value },
@@ -218,7 +218,7 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
     tables.ephemerons =
         vec![Ephemeron { block: pointer(dice).block, data: WeakSlot::Block(pointer(dice)), keys }];
     let held =
-        vec![Held { frame: Some(FrameId(3)), slot: Slot::Offset(16), target: pointer(dice) }];
+        vec![Held { frame: Some(FrameId(3)), slot: 0x7f00_0000_0010, target: pointer(dice) }];
     let block = pointer(dice).block;
     tables.continuations = vec![Continuation { block, first_frame: FrameId(3), frames: 1, held }];
     tables.labels = vec![Label { block: pointer(dice).block, name: name(dice) }];
