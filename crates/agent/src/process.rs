@@ -19,6 +19,7 @@ mod number {
     pub const WAIT4: usize = 61;
     pub const CHDIR: usize = 80;
     pub const GETRUSAGE: usize = 98;
+    pub const SETSID: usize = 112;
     pub const SYSINFO: usize = 99;
     pub const STATFS: usize = 137;
     pub const GETTID: usize = 186;
@@ -45,12 +46,40 @@ pub fn set_blocked_signals(signals: SignalSet) -> SignalSet {
 /// Makes a copy of this process with this thread alone, of which nobody is told: its end sends no signal, and who
 /// waits for children does not meet it. Gives the copy's id, and in the copy none.
 ///
+/// The copy has the very descriptors of the program, not copies of them: a pipe that the program closes is closed. It
+/// has to let them go (`let_descriptors_go`) before it does anything with descriptors.
+///
 /// # Safety
 /// In the copy nothing may be used that another thread might have been in the middle of.
 pub unsafe fn clone_quietly() -> SysResult<Option<u32>> {
-    // SAFETY: by the caller. No flag: memory and descriptors are copies, and there is no signal at the end.
-    let process = unsafe { call(number::CLONE, [0; 6]) }?;
+    const CLONE_FILES: usize = 0x400;
+    // SAFETY: by the caller. Memory is a copy, and there is no signal at the end.
+    let process = unsafe { call(number::CLONE, [CLONE_FILES, 0, 0, 0, 0, 0]) }?;
     Ok((process != 0).then_some(process as u32))
+}
+
+/// From now on this process has no descriptors from a number on; those that it shared stay as they are for others.
+fn unshare_and_close(first: usize) -> bool {
+    const UNSHARE: usize = 2;
+    // SAFETY: touches no memory.
+    unsafe { call(number::CLOSE_RANGE, [first, u32::MAX as usize, UNSHARE, 0, 0, 0]) }.is_ok()
+}
+
+/// Whether the kernel can make copies of this process in this way: it can since Linux 5.9.
+pub fn can_clone_quietly() -> bool {
+    // Nobody has a descriptor of that number.
+    unshare_and_close(u32::MAX as usize)
+}
+
+/// Lets go of all descriptors, in a copy.
+pub fn let_descriptors_go() -> bool {
+    unshare_and_close(0)
+}
+
+/// Leaves the session and the process group.
+pub fn leave_session() {
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::SETSID, [0; 6]) };
 }
 
 /// Starts a process that shares our memory, on the stack that is given, where it calls `f`; we go on when it has
@@ -143,16 +172,6 @@ pub unsafe fn execute(
     let all = [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0, 0];
     // SAFETY: by the caller.
     unsafe { call(number::EXECVE, all) }.err().unwrap_or(Errno(0))
-}
-
-/// Closes all descriptors from a number on.
-pub fn close_from(first: usize) {
-    // SAFETY: touches no memory.
-    if unsafe { call(number::CLOSE_RANGE, [first, u32::MAX as usize, 0, 0, 0, 0]) }.is_err() {
-        // Kernels before 5.9. Nobody has more, see `file`.
-        const MOST: usize = (1 << 16) + 1;
-        (first..MOST).for_each(|fd| crate::sys::close(Fd(fd as c_int)));
-    }
 }
 
 const AT_FDCWD: isize = -100;

@@ -77,7 +77,11 @@ fn serve(mut order: Order<'_>) {
 
 /// Lets go of all that is the program's, and opens what the walker gets.
 fn let_go() -> Result<(), &'static str> {
-    process::close_from(0);
+    if !process::let_descriptors_go() {
+        // They are still the program's.
+        sys::exit_group(1);
+    }
+    process::leave_session();
     process::change_directory(c"/");
     // When memory is short, we go first, and the walker.
     if let Ok(fd) = process::open_to_write(c"/proc/self/oom_score_adj") {

@@ -37,6 +37,7 @@ use bactrian_agent_abi::Snapshots;
 
 use crate::agent::Agent;
 use crate::lock::SetOnce;
+use crate::process;
 use crate::sys::{self, Clock};
 use collector::Collector;
 
@@ -67,6 +68,9 @@ pub fn start(agent: &'static Agent, settings: &'static Snapshots) -> Result<(), 
     let Some(collector) = &agent.program.collector else {
         return Err("no snapshots of programs of this version of OCaml");
     };
+    if !process::can_clone_quietly() {
+        return Err("they need Linux 5.9 or newer");
+    }
     let text = |path: &[u8]| CString::new(path).map_err(|_| "a path with a NUL in it");
     let setup = Setup {
         agent,
