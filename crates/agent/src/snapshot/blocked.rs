@@ -34,10 +34,11 @@ pub fn stay(collector: &Collector) {
     if !ON.load(Ordering::Relaxed) {
         return;
     }
+    // A thread of OCaml 5 begins without having been anywhere else.
+    enter(process::thread_id());
     let ours = after_waiting as *const () as usize;
     let current = collector.leave_blocking.load(Ordering::Acquire);
     if current != ours && current != 0 {
-        enter(process::thread_id());
         PREVIOUS.store(current, Ordering::Release);
         collector.leave_blocking.store(ours, Ordering::Release);
     }

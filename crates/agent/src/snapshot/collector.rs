@@ -23,6 +23,8 @@ pub struct Collector {
     pub leave_blocking: Hook,
     /// `caml_scan_roots_hook`.
     pub threads: Hook,
+    /// `caml_thread_initialize`, where it is linked: it puts its own functions into these hooks.
+    pub thread_initialize: Option<usize>,
     pub domains: Domains,
 }
 
@@ -123,6 +125,7 @@ impl Collector {
             minor_end: hook("caml_minor_gc_end_hook")?,
             leave_blocking: hook("caml_leave_blocking_section_hook")?,
             threads: hook("caml_scan_roots_hook")?,
+            thread_initialize: find("caml_thread_initialize"),
             domains,
         })
     }

@@ -11,6 +11,7 @@ use bactrian_agent_abi::frozen::Reason;
 use super::collector::{Domains, Hook, Many};
 use super::freeze::{self, Wanted};
 use super::{Setup, blocked, setup, still};
+use crate::patch::Patch;
 use crate::sys::{self, Clock};
 use crate::{agent, loaded, waiting};
 
@@ -34,6 +35,8 @@ static BEFORE_SLICE: AtomicUsize = AtomicUsize::new(0);
 static BEFORE_INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
 /// The runtime's own hook, which does nothing.
 static NOT_INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
+
+static THREAD_INITIALIZE: Patch = Patch::new();
 
 /// States of domains that we have met; those of OCaml 5 stay where they are when their domains end.
 static STATES: [AtomicUsize; 128] = [const { AtomicUsize::new(0) }; 128];
@@ -73,6 +76,14 @@ pub fn install() {
             }
         }
     }
+    if (when.signal.is_some() || when.every.is_some())
+        && let Some(function) = setup.collector.thread_initialize
+    {
+        let ours = when_threads_start as *const () as usize;
+        // SAFETY: a function of that type, in which no thread is. If code cannot be changed here, our hooks come
+        // back with the next collection.
+        unsafe { THREAD_INITIALIZE.put_up(function, ours) };
+    }
     if let Some(signal) = when.signal {
         blocked::keep_table();
         // If the kernel refuses it, it is no signal that could come.
@@ -103,6 +114,24 @@ fn go_on(before: &AtomicUsize) {
 fn stay(setup: &Setup) {
     waiting::stay(&setup.agent.program);
     blocked::stay(setup.collector);
+    if setup.settings.when.signal.is_some()
+        && let Domains::Many(many) = &setup.collector.domains
+    {
+        // It is called whenever a thread has run for a while: so we get to know of that.
+        put(many.interrupted, &BEFORE_INTERRUPTED, when_interrupted_5);
+    }
+}
+
+/// Stands before `caml_thread_initialize`, once.
+extern "C" fn when_threads_start(unit: usize) -> usize {
+    THREAD_INITIALIZE.lift();
+    let Some(setup) = setup() else { return unit };
+    let Some(function) = setup.collector.thread_initialize else { return unit };
+    // SAFETY: its type.
+    let initialize: extern "C" fn(usize) -> usize = unsafe { loaded::function(function) };
+    let result = initialize(unit);
+    stay(setup);
+    result
 }
 
 /// Keeps the state of a domain.
