@@ -63,13 +63,33 @@ pub struct Pools {
     pub large: [u64; 2],
     /// Word of a domain's heap where the runtime's own count begins.
     pub counts: u64,
-    /// The same of what has no owner, from the symbol `pool_freelist` on, which is not exported.
+    /// The same of what has no owner, in a static variable.
     pub ownerless: Ownerless,
+    /// What ended domains allocated, in a static variable: words in minor heaps, promoted, in the major heap, and
+    /// forced major collections.
+    pub ended: Hidden,
 }
 
-/// What `pool_freelist` holds, in words from its start.
+/// A static variable of the runtime. Stripped executables have no name for it, but for functions that use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// The C file it is in.
+    pub file: &'static str,
+    /// Its name there.
+    pub name: &'static str,
+    /// A function that uses it.
+    pub function: &'static str,
+    /// Which parts of it that function uses, in bytes from its start.
+    pub parts: &'static [u64],
+    /// Whether it reads them itself; otherwise it takes their addresses.
+    pub is_read: bool,
+}
+
+/// What the runtime itself owns, in words from the start of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ownerless {
+    /// The variable.
+    pub place: Hidden,
     /// Pools that nobody uses.
     pub idle: u64,
     /// The runtime's count of what ended domains left.
@@ -252,7 +272,26 @@ static POOLS_5_3: Pools = Pools {
     // After the next class to sweep, and the owner.
     counts: 132,
     // After the lock, of five words.
-    ownerless: Ownerless { idle: 5, counts: 6, lists: 14, large: 78 },
+    ownerless: Ownerless {
+        place: Hidden {
+            file: "shared_heap.c",
+            name: "pool_freelist",
+            function: "caml_accum_orphan_heap_stats",
+            parts: &[0, 6 * 8],
+            is_read: false,
+        },
+        idle: 5,
+        counts: 6,
+        lists: 14,
+        large: 78,
+    },
+    ended: Hidden {
+        file: "gc_stats.c",
+        name: "orphaned_alloc_stats",
+        function: "caml_accum_orphan_alloc_stats",
+        parts: &[0, 8, 16, 24],
+        is_read: true,
+    },
 };
 
 const CHUNKS: MajorHeap = MajorHeap::Chunks(Chunks { size: 2, next: 3 });

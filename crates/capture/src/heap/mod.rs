@@ -4,6 +4,7 @@ mod account;
 mod block;
 pub mod customs;
 mod encode;
+mod hidden;
 mod image;
 mod mark;
 pub mod names;

@@ -23,7 +23,7 @@ use crate::memory::{Memory, Region};
 
 const WORD: u64 = 8;
 /// Programs have some thousand modules.
-const MOST_SEGMENTS: usize = 1 << 20;
+const MOST_SEGMENTS: u64 = 1 << 20;
 
 /// What memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -196,8 +196,8 @@ impl Known {
 /// What the linker wrote down for the runtime: where each module begins and ends. Ended by zero.
 fn segments(target: &Target, memory: &dyn Memory, name: &str) -> Vec<Range<u64>> {
     let Some(table) = target.global(name) else { return Vec::new() };
-    let words = (table..).step_by(WORD as usize).map_while(|at| memory.word(at));
-    let mut words = words.take(2 * MOST_SEGMENTS);
+    let words = (0..2 * MOST_SEGMENTS).map(|index| table.wrapping_add(index * WORD));
+    let mut words = words.map_while(|at| memory.word(at));
     let pairs =
         std::iter::from_fn(|| Some(words.next().filter(|start| *start != 0)?..words.next()?));
     // Ends are those of what the segment's last symbol stands for: a word.

@@ -16,14 +16,15 @@
 //! | `pool_words`, `pool_live_words`, `pool_live_blocks`, `pool_fragment_words`, `large_words`, `large_blocks` | OCaml 5's own count of its heap |
 //! | `domains` | how many domains of OCaml 5 are running |
 //!
-//! In OCaml 5 domains count for themselves. Numbers are sums over those that run and, where the executable is not
-//! stripped, over those that have ended; if several run, each one's own numbers follow, as `domain 1:
+//! In OCaml 5 domains count for themselves. Numbers are sums over those that run and, where the executable tells
+//! where that is, over those that have ended; if several run, each one's own numbers follow, as `domain 1:
 //! minor_words`.
 
 use bactrian_ocaml::accounting::{
     Accounting, Counter, MajorHeap, Pools, Stored, heap_counts, name,
 };
 
+use super::hidden;
 use super::target::Target;
 use crate::memory::Memory;
 
@@ -193,8 +194,8 @@ impl Reader<'_> {
     /// OCaml 5's count of a heap.
     fn heap_counts(&self, at: u64, found: &mut Statistics) {
         let mut words = [0; heap_counts::WORDS as usize];
-        for (word, at) in words.iter_mut().zip((at..).step_by(WORD as usize)) {
-            let Some(read) = self.memory.word(at) else {
+        for (word, index) in words.iter_mut().zip(0..) {
+            let Some(read) = self.memory.word(at.wrapping_add(index * WORD)) else {
                 found
                     .gaps
                     .push(format!("the runtime's count of its heap at {at:#x} cannot be read"));
@@ -221,8 +222,8 @@ impl Reader<'_> {
 
     /// Adds what ended domains counted.
     fn ended_domains(&self, pools: &Pools, found: &mut Statistics) {
-        let heap = self.target.local("shared_heap.c", "pool_freelist");
-        let counts = self.target.local("gc_stats.c", "orphaned_alloc_stats");
+        let heap = hidden::variable(self.target, self.memory, &pools.ownerless.place);
+        let counts = hidden::variable(self.target, self.memory, &pools.ended);
         let (Some(heap), Some(counts)) = (heap, counts) else {
             found.gaps.push(
                 "what domains counted that have ended is not in the collector's numbers: the executable is \
@@ -238,8 +239,8 @@ impl Reader<'_> {
             name::MAJOR_WORDS,
             "forced_major_collections",
         ];
-        for (name, at) in names.into_iter().zip((counts..).step_by(WORD as usize)) {
-            match self.memory.word(at) {
+        for (name, index) in names.into_iter().zip(0..) {
+            match self.memory.word(counts.wrapping_add(index * WORD)) {
                 Some(number) => found.add(name, Number::Whole(number)),
                 None => found.gaps.push(format!("{name} of ended domains cannot be read")),
             }

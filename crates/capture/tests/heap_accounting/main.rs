@@ -12,7 +12,7 @@ use bactrian_capture::heap::process_memory::{self, Holder, Known};
 use bactrian_capture::heap::{spaces, statistics};
 use bactrian_capture::memory::Memory;
 use bactrian_ocaml::accounting::name;
-use programs::{BOTH, Compiler, Waiting, compile};
+use programs::{BOTH, Compiler, Waiting, compile, stripped};
 
 fn count(program: &Waiting) -> spaces::HeapUse {
     spaces::measure(&program.target, &program.memory, &program.domains())
@@ -48,8 +48,10 @@ fn chunks_are_what_gc_stat_says() {
 
 #[test]
 fn pools_are_what_gc_stat_says() {
-    for moment in ["collected", "sweeping"] {
-        let program = Waiting::start(&compile("heap_numbers", Compiler::OCaml5, &[]), &[moment]);
+    let program = compile("heap_numbers", Compiler::OCaml5, &[]);
+    let with_and_without_names = [program.clone(), stripped(&program)];
+    for (moment, program) in ["collected", "sweeping"].into_iter().zip(with_and_without_names) {
+        let program = Waiting::start(&program, &[moment]);
         let found = count(&program);
         let said = |name| program.said(name);
         assert_eq!(found.gaps, [""; 0]);
@@ -146,5 +148,34 @@ fn every_resident_byte_is_in_one_line() {
         let blind = process_memory::of_regions(program.memory.regions(), &known);
         assert_eq!(blind.resident, None);
         assert_eq!(blind.line(Holder::MajorHeap).mapped, heap_line.mapped);
+    }
+}
+
+/// Domains that run, and one that has ended and left its heap.
+#[test]
+fn heaps_of_all_domains_are_counted_whether_they_run_or_not() {
+    let program = compile("heap_domains", Compiler::OCaml5, &["heap_fixture"]);
+    for program in [program.clone(), stripped(&program)] {
+        let program = Waiting::start(&program, &[]);
+        let domains = program.domains();
+        assert_eq!(domains.len(), 4);
+        let found = count(&program);
+        let numbers = statistics::read(&program.target, &program.memory, &domains);
+        assert_eq!((found.gaps, numbers.gaps.clone()), (vec![], vec![]));
+        let number = |name: &str| numbers.get(name).expect(name).whole();
+        assert_eq!(number("domains"), 4);
+        // The runtime's own count, kept where blocks are allocated and swept.
+        assert_eq!(found.words, number("heap_words"));
+        assert_eq!(
+            found.live.words + found.dead.words - found.large.words,
+            number("pool_live_words")
+        );
+        let blocks = number("pool_live_blocks") + number("large_blocks");
+        assert_eq!(found.live.blocks + found.dead.blocks, blocks);
+        assert_eq!(found.large.words + 2 * found.large.blocks, number("large_words"));
+        assert_eq!(found.fragments - 2 * found.large.blocks, number("pool_fragment_words"));
+        // Each domain's own numbers follow.
+        let own: u64 = (0..4).map(|id| number(&format!("domain {id}: pool_words"))).sum();
+        assert!(own > 0 && own <= number("pool_words"));
     }
 }

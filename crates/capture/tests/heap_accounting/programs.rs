@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
+use bactrian_capture::heap::roots;
 use bactrian_capture::heap::target::{Files, Target};
-use bactrian_capture::memory::Memory;
 
 use crate::process::ProcessMemory;
 
@@ -126,13 +126,7 @@ impl Waiting {
 
     /// The domain states.
     pub fn domains(&self) -> Vec<u64> {
-        let word = |address: u64| self.memory.word(address).expect("readable");
-        if self.target.version.major == 4 {
-            return vec![word(self.target.global("Caml_state").expect("exported"))];
-        }
-        // An array of structures, each with the domain's state as its second word; the first ones are in use.
-        let domains = word(self.target.local("domain.c", "all_domains").expect("not stripped"));
-        vec![word(domains + 8)]
+        roots::find(&self.target, &self.memory, None).domains
     }
 }
 

@@ -16,6 +16,7 @@ use std::thread;
 
 use bactrian_ocaml::accounting::{Accounting, MajorHeap};
 
+use super::hidden;
 use super::target::Target;
 use crate::memory::Memory;
 
@@ -93,12 +94,17 @@ impl HeapUse {
 
 /// Counts the major heap of a program. `domains` are the addresses of all domain states; OCaml 4 needs none.
 pub fn measure(target: &Target, memory: &dyn Memory, domains: &[u64]) -> HeapUse {
-    let symbol = |name: &str| target.global(name).or_else(|| target.local("shared_heap.c", name));
     let mut found = match Accounting::of(target.version).map(|layout| layout.major) {
         Some(MajorHeap::Chunks(layout)) => {
-            chunks::measure(memory, layout, target.layout.chunk_head as u64, &symbol)
+            chunks::measure(memory, layout, target.layout.chunk_head as u64, &|name| {
+                target.global(name)
+            })
         }
-        Some(MajorHeap::Pools(layout)) => pools::measure(memory, layout, &symbol, domains),
+        Some(MajorHeap::Pools(layout)) => {
+            let ownerless = hidden::variable(target, memory, &layout.ownerless.place);
+            let colours = target.global("caml_global_heap_state");
+            pools::measure(memory, layout, ownerless, colours, domains)
+        }
         None => HeapUse {
             gaps: vec![format!(
                 "how the heap of OCaml {} is laid out is not known here",

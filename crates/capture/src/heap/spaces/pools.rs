@@ -34,11 +34,13 @@ struct Heap<'a> {
     large_left: AtomicU64,
 }
 
-/// Counts the whole heap.
+/// Counts the whole heap: that of domains, by their states, and what has no owner. `colours` is where their meaning
+/// is told.
 pub(super) fn measure(
     memory: &dyn Memory,
     layout: &Pools,
-    symbol: &dyn Fn(&str) -> Option<u64>,
+    ownerless: Option<u64>,
+    colours: Option<u64>,
     domains: &[u64],
 ) -> HeapUse {
     let mut gaps = Vec::new();
@@ -50,12 +52,12 @@ pub(super) fn measure(
             None => gaps.push(format!("the heap of the domain at {domain:#x} cannot be read")),
         }
     }
-    let ownerless = &layout.ownerless;
-    match symbol("pool_freelist") {
-        Some(at) => match lists_of(memory, layout, at, ownerless.lists, 2, &[ownerless.large]) {
+    let places = &layout.ownerless;
+    match ownerless {
+        Some(at) => match lists_of(memory, layout, at, places.lists, 2, &[places.large]) {
             Some(found) => {
                 lists.extend(found);
-                let first = memory.word(at.wrapping_add(ownerless.idle * WORD)).unwrap_or(0);
+                let first = memory.word(at.wrapping_add(places.idle * WORD)).unwrap_or(0);
                 lists.push(List::Idle { first });
             }
             None => gaps.push("the heap that ended domains left cannot be read".to_owned()),
@@ -66,8 +68,7 @@ pub(super) fn measure(
                 .to_owned(),
         ),
     }
-    let state = symbol("caml_global_heap_state");
-    let garbage = state.and_then(|state| memory.word(state.wrapping_add(GARBAGE * WORD)));
+    let garbage = colours.and_then(|colours| memory.word(colours.wrapping_add(GARBAGE * WORD)));
     if garbage.is_none() {
         gaps.push(
             "what the collector knows to be dead is counted as live: its colours cannot be read"
@@ -288,8 +289,7 @@ mod tests {
 
     fn measure(words: Vec<u64>) -> HeapUse {
         let memory = Fake::new(words);
-        let symbol = |name: &str| (name == "caml_global_heap_state").then_some(at(COLOURS));
-        super::measure(&memory, layout(), &symbol, &[at(STATE)])
+        super::measure(&memory, layout(), None, Some(at(COLOURS)), &[at(STATE)])
     }
 
     #[test]
