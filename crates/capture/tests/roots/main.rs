@@ -274,13 +274,116 @@ fn bytecode_has_roots_too() {
     check_bytecode(&start(&complete), None, "complete");
     // A runtime without names, and a file of bytecode that it is told by a relative path.
     let runtime = folder.path().join("runtime");
-    let libraries = "-make-runtime -I +unix -I +threads unix.cma threads.cma heap_roots_stubs.c -o";
+    let libraries = "-make-runtime -I +unix -I +threads unix.cma threads.cma \
+                     heap_roots_stubs.c heap_roots.ml -o";
     let mut make = Command::new(Compiler::OCaml4.tool("ocamlc"));
-    programs::run(make.args(libraries.split(' ')).arg(&runtime).current_dir(folder.path()));
+    programs::run(make.args(libraries.split_whitespace()).arg(&runtime).current_dir(folder.path()));
     let options = format!("-use-runtime {}", runtime.display());
     let bytecode = compile(folder.path(), Compiler::OCaml4, "ocamlc", "heap_roots", &options);
     let mut command = Command::new(stripped(&runtime));
     command.arg(bytecode.file_name().expect("a file")).current_dir(folder.path());
     let program = Waiting::start(&mut command);
     check_bytecode(&program, Some(&program.listing), "apart");
+}
+
+#[test]
+fn names_are_there_also_when_the_file_is_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let what = format!("{compiler:?}");
+        let path = compile(folder.path(), compiler, "ocamlopt", "heap_roots", "");
+        let program = start(&path);
+        // Another program is there in its place.
+        std::fs::remove_file(&path).expect("it may go while it runs");
+        std::fs::copy("/bin/true", &path).expect("room");
+        let target = Target::find(&program.memory, &Files::default()).expect("OCaml");
+        assert!(!target.runtime_object().has_all_symbols, "{what}");
+        let roots = roots::find(&target, &program.memory, Some(&program.listing));
+        assert_same(&roots, &program.listing, &what);
+        check_common(&roots, &what);
+        // The kernel still has the file that runs.
+        let target = Target::find(&program.memory, &Files::of_process(program.pid()));
+        assert!(target.expect("OCaml").runtime_object().has_all_symbols, "{what}");
+    }
+}
+
+/// Memory in which some words are not what they were.
+struct Damaged<'a> {
+    of: &'a dyn Memory,
+    seed: u64,
+    /// One word of so many is damaged.
+    rarity: u64,
+}
+
+impl Memory for Damaged<'_> {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
+        if !self.of.read(address, buffer) {
+            return false;
+        }
+        // What cannot be written is as it was in the file.
+        let regions = self.of.regions();
+        let after = regions.partition_point(|region| region.range.start <= address);
+        if !regions[after - 1].writable {
+            return true;
+        }
+        let end = address + buffer.len() as u64;
+        for word in address / 8..end.div_ceil(8) {
+            let random = mix(word ^ self.seed);
+            if !random.is_multiple_of(self.rarity) {
+                continue;
+            }
+            // Another word, a pointer to where it stands or near it, or next to nothing.
+            let at = 8 * word;
+            let damaged = match random / self.rarity % 4 {
+                0 => mix(random),
+                1 => at & !0xfff,
+                2 => random % 64,
+                _ => at,
+            };
+            for (at, byte) in (at..).zip(damaged.to_le_bytes()) {
+                if (address..end).contains(&at) {
+                    buffer[(at - address) as usize] = byte;
+                }
+            }
+        }
+        true
+    }
+
+    fn regions(&self) -> &[bactrian_capture::memory::Region] {
+        self.of.regions()
+    }
+}
+
+fn mix(n: u64) -> u64 {
+    let n = (n ^ n >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (n ^ n >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ n >> 32
+}
+
+#[test]
+fn damaged_memory_is_read_as_far_as_it_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (compiler, tool, name) in [
+        (Compiler::OCaml4, "ocamlopt", "heap_roots"),
+        (Compiler::OCaml5, "ocamlopt", "heap_roots_5"),
+        (Compiler::OCaml4, "ocamlc", "heap_roots"),
+    ] {
+        let options = if tool == "ocamlc" { "-custom" } else { "" };
+        let program = start(&compile(folder.path(), compiler, tool, name, options));
+        let whole = target(&program);
+        let mut gaps = 0;
+        for seed in 0..20 {
+            let rarity = [2, 10, 100, 1000, 10_000][seed as usize % 5];
+            let memory = Damaged { of: &program.memory, seed, rarity };
+            // Also what is loaded may be read wrongly.
+            Target::find(&memory, &Files::default()).ok();
+            let listing = (seed % 2 == 0).then_some(&program.listing);
+            let roots = roots::find(&whole, &memory, listing);
+            gaps += roots.gaps.len();
+            let stacks = Stacks::new(&whole, &memory);
+            for root in roots.roots.iter().take(100) {
+                stacks.scan_fiber(root.value);
+            }
+        }
+        assert!(gaps > 0, "{compiler:?} {tool}");
+    }
 }

@@ -7,6 +7,7 @@ use bactrian_ocaml::Code;
 use bactrian_ocaml::frames::{Descriptor, LONGEST_DESCRIPTOR, Location, locations};
 
 use super::Frame;
+use super::words::addresses;
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
@@ -47,8 +48,7 @@ impl<'a> Descriptors<'a> {
         let mut tables = Vec::new();
         match self.target.global("caml_frametable") {
             Some(list) => {
-                let addresses = (list..).step_by(8).take(MOST_TABLES);
-                let found = addresses.map_while(|at| self.memory.word(at));
+                let found = addresses(list, 8, MOST_TABLES).map_while(|at| self.memory.word(at));
                 tables.extend(found.take_while(|table| *table != 0));
             }
             None => self.gaps.push("the list of frame tables has no name".to_owned()),

@@ -12,12 +12,13 @@ use bactrian_ocaml::StackLayout;
 use bactrian_ocaml::heap_layout::fiber;
 
 use super::finder::Finder;
+use super::words::addresses;
 use crate::memory::Region;
 
 /// As many as OCaml allows.
 const MOST_DOMAINS: u64 = 4096;
 /// More is not searched.
-const MOST_SEARCHED: u64 = 1 << 30;
+const MOST_SEARCHED: u64 = 1 << 28;
 const PIECE: u64 = 1 << 20;
 
 impl Finder<'_> {
@@ -107,7 +108,8 @@ impl Finder<'_> {
                 if self.memory.read(at, piece) {
                     let words =
                         piece.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-                    let young = (at..).step_by(8).zip(words).filter(|(_, w)| area.contains(w));
+                    let young =
+                        addresses(at, 8, usize::MAX).zip(words).filter(|(_, w)| area.contains(w));
                     // Where a pointer into the minor heap's area is the beginning of such a heap.
                     let offset = 8 * self.layout.state.young_start as u64;
                     let candidates: Vec<_> =

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use bactrian_ocaml::Code;
 use bactrian_ocaml::heap_layout::HeapLayout;
 
-use super::stacks::{Stacks, Words};
+use super::stacks::Stacks;
+use super::words::Words;
 use super::{List, Listing, Place, Root, Roots, Thread};
 use crate::heap::target::Target;
 use crate::memory::Memory;
@@ -68,11 +69,11 @@ impl<'a> Finder<'a> {
         self.found
     }
 
-    /// Adds a root, unless it is no pointer. True if it is one.
+    /// Adds a root, unless it is no pointer or was found before: C roots may be in two lists. True if it is one.
     pub fn add(&mut self, slot: u64, value: u64, place: Place) -> bool {
-        self.slots.insert(slot);
+        let is_new = self.slots.insert(slot);
         let is_pointer = value & 1 == 0 && value != 0;
-        if is_pointer {
+        if is_pointer && is_new {
             self.found.roots.push(Root { slot, value, place });
         }
         is_pointer

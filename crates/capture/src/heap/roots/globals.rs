@@ -5,6 +5,7 @@ use bactrian_ocaml::value::header_words;
 
 use super::Place;
 use super::finder::Finder;
+use super::words::addresses;
 
 const MOST_MODULES: usize = 1 << 20;
 const MOST_BLOCKS: usize = 1 << 20;
@@ -15,7 +16,7 @@ impl Finder<'_> {
     pub(super) fn globals(&mut self) {
         match self.target.global("caml_globals") {
             Some(list) => {
-                for at in (list..).step_by(8).take(MOST_MODULES) {
+                for at in addresses(list, 8, MOST_MODULES) {
                     match self.words.word(at) {
                         Some(0) => break,
                         Some(module) => self.module(module, false),
@@ -69,7 +70,7 @@ impl Finder<'_> {
 
     /// The blocks of one module.
     fn module(&mut self, list: u64, is_dynamic: bool) {
-        for at in (list..).step_by(8).take(MOST_BLOCKS) {
+        for at in addresses(list, 8, MOST_BLOCKS) {
             match self.words.word(at) {
                 Some(0) => return,
                 Some(block) => {

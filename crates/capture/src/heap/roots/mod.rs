@@ -21,6 +21,7 @@ mod memprof;
 mod spaces;
 mod stacks;
 mod threads;
+mod words;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -9,6 +9,7 @@ use bactrian_ocaml::heap_layout::chunk;
 use bactrian_ocaml::symbol;
 
 use super::finder::Finder;
+use super::words::addresses;
 use super::{Space, SpaceKind};
 
 const MOST_SEGMENTS: usize = 1 << 20;
@@ -94,7 +95,7 @@ impl Finder<'_> {
             }
         };
         if let Some(segments) = self.target.global("caml_data_segments") {
-            for at in (segments..).step_by(16).take(MOST_SEGMENTS) {
+            for at in addresses(segments, 16, MOST_SEGMENTS) {
                 let both = [self.words.word(at), self.words.word(at.saturating_add(8))];
                 let [Some(start), Some(end)] = both else { break };
                 if start == 0 {

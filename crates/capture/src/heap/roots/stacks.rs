@@ -12,12 +12,11 @@ use bactrian_ocaml::heap_layout::{fiber, local_roots};
 
 use super::descriptors::Descriptors;
 use super::finder::Finder;
+use super::words::Words;
 use super::{Frame, Place};
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
-/// Fibers below one another, and blocks of local roots: no honest program has more.
-const MOST_LINKS: usize = 1 << 24;
 /// Items in one table of local roots.
 const MOST_ITEMS: u64 = 1 << 24;
 
@@ -115,7 +114,7 @@ impl<'a> Stacks<'a> {
         let mut at = first;
         let mut met = HashSet::new();
         while at != 0 {
-            if !met.insert(at) || met.len() > MOST_LINKS {
+            if !met.insert(at) {
                 return (found, Some(format!("local roots of C at {at:#x} are linked in a ring")));
             }
             if local_block(&mut words, at, &mut found).is_none() {
@@ -175,7 +174,7 @@ impl Scan<'_, '_> {
         let (mut stack, registers) = (stack, registers);
         let mut met = HashSet::new();
         while stack != 0 {
-            if !met.insert(stack) || met.len() > MOST_LINKS {
+            if !met.insert(stack) {
                 return Err(format!("fibers are linked in a ring at {stack:#x}"));
             }
             let handler = self.field(stack, fiber::HANDLER)?;
@@ -239,40 +238,6 @@ impl Scan<'_, '_> {
 
     fn read(&mut self, at: u64) -> Result<u64, String> {
         self.words.word(at).ok_or_else(|| format!("a stack leads to {at:#x}, which cannot be read"))
-    }
-}
-
-/// Words of memory that are near each other.
-pub(super) struct Words<'a> {
-    memory: &'a dyn Memory,
-    page: u64,
-    bytes: Box<[u8; PAGE as usize]>,
-}
-
-const PAGE: u64 = 4096;
-
-impl<'a> Words<'a> {
-    pub fn new(memory: &'a dyn Memory) -> Words<'a> {
-        // No page begins here.
-        Words { memory, page: 1, bytes: Box::new([0; PAGE as usize]) }
-    }
-
-    /// The word at an address.
-    pub fn word(&mut self, at: u64) -> Option<u64> {
-        let page = at & !(PAGE - 1);
-        if at - page > PAGE - 8 {
-            return self.memory.word(at);
-        }
-        if page != self.page {
-            self.page = 1;
-            if !self.memory.read(page, &mut *self.bytes) {
-                // A core may have less than pages.
-                return self.memory.word(at);
-            }
-            self.page = page;
-        }
-        let bytes = self.bytes.get((at - page) as usize..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*bytes))
     }
 }
 

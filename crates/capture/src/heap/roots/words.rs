@@ -1,0 +1,100 @@
+//! Words of memory, read one after the other.
+
+use crate::memory::Memory;
+
+const PAGE: u64 = 4096;
+
+/// Words of memory that are near each other. There is an end to reading: memory that leads in circles would have
+/// none, but all that is honest reads each word a few times at most.
+pub(super) struct Words<'a> {
+    memory: &'a dyn Memory,
+    page: u64,
+    bytes: Box<[u8; PAGE as usize]>,
+    left: u64,
+}
+
+impl<'a> Words<'a> {
+    pub fn new(memory: &'a dyn Memory) -> Words<'a> {
+        let readable = memory.regions().iter().filter(|region| region.readable);
+        let bytes = readable.map(|region| region.range.end.saturating_sub(region.range.start));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        // No page begins at 1.
+        Words { memory, page: 1, bytes: Box::new([0; PAGE as usize]), left: bytes / 2 }
+    }
+
+    /// The word at an address; none if it cannot be read.
+    pub fn word(&mut self, at: u64) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let page = at & !(PAGE - 1);
+        if at - page > PAGE - 8 {
+            return self.memory.word(at);
+        }
+        if page != self.page {
+            self.page = 1;
+            if !self.memory.read(page, &mut *self.bytes) {
+                // A core may have less than pages.
+                return self.memory.word(at);
+            }
+            self.page = page;
+        }
+        let bytes = self.bytes.get((at - page) as usize..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+}
+
+/// Addresses from one on, so many bytes apart, up to the end of memory.
+pub(super) fn addresses(start: u64, stride: u64, most: usize) -> impl Iterator<Item = u64> {
+    (0..most as u64).map_while(move |index| start.checked_add(index.checked_mul(stride)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Region;
+
+    /// A page of memory, in which each word is its own address.
+    struct OnePage(Vec<Region>);
+
+    impl Memory for OnePage {
+        fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
+            let end = address.saturating_add(buffer.len() as u64);
+            let is_there = address >= PAGE && end <= 2 * PAGE;
+            for (at, byte) in (address..end).zip(buffer) {
+                *byte = (at & !7).to_le_bytes()[(at & 7) as usize];
+            }
+            is_there
+        }
+
+        fn regions(&self) -> &[Region] {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn addresses_end_with_memory() {
+        assert_eq!(addresses(16, 8, 3).collect::<Vec<_>>(), [16, 24, 32]);
+        assert_eq!(addresses(u64::MAX - 9, 8, 3).count(), 2);
+        assert_eq!(addresses(u64::MAX, 8, 3).count(), 1);
+    }
+
+    #[test]
+    fn reading_has_an_end() {
+        let region = Region {
+            range: PAGE..2 * PAGE,
+            readable: true,
+            writable: true,
+            executable: false,
+            shared: false,
+            file: None,
+            offset: 0,
+            inode: 0,
+        };
+        let memory = OnePage(vec![region]);
+        let mut words = Words::new(&memory);
+        assert_eq!(words.word(0), None);
+        assert_eq!(words.word(2 * PAGE - 4), None);
+        assert_eq!(words.word(u64::MAX), None);
+        let read = (0..).take_while(|_| words.word(PAGE + 16) == Some(PAGE + 16)).count();
+        assert_eq!(read as u64, PAGE / 2 - 3);
+    }
+}
