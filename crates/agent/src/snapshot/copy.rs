@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use bactrian_agent_abi::frozen::{Facts, List, MAPS, MEMORY, Slot, TOLD, Writer};
 use bactrian_agent_abi::ledger::Line;
 
+use super::freeze::Notes;
 use super::listing::{self, Told};
 use super::{Setup, ledger};
 use crate::process::{self, End};
@@ -22,8 +23,7 @@ pub struct Order<'a> {
     pub setup: &'a Setup,
     pub facts: Facts<'a>,
     pub domains: &'a [*const usize],
-    /// Where the program tells how long it stood still, in microseconds.
-    pub pause: Option<&'a AtomicU32>,
+    pub notes: Option<&'a Notes>,
 }
 
 /// So long, in milliseconds, the program is waited for to tell how long it stood still.
@@ -43,10 +43,13 @@ fn serve(mut order: Order<'_>) {
     order.facts.copy = sys::process_id();
     let descriptors = let_go();
     ledger::add(ledger, &Line::Begun(key, order.facts.copy));
+    if let Some(notes) = order.notes {
+        process::store_and_wake(&notes.begun, 1);
+    }
     if let Err(what) = descriptors {
         return ledger::failed(ledger, key, format_args!("the copy cannot open {what}"));
     }
-    if let Some(pause) = order.pause {
+    if let Some(Notes { pause, .. }) = order.notes {
         process::wait_while(pause, 0, PATIENCE);
         order.facts.pause = u64::from(pause.load(Ordering::Acquire)) * 1000;
         ledger::add(ledger, &Line::Pause(key, order.facts.pause));
@@ -67,10 +70,13 @@ fn serve(mut order: Order<'_>) {
                 ledger::failed(ledger, key, what);
             }
         }
-        Err(Errno(errno)) => {
+        Err(errno) => {
             let path = order.setup.settings.walker.escape_ascii();
-            let what = format_args!("{path} cannot be started: error {errno}");
-            ledger::failed(ledger, key, what);
+            let why = match errno {
+                Errno(2) => "it is not there",
+                errno => errno.words(),
+            };
+            ledger::failed(ledger, key, format_args!("{path} cannot be started: {why}"));
         }
     }
 }

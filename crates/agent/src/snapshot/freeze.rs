@@ -3,7 +3,7 @@
 use alloc::ffi::CString;
 use alloc::format;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use bactrian_agent_abi::frozen::{Facts, Reason, Skipped};
 use bactrian_agent_abi::ledger::{Limit, Line};
@@ -34,10 +34,21 @@ struct Series {
 static SERIES: Lock<Option<Series>> = Lock::new(None);
 /// Snapshots are not taken any more.
 static OFF: AtomicBool = AtomicBool::new(false);
-/// Where copies get to know how long they took: a page that they share with the program.
-static SHARED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-/// Words of that page, each for one copy at a time.
-const PAUSES: u64 = 1024;
+/// What copies and the program tell each other: a page that they share.
+static SHARED: AtomicPtr<[Notes; NOTES]> = AtomicPtr::new(core::ptr::null_mut());
+const NOTES: usize = 512;
+/// The process whose snapshots these are.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+/// The number of its last one.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// What one copy and the program tell each other. Zero is nothing.
+pub struct Notes {
+    /// How long the program stood still, in microseconds.
+    pub pause: AtomicU32,
+    /// 1 when the ledger says that the copy is there.
+    pub begun: AtomicU32,
+}
 
 /// Gets ready, while there is one thread.
 pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
@@ -55,6 +66,29 @@ pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
 fn share_a_page() {
     let page = process::map_shared_page().unwrap_or(core::ptr::null_mut());
     SHARED.store(page.cast(), Ordering::Relaxed);
+    LAST.store(0, Ordering::Relaxed);
+    OWNER.store(sys::process_id(), Ordering::Relaxed);
+}
+
+/// Whether this is the process whose snapshots these are: a child made by vfork shares our memory.
+pub fn is_ours() -> bool {
+    sys::process_id() == OWNER.load(Ordering::Relaxed)
+}
+
+/// The notes of a copy. So many copies are not there at a time.
+fn notes_of(number: u64) -> Option<&'static Notes> {
+    // SAFETY: a page of so many notes that stays.
+    let page = unsafe { SHARED.load(Ordering::Relaxed).as_ref() }?;
+    Some(&page[(number % NOTES as u64) as usize])
+}
+
+/// The program ends: whoever reads the ledger then must find there which copies are at work.
+pub fn let_copies_begin(most: u32) {
+    let last = LAST.load(Ordering::Relaxed);
+    let first = last.saturating_sub(most.into()) + 1;
+    for notes in (first..=last).filter_map(notes_of) {
+        process::wait_while(&notes.begun, 0, 500);
+    }
 }
 
 impl Series {
@@ -90,7 +124,9 @@ impl Series {
 
     fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) {
         let limits = &setup.settings.limits;
-        if let Err(limit) = self.budget.check(limits, &self.folder) {
+        // A program that ends leaves its memory to its last copy.
+        let is_last = wanted.reason == Reason::Exit;
+        if let Err(limit) = self.budget.check(limits, &self.folder, is_last) {
             return self.skip(setup, limit);
         }
         let trace = agent::with_recording(Recording::for_snapshot).flatten();
@@ -116,11 +152,12 @@ impl Series {
             trace: trace.as_deref(),
             ledger: setup.settings.ledger.as_deref(),
         };
-        let pause = pause_of(number);
-        if let Some(pause) = pause {
-            pause.store(0, Ordering::Relaxed);
+        let notes = notes_of(number);
+        if let Some(notes) = notes {
+            notes.pause.store(0, Ordering::Relaxed);
+            notes.begun.store(0, Ordering::Relaxed);
         }
-        let order = Order { setup, facts, domains: wanted.domains, pause };
+        let order = Order { setup, facts, domains: wanted.domains, notes };
         // SAFETY: `copy::live` keeps to what may be used.
         match unsafe { process::clone_quietly() } {
             Ok(Some(copy)) => {
@@ -128,23 +165,16 @@ impl Series {
                 self.budget.spent(copy, file);
                 // In microseconds, and never 0; so long that it overflows is not a pause.
                 let length = (sys::nanos(Clock::Monotonic).saturating_sub(since)) / 1000;
-                if let Some(pause) = pause {
-                    process::store_and_wake(
-                        pause,
-                        u32::try_from(length).unwrap_or(u32::MAX).max(1),
-                    );
+                if let Some(notes) = notes {
+                    let length = u32::try_from(length).unwrap_or(u32::MAX).max(1);
+                    process::store_and_wake(&notes.pause, length);
                 }
+                LAST.store(number, Ordering::Relaxed);
             }
             Ok(None) => copy::live(order),
             Err(_) => self.skip(setup, Limit::Process),
         }
     }
-}
-
-fn pause_of(number: u64) -> Option<&'static AtomicU32> {
-    let page = SHARED.load(Ordering::Relaxed);
-    // SAFETY: a page of so many words that stays.
-    (!page.is_null()).then(|| unsafe { &*page.add((number % PAUSES) as usize) })
 }
 
 /// What is wanted of a snapshot.
@@ -161,7 +191,7 @@ pub struct Wanted<'a> {
 /// The program is at a safe point, and no OCaml code runs anywhere in it until this returns.
 pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
     let Some(setup) = setup() else { return };
-    if OFF.load(Ordering::Relaxed) || SERIES.is_mine() {
+    if OFF.load(Ordering::Relaxed) || SERIES.is_mine() || !is_ours() {
         return;
     }
     let signals = process::set_blocked_signals(!0);
@@ -169,9 +199,7 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
     // SAFETY: we hold the lock, for the series as for the stack.
     let done = unsafe {
         rescue::run_on(Stack::Snapshot, || {
-            if let Some(series) = SERIES.inside()
-                && series.process == sys::process_id()
-            {
+            if let Some(series) = SERIES.inside() {
                 series.take(setup, wanted, since);
             }
         })

@@ -410,8 +410,20 @@ pub unsafe extern "C" fn bactrian_take_snapshot(name: *const c_char) {
 /// The program ends: by itself, or `at_once`, perhaps in a signal handler.
 pub fn at_end(at_once: bool) {
     let Some(setup) = setup() else { return };
+    if !freeze::is_ours() {
+        return;
+    }
+    if setup.settings.when.exit && !ENDED.swap(true, Ordering::Relaxed) {
+        take_last(setup, at_once);
+    }
+    if setup.ledger.is_some() {
+        freeze::let_copies_begin(setup.settings.limits.copies);
+    }
+}
+
+fn take_last(setup: &Setup, at_once: bool) {
     let state = setup.agent.program.state();
-    if !setup.settings.when.exit || state.is_null() || ENDED.swap(true, Ordering::Relaxed) {
+    if state.is_null() {
         return;
     }
     let since = now();
