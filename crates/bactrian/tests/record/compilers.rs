@@ -112,6 +112,22 @@ pub fn program(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
             vec!["c_handler.ml".to_owned(), "c_handler_stubs.c".to_owned()],
             vec![format!("{options} c_handler.ml c_handler_stubs.c -o c_handler")],
         ),
+        // It chooses when a snapshot is taken.
+        "heap_called" => {
+            let library_folder = ocaml_library(compiler);
+            let folder = library_folder.display();
+            let search = if is_bytecode { format!("-dllpath {folder} ") } else { String::new() };
+            (
+                ["heap_fixture.ml", "heap_called.ml"].map(str::to_owned).to_vec(),
+                vec![format!(
+                    "{options} {search}-I {folder} bactrian.{library} heap_fixture.ml {name}.ml -o {name}"
+                )],
+            )
+        }
+        _ if name.starts_with("heap_") => (
+            vec!["heap_fixture.ml".to_owned(), format!("{name}.ml")],
+            vec![format!("{options} {libraries} heap_fixture.ml {name}.ml -o {name}")],
+        ),
         _ => {
             (vec![format!("{name}.ml")], vec![format!("{options} {libraries} {name}.ml -o {name}")])
         }
@@ -119,6 +135,29 @@ pub fn program(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
     let sources = files.iter().map(|file| sources.join(file)).collect();
     let tool = if is_bytecode { compiler.ocamlc() } else { compiler.ocamlopt() };
     build(&format!("{name}-{compiler:?}-{variant:?}"), name, compiler, &tool, sources, &steps)
+}
+
+/// A folder with the library of `ocaml/`, built without dune.
+pub fn ocaml_library(compiler: Compiler) -> PathBuf {
+    static DONE: Mutex<Vec<Compiler>> = Mutex::new(Vec::new());
+    let mut done = DONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = cache().join(format!("library-{compiler:?}"));
+    // Once in each run of the tests: make does not know what others left there.
+    if done.contains(&compiler) {
+        return folder;
+    }
+    let assign = |name: &str, path: &Path| format!("{name}={}", path.display());
+    let output = Command::new("make")
+        .arg("-C")
+        .arg(repository().join("ocaml"))
+        .arg(assign("BUILD", &folder))
+        .arg(assign("OCAMLC", &compiler.ocamlc()))
+        .arg(assign("OCAMLOPT", &compiler.ocamlopt()))
+        .output()
+        .expect("make starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    done.push(compiler);
+    folder
 }
 
 /// OCaml 5's runtime for bytecode, linked so that it runs on this machine as any program does.

@@ -1,0 +1,212 @@
+//! Everything around the program goes wrong: it is unharmed, no half file appears, and it is told.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::compilers::{BOTH, Compiler, Variant, program};
+use crate::heaps::{Heap, heaps_of};
+use crate::programs::{KINDS, only_child, until};
+use crate::runs::{Place, Run, Seen, difference, finish, signal};
+
+/// So many megabytes are walked in a good part of a second.
+const LARGE: &str = "200";
+
+/// Snapshots at exit, told of in the end.
+fn at_exit(run: &Run, place: &Place) -> Run {
+    let options = ["--snapshots", "exit", "--no-trace"];
+    let mut observed = run.observed(&options, &place.trace("run"));
+    observed.arguments.retain(|argument| argument != "--quiet");
+    observed
+}
+
+/// Processes that read a frozen copy for snapshots of this place.
+fn walkers(place: &Place) -> Vec<u32> {
+    let prefix = format!("BACTRIAN_HEAP={}", place.trace("run").display());
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let words = |process: u32, file: &str| {
+        let bytes = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect::<Vec<_>>()
+    };
+    let is_walker = |process: &u32| {
+        words(*process, "cmdline").iter().any(|word| word == b"walk-frozen")
+            && words(*process, "environ").iter().any(|word| word == prefix.as_bytes())
+    };
+    processes.filter(is_walker).collect()
+}
+
+/// What is in the folder of snapshots.
+fn names(place: &Place) -> Vec<String> {
+    let files = place.traces().read_dir().expect("a folder").flatten();
+    files.filter_map(|file| file.file_name().into_string().ok()).collect()
+}
+
+fn said(seen: &mut Seen) -> String {
+    String::from_utf8_lossy(&std::mem::take(&mut seen.stderr)).into_owned()
+}
+
+#[test]
+fn a_walker_that_is_killed_costs_its_snapshot() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &[LARGE]);
+        let plain = place.run(&run);
+        let child = place.start(&at_exit(&run, &place));
+        until("a walker", || !walkers(&place).is_empty()).expect("a walker");
+        for walker in walkers(&place) {
+            signal("KILL", &walker.to_string());
+        }
+        let mut seen = finish(child, &place.work());
+        let said = said(&mut seen);
+        assert_eq!(difference(&plain, &seen), "", "{compiler:?}: {said}");
+        assert!(said.contains("snapshot 1 failed: "), "{compiler:?}: {said}");
+        assert_eq!(heaps_of(&place.trace("run")), [], "{compiler:?}");
+        assert_eq!(walkers(&place), [], "{compiler:?}");
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_leaves_whole_snapshots_or_none() {
+    for compiler in BOTH {
+        for milliseconds in [0, 30, 300] {
+            let place = Place::new();
+            let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &[LARGE]);
+            let options = ["--snapshots", "major", "--no-trace"];
+            let child = place.start(&run.observed(&options, &place.trace("run")));
+            until("a walker", || !walkers(&place).is_empty()).expect("a walker");
+            let process = only_child(child.id()).expect("the program");
+            thread::sleep(Duration::from_millis(milliseconds));
+            signal("KILL", &process.to_string());
+            let mut seen = finish(child, &place.work());
+            let what = format!("{compiler:?} after {milliseconds} ms: {}", said(&mut seen));
+            assert!(["signal 9", "exit status 0"].contains(&seen.end.as_str()), "{what}");
+            until("the end of all walkers", || walkers(&place).is_empty()).expect("their end");
+            for (_, path) in heaps_of(&place.trace("run")) {
+                Heap::read(&path).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            }
+            let is_snapshot = |name: &String| name.ends_with(".heap");
+            assert!(names(&place).iter().all(is_snapshot), "{what}: {:?}", names(&place));
+        }
+    }
+}
+
+#[test]
+fn a_recorder_that_is_killed_costs_nothing() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &["30"]);
+        let child = place.start(&at_exit(&run, &place));
+        until("the program", || only_child(child.id()).is_ok()).expect("the program");
+        signal("KILL", &child.id().to_string());
+        let seen = finish(child, &place.work());
+        assert!(seen.stdout.starts_with(b"built "), "{compiler:?}: {seen:?}");
+        let output = place.trace("run");
+        until("a snapshot", || !heaps_of(&output).is_empty()).expect("a snapshot");
+        Heap::read(&heaps_of(&output)[0].1).expect("a whole snapshot");
+    }
+}
+
+/// Runs a command where a small disk is mounted on the folder of snapshots; none if that is not allowed here.
+fn on_a_small_disk(place: &Place, kilobytes: u32, run: &Run) -> Option<Seen> {
+    // Not root: root within a user namespace of its own may mount there.
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
+    let options: &[&str] = if is_root { &["--mount"] } else { &["--mount", "--map-root-user"] };
+    let mount = |folder: &Path| {
+        let mut command = Command::new("unshare");
+        command.args(options).args(["mount", "-t", "tmpfs", "none"]).arg(folder);
+        command.status().is_ok_and(|status| status.success())
+    };
+    let mounted = place.traces();
+    if !mount(&mounted) {
+        let what = "NOT TESTED: this machine allows no mounts, so no disk could be full\n";
+        // Past the test's own capture, so that nobody thinks that it ran.
+        std::io::stderr().write_all(what.as_bytes()).ok();
+        return None;
+    }
+    let script = format!(
+        "mount -t tmpfs -o size={kilobytes}k none \"$1\" || exit 99
+         mounted=$1; shift
+         \"$@\"; status=$?
+         ls -A \"$mounted\" > ../left; exit $status"
+    );
+    let mut wrapped = run.clone();
+    wrapped.program = "unshare".into();
+    wrapped.arguments = options.iter().map(Into::into).collect();
+    wrapped.arguments.extend(["sh", "-c", &script, "sh"].map(Into::into));
+    wrapped.arguments.push(mounted.into());
+    wrapped.arguments.push(run.program.clone().into());
+    wrapped.arguments.extend(run.arguments.iter().cloned());
+    Some(place.run(&wrapped))
+}
+
+#[test]
+fn a_full_disk_costs_the_snapshot_not_the_program() {
+    for kind in KINDS {
+        for kilobytes in [8, 64] {
+            let place = Place::new();
+            let run = Run::new(kind.program("heap_hashtables"), &[]);
+            let plain = place.run(&run);
+            let observed = at_exit(&run, &place);
+            let Some(mut seen) = on_a_small_disk(&place, kilobytes, &observed) else { return };
+            let said = said(&mut seen);
+            let what = format!("{kind:?}, {kilobytes} kB: {said}");
+            assert_eq!(difference(&plain, &seen), "", "{what}");
+            let is_told = said.contains("No space left") || said.contains("no room");
+            assert!(is_told, "{what}");
+            let left = fs::read_to_string(place.work().join("../left")).expect("a list");
+            assert_eq!(left, "", "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_memory_limit_costs_the_snapshot_not_the_program() {
+    // OCaml 5 reserves more than it uses.
+    let cases = [(Compiler::OCaml4, "ulimit -v 150000"), (Compiler::OCaml5, "ulimit -v 800000")];
+    for (compiler, first) in cases {
+        let place = Place::new();
+        let executable = program("bench_formulas", compiler, Variant::Plain);
+        let run = Run { first, ..Run::new(&executable, &["60"]) };
+        let plain = place.run(&run);
+        assert_eq!(plain.end, "exit status 0", "{compiler:?}: {plain:?}");
+        let mut seen = place.run(&at_exit(&run, &place));
+        let said = said(&mut seen);
+        assert_eq!(difference(&plain, &seen), "", "{compiler:?}: {said}");
+        // Whether the walker gets by with what there is, is not the point: a snapshot, or a reason.
+        match &heaps_of(&place.trace("run"))[..] {
+            [] => assert!(said.contains("failed: ") || said.contains("skipped: "), "{said}"),
+            [(_, path), ..] => drop(Heap::read(path).expect("a whole snapshot")),
+        }
+        assert!(names(&place).iter().all(|name| name.ends_with(".heap")), "{:?}", names(&place));
+    }
+}
+
+#[test]
+fn without_a_walker_the_program_runs_all_the_same() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &["20"]);
+        let plain = place.run(&run);
+        let mut agent = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        agent.args(["agent", "--snapshots", "major,exit", "--no-trace", "-o"]);
+        let output = agent.arg(place.trace("run")).output().expect("bactrian starts");
+        let variables = String::from_utf8(output.stdout).expect("text");
+        let mut run = run;
+        for (name, value) in variables.lines().filter_map(|line| line.split_once('=')) {
+            let value = if name == "BACTRIAN_WALKER" { "/nowhere/bactrian" } else { value };
+            let names = ["LD_PRELOAD", "BACTRIAN_SNAPSHOTS", "BACTRIAN_HEAP", "BACTRIAN_WALKER"];
+            if let Some(name) = names.into_iter().find(|known| *known == name) {
+                run = run.with(name, value);
+            }
+        }
+        let start = Instant::now();
+        let seen = place.run(&run);
+        assert_eq!(difference(&plain, &seen), "", "{compiler:?}");
+        assert!(start.elapsed() < Duration::from_secs(60));
+        assert_eq!(names(&place), Vec::<String>::new(), "{compiler:?}");
+    }
+}

@@ -1,0 +1,110 @@
+//! The OCaml library: it does nothing by itself, and takes snapshots under the agent.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use bactrian_snapshot::Reason;
+
+use crate::compilers::{Compiler, Variant, ocaml_library, program, repository};
+use crate::heaps::{Heap, heaps_of};
+use crate::programs::Live;
+use crate::runs::{Place, Run, difference};
+
+const VARIANTS: [(Compiler, Variant); 4] = [
+    (Compiler::OCaml4, Variant::Plain),
+    (Compiler::OCaml4, Variant::Bytecode),
+    (Compiler::OCaml4, Variant::Custom),
+    (Compiler::OCaml5, Variant::Plain),
+];
+
+#[test]
+fn a_call_does_nothing_when_no_agent_is_there() {
+    for (compiler, variant) in VARIANTS {
+        let executable = program("heap_called", compiler, variant);
+        let seen = Place::new().run(&Run::new(&executable, &[]));
+        let said = String::from_utf8_lossy(&seen.stdout);
+        assert!(said.starts_with("live ") && said.ends_with("\ndone\n"), "{compiler:?}: {said}");
+        assert_eq!((seen.end.as_str(), seen.stderr.as_slice()), ("exit status 0", &[][..]));
+        assert!(seen.files.is_empty());
+    }
+    // A static program cannot have the agent in it, and needs no symbol of it.
+    let executable = program("heap_called", Compiler::OCaml4, Variant::Static);
+    assert_eq!(Place::new().run(&Run::new(&executable, &[])).end, "exit status 0");
+}
+
+#[test]
+fn a_call_takes_a_snapshot_with_a_name() {
+    for (compiler, variant) in VARIANTS {
+        let what = format!("{compiler:?} {variant:?}");
+        let place = Place::new();
+        let run = Run::new(program("heap_called", compiler, variant), &[]);
+        let plain = place.run(&run);
+        let output = place.trace("run.ctf");
+        let options = ["--snapshots", "call", "--no-trace"];
+        let seen = place.run(&run.observed(&options, &output));
+        assert_eq!(difference(&plain, &seen), "", "{what}");
+        let said = String::from_utf8_lossy(&seen.stdout);
+        let live = Live::parse(said.lines().next().expect("a line")).expect("what is alive");
+        let heaps = heaps_of(&output);
+        assert_eq!(heaps.len(), 2, "{what}: {heaps:?}");
+        for ((number, path), name) in heaps.iter().zip([None, Some("after loading")]) {
+            let heap = Heap::read(path).expect("a whole snapshot");
+            assert_eq!(heap.info.name.as_deref(), name, "{what}");
+            assert_eq!((heap.info.reason, heap.info.sequence), (Reason::Call, *number), "{what}");
+            assert_eq!(heap.major.blocks, live.blocks, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_call_is_possible_beside_any_moment() {
+    let place = Place::new();
+    let run = Run::new(program("heap_called", Compiler::OCaml4, Variant::Plain), &[]);
+    let output = place.trace("run.ctf");
+    place.run(&run.observed(&["--snapshots", "exit"], &output));
+    assert_eq!(heaps_of(&output).len(), 3);
+}
+
+/// Copies what is needed of the library, so that nothing is built in the repository.
+fn copy_of_library(folder: &Path) {
+    for entry in fs::read_dir(repository().join("ocaml")).expect("the library").flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::copy(entry.path(), folder.join(entry.file_name())).expect("room");
+        }
+    }
+}
+
+#[test]
+fn dune_and_findlib_know_the_library() {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_of_library(folder.path());
+    let run = |command: &mut Command| {
+        let output =
+            command.current_dir(folder.path()).output().expect("scripts/setup installs it");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{command:?}: {said}");
+    };
+    run(Command::new("dune").args(["build", "--root", ".", "@install"]));
+    let installed = folder.path().join("_build/install/default/lib");
+    let plain = folder.path().join("plain");
+    fs::create_dir(&plain).expect("a folder");
+    let mut copy = Command::new("cp");
+    run(copy.arg("-R").arg(ocaml_library(Compiler::OCaml4)).arg(plain.join("bactrian")));
+    fs::write(folder.path().join("asks.ml"), "let () = Bactrian.snapshot ~name:\"x\" ()\n")
+        .expect("a program");
+    for libraries in [&installed, &plain] {
+        let mut compile = Command::new("ocamlfind");
+        compile.args(["ocamlopt", "-package", "bactrian", "-linkpkg", "asks.ml", "-o", "asks"]);
+        // What is there already comes after it.
+        run(compile.env("OCAMLPATH", libraries));
+        run(&mut Command::new("./asks"));
+    }
+}
+
+#[test]
+fn the_library_has_our_version() {
+    let meta = fs::read_to_string(repository().join("ocaml/META")).expect("META");
+    let expected = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(meta.contains(&expected), "{meta}");
+}

@@ -1,0 +1,59 @@
+//! The budget: what goes beyond it is skipped, counted and told.
+
+use crate::compilers::{BOTH, Variant, program};
+use crate::heaps::{Heap, heaps_of};
+use crate::runs::{Place, Run, difference};
+
+/// Runs a program that has many major collections under a limit; gives what `record` said in the end.
+fn limited(limits: &str, variant: (crate::compilers::Compiler, &str)) -> (Place, String) {
+    let (compiler, megabytes) = variant;
+    let executable = program("bench_formulas", compiler, Variant::Plain);
+    let place = Place::new();
+    let run = Run::new(&executable, &[megabytes]);
+    let plain = place.run(&run);
+    let options = ["--snapshots", "major,exit", "--no-trace", "--snapshot-limits", limits];
+    let mut observed = run.observed(&options, &place.trace("run"));
+    observed.arguments.retain(|argument| argument != "--quiet");
+    let mut seen = place.run(&observed);
+    let said = String::from_utf8_lossy(&std::mem::take(&mut seen.stderr)).into_owned();
+    assert_eq!(difference(&plain, &seen), "", "{compiler:?}: {said}");
+    (place, said)
+}
+
+#[test]
+fn with_one_copy_at_a_time_some_are_skipped() {
+    for compiler in BOTH {
+        let (place, said) = limited("copies=1", (compiler, "150"));
+        let heaps = heaps_of(&place.trace("run"));
+        assert!(!heaps.is_empty(), "{compiler:?}: {said}");
+        assert!(said.contains("skipped: as many copies"), "{compiler:?}: {said}");
+        assert!(said.contains("run.1.heap: "), "{compiler:?}: {said}");
+        // The file says so too: it tells how many were skipped before it.
+        let last = Heap::read(&heaps[heaps.len() - 1].1).expect("a whole snapshot");
+        let told = said.lines().find(|line| line.contains("skipped")).expect("a line");
+        assert!(told.contains("snapshot"), "{compiler:?}: {told}");
+        assert!(last.info.skipped.copies > 0, "{compiler:?}: {:?}", last.info);
+    }
+}
+
+#[test]
+fn without_memory_for_copies_all_are_skipped() {
+    for compiler in BOTH {
+        let (place, said) = limited("memory=100k", (compiler, "30"));
+        assert_eq!(heaps_of(&place.trace("run")), [], "{compiler:?}");
+        assert!(said.contains("skipped: there was no memory"), "{compiler:?}: {said}");
+    }
+}
+
+#[test]
+fn files_do_not_grow_past_the_limit() {
+    for compiler in BOTH {
+        let (place, said) = limited("disk=300k,copies=1", (compiler, "60"));
+        let heaps = heaps_of(&place.trace("run"));
+        let size = |path: &std::path::Path| path.metadata().expect("a file").len();
+        let total: u64 = heaps.iter().map(|(_, path)| size(path)).sum();
+        let last = heaps.last().map_or(0, |(_, path)| size(path));
+        assert!(total - last <= 300_000, "{compiler:?}: {total} bytes in {heaps:?}: {said}");
+        assert!(said.contains("skipped: there was no room"), "{compiler:?}: {said}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Every program with every compiler by every way: the snapshot holds exactly what the runtime counts.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::heaps::{Heap, heaps_of, snapshot};
+use crate::programs::{Kind, Live, Waiting, each, until};
+use crate::runs::signal;
+
+/// Whether a snapshot is what the program said. OCaml 5 counts two words more for each large block, the header
+/// that its allocator puts before it.
+fn check(kind: Kind, live: Live, path: &Path) -> Result<(), String> {
+    let heap = Heap::read(path)?;
+    let extra = if kind == Kind::Native5 { 2 * heap.large_blocks } else { 0 };
+    let found = Live { blocks: heap.major.blocks, words: heap.major.words + extra };
+    match found == live {
+        true => Ok(()),
+        false => {
+            Err(format!("the runtime counts {live:?}, the snapshot holds {found:?}: {heap:?}"))
+        }
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn by_signal(kind: Kind, name: &str) -> Result<(), String> {
+    let folder = folder();
+    let output = folder.path().join("run");
+    let options = ["--snapshots", "signal", "--no-trace"];
+    let program = Waiting::recorded(&kind.program(name), &options, &output)?;
+    signal("USR2", &program.process.to_string());
+    let first = folder.path().join("run.1.heap");
+    until("a snapshot after the signal", || first.exists())?;
+    let live = program.live;
+    program.end()?;
+    check(kind, live, &first)
+}
+
+fn at_exit(kind: Kind, name: &str) -> Result<(), String> {
+    let folder = folder();
+    let output = folder.path().join("run");
+    let options = ["--snapshots", "exit", "--no-trace"];
+    let program = Waiting::recorded(&kind.program(name), &options, &output)?;
+    let live = program.live;
+    let said = program.end()?;
+    let first = folder.path().join("run.1.heap");
+    check(kind, live, &first).map_err(|reason| format!("{reason}\n{said}"))
+}
+
+/// Beside a trace, at major collections.
+fn at_major_collections(kind: Kind, name: &str) -> Result<(), String> {
+    let folder = folder();
+    let output = folder.path().join("run.ctf");
+    let options = ["--snapshots", "major", "--snapshot-limits", "copies=16"];
+    let mut program = Waiting::recorded(&kind.program(name), &options, &output)?;
+    let before = heaps_of(&output).last().map_or(0, |(number, _)| *number);
+    program.tell("m");
+    let line = program.line();
+    if line != "again\n" {
+        return Err(format!("it says {line:?}: {}", program.end()?));
+    }
+    let live = program.live;
+    let said = program.end()?;
+    // Those behind what was there when the program was told to collect again, and was idle: there were twelve
+    // collections then.
+    let heaps = heaps_of(&output);
+    match heaps.last() {
+        Some((number, last)) if *number > before + 2 => check(kind, live, last),
+        _ => Err(format!("there are {heaps:?}, {before} before: {said}")),
+    }
+}
+
+fn by_attaching(kind: Kind, name: &str) -> Result<(), String> {
+    let folder = folder();
+    let path = folder.path().join("attached.heap");
+    let program = Waiting::plain(&kind.program(name))?;
+    snapshot(&[&program.process.to_string()], &path)?;
+    // A second time: the first has left no traces.
+    let again = folder.path().join("again.heap");
+    snapshot(&[&program.process.to_string()], &again)?;
+    let live = program.live;
+    program.end()?;
+    check(kind, live, &path)?;
+    check(kind, live, &again)
+}
+
+fn of_a_core_of_gdb(kind: Kind, name: &str) -> Result<(), String> {
+    let folder = folder();
+    let executable = kind.program(name);
+    let program = Waiting::plain(&executable)?;
+    let prefix = folder.path().join("core");
+    let process = program.process.to_string();
+    let mut gcore = Command::new("gcore");
+    gcore.arg("-o").arg(&prefix).arg(&process).stdin(Stdio::null());
+    let output = gcore.output().expect("gcore: scripts/setup installs gdb");
+    let live = program.live;
+    program.end()?;
+    let core = folder.path().join(format!("core.{process}"));
+    if !core.exists() {
+        return Err(format!("gcore: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    of_a_core(kind, &core, &executable, live)
+}
+
+fn of_a_core(kind: Kind, core: &Path, executable: &Path, live: Live) -> Result<(), String> {
+    let path = core.with_extension("heap");
+    let executable = executable.to_str().expect("paths of tests are UTF-8");
+    let core = core.to_str().expect("paths of tests are UTF-8");
+    snapshot(&["--core", core, "--exe", executable], &path)?;
+    check(kind, live, &path)
+}
+
+/// Whether the kernel writes cores into the folder that a program is in.
+fn kernel_writes_cores() -> bool {
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    let pattern = pattern.trim_end();
+    let is_plain = pattern == "core" || pattern == "core.%p";
+    if !is_plain {
+        let what = format!("NOT TESTED: cores of the kernel: they go to {pattern:?} here\n");
+        // Past the test's own capture, so that nobody thinks that it ran.
+        std::io::stderr().write_all(what.as_bytes()).ok();
+    }
+    is_plain
+}
+
+fn of_a_core_of_the_kernel(kind: Kind, name: &str) -> Result<(), String> {
+    let folder = folder();
+    let executable = kind.program(name);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -c unlimited && exec \"$0\""]).arg(&executable);
+    let program = Waiting::start(shell.current_dir(folder.path()))?;
+    let live = program.live;
+    signal("ABRT", &program.process.to_string());
+    // Its end is the signal.
+    program.end().expect_err("it was to be killed");
+    let cores = fs::read_dir(folder.path()).expect("the folder").flatten();
+    let core = cores.map(|entry| entry.path()).next().ok_or("there is no core")?;
+    of_a_core(kind, &core, &executable, live)
+}
+
+macro_rules! table {
+    ($($native4:ident $bytecode4:ident $native5:ident: $way:ident;)*) => {$(
+        #[test]
+        fn $native4() {
+            each(Kind::Native4, $way);
+        }
+
+        #[test]
+        fn $bytecode4() {
+            each(Kind::Bytecode4, $way);
+        }
+
+        #[test]
+        fn $native5() {
+            each(Kind::Native5, $way);
+        }
+    )*};
+}
+
+table! {
+    signal_native4 signal_bytecode4 signal_native5: by_signal;
+    exit_native4 exit_bytecode4 exit_native5: at_exit;
+    major_native4 major_bytecode4 major_native5: at_major_collections;
+    attach_native4 attach_bytecode4 attach_native5: by_attaching;
+    gcore_native4 gcore_bytecode4 gcore_native5: of_a_core_of_gdb;
+}
+
+#[test]
+fn kernel_core_native4() {
+    if kernel_writes_cores() {
+        each(Kind::Native4, of_a_core_of_the_kernel);
+    }
+}
+
+#[test]
+fn kernel_core_bytecode4() {
+    if kernel_writes_cores() {
+        each(Kind::Bytecode4, of_a_core_of_the_kernel);
+    }
+}
+
+#[test]
+fn kernel_core_native5() {
+    if kernel_writes_cores() {
+        each(Kind::Native5, of_a_core_of_the_kernel);
+    }
+}
