@@ -151,7 +151,7 @@ pub fn tell(account: &Account, console: &mut Console) -> io::Result<()> {
         console.warn(&format!("{count} skipped: {}", reason(*limit)))?;
     }
     for (number, why) in &account.failed {
-        console.warn(&format!("snapshot {number} failed: {why}"))?;
+        console.warn(&format!("{} failed: {why}", named(*number)))?;
     }
     match written.first() {
         Some(first) => {
@@ -172,6 +172,14 @@ fn tell_of(one: &Written, console: &mut Console) -> io::Result<()> {
     let size = one.path.metadata().map_or(0, |metadata| metadata.len());
     let path = shortened(&one.path).display();
     console.note(&format!("{path}: {blocks} of {heap}, in {}", show_bytes(size as f64)))
+}
+
+/// A snapshot by its number in the ledger, which has a child's process in its upper half.
+fn named(key: u64) -> String {
+    match (key >> 32, key & u64::from(u32::MAX)) {
+        (0, number) => format!("snapshot {number}"),
+        (process, number) => format!("snapshot {number} of process {process}"),
+    }
 }
 
 /// Why snapshots were skipped, and what to do about it.
