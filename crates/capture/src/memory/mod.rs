@@ -1,12 +1,14 @@
 //! Memory of a program, wherever it is: in a frozen copy, in a process, in a core file.
 
 mod cached;
+mod core;
 mod process;
 
 use std::ops::Range;
 use std::path::PathBuf;
 
 pub use cached::Cached;
+pub use core::{BadCore, Bytes, Core, Wrong};
 pub use process::ProcessMemory;
 
 /// Memory of a program that holds still.

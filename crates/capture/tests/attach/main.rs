@@ -1,5 +1,6 @@
 //! Freezing programs that were not started under the agent: they must come out of it as they went in.
 
+mod cores;
 mod programs;
 mod running;
 

@@ -37,11 +37,23 @@ pub struct Running {
 impl Running {
     /// Compiles and starts a program, and waits until it is ready.
     pub fn start(name: &str, source: &str, compiler: Compiler, kind: Kind) -> Running {
+        Running::start_in(name, source, compiler, kind, Path::new("."))
+    }
+
+    /// The same in a folder.
+    pub fn start_in(
+        name: &str,
+        source: &str,
+        compiler: Compiler,
+        kind: Kind,
+        folder: &Path,
+    ) -> Running {
         let program = compile(name, source, compiler, kind);
         let stop = program.with_extension(format!("stop{:?}", std::thread::current().id()));
         let _ = fs::remove_file(&stop);
         let mut child = Command::new(&program)
             .arg(&stop)
+            .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -100,6 +112,13 @@ impl Running {
     pub fn is_there(&mut self) {
         let ended = self.child.try_wait().expect("a child");
         assert!(ended.is_none(), "it ended: {ended:?}");
+    }
+
+    /// Has it end by a signal that dumps core.
+    pub fn abort(&mut self) {
+        let status = Command::new("kill").arg("-ABRT").arg(self.pid().to_string()).status();
+        assert!(status.expect("kill").success());
+        self.child.wait().expect("a child");
     }
 
     /// Lets it end: what it says, and its exit status.

@@ -1,0 +1,137 @@
+//! Core files must give the same roots as the process they are of.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bactrian_capture::heap::roots::{self, Place};
+use bactrian_capture::heap::target::{Files, Target};
+use bactrian_capture::memory::{Core, Memory, ProcessMemory};
+
+use crate::programs;
+use crate::running::{Compiler, Kind, Running, compile};
+
+/// Where roots are, and their values.
+fn found(memory: &dyn Memory, target: &Target) -> BTreeSet<(u64, u64)> {
+    let found = roots::find(target, memory, None);
+    let is_named = |place: Place| place != Place::Unknown;
+    found
+        .roots
+        .iter()
+        .filter(|root| is_named(root.place))
+        .map(|root| (root.slot, root.value))
+        .collect()
+}
+
+fn of_core(core: &Path, executable: &Path) -> (Core, BTreeSet<(u64, u64)>) {
+    let core = Core::open(core, executable).unwrap_or_else(|error| panic!("{error}"));
+    assert!(!core.threads().is_empty());
+    let mut target = Target::find(&core, &core.files()).expect("OCaml");
+    target.threads = core.threads().to_vec();
+    let found = found(&core, &target);
+    (core, found)
+}
+
+/// Has the kernel dump a process, if it does so into a file here.
+fn kernel_core(running: &mut Running, folder: &Path) -> Option<PathBuf> {
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
+    if pattern.trim() != "core" {
+        eprintln!("not tried: cores of the kernel, which go to {pattern}");
+        return None;
+    }
+    let pid = running.pid();
+    let mut limit = Command::new("prlimit");
+    let status =
+        limit.args(["--core=unlimited:unlimited", "--pid"]).arg(pid.to_string()).status().ok()?;
+    let folder_of_program = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    assert!(status.success());
+    running.abort();
+    let names = [format!("core.{pid}"), "core".to_owned()];
+    let made = names.iter().map(|name| folder_of_program.join(name)).find(|path| path.exists())?;
+    let kept = folder.join("kernel.core");
+    fs::rename(made, &kept).ok()?;
+    Some(kept)
+}
+
+fn gcore(pid: u32, folder: &Path) -> Option<PathBuf> {
+    let made =
+        Command::new("gcore").arg("-o").arg(folder.join("gcore")).arg(pid.to_string()).output();
+    let Ok(output) = made else {
+        eprintln!("not tried: gcore is not there");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(folder.join(format!("gcore.{pid}")))
+}
+
+fn check(name: &str, source: &str, compiler: Compiler, kind: Kind) {
+    let executable = compile(name, source, compiler, kind);
+    let folder = tempfile::tempdir().expect("room");
+    let mut running = Running::start_in(name, source, compiler, kind, folder.path());
+    // It waits a moment after it said that it is ready.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let memory = ProcessMemory::open(running.pid()).expect("its memory");
+    let target = Target::find(&memory, &Files::of_process(running.pid())).expect("OCaml");
+    let live = found(&memory, &target);
+    assert!(live.len() > 10, "{}", live.len());
+    let mut cores = Vec::from_iter(gcore(running.pid(), folder.path()));
+    cores.extend(kernel_core(&mut running, folder.path()));
+    assert!(!cores.is_empty(), "neither gcore nor the kernel made a core");
+    // Bytecode is run by a program of its own.
+    let executable = match kind {
+        Kind::Bytecode => PathBuf::from("/usr/bin/ocamlrun"),
+        _ => executable,
+    };
+    for core in cores {
+        let (read, roots) = of_core(&core, &executable);
+        assert_eq!(read.gaps(), Vec::<String>::new(), "{}", core.display());
+        if kind != Kind::Stripped || compiler == Compiler::OCaml4 {
+            let missing: Vec<_> = live.difference(&roots).take(5).collect();
+            assert!(missing.is_empty(), "{}: {missing:x?}", core.display());
+        }
+        cut(&core, &executable, folder.path());
+        let error = Core::open(&core, Path::new("/bin/sh")).expect_err("another program");
+        assert!(error.to_string().contains("it is not the program of this core"), "{error}");
+    }
+}
+
+/// A core that is cut at any place is read as far as it goes, and says so.
+fn cut(core: &Path, executable: &Path, folder: &Path) {
+    let length = fs::metadata(core).expect("there").len();
+    let shorter = folder.join("cut.core");
+    fs::copy(core, &shorter).expect("room");
+    let file = fs::OpenOptions::new().write(true).open(&shorter).expect("ours");
+    for part in [9, 5, 2, 1, 0] {
+        file.set_len(length * part / 10).expect("shorter");
+        match Core::open(&shorter, executable) {
+            Ok(read) => {
+                let gaps = read.gaps().join("\n");
+                assert!(gaps.contains("the core is cut"), "{part}: {gaps}");
+                if let Ok(target) = Target::find(&read, &read.files()) {
+                    let _ = found(&read, &target);
+                }
+            }
+            Err(error) => assert_eq!(part, 0, "{error}"),
+        }
+    }
+}
+
+#[test]
+fn cores_have_the_roots_of_their_process() {
+    check("core_reading", programs::READING, Compiler::OCaml4, Kind::Native);
+    check("core_reading", programs::READING, Compiler::OCaml4, Kind::Stripped);
+    check("core_reading", programs::READING, Compiler::OCaml5, Kind::Native);
+    check("core_reading", programs::READING, Compiler::OCaml5, Kind::Stripped);
+    check("core_reading", programs::READING, Compiler::OCaml4, Kind::Bytecode);
+}
+
+#[test]
+fn what_is_no_core_is_refused() {
+    for (path, part) in
+        [("/bin/sh", "no core file"), ("/nowhere", "No such file"), ("/", "not a file")]
+    {
+        let error = Core::open(Path::new(path), Path::new("/bin/sh")).expect_err("no core");
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
