@@ -17,6 +17,10 @@ pub const MEMORY: i32 = 3;
 pub const MAPS: i32 = 4;
 /// The walker's descriptor of what the copy tells.
 pub const TOLD: i32 = 5;
+/// The signal (SIGUSR1) by which the walker tells its copy that it has read all that it needs. The copy gives its memory
+/// back, waits for the walker, and tells the ledger if that is killed. It must not be killed itself: the walker would
+/// become a child of whoever adopts orphans, which may be the program.
+pub const RELEASE: i32 = 10;
 /// The hidden command of the walker.
 pub const COMMAND: &str = "walk-frozen";
 

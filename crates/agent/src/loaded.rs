@@ -228,6 +228,15 @@ impl Object {
         })
     }
 
+    /// Where it is: from its first page to the end of its last.
+    pub fn extent(&self) -> core::ops::Range<usize> {
+        const PAGE: usize = 4096;
+        let loaded = || self.segments.iter().filter(|segment| segment.kind == PT_LOAD);
+        let start = loaded().map(|segment| segment.address).min().unwrap_or(0);
+        let end = loaded().map(|segment| segment.address + segment.memory_size).max().unwrap_or(0);
+        (self.base + start) & !(PAGE - 1)..(self.base + end).next_multiple_of(PAGE)
+    }
+
     /// The file it comes from; empty for the executable. Objects of OCaml stay until the end.
     pub fn name(&self) -> &'static [u8] {
         // SAFETY: the dynamic linker's strings end with NUL and stay.

@@ -3,6 +3,7 @@
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_int, c_void};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys::{Errno, Fd, SysResult, call};
@@ -13,6 +14,7 @@ mod number {
     pub const LSEEK: usize = 8;
     pub const MMAP: usize = 9;
     pub const RT_SIGPROCMASK: usize = 14;
+    pub const MADVISE: usize = 28;
     pub const ALARM: usize = 37;
     pub const CLONE: usize = 56;
     pub const EXECVE: usize = 59;
@@ -21,6 +23,7 @@ mod number {
     pub const GETRUSAGE: usize = 98;
     pub const SETSID: usize = 112;
     pub const SYSINFO: usize = 99;
+    pub const RT_SIGTIMEDWAIT: usize = 128;
     pub const STATFS: usize = 137;
     pub const GETTID: usize = 186;
     pub const FUTEX: usize = 202;
@@ -129,34 +132,48 @@ pub unsafe fn start_sharing(
     }
     const CLONE_VM: usize = 0x100;
     const CLONE_VFORK: usize = 0x4000;
+    /// The signal at its end, by which `wait_for_signal` hears of that.
+    const SIGCHLD: usize = 17;
     // SAFETY: by the caller; while the other runs on its stack, we do not.
-    let result = unsafe { start(top & !15, f, data, CLONE_VM | CLONE_VFORK) };
+    let result = unsafe { start(top & !15, f, data, CLONE_VM | CLONE_VFORK | SIGCHLD) };
     if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as u32) }
+}
+
+/// Waits for one of some signals, which are held back; gives its number, or 0.
+pub fn wait_for_signal(signals: SignalSet) -> usize {
+    let arguments = [&raw const signals as usize, 0, 0, 8, 0, 0];
+    // SAFETY: the kernel reads the set.
+    unsafe { call(number::RT_SIGTIMEDWAIT, arguments) }.unwrap_or(0)
+}
+
+/// Gives memory back: whoever reads it next finds zeros, or what is in the file that it comes from.
+///
+/// # Safety
+/// Nobody needs what is there.
+pub unsafe fn give_back(memory: Range<usize>) {
+    const DONTNEED: usize = 4;
+    let arguments = [memory.start, memory.end - memory.start, DONTNEED, 0, 0, 0];
+    // SAFETY: by the caller. Where nothing is mapped nothing is done.
+    let _ = unsafe { call(number::MADVISE, arguments) };
 }
 
 /// How a process ended.
 #[derive(Clone, Copy)]
 pub enum End {
     ByItself,
-    BySignal(u8),
+    BySignal,
 }
 
-/// Waits for the end of a process that we have made, or looks whether it has ended; none if it has not. One that is
-/// not there any more has ended.
-pub fn wait(process: u32, patiently: bool) -> Option<End> {
-    const WNOHANG: usize = 1;
-    const ALL: usize = 0x4000_0000;
-    let how = if patiently { ALL } else { ALL | WNOHANG };
-    loop {
-        let mut status = 0i32;
-        let arguments = [process as usize, &raw mut status as usize, how, 0, 0, 0];
-        // SAFETY: the kernel fills the status.
-        match unsafe { call(number::WAIT4, arguments) } {
-            Ok(0) => return None,
-            Err(Errno::INTR) if patiently => {}
-            Ok(_) if status & 0x7F != 0 => return Some(End::BySignal(status as u8 & 0x7F)),
-            Ok(_) | Err(_) => return Some(End::ByItself),
-        }
+/// Looks whether a process that we have made has ended. One that is not there any more has.
+pub fn end_of(process: u32) -> Option<End> {
+    const ALL_WITHOUT_WAITING: usize = 0x4000_0000 | 1;
+    let mut status = 0i32;
+    let place = &raw mut status as usize;
+    // SAFETY: the kernel fills the status.
+    match unsafe { call(number::WAIT4, [process as usize, place, ALL_WITHOUT_WAITING, 0, 0, 0]) } {
+        Ok(0) => None,
+        Ok(_) if status & 0x7F != 0 => Some(End::BySignal),
+        Ok(_) | Err(_) => Some(End::ByItself),
     }
 }
 

@@ -38,7 +38,7 @@ impl Budget {
     /// Whether another copy can be afforded; if not, what is in the way. `folder` is where its file goes. The last
     /// copy of a program may be one more.
     pub fn check(&mut self, limits: &Limits, folder: &CString, is_last: bool) -> Result<(), Limit> {
-        self.copies.retain(|&copy| process::wait(copy, false).is_none());
+        self.copies.retain(|&copy| process::end_of(copy).is_none());
         if self.copies.len() >= limits.copies as usize + usize::from(is_last) {
             return Err(Limit::Copies);
         }

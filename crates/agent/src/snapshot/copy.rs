@@ -5,13 +5,15 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_void};
+use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use bactrian_agent_abi::frozen::{Facts, List, MAPS, MEMORY, Slot, TOLD, Writer};
+use bactrian_agent_abi::frozen::{Facts, List, MAPS, MEMORY, RELEASE, Slot, TOLD, Writer};
 use bactrian_agent_abi::ledger::Line;
 
 use super::freeze::Notes;
+use super::ledger::Text;
 use super::listing::{self, Told};
 use super::{Setup, ledger};
 use crate::process::{self, End};
@@ -64,11 +66,9 @@ fn serve(mut order: Order<'_>) {
     match start_walker(order.setup) {
         Ok(walker) => {
             ledger::add(ledger, &Line::Walker(key, walker));
-            // It reads our memory, and ends us when it has.
-            if let Some(End::BySignal(signal)) = process::wait(walker, true) {
-                let what = format_args!("the walker was ended by signal {signal}");
-                ledger::failed(ledger, key, what);
-            }
+            let failure = ledger::failure(key, format_args!("the walker was killed"));
+            let ledger = ledger.and_then(|path| process::open_to_append(path).ok());
+            hold_still(walker, order.setup.us.clone(), ledger, &failure);
         }
         Err(errno) => {
             let path = order.setup.settings.walker.escape_ascii();
@@ -77,6 +77,31 @@ fn serve(mut order: Order<'_>) {
                 errno => errno.words(),
             };
             ledger::failed(ledger, key, format_args!("{path} cannot be started: {why}"));
+        }
+    }
+}
+
+/// Waits until the walker has ended. When it has read what it needs, memory is given back: then there is nothing but
+/// ourselves, our stack being part of us.
+fn hold_still(walker: u32, us: Range<usize>, ledger: Option<Fd>, failure: &Text) {
+    const SIGCHLD: u64 = 1 << 16;
+    const RELEASED: u64 = 1 << (RELEASE - 1);
+    const END_OF_MEMORY: usize = 0x7FFF_FFFF_F000;
+    loop {
+        if process::wait_for_signal(SIGCHLD | RELEASED) == RELEASE as usize {
+            // SAFETY: nobody reads it any more, nor do we. (Libraries are still where they were.)
+            unsafe {
+                process::give_back(0..us.start);
+                process::give_back(us.end..END_OF_MEMORY);
+            }
+        }
+        match process::end_of(walker) {
+            None => {}
+            Some(End::ByItself) => return,
+            Some(End::BySignal) => {
+                let _ = ledger.map(|ledger| sys::write(ledger, failure.bytes()));
+                return;
+            }
         }
     }
 }

@@ -36,20 +36,25 @@ impl Write for Text {
     }
 }
 
+/// A line that says that a snapshot came to nothing.
+pub fn failure(key: u64, why: fmt::Arguments<'_>) -> Text {
+    Text::new(format_args!("failed {key} {why}\n"))
+}
+
 /// Adds a line, if there is a ledger.
 pub fn add(ledger: Option<&CStr>, line: &Line) {
-    append(ledger, format_args!("{line}\n"));
+    append(ledger, &Text::new(format_args!("{line}\n")));
 }
 
 /// Says that a snapshot came to nothing.
 pub fn failed(ledger: Option<&CStr>, key: u64, why: fmt::Arguments<'_>) {
-    append(ledger, format_args!("failed {key} {why}\n"));
+    append(ledger, &failure(key, why));
 }
 
-fn append(ledger: Option<&CStr>, line: fmt::Arguments<'_>) {
+fn append(ledger: Option<&CStr>, line: &Text) {
     // If it cannot be opened there is nobody to tell.
     if let Some(Ok(fd)) = ledger.map(process::open_to_append) {
-        let _ = sys::write(fd, Text::new(line).bytes());
+        let _ = sys::write(fd, line.bytes());
         sys::close(fd);
     }
 }

@@ -12,7 +12,7 @@
 //!    (`blocked`).
 //! 2. `freeze` asks whether another copy can be afforded (`budget`), writes what was sampled, and makes the copy.
 //! 3. The `copy` lets go of the program's descriptors, lists roots with the runtime's own functions (`listing`),
-//!    starts the walker and waits until it has been read.
+//!    starts the walker, gives its memory back when that has been read, and waits for the walker's end.
 //!
 //! # Invariants
 //! - The program does not see its copies: no signal, no child to wait for, no descriptor, no file that is kept
@@ -32,13 +32,14 @@ mod still;
 mod triggers;
 
 use alloc::ffi::CString;
+use core::ops::Range;
 
 use bactrian_agent_abi::Snapshots;
 
 use crate::agent::Agent;
 use crate::lock::SetOnce;
-use crate::process;
 use crate::sys::{self, Clock};
+use crate::{loaded, process};
 use collector::Collector;
 
 pub use blocked::leave as has_left_ocaml;
@@ -52,6 +53,8 @@ struct Setup {
     settings: &'static Snapshots,
     walker: CString,
     ledger: Option<CString>,
+    /// Where our own code and data are.
+    us: Range<usize>,
     /// On the monotonic clock, in nanoseconds.
     start: u64,
 }
@@ -78,6 +81,11 @@ pub fn start(agent: &'static Agent, settings: &'static Snapshots) -> Result<(), 
         settings,
         walker: text(&settings.walker)?,
         ledger: settings.ledger.as_deref().map(text).transpose()?,
+        us: {
+            let mut us = 0..0;
+            loaded::holding(start as *const () as usize, |object| us = object.extent());
+            us
+        },
         start: sys::nanos(Clock::Monotonic),
     };
     freeze::prepare(&setup)?;
