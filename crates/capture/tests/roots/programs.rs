@@ -35,6 +35,12 @@ pub fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{said}");
 }
 
+/// Copies a source of `programs/`.
+pub fn copy(source: &str, folder: &Path) {
+    let from = repository().join("programs").join(source);
+    fs::copy(from, folder.join(source)).expect("a source");
+}
+
 /// Compiles a program of `programs/` in a folder.
 pub fn compile(
     folder: &Path,
@@ -43,9 +49,8 @@ pub fn compile(
     name: &str,
     options: &str,
 ) -> PathBuf {
-    for file in [format!("{name}.ml"), "heap_roots_stubs.c".to_owned()] {
-        fs::copy(repository().join("programs").join(&file), folder.join(&file)).expect("a source");
-    }
+    copy(&format!("{name}.ml"), folder);
+    copy("heap_roots_stubs.c", folder);
     let library = if tool == "ocamlopt" { "cmxa" } else { "cma" };
     let program = folder.join(format!("{name}_{compiler:?}_{tool}"));
     let command = format!(
@@ -90,7 +95,15 @@ impl Waiting {
                     is_ready = true;
                     break;
                 }
-                ["domain", state] => listing.domains.push(number(state)),
+                ["domain", state] => {
+                    // Each function is asked, and may have nothing to list.
+                    let domain = listing.domains.len() as u32;
+                    for list in [List::Final, List::Memprof, List::Threads] {
+                        let slots = Vec::new();
+                        listing.lists.push(Listed { list, domain, slots, whole: true });
+                    }
+                    listing.domains.push(number(state));
+                }
                 [list, domain, slot, value] => {
                     let list = match *list {
                         "all" => List::All,

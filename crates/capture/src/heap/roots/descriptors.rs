@@ -74,17 +74,12 @@ impl<'a> Descriptors<'a> {
     fn add(&mut self, table: u64) -> Option<()> {
         let mut left = self.memory.word(table)?;
         let mut at = table.checked_add(8)?;
-        let mut bytes = vec![0; PIECE];
         while left > 0 {
-            let length = self.readable(at)?;
-            let piece = bytes.get_mut(..length.min(PIECE))?;
-            if !self.memory.read(at, piece) {
-                return None;
-            }
+            let piece = self.piece(at, PIECE)?;
+            let is_last = piece.len() < PIECE;
             let mut used = 0;
             while left > 0 {
                 let rest = piece.get(used..)?;
-                let is_last = length <= PIECE;
                 // What may go on behind the piece is read again from its beginning.
                 if rest.len() < LONGEST_DESCRIPTOR && !is_last && used > 0 {
                     break;
@@ -99,18 +94,25 @@ impl<'a> Descriptors<'a> {
         Some(())
     }
 
-    /// How many bytes can be read from an address on.
-    fn readable(&self, address: u64) -> Option<usize> {
+    /// What stands at an address, up to so many bytes, or to where it cannot be read.
+    fn piece(&self, address: u64, most: usize) -> Option<Vec<u8>> {
         let regions = self.memory.regions();
         let after = regions.partition_point(|region| region.range.start <= address);
+        let mut ends = Vec::new();
         let mut end = address;
         for region in regions.get(after.checked_sub(1)?..)? {
-            if !region.readable || !region.range.contains(&end) || end - address > PIECE as u64 {
+            if !region.readable || !region.range.contains(&end) || end - address > most as u64 {
                 break;
             }
             end = region.range.end;
+            ends.push(end);
         }
-        usize::try_from(end - address).ok().filter(|length| *length > 0)
+        // What follows may be the kernel's, which only says that it can be read.
+        ends.into_iter().rev().find_map(|end| {
+            let length = usize::try_from(end - address).ok()?.min(most);
+            let mut bytes = vec![0; length];
+            self.memory.read(address, &mut bytes).then_some(bytes)
+        })
     }
 
     /// Return addresses within a range, in order.
@@ -141,17 +143,11 @@ impl<'a> Descriptors<'a> {
     fn look_up(&self, return_address: u64) -> Option<Descriptor> {
         let at = self.places.binary_search_by_key(&return_address, |(address, _)| *address).ok()?;
         let (_, place) = *self.places.get(at)?;
-        let length = self.readable(place)?.min(LONGEST_DESCRIPTOR);
         // Most are short.
-        for length in [length.min(256), length] {
-            let mut bytes = vec![0; length];
-            if self.memory.read(place, &mut bytes)
-                && let Some((found, _)) = Descriptor::read(&bytes, place)
-            {
-                return Some(found);
-            }
-        }
-        None
+        [256, LONGEST_DESCRIPTOR].into_iter().find_map(|most| {
+            let (found, _) = Descriptor::read(&self.piece(place, most)?, place)?;
+            Some(found)
+        })
     }
 
     /// Function and places in the source of a return address.

@@ -7,6 +7,7 @@
 //! area that the runtime keeps for those, which has a name.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use bactrian_ocaml::StackLayout;
 use bactrian_ocaml::heap_layout::fiber;
@@ -39,6 +40,8 @@ impl Finder<'_> {
     }
 
     fn domains_of_5(&mut self) -> Vec<u64> {
+        let Some(area) = self.minor_area() else { return Vec::new() };
+        let expected = self.global_word("caml_num_domains_running").unwrap_or(1);
         let listed = self.listing.map(|listing| listing.domains.clone()).unwrap_or_default();
         let ways = [
             |_: &mut Finder<'_>, listed: Vec<u64>| listed,
@@ -46,15 +49,25 @@ impl Finder<'_> {
             |finder: &mut Finder<'_>, _| finder.of_threads(),
             |finder: &mut Finder<'_>, _| finder.searched(),
         ];
+        let mut states = Vec::new();
+        let mut met = HashSet::new();
         for way in ways {
-            let mut states = way(self, listed.clone());
-            let mut met = HashSet::new();
-            states.retain(|state| self.is_state(*state) && met.insert(*state));
-            if !states.is_empty() {
-                return states;
+            // Threads that wait do not say which domain they run; so one way may know what another does not.
+            if states.len() as u64 >= expected {
+                break;
             }
+            let found = way(self, listed.clone());
+            states.extend(
+                found
+                    .into_iter()
+                    .filter(|state| self.is_state(*state, &area) && met.insert(*state)),
+            );
         }
-        Vec::new()
+        if !states.is_empty() && (states.len() as u64) < expected {
+            let known = states.len();
+            self.gap(format!("{known} of {expected} domains were found"));
+        }
+        states
     }
 
     /// `stw_domains`: how many there are, and where a list of them is.
@@ -114,7 +127,9 @@ impl Finder<'_> {
                     let offset = 8 * self.layout.state.young_start as u64;
                     let candidates: Vec<_> =
                         young.filter_map(|(at, _)| at.checked_sub(offset)).collect();
-                    found.extend(candidates.into_iter().filter(|state| self.is_state(*state)));
+                    found.extend(
+                        candidates.into_iter().filter(|state| self.is_state(*state, &area)),
+                    );
                 }
                 at += length;
             }
@@ -123,7 +138,7 @@ impl Finder<'_> {
     }
 
     /// Where all minor heaps are.
-    pub(super) fn minor_area(&mut self) -> Option<std::ops::Range<u64>> {
+    pub(super) fn minor_area(&mut self) -> Option<Range<u64>> {
         let start = self.global_word("caml_minor_heaps_start")?;
         let end = self.global_word("caml_minor_heaps_end")?;
         (start < end).then_some(start..end)
@@ -131,11 +146,10 @@ impl Finder<'_> {
 
     /// Whether this may be the state of a domain of OCaml 5: its minor heap is where those are, its number is
     /// one, and it has a stack.
-    fn is_state(&mut self, state: u64) -> bool {
+    fn is_state(&mut self, state: u64, area: &Range<u64>) -> bool {
         let words = &self.layout.state;
         let fields = [words.young_start, words.young_end, words.young_pointer];
         let [start, end, pointer] = fields.map(|index| self.field(state, index).unwrap_or(0));
-        let Some(area) = self.minor_area() else { return false };
         let is_heap = area.start <= start && start < end && end <= area.end;
         let number = u64::from(self.domain_number(state));
         let is_running = match self.target.runtime.stack {

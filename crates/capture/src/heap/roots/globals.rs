@@ -87,7 +87,10 @@ impl Finder<'_> {
     fn block(&mut self, block: u64, name: &str, is_dynamic: bool) -> Option<()> {
         let header = self.words.word(block.checked_sub(8)?)?;
         let fields = header_words(header as usize);
-        if fields > MOST_FIELDS {
+        // Modules are where the linker has put them.
+        let end = block.checked_add(8 * fields.min(MOST_FIELDS) as u64)?;
+        let is_whole = self.target.object_at(block).is_some_and(|object| end <= object.range.end);
+        if fields > MOST_FIELDS || !is_whole || !block.is_multiple_of(8) {
             return None;
         }
         let module = self.found.modules.len() as u32;

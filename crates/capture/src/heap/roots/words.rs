@@ -3,14 +3,20 @@
 use crate::memory::Memory;
 
 const PAGE: u64 = 4096;
+/// How many pages are kept: lists jump between where their links are and where those lead to.
+const KEPT: u64 = 64;
 
-/// Words of memory that are near each other. There is an end to reading: memory that leads in circles would have
-/// none, but all that is honest reads each word a few times at most.
+/// Words of memory, of which many are near each other. There is an end to reading: memory that leads in circles
+/// would have none, but all that is honest reads each word a few times at most.
 pub(super) struct Words<'a> {
     memory: &'a dyn Memory,
-    page: u64,
-    bytes: Box<[u8; PAGE as usize]>,
+    pages: Vec<Option<Page>>,
     left: u64,
+}
+
+struct Page {
+    address: u64,
+    bytes: Box<[u8; PAGE as usize]>,
 }
 
 impl<'a> Words<'a> {
@@ -18,26 +24,27 @@ impl<'a> Words<'a> {
         let readable = memory.regions().iter().filter(|region| region.readable);
         let bytes = readable.map(|region| region.range.end.saturating_sub(region.range.start));
         let bytes = bytes.fold(0, u64::saturating_add);
-        // No page begins at 1.
-        Words { memory, page: 1, bytes: Box::new([0; PAGE as usize]), left: bytes / 2 }
+        Words { memory, pages: (0..KEPT).map(|_| None).collect(), left: bytes / 2 }
     }
 
     /// The word at an address; none if it cannot be read.
     pub fn word(&mut self, at: u64) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
-        let page = at & !(PAGE - 1);
-        if at - page > PAGE - 8 {
+        let address = at & !(PAGE - 1);
+        if at - address > PAGE - 8 {
             return self.memory.word(at);
         }
-        if page != self.page {
-            self.page = 1;
-            if !self.memory.read(page, &mut *self.bytes) {
+        let place = self.pages.get_mut((address / PAGE % KEPT) as usize)?;
+        if place.as_ref().is_none_or(|page| page.address != address) {
+            let kept = place.take().map(|page| page.bytes);
+            let mut bytes = kept.unwrap_or_else(|| Box::new([0; PAGE as usize]));
+            if !self.memory.read(address, &mut *bytes) {
                 // A core may have less than pages.
                 return self.memory.word(at);
             }
-            self.page = page;
+            *place = Some(Page { address, bytes });
         }
-        let bytes = self.bytes.get((at - page) as usize..)?.first_chunk()?;
+        let bytes = place.as_ref()?.bytes.get((at - address) as usize..)?.first_chunk()?;
         Some(u64::from_le_bytes(*bytes))
     }
 }
