@@ -10,6 +10,7 @@ use crate::output::Color;
 #[command(name = "bactrian", version, propagate_version = true)]
 #[command(after_help = "Examples:
   bactrian record -- ./server                what it allocates, into server.ctf
+  bactrian snapshot 1234                     what a running program holds, into PROGRAM.heap
   bactrian info trace.ctf                    what is in this file
   bactrian top trace.ctf --metric live       who holds memory at the end
   bactrian flame trace.ctf -o flame.svg      the same as a picture
@@ -29,6 +30,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Record(commands::record::Args),
+    Snapshot(commands::snapshot::Args),
     Doctor(commands::doctor::Args),
     Info(commands::info::Args),
     Top(commands::top::Args),
@@ -46,4 +48,7 @@ pub enum Command {
     Agent(commands::agent::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
+    /// What a frozen copy of a program starts to be read: not for people.
+    #[command(hide = true)]
+    WalkFrozen,
 }

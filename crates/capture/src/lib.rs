@@ -11,6 +11,7 @@ pub mod launch;
 pub mod ledger;
 pub mod memory;
 pub mod program;
+pub mod snapshot;
 
 pub use bactrian_agent_abi::ledger::Limit;
 pub use bactrian_agent_abi::{

@@ -17,6 +17,7 @@ mod instructions;
 pub mod lifetimes;
 pub mod man;
 pub mod record;
+pub mod snapshot;
 mod snapshots;
 pub mod timeline;
 pub mod top;
@@ -30,6 +31,7 @@ use crate::output::Console;
 pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
     match command {
         Command::Record(args) => record::run(&args, console),
+        Command::Snapshot(args) => snapshot::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Info(args) => info::run(&args, console),
         Command::Top(args) => top::run(&args, console),
@@ -47,5 +49,6 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Agent(args) => agent::run(&args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args),
+        Command::WalkFrozen => snapshot::walk_frozen(),
     }
 }

@@ -70,6 +70,18 @@ pub struct Summary {
     pub times: Times,
 }
 
+impl Summary {
+    /// All blocks.
+    pub fn blocks(&self) -> u64 {
+        self.minor.blocks + self.major.blocks + self.fixed.blocks
+    }
+
+    /// Their words, headers included.
+    pub fn words(&self) -> u64 {
+        self.minor.words + self.major.words + self.fixed.words
+    }
+}
+
 /// How long the parts of a walk took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {

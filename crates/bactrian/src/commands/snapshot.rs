@@ -1,0 +1,117 @@
+//! `bactrian snapshot`: every block of a heap at one moment, of a program that runs or of a core file.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_capture::attach::Way;
+use bactrian_capture::snapshot::{self, Wanted, Written};
+use bactrian_trace::Micros;
+
+use crate::failure::{Failure, Status};
+use crate::output::{Console, show_number};
+
+/// Take a snapshot of a program's heap: every block that is alive, and who holds it.
+///
+/// The program goes on at once: what is read is a frozen copy of it. It need not have been started by `record`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian snapshot 1234                             into PROGRAM.1234.heap
+  bactrian snapshot 1234 -o before.heap
+  bactrian snapshot --core core.1234 --exe ./server  what is left of a program that crashed
+  gcore 1234; bactrian snapshot --core core.1234 --exe ./server
+
+To take snapshots at chosen moments: bactrian record --snapshots --help")]
+pub struct Args {
+    /// The number of the process
+    #[arg(value_name = "PID", required_unless_present = "core", conflicts_with = "core")]
+    pid: Option<u32>,
+    /// A core file, of the kernel or of gcore
+    #[arg(long, value_name = "FILE", requires = "exe")]
+    core: Option<PathBuf>,
+    /// The program that the core file is of
+    #[arg(long, value_name = "FILE", requires = "core")]
+    exe: Option<PathBuf>,
+    /// Where to write the snapshot
+    /// [default: the program's name and the number of the process, with .heap, in the current directory]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Keep the first N bytes of each string; otherwise no content is kept
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    strings: u32,
+    /// Seconds to wait for the program to come to a moment in which its heap is whole
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    wait: f64,
+    /// Say nothing in the end
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let strings = (args.strings > 0).then_some(args.strings);
+    let wait = Duration::try_from_secs_f64(args.wait)
+        .map_err(|_| Failure::Usage("--wait needs a number of seconds".to_owned()))?;
+    match (args.pid, &args.core, &args.exe) {
+        (Some(pid), ..) => {
+            let path = args.output.clone().unwrap_or_else(|| default_name(pid));
+            let wanted = Wanted { path, strings, wait };
+            let (written, way, pause) = snapshot::of_process(pid, &wanted).map_err(failure)?;
+            if !args.quiet {
+                tell(&written, console)?;
+                let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
+                match way {
+                    Way::Copied => console.note(&format!("the program stood still for {pause}"))?,
+                    Way::Stopped { reason } => {
+                        let what = "the program stood still until it was read: no copy of it could be made";
+                        console.note(&format!("{what} ({reason})"))?;
+                    }
+                }
+            }
+        }
+        (None, Some(core), Some(exe)) => {
+            let path = args.output.clone().unwrap_or_else(|| {
+                let mut name = core.file_name().unwrap_or(OsStr::new("core")).to_owned();
+                name.push(".heap");
+                name.into()
+            });
+            let written = snapshot::of_core(core, exe, &path, strings).map_err(failure)?;
+            if !args.quiet {
+                tell(&written, console)?;
+            }
+        }
+        _ => return Err(Failure::Usage("which process? Or --core FILE --exe FILE".to_owned())),
+    }
+    Ok(Status::Done)
+}
+
+/// What a frozen copy starts.
+pub fn walk_frozen() -> Result<Status, Failure> {
+    snapshot::walk_frozen().map_err(failure)?;
+    Ok(Status::Done)
+}
+
+fn failure(failure: snapshot::Failure) -> Failure {
+    match failure {
+        snapshot::Failure::Refused(what) => Failure::NotSupported(what),
+        snapshot::Failure::Io(what) => Failure::Input(anyhow::anyhow!(what)),
+    }
+}
+
+fn default_name(pid: u32) -> PathBuf {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
+    let program = program.as_deref().map(|name| name.trim_end_matches(" (deleted)"));
+    PathBuf::from(format!("{}.{pid}.heap", program.unwrap_or("program")))
+}
+
+fn tell(written: &Written, console: &mut Console) -> Result<(), Failure> {
+    let Written { path, summary } = written;
+    let blocks = show_number(summary.blocks(), "block");
+    let (live, file) = (show_bytes((summary.words() * 8) as f64), show_bytes(summary.bytes as f64));
+    console.note(&format!("{blocks} of {live} in {} ({file})", path.display()))?;
+    for gap in &summary.gaps {
+        console.note(&format!("not in it: {gap}"))?;
+    }
+    Ok(())
+}

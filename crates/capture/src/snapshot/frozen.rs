@@ -1,0 +1,120 @@
+//! The walker: it was started by a frozen copy of a program, reads that, and ends it.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bactrian_agent_abi::frozen::{self, Facts, Frozen};
+use bactrian_agent_abi::ledger::Line;
+use bactrian_snapshot::{Info, Reason, Skipped, Way};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Failure, Written, describe, file, info_of};
+use crate::heap::roots::Listing;
+use crate::heap::target::{Files, Target};
+use crate::heap::{Options, Subject};
+use crate::memory::ProcessMemory;
+
+/// Takes the snapshot that the frozen copy wants, and tells the ledger what became of it.
+///
+/// # Errors
+/// If it could not be taken.
+pub fn walk_frozen() -> Result<Written, Failure> {
+    let (memory, maps, mut told) = inherited()?;
+    let mut bytes = Vec::new();
+    told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
+    let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
+    let number = frozen.facts.key;
+    let taken = take(&frozen, memory, maps);
+    let line = match &taken {
+        Ok(Written { path, summary }) => Line::Done {
+            number,
+            path: path.as_os_str().as_bytes().to_vec(),
+            blocks: summary.blocks(),
+            words: summary.words(),
+        },
+        Err(failure) => Line::Failed(number, failure.to_string()),
+    };
+    if let Some(ledger) = frozen.facts.ledger {
+        let ledger = OpenOptions::new().append(true).open(path_of(ledger));
+        // Without a ledger nobody is told; the snapshot is there or not all the same.
+        let _ = ledger.and_then(|mut ledger| ledger.write_all(line.text().as_bytes()));
+    }
+    taken
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    Path::new(OsStr::from_bytes(bytes)).to_owned()
+}
+
+fn take(frozen: &Frozen<'_>, memory: File, maps: File) -> Result<Written, Failure> {
+    let facts = &frozen.facts;
+    let unreadable = |why| Failure::io("the memory of the frozen copy", why);
+    let memory = ProcessMemory::new(memory, maps).map_err(unreadable)?;
+    let target = Target::find(&memory, &Files::of_process(facts.copy));
+    let target = target.map_err(|unknown| Failure::Refused(unknown.to_string()))?;
+    let listing = Listing::from(frozen);
+    let subject = Subject {
+        memory: &memory,
+        target: &target,
+        listing: Some(&listing),
+        process: Some(format!("/proc/{}", facts.copy).into()),
+        trace: facts.trace.map(path_of),
+        info: info(facts, &target),
+    };
+    let options =
+        Options { strings: (facts.strings > 0).then_some(facts.strings), ..Options::default() };
+    let end_copy = || {
+        if let Some(copy) = Pid::from_raw(facts.copy.cast_signed()) {
+            // It may have been ended by somebody else.
+            let _ = kill_process(copy, Signal::KILL);
+        }
+    };
+    file::write(&subject, &options, &path_of(facts.heap), facts.disk_limit, end_copy)
+}
+
+fn info(facts: &Facts<'_>, target: &Target) -> Info {
+    let frozen::Skipped { copies, memory, disk, process } = facts.skipped;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut info = Info {
+        pid: facts.program,
+        taken: facts.time,
+        since_start: Some(facts.elapsed),
+        reason: match facts.reason {
+            frozen::Reason::Major => Reason::Major,
+            frozen::Reason::Every => Reason::Every,
+            frozen::Reason::Signal => Reason::Signal,
+            frozen::Reason::Exit => Reason::Exit,
+            frozen::Reason::Peak => Reason::Peak,
+            frozen::Reason::Call => Reason::Call,
+            frozen::Reason::Attach => Reason::Asked,
+        },
+        name: facts.name.map(text),
+        sequence: u32::try_from(facts.number).unwrap_or(u32::MAX),
+        way: Way::Agent,
+        pause: (facts.pause > 0).then_some(facts.pause),
+        // What the kernel refused is a lack of memory for one more process.
+        skipped: Skipped { copies, memory: memory + process, disk },
+        trace: facts.trace.map(text),
+        ..info_of(target)
+    };
+    describe(facts.copy, &mut info);
+    info
+}
+
+/// The descriptors that the frozen copy has opened for us.
+#[expect(unsafe_code, reason = "descriptors that come by inheritance are known by number only")]
+fn inherited() -> Result<(File, File, File), Failure> {
+    use std::os::fd::FromRawFd;
+    for number in [frozen::MEMORY, frozen::MAPS, frozen::TOLD] {
+        let link = std::fs::read_link(format!("/proc/self/fd/{number}"));
+        link.map_err(|_| Failure::Refused("only frozen copies of programs start this".to_owned()))?;
+    }
+    // SAFETY: these descriptors are open, and whoever starts this command hands them over: nobody else in this
+    // process has opened anything yet that it would know by these numbers.
+    let [memory, maps, told] = [frozen::MEMORY, frozen::MAPS, frozen::TOLD]
+        .map(|number| unsafe { File::from_raw_fd(number) });
+    Ok((memory, maps, told))
+}

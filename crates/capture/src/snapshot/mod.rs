@@ -1,0 +1,73 @@
+//! Snapshots into files, whichever way the program was frozen.
+//!
+//! [`walk_frozen`] is for the walker that a frozen copy starts, [`of_process`] for a process that runs,
+//! [`of_core`] for what is left of one. All of them end in the same walk of [`crate::heap`].
+
+mod core_file;
+mod file;
+mod frozen;
+mod process;
+
+use std::fmt;
+
+use bactrian_ocaml::Code;
+use bactrian_snapshot::{CodeKind, Info};
+
+use crate::heap::target::Target;
+
+pub use core_file::of_core;
+pub use file::Written;
+pub use frozen::walk_frozen;
+pub use process::{Wanted, of_process};
+
+/// Why there is no snapshot.
+#[derive(Debug)]
+pub enum Failure {
+    /// The program cannot be frozen or its heap not be walked; a sentence or two, with a way out.
+    Refused(String),
+    /// A file could not be read or written.
+    Io(String),
+}
+
+impl Failure {
+    fn io(what: impl fmt::Display, why: impl fmt::Display) -> Failure {
+        Failure::Io(format!("{what}: {why}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Refused(what) | Failure::Io(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What every snapshot says of its program.
+fn info_of(target: &Target) -> Info {
+    Info {
+        writer: concat!("bactrian ", env!("CARGO_PKG_VERSION")).to_owned(),
+        ocaml: target.version.to_string(),
+        code: match target.code {
+            Code::Native => CodeKind::Native,
+            Code::Bytecode => CodeKind::Bytecode,
+        },
+        ..Info::default()
+    }
+}
+
+/// What `/proc` tells of a process: its program, its arguments and the machine.
+fn describe(pid: u32, info: &mut Info) {
+    let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
+    if let Ok(program) = std::fs::read_link(folder.join("exe")) {
+        info.program = program.display().to_string();
+    }
+    if let Ok(line) = std::fs::read(folder.join("cmdline")) {
+        let line = line.strip_suffix(b"\0").unwrap_or(&line);
+        let words = line.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word));
+        info.arguments = words.skip(1).map(|word| word.into_owned()).collect();
+    }
+    info.host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+}

@@ -1,0 +1,77 @@
+//! A snapshot of a process that runs and was not started for it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use bactrian_agent_abi::variable;
+use bactrian_snapshot::{Info, Reason, Way};
+use bactrian_trace::{Index, Input};
+
+use super::{Failure, Written, describe, file, info_of};
+use crate::attach::{self, freeze};
+use crate::heap::{Options, Subject};
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The file.
+    pub path: PathBuf,
+    /// How many bytes of each string are kept.
+    pub strings: Option<u32>,
+    /// How long the program may take to come to a moment in which it can be frozen.
+    pub wait: Duration,
+}
+
+/// Freezes a process and takes a snapshot of it.
+///
+/// # Errors
+/// If it cannot be frozen, or the file not be written.
+pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Duration), Failure> {
+    let options = attach::Options { wait: wanted.wait, ..attach::Options::default() };
+    let frozen = freeze(pid, options).map_err(|refusal| Failure::Refused(refusal.to_string()))?;
+    let taken = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (way, pause) = (frozen.way.clone(), frozen.pause);
+    let mut info = Info {
+        pid,
+        taken: u64::try_from(taken.as_micros()).unwrap_or(u64::MAX),
+        reason: Reason::Asked,
+        way: match &way {
+            attach::Way::Copied => Way::Attach,
+            attach::Way::Stopped { .. } => Way::Copy,
+        },
+        pause: match &way {
+            attach::Way::Copied => u64::try_from(pause.as_nanos()).ok(),
+            // It goes on standing still while it is read.
+            attach::Way::Stopped { .. } => None,
+        },
+        ..info_of(&frozen.target)
+    };
+    describe(pid, &mut info);
+    let options = Options { strings: wanted.strings, ..Options::default() };
+    let subject = Subject {
+        memory: &frozen.memory,
+        target: &frozen.target,
+        listing: frozen.listing.as_ref(),
+        process: Some(format!("/proc/{}", frozen.pid).into()),
+        trace: trace_of(pid),
+        info,
+    };
+    // The handle ends with this function; the copy is idle until then.
+    let written = file::write(&subject, &options, &wanted.path, None, || ())?;
+    Ok((written, way, pause))
+}
+
+/// The trace that the agent in a process writes, if there is one.
+fn trace_of(pid: u32) -> Option<PathBuf> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = environment
+        .split(|&byte| byte == 0)
+        .find_map(|entry| entry.strip_prefix(variable::TRACE.as_bytes())?.strip_prefix(b"="))?;
+    let folder = PathBuf::from(format!("/proc/{pid}/cwd"));
+    let path = folder.join(OsStr::from_bytes(value));
+    // Children inherit the variable, and write elsewhere.
+    let index = Index::skim(&Input::open(&path).ok()?).ok()?;
+    (index.info().pid == u64::from(pid)).then_some(path)
+}
