@@ -214,6 +214,7 @@ impl Accountant<'_> {
     /// What could not be read, and what should not have been there.
     fn gaps(&mut self, reached: &Reached) {
         let tables = &mut self.maker.tables;
+        tables.gaps.extend(self.subject.gaps.iter().cloned());
         tables.gaps.extend(self.roots.gaps.iter().cloned());
         tables.gaps.extend(reached.gaps.iter().cloned());
         let odd = [

@@ -29,6 +29,8 @@ pub struct Subject<'a> {
     pub process: Option<PathBuf>,
     /// The trace that is recorded at the same time.
     pub trace: Option<PathBuf>,
+    /// What could not be read before the walk begins, and why.
+    pub gaps: Vec<String>,
     /// What the snapshot says of itself.
     pub info: Info,
 }

@@ -1,18 +1,49 @@
 //! A snapshot of what is left of a program in a core file.
 
 use std::path::Path;
+use std::time::SystemTime;
 
-use super::{Failure, Written};
+use bactrian_snapshot::{Info, Reason, Way};
+
+use super::{Failure, Written, file, info_of};
+use crate::heap::target::Target;
+use crate::heap::{Options, Subject};
+use crate::memory::Core;
 
 /// Takes a snapshot of a core file.
 ///
 /// # Errors
-/// If it is no core of an OCaml program, or the file cannot be written.
+/// If it is no core of an OCaml program that is known, or the file cannot be written.
 pub fn of_core(
-    _core: &Path,
-    _exe: &Path,
-    _path: &Path,
-    _strings: Option<u32>,
+    core: &Path,
+    exe: &Path,
+    path: &Path,
+    strings: Option<u32>,
 ) -> Result<Written, Failure> {
-    Err(Failure::Refused("core files are not read yet".to_owned()))
+    let memory = Core::open(core, exe).map_err(|bad| Failure::Io(bad.to_string()))?;
+    let target = Target::find(&memory, &memory.files())
+        .map_err(|unknown| Failure::Refused(format!("{}: {unknown}", core.display())))?;
+    let target = Target { threads: memory.threads().to_vec(), ..target };
+    // When the core was written is near enough to when the program was what it holds.
+    let written = core.metadata().and_then(|data| data.modified()).ok();
+    let taken = written.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let taken = taken.and_then(|time| u64::try_from(time.as_micros()).ok()).unwrap_or(0);
+    let info = Info {
+        program: exe.display().to_string(),
+        taken,
+        reason: Reason::Asked,
+        way: Way::Core,
+        ..info_of(&target)
+    };
+    let options = Options { strings, ..Options::default() };
+    let subject = Subject {
+        memory: &memory,
+        target: &target,
+        listing: None,
+        process: None,
+        trace: None,
+        gaps: memory.gaps().to_vec(),
+        info,
+    };
+    file::write(&subject, &options, path, None, || ())
 }

@@ -62,6 +62,7 @@ fn take(frozen: &Frozen<'_>, memory: File, maps: File) -> Result<Written, Failur
         listing: Some(&listing),
         process: Some(format!("/proc/{}", facts.copy).into()),
         trace: facts.trace.map(path_of),
+        gaps: Vec::new(),
         info: info(facts, &target),
     };
     let options =

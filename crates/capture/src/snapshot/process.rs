@@ -56,6 +56,7 @@ pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Du
         listing: frozen.listing.as_ref(),
         process: Some(format!("/proc/{}", frozen.pid).into()),
         trace: trace_of(pid),
+        gaps: frozen.gaps.clone(),
         info,
     };
     // The handle ends with this function; the copy is idle until then.
