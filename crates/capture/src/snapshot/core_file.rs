@@ -21,9 +21,9 @@ pub fn of_core(
     strings: Option<u32>,
 ) -> Result<Written, Failure> {
     let memory = Core::open(core, exe).map_err(|bad| Failure::Io(bad.to_string()))?;
-    let target = Target::find(&memory, &memory.files())
+    let mut target = Target::find(&memory, &memory.files())
         .map_err(|unknown| Failure::Refused(format!("{}: {unknown}", core.display())))?;
-    let target = Target { threads: memory.threads().to_vec(), ..target };
+    target.threads = memory.threads().to_vec();
     // When the core was written is near enough to when the program was what it holds.
     let written = core.metadata().and_then(|data| data.modified()).ok();
     let taken = written.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
