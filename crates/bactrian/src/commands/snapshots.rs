@@ -150,8 +150,11 @@ pub fn tell(account: &Account, console: &mut Console) -> io::Result<()> {
         let count = show_number(*count, "snapshot");
         console.warn(&format!("{count} skipped: {}", reason(*limit)))?;
     }
-    for (number, why) in &account.failed {
+    for (number, why) in account.failed.iter().take(TOLD) {
         console.warn(&format!("{} failed: {why}", named(*number)))?;
+    }
+    if let Some(more) = account.failed.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        console.warn(&format!("{} more failed", show_number(more as u64, "snapshot")))?;
     }
     match written.first() {
         Some(first) => {

@@ -15,6 +15,9 @@ use crate::runs::{Place, Run, Seen, difference, finish, signal};
 /// So many megabytes are walked in a good part of a second.
 const LARGE: &str = "200";
 
+/// The folder of ledgers, in that of snapshots.
+const LEDGERS: &str = "ledgers";
+
 /// Snapshots at exit, told of in the end.
 fn at_exit(run: &Run, place: &Place) -> Run {
     let options = ["--snapshots", "exit", "--no-trace"];
@@ -23,26 +26,30 @@ fn at_exit(run: &Run, place: &Place) -> Run {
     observed
 }
 
-/// Processes that read a frozen copy for snapshots of this place.
+/// Processes that read frozen copies for snapshots of this place and have not ended, as the ledger names them.
 fn walkers(place: &Place) -> Vec<u32> {
-    let prefix = format!("BACTRIAN_HEAP={}", place.trace("run").display());
-    let entries = fs::read_dir("/proc").expect("/proc").flatten();
-    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let words = |process: u32, file: &str| {
-        let bytes = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
-        bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect::<Vec<_>>()
+    let files = fs::read_dir(place.traces().join(LEDGERS)).into_iter().flatten().flatten();
+    let text: String = files.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
+    let told = text.lines().filter_map(|line| line.strip_prefix("walker ")?.split(' ').nth(1));
+    let is_at_work = |process: &u32| {
+        let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| word == b"walk-frozen")
     };
-    let is_walker = |process: &u32| {
-        words(*process, "cmdline").iter().any(|word| word == b"walk-frozen")
-            && words(*process, "environ").iter().any(|word| word == prefix.as_bytes())
-    };
-    processes.filter(is_walker).collect()
+    told.filter_map(|process| process.parse().ok()).filter(is_at_work).collect()
+}
+
+/// Has `record` keep its ledger where it is found.
+fn with_ledger(run: Run, place: &Place) -> Run {
+    let folder = place.traces().join(LEDGERS);
+    fs::create_dir_all(&folder).expect("a folder");
+    run.with("TMPDIR", folder)
 }
 
 /// What is in the folder of snapshots.
 fn names(place: &Place) -> Vec<String> {
     let files = place.traces().read_dir().expect("a folder").flatten();
-    files.filter_map(|file| file.file_name().into_string().ok()).collect()
+    let names = files.filter_map(|file| file.file_name().into_string().ok());
+    names.filter(|name| name != LEDGERS).collect()
 }
 
 fn said(seen: &mut Seen) -> String {
@@ -55,7 +62,7 @@ fn a_walker_that_is_killed_costs_its_snapshot() {
         let place = Place::new();
         let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &[LARGE]);
         let plain = place.run(&run);
-        let child = place.start(&at_exit(&run, &place));
+        let child = place.start(&with_ledger(at_exit(&run, &place), &place));
         until("a walker", || !walkers(&place).is_empty()).expect("a walker");
         for walker in walkers(&place) {
             signal("KILL", &walker.to_string());
@@ -76,7 +83,8 @@ fn a_program_that_is_killed_leaves_whole_snapshots_or_none() {
             let place = Place::new();
             let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &[LARGE]);
             let options = ["--snapshots", "major", "--no-trace"];
-            let child = place.start(&run.observed(&options, &place.trace("run")));
+            let observed = run.observed(&options, &place.trace("run"));
+            let child = place.start(&with_ledger(observed, &place));
             until("a walker", || !walkers(&place).is_empty()).expect("a walker");
             let process = only_child(child.id()).expect("the program");
             thread::sleep(Duration::from_millis(milliseconds));

@@ -54,6 +54,9 @@ fn files_do_not_grow_past_the_limit() {
         let total: u64 = heaps.iter().map(|(_, path)| size(path)).sum();
         let last = heaps.last().map_or(0, |(_, path)| size(path));
         assert!(total - last <= 300_000, "{compiler:?}: {total} bytes in {heaps:?}: {said}");
-        assert!(said.contains("skipped: there was no room"), "{compiler:?}: {said}");
+        // One that turns out too large while it is written is not kept.
+        let is_told = said.contains("skipped: there was no room")
+            || said.contains("more room than they were allowed");
+        assert!(is_told, "{compiler:?}: {said}");
     }
 }

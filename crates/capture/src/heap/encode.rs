@@ -45,7 +45,9 @@ impl Encoder<'_> {
         blocks: u32,
         mut write: impl FnMut(EncodedGroup) -> Result<(), E>,
     ) -> Result<(), E> {
-        let pages: Vec<&Page> = self.image.pages().collect();
+        // Not those that were first looked at after blocks were numbered: they have no numbers, and are not in
+        // order.
+        let pages: Vec<&Page> = self.image.pages().filter(|page| page.has_marks()).collect();
         let groups = blocks.div_ceil(GROUP_BLOCKS) as usize;
         let mut builders: Vec<GroupBuilder> = (0..self.threads)
             .map(|_| GroupBuilder::new(self.columns))

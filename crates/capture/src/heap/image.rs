@@ -247,6 +247,11 @@ impl Spot<'_> {
 }
 
 impl Page {
+    /// Whether any block of this page is marked.
+    pub fn has_marks(&self) -> bool {
+        self.marks.iter().any(|marks| marks.load(Ordering::Relaxed) != 0)
+    }
+
     /// The number of the first marked block that is in this page or after it.
     pub fn first_number(&self) -> u32 {
         self.ranks[0].load(Ordering::Relaxed)
