@@ -93,18 +93,21 @@ pub fn let_copies_begin(most: u32) {
 
 impl Series {
     fn new(setup: &Setup, is_child: bool) -> Option<Series> {
-        let process = sys::process_id();
+        let id = sys::process_id();
         let mut prefix = setup.settings.heap.clone();
         let slash = prefix.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
         let folder = CString::new(&prefix[..=slash.min(prefix.len().checked_sub(1)?)]).ok()?;
+        let first = CString::new([&prefix[..], b".1.heap"].concat()).ok()?;
+        // Programs that a shell has started do not know of each other.
+        let is_child = is_child || process::file_size(&first).is_some();
         if is_child {
-            prefix.extend_from_slice(format!(".{process}").as_bytes());
+            prefix.extend_from_slice(format!(".{id}").as_bytes());
         }
         Some(Series {
             prefix,
             folder,
-            process,
-            key: if is_child { u64::from(process) << 32 } else { 0 },
+            process: id,
+            key: if is_child { u64::from(id) << 32 } else { 0 },
             number: 0,
             skipped: Skipped::default(),
             budget: Budget::new(),
