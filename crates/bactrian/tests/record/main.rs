@@ -13,4 +13,5 @@ mod programs;
 mod real;
 mod refusals;
 mod runs;
+mod snapshots;
 mod traces;

@@ -1,17 +1,19 @@
 //! Every fixture program, with every compiler, at three rates: the same output, end and files as plain,
 //! and a clean trace. Once more under the runtimes that check themselves.
 
+use std::path::Path;
+
 use crate::compilers::{Compiler, Variant, program};
 use crate::runs::{Place, Run, difference};
 use crate::traces::{in_folder, info, is_clean, is_private, state};
 
 /// A fixture program and how it is run.
-struct Fixture {
-    name: &'static str,
+pub struct Fixture {
+    pub name: &'static str,
     /// Arguments of each run, as words.
-    runs: &'static [&'static str],
+    pub runs: &'static [&'static str],
     /// See [`Run::first`].
-    first: &'static str,
+    pub first: &'static str,
     expect: Expect,
 }
 
@@ -31,7 +33,7 @@ const fn fixture(name: &'static str) -> Fixture {
     Fixture { name, runs: &[""], first: "", expect: Expect::Samples }
 }
 
-const FIXTURES: &[Fixture] = &[
+pub const FIXTURES: &[Fixture] = &[
     fixture("exceptions"),
     // OCaml 4 overflows the system's stack, which may be unlimited here.
     Fixture { first: "ulimit -S -s 8192", ..fixture("stack_overflow") },
@@ -72,6 +74,20 @@ const FIXTURES: &[Fixture] = &[
     Fixture { expect: Expect::Domains, ..fixture("effects") },
 ];
 
+impl Fixture {
+    /// One of its runs.
+    pub fn run(&self, words: &str, executable: &Path, variant: Variant) -> Run {
+        let arguments: Vec<_> = words.split_whitespace().collect();
+        let mut run = Run::new(executable, &arguments);
+        run.first = self.first;
+        match variant {
+            // It greets on standard error otherwise.
+            Variant::Debug => run.with("OCAMLRUNPARAM", "v=0"),
+            _ => run,
+        }
+    }
+}
+
 const RATES: [&str; 3] = ["1e-4", "1e-2", "1"];
 
 /// Runs a program plain and at each rate; all that is wrong is told at once.
@@ -80,13 +96,7 @@ fn check(name: &str, compiler: Compiler, variant: Variant, rates: &[&str]) {
     let executable = program(name, compiler, variant);
     let mut wrong = Vec::new();
     for words in fixture.runs {
-        let arguments: Vec<_> = words.split_whitespace().collect();
-        let mut run = Run::new(&executable, &arguments);
-        run.first = fixture.first;
-        if variant == Variant::Debug {
-            // It greets on standard error otherwise.
-            run = run.with("OCAMLRUNPARAM", "v=0");
-        }
+        let run = fixture.run(words, &executable, variant);
         let place = Place::new();
         let plain = place.run(&run);
         for rate in rates {

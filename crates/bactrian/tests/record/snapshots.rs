@@ -1,0 +1,120 @@
+//! Every fixture program once more, with snapshots at every moment there is: the same output, end and files as
+//! plain, and every copy that was made starts its walker. What walkers do is not looked at here: `true` stands
+//! in for them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::compilers::{Compiler, Variant, program};
+use crate::programs::FIXTURES;
+use crate::runs::{Place, Run, difference};
+
+/// Moments, without sampling and beside it.
+const WAYS: [(&str, Option<&str>); 2] =
+    [("major,peak,exit", None), ("every=0.01,exit", Some("1e-2"))];
+
+/// The run with snapshots, as a service manager would start it: by variables alone.
+fn with_snapshots(run: &Run, (moments, rate): (&str, Option<&str>), place: &Place) -> Run {
+    let said = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
+    let agent = String::from_utf8(said.expect("bactrian starts").stdout).expect("a path of tests");
+    let ledger = place.trace("ledger");
+    fs::write(&ledger, "").expect("a ledger");
+    let run = run
+        .clone()
+        .with("LD_PRELOAD", agent.trim())
+        .with("BACTRIAN_SNAPSHOTS", moments)
+        .with("BACTRIAN_HEAP", place.trace("run"))
+        .with("BACTRIAN_LEDGER", ledger)
+        .with("BACTRIAN_WALKER", "/bin/true");
+    match rate {
+        Some(rate) => {
+            run.with("BACTRIAN_TRACE", place.trace("run.ctf")).with("BACTRIAN_RATE", rate)
+        }
+        None => run,
+    }
+}
+
+/// How many lines of a ledger begin with a word.
+fn count(ledger: &str, word: &str) -> usize {
+    ledger.lines().filter(|line| line.split(' ').next() == Some(word)).count()
+}
+
+/// The ledger, when every copy that it knows of has started its walker, or did not for long.
+fn settled(path: &Path) -> String {
+    let start = Instant::now();
+    loop {
+        let ledger = fs::read_to_string(path).expect("a ledger");
+        let is_settled = count(&ledger, "begun") == count(&ledger, "walker");
+        if is_settled || start.elapsed() > Duration::from_secs(20) {
+            return ledger;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn check(compiler: Compiler, variant: Variant, chosen: impl Fn(&str) -> bool) {
+    let mut wrong = Vec::new();
+    let mut copies = [0; WAYS.len()];
+    for fixture in FIXTURES.iter().filter(|fixture| chosen(fixture.name)) {
+        let executable = program(fixture.name, compiler, variant);
+        for words in fixture.runs {
+            let run = fixture.run(words, &executable, variant);
+            let place = Place::new();
+            let plain = place.run(&run);
+            for (way, copies) in WAYS.into_iter().zip(&mut copies) {
+                let files = Place::new();
+                let observed = place.run(&with_snapshots(&run, way, &files));
+                let mut what = difference(&plain, &observed);
+                let ledger = settled(&files.trace("ledger"));
+                let [begun, walker, failed] =
+                    ["begun", "walker", "failed"].map(|w| count(&ledger, w));
+                if begun != walker || failed > 0 {
+                    what.push_str(&ledger);
+                }
+                if !what.is_empty() {
+                    wrong.push(format!("{} {words}, {compiler:?} {way:?}: {what}", fixture.name));
+                }
+                *copies += begun;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(copies.iter().all(|copies| *copies > 10), "{copies:?}");
+}
+
+/// Programs that only OCaml 5 has.
+const NEW: [&str; 2] = ["domains", "effects"];
+
+#[test]
+fn native_code_of_ocaml_4_does_not_notice() {
+    check(Compiler::OCaml4, Variant::Plain, |name| !NEW.contains(&name));
+}
+
+#[test]
+fn bytecode_of_ocaml_4_does_not_notice() {
+    // Linked with its runtime: so there is one file to run, and the same limits hold for it.
+    check(Compiler::OCaml4, Variant::Custom, |name| !NEW.contains(&name));
+}
+
+#[test]
+fn native_code_of_ocaml_5_does_not_notice() {
+    check(Compiler::OCaml5, Variant::Plain, |_| true);
+}
+
+/// Programs with much for a runtime to check.
+const CHECKED: [&str; 6] =
+    ["threads", "finalisers", "compaction", "own_memprof", "domains", "effects"];
+
+#[test]
+fn the_runtime_of_ocaml_4_finds_nothing_wrong() {
+    let chosen = |name: &str| CHECKED.contains(&name) && !NEW.contains(&name);
+    check(Compiler::OCaml4, Variant::Debug, chosen);
+}
+
+#[test]
+fn the_runtime_of_ocaml_5_finds_nothing_wrong() {
+    check(Compiler::OCaml5, Variant::Debug, |name| CHECKED.contains(&name));
+}
