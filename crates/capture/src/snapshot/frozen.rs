@@ -1,4 +1,4 @@
-//! The walker: it was started by a frozen copy of a program, reads that, and ends it.
+//! The walker: it was started by a frozen copy of a program, reads that, and lets it go.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 use bactrian_agent_abi::frozen::{self, Facts, Frozen};
 use bactrian_agent_abi::ledger::Line;
 use bactrian_snapshot::{Info, Reason, Skipped, Way};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getppid, kill_process};
 
 use super::{Failure, Written, describe, file, info_of};
 use crate::heap::roots::Listing;
 use crate::heap::target::{Files, Target};
 use crate::heap::{Options, Subject};
 use crate::memory::ProcessMemory;
+
+/// Tells the copy that it has been read. See [`frozen::RELEASE`]: it must not be killed.
+const RELEASE: Signal = Signal::USR1;
+const _: () = assert!(RELEASE.as_raw() == frozen::RELEASE);
 
 /// Takes the snapshot that the frozen copy wants, and tells the ledger what became of it.
 ///
@@ -67,13 +71,14 @@ fn take(frozen: &Frozen<'_>, memory: File, maps: File) -> Result<Written, Failur
     };
     let options =
         Options { strings: (facts.strings > 0).then_some(facts.strings), ..Options::default() };
-    let end_copy = || {
-        if let Some(copy) = Pid::from_raw(facts.copy.cast_signed()) {
-            // It may have been ended by somebody else.
-            let _ = kill_process(copy, Signal::KILL);
+    let release_copy = || {
+        // It may have been ended by somebody else, and its number be another's by now.
+        let copy = Pid::from_raw(facts.copy.cast_signed());
+        if let Some(copy) = copy.filter(|copy| getppid() == Some(*copy)) {
+            let _ = kill_process(copy, RELEASE);
         }
     };
-    file::write(&subject, &options, &path_of(facts.heap), facts.disk_limit, end_copy)
+    file::write(&subject, &options, &path_of(facts.heap), facts.disk_limit, release_copy)
 }
 
 fn info(facts: &Facts<'_>, target: &Target) -> Info {
