@@ -17,6 +17,8 @@ pub mod spaces;
 pub mod statistics;
 mod tables;
 pub mod target;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 pub use mark::Count;

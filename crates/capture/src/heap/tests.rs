@@ -1,0 +1,179 @@
+//! Marking and encoding, on heaps that are made up: with everything in them that is rare in honest ones.
+
+use std::collections::BTreeMap;
+
+use bactrian_snapshot::{BlockId, Columns, Info, Snapshot, Tables, Writer};
+
+use super::encode::{Encoder, References};
+use super::image::Image;
+use super::mark::{Marker, Met};
+use super::roots::{Space, SpaceKind};
+use crate::memory::{Memory, Region};
+
+/// Memory that is written word by word.
+#[derive(Default)]
+struct Fake {
+    words: BTreeMap<u64, u64>,
+    unreadable: Option<u64>,
+}
+
+impl Memory for Fake {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
+        let range = address..address + buffer.len() as u64;
+        if self.unreadable.is_some_and(|at| range.contains(&at)) {
+            return false;
+        }
+        buffer.fill(0);
+        for (at, word) in self.words.range(range) {
+            let at = (at - address) as usize;
+            if let Some(place) = buffer.get_mut(at..at + 8) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+        }
+        true
+    }
+
+    fn regions(&self) -> &[Region] {
+        &[]
+    }
+}
+
+impl Fake {
+    /// Puts a block down; gives its address.
+    fn block(&mut self, header_at: u64, tag: u8, fields: &[u64]) -> u64 {
+        self.words.insert(header_at, (fields.len() as u64) << 10 | u64::from(tag));
+        for (at, field) in fields.iter().enumerate() {
+            self.words.insert(header_at + 8 + at as u64 * 8, *field);
+        }
+        header_at + 8
+    }
+}
+
+const fn integer(n: i64) -> u64 {
+    (n << 1 | 1) as u64
+}
+
+const HEAP: u64 = 0x7f00_0000_0000;
+const SIZE: u64 = 8 << 20;
+/// The end of a page of the copy.
+const PAGE_END: u64 = HEAP + (1 << 20);
+
+fn spaces() -> Vec<Space> {
+    vec![
+        Space { range: HEAP..HEAP + SIZE, kind: SpaceKind::Major },
+        Space { range: 0x5500_0000_1000..0x5500_0000_2000, kind: SpaceKind::Static },
+    ]
+}
+
+/// Marks from these values and reads the snapshot that comes of it.
+fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<Option<u32>>) {
+    let image = Image::new(memory, spaces());
+    let mut met = Met::default();
+    Marker { image: &image, is_ocaml_5, threads: 2 }.mark(roots.to_vec(), &mut met);
+    let blocks = u32::try_from(image.number()).expect("few");
+    let columns = Columns { immediates: true, continuations: is_ocaml_5, ..Columns::default() };
+    let mut writer = Writer::new(Vec::new(), columns, blocks, &Info::default()).expect("memory");
+    let references = References::default();
+    let encoder = Encoder { image: &image, columns, references: &references, threads: 2 };
+    encoder.encode(blocks, |group| writer.group(group)).expect("encodes");
+    writer.tables(&Tables::default()).expect("memory");
+    let snapshot = Snapshot::from_bytes(writer.finish().expect("memory")).expect("opens");
+    let numbers = roots.iter().map(|&root| image.number_at(root)).collect();
+    (met, snapshot, numbers)
+}
+
+#[test]
+fn a_block_over_the_end_of_a_page_is_whole() {
+    let mut memory = Fake::default();
+    let last = memory.block(HEAP + 0x1000, 0, &[integer(7)]);
+    // The header is the last word of a page; and a block of three pages, whose ends point to something.
+    let split = memory.block(PAGE_END - 8, 0, &[last, integer(-1)]);
+    let words = 3 * (1 << 17);
+    let long = PAGE_END + 0x800;
+    memory.words.insert(long, words << 10);
+    memory.words.insert(long + 8, split);
+    memory.words.insert(long + 8 * words, last);
+    for at in 2..words {
+        memory.words.insert(long + 8 * at, integer(0));
+    }
+    let (met, snapshot, numbers) = walk(&memory, &[long + 8], false);
+    assert_eq!((met.major.blocks, met.major.words), (3, 2 + 3 + words + 1));
+    assert_eq!((met.bad_pointers, numbers[0]), (0, Some(2)));
+    assert_eq!(snapshot.blocks(), 3);
+}
+
+#[test]
+fn pointers_into_closures_lead_to_the_closure() {
+    let mut memory = Fake::default();
+    let info = |start: u64| 1 << 56 | start << 1 | 1;
+    // Two functions and one value that both use.
+    let value = memory.block(HEAP + 0x100, 0, &[integer(1)]);
+    let infix = 3 << 10 | 249;
+    let closure = memory.block(HEAP + 0x200, 247, &[0x40, info(5), infix, 0x80, info(2), value]);
+    let user = memory.block(HEAP + 0x300, 0, &[closure + 24]);
+    let (met, _, _) = walk(&memory, &[user], false);
+    assert_eq!((met.major.blocks, met.bad_pointers), (3, 0));
+    let mut codes: Vec<_> = met.codes.into_iter().collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0x40, 0x80]);
+}
+
+#[test]
+fn what_is_no_block_is_counted_and_left() {
+    let mut memory = Fake::default();
+    // Longer than its space, an infix that leads before the space, one that leads to another, odd addresses.
+    let endless = HEAP + 0x1000;
+    memory.words.insert(endless, (SIZE / 8) << 10);
+    let wild = HEAP + 0x2000;
+    memory.words.insert(wild, (1 << 30) << 10 | 249);
+    let circle = HEAP + 0x3000;
+    memory.words.insert(circle, 0 << 10 | 249);
+    let top = memory.block(
+        HEAP + 0x4000,
+        0,
+        &[endless + 8, wild + 8, circle + 8, 2, 0x1234_5678, u64::MAX - 7, 0, HEAP, HEAP + SIZE],
+    );
+    let (met, snapshot, _) = walk(&memory, &[top], true);
+    // The word before the heap is none of it; the last word of the heap is the header of an empty block.
+    assert_eq!((met.bad_pointers, met.major.blocks), (3, 2));
+    assert_eq!(snapshot.blocks(), 2);
+}
+
+#[test]
+fn rings_end_and_long_lists_do_not_overflow() {
+    let mut memory = Fake::default();
+    let cells = 100_000;
+    for cell in 0..cells {
+        let next = HEAP + (cell + 1) % cells * 24 + 8;
+        memory.block(HEAP + cell * 24, 0, &[integer(cell as i64), next]);
+    }
+    let (met, snapshot, _) = walk(&memory, &[HEAP + 8], false);
+    assert_eq!((met.major.blocks, snapshot.blocks()), (cells, cells));
+}
+
+#[test]
+fn blocks_that_ocaml_does_not_manage_are_told_apart() {
+    let mut memory = Fake::default();
+    let fixed = memory.block(HEAP + 0x100, 0, &[integer(0)]);
+    memory.words.insert(HEAP + 0x100, 1 << 10 | 3 << 8);
+    let constant = memory.block(0x5500_0000_1000, 0, &[fixed]);
+    let (met, _, _) = walk(&memory, &[constant], true);
+    assert_eq!((met.fixed.blocks, met.major.blocks), (2, 0));
+    assert_eq!(met.unmanaged, [HEAP + 0x100..HEAP + 0x110]);
+    // To OCaml 4 the colour says nothing.
+    let (met, _, _) = walk(&memory, &[constant], false);
+    assert_eq!((met.fixed.blocks, met.major.blocks), (1, 1));
+}
+
+#[test]
+fn what_cannot_be_read_is_counted() {
+    let mut memory = Fake::default();
+    let far = memory.block(HEAP + 0x10_000, 0, &[integer(3)]);
+    let near = memory.block(HEAP + 0x100, 0, &[far]);
+    memory.unreadable = Some(HEAP + 0x10_000);
+    let image = Image::new(&memory, spaces());
+    let mut met = Met::default();
+    Marker { image: &image, is_ocaml_5: false, threads: 1 }.mark(vec![near], &mut met);
+    assert_eq!(image.unreadable_bytes(), 4096);
+    assert_eq!(image.number_at(near).map(BlockId), Some(BlockId(0)));
+}
