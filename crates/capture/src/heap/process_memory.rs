@@ -5,7 +5,8 @@
 //! of which only parts are OCaml's (chunks of the heap that come from `malloc`) is split by looking up which
 //! of its pages are resident; a page that is partly OCaml's counts for both, by bytes.
 //!
-//! Ask before the memory is read: reading a page that the program never touched makes it look resident.
+//! Ask before the memory is read ([`Observed::take`]): reading a page that the program never touched makes it look
+//! resident.
 //!
 //! A frozen copy has fewer resident pages than the program it was copied from: pages of files that are only read
 //! are not copied along. What anonymous memory and the heap take is the same.
@@ -204,18 +205,41 @@ fn segments(target: &Target, memory: &dyn Memory, name: &str) -> Vec<Range<u64>>
     pairs.map(|range| range.start..range.end.saturating_add(WORD)).collect()
 }
 
+/// What the kernel says of a process's memory at one moment.
+pub struct Observed {
+    mappings: Vec<Mapping>,
+    pages: Option<Pages>,
+}
+
+impl Observed {
+    /// Asks the kernel now: `folder` is the process's `/proc/PID`. What is read afterwards does not change it.
+    ///
+    /// # Errors
+    /// If the kernel does not tell of its mappings.
+    pub fn take(folder: &Path) -> io::Result<Observed> {
+        let mappings = smaps::parse(&fs::read_to_string(folder.join("smaps"))?);
+        let pages =
+            File::open(folder.join("pagemap")).ok().map(|file| Pages::read(&file, &mappings));
+        Ok(Observed { mappings, pages })
+    }
+
+    /// The account, once it is known what is OCaml's.
+    pub fn account(&self, known: &Known) -> Account {
+        let mut account = account(&self.mappings, known, self.pages.as_ref());
+        let sum = |of: fn(&Mapping) -> u64| Some(self.mappings.iter().map(of).sum());
+        account.resident = Some(account.lines.iter().map(|line| line.resident).sum());
+        account.proportional = sum(|mapping| mapping.proportional);
+        account.swapped = sum(|mapping| mapping.swapped);
+        account
+    }
+}
+
 /// The account of a process: `folder` is its `/proc/PID`.
 ///
 /// # Errors
 /// If the kernel does not tell of its mappings.
 pub fn of_process(folder: &Path, known: &Known) -> io::Result<Account> {
-    let mappings = smaps::parse(&fs::read_to_string(folder.join("smaps"))?);
-    let pages = File::open(folder.join("pagemap")).ok().map(Pages::new);
-    let mut account = account(&mappings, known, pages);
-    account.resident = Some(account.lines.iter().map(|line| line.resident).sum());
-    account.proportional = Some(mappings.iter().map(|mapping| mapping.proportional).sum());
-    account.swapped = Some(mappings.iter().map(|mapping| mapping.swapped).sum());
-    Ok(account)
+    Ok(Observed::take(folder)?.account(known))
 }
 
 /// The account of memory of which only the mappings are known, as of a core file: nothing is said of what was
@@ -232,7 +256,7 @@ pub fn resident_bytes(folder: &Path) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(smaps::kilobytes)
 }
 
-fn account(mappings: &[Mapping], known: &Known, mut pages: Option<Pages>) -> Account {
+fn account(mappings: &[Mapping], known: &Known, pages: Option<&Pages>) -> Account {
     let mut account = Account::new();
     let known = known.ranges();
     let mut split_without_pages = 0;
@@ -250,8 +274,8 @@ fn account(mappings: &[Mapping], known: &Known, mut pages: Option<Pages>) -> Acc
                 0
             } else if part == mapping.range {
                 mapping.resident
-            } else if let Some(pages) = &mut pages {
-                pages.resident(part)
+            } else if let Some(resident) = pages.and_then(|pages| pages.resident(part)) {
+                resident
             } else {
                 split_without_pages += 1;
                 length
@@ -275,10 +299,8 @@ fn account(mappings: &[Mapping], known: &Known, mut pages: Option<Pages>) -> Acc
 
 /// Which pages are resident, by `/proc/PID/pagemap`: 64 bits for each, of which the uppermost says so.
 struct Pages {
-    file: File,
-    /// The first page of what was read last, and that.
-    first: u64,
-    entries: Vec<u8>,
+    /// Addresses, and a bit for each page of them; in order.
+    known: Vec<(Range<u64>, Vec<u64>)>,
 }
 
 impl Pages {
@@ -286,39 +308,55 @@ impl Pages {
     const ENTRY: u64 = 8;
     /// Pages that are asked for at once.
     const AT_ONCE: u64 = 4096;
+    /// Pages of all mappings; more are not looked at (a terabyte, which takes 32 MB).
+    const MOST: u64 = 1 << 28;
 
-    fn new(file: File) -> Pages {
-        Pages { file, first: 0, entries: Vec::new() }
+    /// Asks for all pages of mappings that have some.
+    fn read(file: &File, mappings: &[Mapping]) -> Pages {
+        let mut known = Vec::new();
+        let mut left = Self::MOST;
+        for mapping in mappings.iter().filter(|mapping| mapping.resident > 0) {
+            let pages = (mapping.range.end - mapping.range.start) / Self::PAGE;
+            let Some(rest) = left.checked_sub(pages) else { continue };
+            left = rest;
+            if let Some(bits) = Self::bits(file, mapping.range.start / Self::PAGE, pages) {
+                known.push((mapping.range.clone(), bits));
+            }
+        }
+        Pages { known }
     }
 
-    /// How many bytes of a range are resident.
-    fn resident(&mut self, range: Range<u64>) -> u64 {
+    fn bits(file: &File, first: u64, pages: u64) -> Option<Vec<u64>> {
+        let mut bits = vec![0; pages.div_ceil(64) as usize];
+        let mut entries = vec![0; (Self::AT_ONCE * Self::ENTRY) as usize];
+        for start in (0..pages).step_by(Self::AT_ONCE as usize) {
+            let count = Self::AT_ONCE.min(pages - start);
+            let entries = entries.get_mut(..(count * Self::ENTRY) as usize)?;
+            file.read_exact_at(entries, (first + start) * Self::ENTRY).ok()?;
+            for (page, entry) in (start..).zip(entries.as_chunks::<8>().0) {
+                *bits.get_mut(page as usize / 64)? |=
+                    (u64::from_le_bytes(*entry) >> 63) << (page % 64);
+            }
+        }
+        Some(bits)
+    }
+
+    /// How many bytes of a range within one mapping are resident, if that is known.
+    fn resident(&self, range: Range<u64>) -> Option<u64> {
+        let after = self.known.partition_point(|(mapping, _)| mapping.start <= range.start);
+        let (mapping, bits) = self.known.get(after.checked_sub(1)?)?;
+        let is_resident = |page: u64| {
+            bits.get(page as usize / 64).is_some_and(|word| word >> (page % 64) & 1 == 1)
+        };
         let mut bytes = 0;
         let mut at = range.start;
-        while at < range.end {
-            let page = at / Self::PAGE;
-            let end = range.end.min((page + 1).saturating_mul(Self::PAGE));
-            if self.is_resident(page) {
-                bytes += end - at;
-            }
+        while at < range.end.min(mapping.end) {
+            let page = (at - mapping.start) / Self::PAGE;
+            let end = range.end.min(mapping.start + (page + 1) * Self::PAGE);
+            bytes += if is_resident(page) { end - at } else { 0 };
             at = end;
         }
-        bytes
-    }
-
-    fn is_resident(&mut self, page: u64) -> bool {
-        let of_page = |first: u64, entries: &[u8]| {
-            let index = usize::try_from(page.checked_sub(first)?.checked_mul(Self::ENTRY)?).ok()?;
-            entries.get(index..)?.first_chunk().map(|entry| u64::from_le_bytes(*entry) >> 63 == 1)
-        };
-        if let Some(known) = of_page(self.first, &self.entries) {
-            return known;
-        }
-        self.first = page;
-        self.entries.resize((Self::AT_ONCE * Self::ENTRY) as usize, 0);
-        let length = self.file.read_at(&mut self.entries, page * Self::ENTRY).unwrap_or(0);
-        self.entries.truncate(length);
-        of_page(self.first, &self.entries).unwrap_or(false)
+        (range.end <= mapping.end).then_some(bytes)
     }
 }
 

@@ -2,13 +2,12 @@
 
 mod code_names;
 mod custom_blocks;
-mod process;
 mod programs;
 
 use std::fs;
 use std::path::PathBuf;
 
-use bactrian_capture::heap::process_memory::{self, Holder, Known};
+use bactrian_capture::heap::process_memory::{self, Holder, Known, Observed};
 use bactrian_capture::heap::{spaces, statistics};
 use bactrian_capture::memory::Memory;
 use bactrian_ocaml::accounting::name;
@@ -115,13 +114,15 @@ fn every_resident_byte_is_in_one_line() {
         let program = compile("heap_bigarrays", compiler, &["heap_fixture"]);
         let program = Waiting::start(&program, &[]);
         let folder = PathBuf::from(format!("/proc/{}", program.pid()));
+        // Before anything is read, which touches pages.
+        let observed = Observed::take(&folder).expect("its mappings");
+        let smaps = fs::read_to_string(folder.join("smaps")).expect("its mappings");
         let domains = program.domains();
         let heap = count(&program);
         let known = Known::find(&program.target, &program.memory, &heap, &domains);
-        let account = process_memory::of_process(&folder, &known).expect("its mappings");
+        let account = observed.account(&known);
         assert_eq!(account.gaps, [""; 0]);
 
-        let smaps = fs::read_to_string(folder.join("smaps")).expect("its mappings");
         let kernel = smaps.lines().filter_map(|line| line.strip_prefix("Rss:"));
         let kernel = kernel
             .map(|line| line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number"));

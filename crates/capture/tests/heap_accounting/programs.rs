@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use bactrian_capture::heap::roots;
 use bactrian_capture::heap::target::{Files, Target};
 
-use crate::process::ProcessMemory;
+use bactrian_capture::memory::ProcessMemory;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compiler {
