@@ -51,8 +51,35 @@ impl Finder<'_> {
         }
         match self.listed(List::Final, 0) {
             Some(slots) => self.listed_finalisers(&slots),
-            None => self.gap("finalisers: the executable was stripped of the names they hang on"),
+            None => self.finalisers_by_code(),
         }
+    }
+
+    /// Without names: the tables are what the functions use that register finalisers.
+    fn finalisers_by_code(&mut self) {
+        for (function, order) in [
+            ("caml_final_register", Order::First),
+            ("caml_final_register_called_without_value", Order::Last),
+        ] {
+            let variables = self.target.variables_of(self.memory, function);
+            let table = variables.into_iter().find(|at| self.is_finaliser_table(*at));
+            if table.and_then(|table| self.finaliser_table(table, order)).is_none() {
+                self.gap("finalisers: the executable was stripped of the names they hang on");
+            }
+        }
+        // The first variable that is used to call them is the list of those that are due.
+        let variables = self.target.variables_of(self.memory, "caml_final_do_calls_exn");
+        match variables.first().and_then(|due| self.words.word(*due)) {
+            Some(due) => self.due_finalisers(due),
+            None => self.gap("finalisers that are due: the executable was stripped of their name"),
+        }
+    }
+
+    /// Whether a table may be here: `{table, old, young, size}`, where each count includes the one before.
+    fn is_finaliser_table(&mut self, at: u64) -> bool {
+        let words = [0, 1, 2, 3].map(|index| self.field(at, index));
+        let [Some(table), Some(old), Some(young), Some(size)] = words else { return false };
+        old <= young && young <= size && size < MOST_FINALISERS && (table == 0) == (size == 0)
     }
 
     /// A `struct finalisable`.

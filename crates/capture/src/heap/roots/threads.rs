@@ -84,9 +84,30 @@ impl Finder<'_> {
             }
             _ => None,
         });
-        known.or(listed.flatten()).ok_or_else(|| {
+        let known = known.or(listed.flatten());
+        known.or_else(|| self.active_thread_by_code(domain)).ok_or_else(|| {
             "stacks of other threads: the executable was stripped of the name they hang on"
                 .to_owned()
+        })
+    }
+
+    /// The same without names: the variable is the one that `Thread.self` uses and that leads to a ring of threads.
+    fn active_thread_by_code(&mut self, domain: usize) -> Option<u64> {
+        let variables = self.target.variables_of(self.memory, "caml_thread_self");
+        variables.into_iter().find_map(|variable| {
+            let value = self.words.word(variable)?;
+            let thread = match self.layout.thread.table_stride {
+                None => value,
+                Some(stride) => {
+                    let state = *self.states.get(domain)?;
+                    let number = self.domain_number(state) as usize;
+                    self.field(value, stride.checked_mul(number)?)?
+                }
+            };
+            // `next` and then `prev`.
+            let next = self.field(thread, self.layout.thread.next)?;
+            let back = self.field(next, self.layout.thread.next + 1)?;
+            (thread != 0 && back == thread).then_some(thread)
         })
     }
 

@@ -7,6 +7,7 @@
 //! was not stripped.
 
 mod bytecode;
+mod code;
 mod elf;
 mod symbols;
 
