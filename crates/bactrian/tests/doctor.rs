@@ -276,7 +276,7 @@ fn a_process_is_known_by_its_number() {
     assert_eq!(said["process"]["agent"], Value::Null);
     assert_eq!(said["process"]["other_mount_namespace"], false);
     assert_eq!(said["record"]["works"], "yes", "if it is started anew");
-    assert_eq!(said["attach"]["works"], "not-yet");
+    assert_eq!(said["attach"]["works"], "yes");
     assert!(said["program"]["path"].as_str().expect("a path").ends_with("doctor/native"));
     end(child);
 

@@ -70,11 +70,12 @@ fn ask(
     done
 }
 
-/// The state of the one domain of a program that waits, and has given it back: taken again, in the copy.
+/// The state of the one domain of a program that waits, and has given it back: the copy makes its thread one of the
+/// first domain, as the runtime does with new threads. That takes no lock, which another thread may have had.
 fn the_domain(caller: &mut Caller, target: &Target, offset: i64) -> io::Result<u64> {
     let missing = || io::Error::other("the domain is not to be found");
-    let acquire = target.global("caml_acquire_domain_lock").ok_or_else(missing)?;
-    caller.call(acquire, &[])?;
+    let join = target.global("caml_init_domain_self").ok_or_else(missing)?;
+    caller.call(join, &[0])?;
     let at = caller.thread_pointer().wrapping_add_signed(offset);
     caller.memory().word(at).filter(|&state| state != 0).ok_or_else(missing)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::executable::{Kind, Machine, Purpose};
-use bactrian_ocaml::{RUNTIMES, Version};
+use bactrian_ocaml::{RUNTIMES, Runtime, Version};
 use serde::Serialize;
 
 use super::facts::{Facts, Image, OcamlFacts};
@@ -14,6 +14,8 @@ use crate::agent::AGENT;
 /// The first version with Gc.Memprof, those that came without again, and the first that has it back.
 const FIRST_MEMPROF: Version = Version::new(4, 11);
 const WITHOUT_MEMPROF: std::ops::RangeInclusive<Version> = Version::new(5, 0)..=Version::new(5, 2);
+/// The first version with domains.
+const FIRST_DOMAINS: Version = Version::new(5, 0);
 /// Versions on which all tests of the recorder run.
 const TESTED: &[Version] = &[Version::new(4, 13), Version::new(5, 3)];
 
@@ -126,26 +128,31 @@ pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
         Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime => {
             return known_version(ocaml).map(how_sure);
         }
-        Kind::NativeWithoutRuntime => {
-            let reason =
-                "its OCaml runtime is in a shared library, and of a version that cannot be told";
-            let way_out = "Link it without -runtime-variant _shared";
-            return Err(Refusal::new(Cause::Version, reason, way_out));
-        }
-        Kind::Unknown => {
-            let reason = "it is OCaml, but exports nothing of its runtime and is stripped";
-            return Err(Refusal::new(
-                Cause::Closed,
-                reason,
-                "Link it as ocamlopt does, with -Wl,-E",
-            ));
-        }
+        Kind::NativeWithoutRuntime | Kind::Unknown => is_whole(ocaml)?,
     }
     let version = known_version(ocaml)?;
     if let Some(image) = &facts.image {
         has_symbols(image)?;
     }
     Ok(how_sure(version))
+}
+
+/// Whether the runtime is in it, and has names.
+fn is_whole(ocaml: &OcamlFacts) -> Result<(), Refusal> {
+    let (cause, reason, way_out) = match ocaml.kind {
+        Kind::NativeWithoutRuntime => (
+            Cause::Version,
+            "its OCaml runtime is in a shared library, and of a version that cannot be told",
+            "Link it without -runtime-variant _shared",
+        ),
+        Kind::Unknown => (
+            Cause::Closed,
+            "it is OCaml, but exports nothing of its runtime and is stripped",
+            "Link it as ocamlopt does, with -Wl,-E",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Refusal::new(cause, reason, way_out))
 }
 
 fn how_sure(version: Version) -> String {
@@ -178,15 +185,23 @@ fn has_ocaml(facts: &Facts) -> Result<&OcamlFacts, Refusal> {
     })
 }
 
+/// Whether it is for the machine that agent and tracing are for.
+fn is_our_machine(image: &Image) -> Result<(), Refusal> {
+    if image.machine == Machine::X86_64 && image.bits == 64 {
+        return Ok(());
+    }
+    let machine = match (image.machine, image.bits) {
+        (Machine::X86_64, 32) => "x86-64 with addresses of 32 bits (x32)".to_owned(),
+        (machine, _) => machine.to_string(),
+    };
+    let reason = format!("it is for {machine}, and the agent is for x86-64");
+    Err(Refusal::new(Cause::Closed, reason, "Build it for x86-64"))
+}
+
 /// Whether the dynamic linker brings the agent into it.
 fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
-    let (reason, way_out) = if image.machine != Machine::X86_64 || image.bits != 64 {
-        let machine = match (image.machine, image.bits) {
-            (Machine::X86_64, 32) => "x86-64 with addresses of 32 bits (x32)".to_owned(),
-            (machine, _) => machine.to_string(),
-        };
-        (format!("it is for {machine}, and the agent is for x86-64"), "Build it for x86-64")
-    } else if image.is_static {
+    is_our_machine(image)?;
+    let (reason, way_out) = if image.is_static {
         let way_out = "Link it dynamically, without -ccopt -static";
         ("it is linked statically, so that nothing can be loaded into it".to_owned(), way_out)
     } else if image.loader.as_ref().is_some_and(|loader| loader.contains("musl")) {
@@ -213,7 +228,7 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     let way_out = || format!("Compile it with OCaml {}", known_versions("or"));
     // What a bytecode file is for is told by its magic number alone.
     let is_bytecode = ocaml.kind == Kind::Bytecode;
-    let can_be_recorded = |version| bactrian_ocaml::Runtime::of(version).is_some();
+    let can_be_recorded = |version| Runtime::of(version).is_some();
     let named = ocaml.version.as_deref().map_or(String::new(), |text| format!(" {text}"));
     match (ocaml.release, ocaml.runtime) {
         (Some(said), Some(runtime)) if said != runtime => {
@@ -256,8 +271,14 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
 
 /// The versions that can be recorded, as `4.11 to 4.14 or 5.3`.
 fn known_versions(conjunction: &str) -> String {
+    versions(|_| true, conjunction)
+}
+
+/// The versions of some runtimes.
+fn versions(wanted: impl Fn(&Runtime) -> bool, conjunction: &str) -> String {
     let mut ranges: Vec<(Version, Version)> = Vec::new();
-    for (first, last) in RUNTIMES.iter().map(|runtime| runtime.versions) {
+    let runtimes = RUNTIMES.iter().filter(|runtime| wanted(runtime));
+    for (first, last) in runtimes.map(|runtime| runtime.versions) {
         match ranges.last_mut() {
             Some((_, end)) if (end.major, end.minor + 1) == (first.major, first.minor) => {
                 *end = last
@@ -291,27 +312,104 @@ fn has_symbols(image: &Image) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a snapshot of the heap can be taken.
+/// Whether a snapshot of the heap can be taken: by the agent, or once the program runs.
 pub(super) fn snapshot(facts: &Facts) -> Verdict {
-    later(facts, "heap snapshots are", |ocaml| match record(facts) {
-        Ok(_) => "Nothing known of this program stands against them".to_owned(),
-        Err(_) if ocaml.release.is_none() => {
-            "They need a version of OCaml that is known".to_owned()
-        }
-        Err(_) => "What stands against recording may stand against them too".to_owned(),
-    })
+    let outside = match from_outside(facts) {
+        Ok(version) => version,
+        Err(refusal) => return said_before(refusal),
+    };
+    match record(facts) {
+        Ok(_) => Verdict::Yes { note: how_sure(outside) },
+        Err(refusal) => Verdict::Yes {
+            note: format!(
+                "only once it runs, by its number, and not by record: {}",
+                refusal.reason
+            ),
+        },
+    }
 }
 
-/// Whether the program can be observed once it runs.
+/// Whether a snapshot can be taken of the program once it runs.
 pub(super) fn attach(facts: &Facts, process: Option<&Process>) -> Verdict {
-    later(facts, "attaching to what runs is", |_| match process.map(|process| &process.tracing) {
-        None => "Ask with the number of a process whether it may be traced".to_owned(),
-        Some(Tracing::Yes) => "This process may be traced".to_owned(),
-        Some(Tracing::No { reason, way_out }) => {
-            let rest = if way_out.is_empty() { String::new() } else { format!(". {way_out}") };
-            format!("This process may not be traced: {reason}{rest}")
+    let version = match from_outside(facts) {
+        Ok(version) => version,
+        Err(refusal) => return said_before(refusal),
+    };
+    match process.map(|process| &process.tracing) {
+        None => Verdict::Yes {
+            note: format!(
+                "{}; whether a process may be traced is told by its number",
+                how_sure(version)
+            ),
+        },
+        Some(Tracing::Yes) => {
+            Verdict::Yes { note: format!("{}, and it may be traced", how_sure(version)) }
         }
-    })
+        Some(Tracing::No { reason, way_out }) => Verdict::No {
+            reason: format!("it may not be traced: {reason}"),
+            way_out: match way_out.as_str() {
+                "" => String::new(),
+                some => format!("{some}; or start it anew by record --snapshots signal"),
+            },
+        },
+    }
+}
+
+/// What helps if it is no program of OCaml is said once, with recording.
+fn said_before(refusal: Refusal) -> Verdict {
+    match refusal.cause {
+        Cause::NotAProgram | Cause::NotOcaml => {
+            Verdict::No { reason: refusal.reason, way_out: String::new() }
+        }
+        _ => refusal.into(),
+    }
+}
+
+/// Whether the heap can be walked from outside; the version of OCaml if so.
+fn from_outside(facts: &Facts) -> Result<Version, Refusal> {
+    if let Some(image) = &facts.image {
+        is_program(image)?;
+    }
+    let ocaml = has_ocaml(facts)?;
+    if let Some(image) = &facts.image {
+        is_our_machine(image)?;
+    }
+    is_whole(ocaml)?;
+    walkable(ocaml)
+}
+
+/// The version, if it is one whose heaps are known.
+fn walkable(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
+    let has_heap = |runtime: &Runtime| runtime.heap.is_some();
+    let unknown = |version: &str| {
+        let known = versions(has_heap, "and");
+        let reason = format!(
+            "heaps of OCaml {version} are not known to this version of Bactrian, which knows those of {known}"
+        );
+        let way_out = format!("Compile it with OCaml {}", versions(has_heap, "or"));
+        Err(Refusal::new(Cause::Version, reason, way_out))
+    };
+    let is_bytecode =
+        matches!(ocaml.kind, Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime);
+    match known_version(ocaml) {
+        Ok(version) if !Runtime::of(version).is_some_and(has_heap) => unknown(&version.to_string()),
+        Ok(version) if is_bytecode && version >= FIRST_DOMAINS => {
+            let reason =
+                format!("heaps of bytecode are known of OCaml 4 only, and it is of {version}");
+            let way_out = "Compile it to native code, with ocamlopt";
+            Err(Refusal::new(Cause::Version, reason, way_out))
+        }
+        Ok(version) => Ok(version),
+        Err(refusal) => match ocaml.release {
+            Some(version)
+                if ocaml.runtime.is_none_or(|runtime| runtime == version)
+                    && (version < FIRST_MEMPROF || WITHOUT_MEMPROF.contains(&version)) =>
+            {
+                unknown(ocaml.version.as_deref().unwrap_or("of this version"))
+            }
+            _ => Err(refusal),
+        },
+    }
 }
 
 /// Whether blocks of the heap can be given types.
@@ -485,12 +583,79 @@ mod tests {
 
     #[test]
     fn what_is_to_come_says_so() {
-        let facts = program();
-        for verdict in [snapshot(&facts), attach(&facts, None), types(&facts)] {
-            let Verdict::NotYet { reason, .. } = verdict else { panic!("{verdict:?}") };
-            assert!(reason.ends_with("not in this version of Bactrian"), "{reason}");
-        }
+        let verdict = types(&program());
+        let Verdict::NotYet { reason, .. } = verdict else { panic!("{verdict:?}") };
+        assert!(reason.ends_with("not in this version of Bactrian"), "{reason}");
         let refusal = Refusal::new(Cause::NotOcaml, "why", "What helps").about(Path::new("x"));
         assert_eq!(refusal.to_string(), "x: why. What helps");
+    }
+
+    /// Checks what is said of snapshots of a program that was changed.
+    fn check_snapshot(expected: Result<&str, &str>, change: impl FnOnce(&mut Facts, &mut Image)) {
+        let mut facts = program();
+        let mut image = facts.image.take().expect("it has one");
+        change(&mut facts, &mut image);
+        facts.image = Some(image);
+        match (snapshot(&facts), expected) {
+            (Verdict::Yes { note }, Ok(part)) => assert!(note.contains(part), "{note}"),
+            (Verdict::No { reason, way_out }, Err(part)) => {
+                assert!(reason.contains(part), "{reason}");
+                assert_eq!(way_out.is_empty(), facts.ocaml.is_none(), "{reason}");
+                assert!(matches!(attach(&facts, None), Verdict::No { .. }), "{reason}");
+            }
+            (seen, expected) => panic!("{seen:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn snapshots_need_a_heap_that_is_known() {
+        let of = |said: &'static str, (major, minor), expected| {
+            let runtime = Some(Version::new(major, minor));
+            check_snapshot(expected, |facts, _| facts.ocaml = Some(ocaml(said, runtime)));
+        };
+        of("4.13.1", (4, 13), Ok("tested with OCaml 4.13"));
+        of("5.3.0", (5, 3), Ok("tested with OCaml 5.3"));
+        of("4.14.2", (4, 14), Ok("not tested with OCaml 4.14"));
+        of("4.10.2", (4, 10), Err("heaps of OCaml 4.10.2 are not known"));
+        of("5.1.0", (5, 1), Err("heaps of OCaml 5.1.0 are not known"));
+        of("5.2.0+jst", (5, 3), Err("a changed OCaml"));
+        let bytecode = |said: &'static str, version: Version| {
+            move |facts: &mut Facts, _: &mut Image| {
+                let ocaml = ocaml(said, Some(version));
+                facts.ocaml = Some(OcamlFacts { kind: Kind::Custom, ..ocaml });
+            }
+        };
+        check_snapshot(Ok("tested"), bytecode("4.13.1", Version::new(4, 13)));
+        check_snapshot(Err("heaps of bytecode"), bytecode("5.3.0", Version::new(5, 3)));
+    }
+
+    #[test]
+    fn what_the_agent_cannot_enter_can_still_be_traced() {
+        check_snapshot(Ok("only once it runs"), |_, image| {
+            (image.is_static, image.loader) = (true, None);
+        });
+        check_snapshot(Err("no OCaml runtime"), |facts, _| facts.ocaml = None);
+        check_snapshot(Err("arm64"), |_, image| image.machine = Machine::Aarch64);
+    }
+
+    #[test]
+    fn a_process_is_attached_to_if_it_may_be_traced() {
+        let process = |tracing| Process {
+            pid: 7,
+            agent: None,
+            tracing,
+            has_other_files: false,
+            has_other_numbers: false,
+        };
+        let seen = attach(&program(), Some(&process(Tracing::Yes)));
+        assert!(
+            matches!(&seen, Verdict::Yes { note } if note.contains("may be traced")),
+            "{seen:?}"
+        );
+        let (reason, way_out) = ("because".to_owned(), "Do this".to_owned());
+        let seen = attach(&program(), Some(&process(Tracing::No { reason, way_out })));
+        let Verdict::No { reason, way_out } = seen else { panic!("{seen:?}") };
+        assert_eq!(reason, "it may not be traced: because");
+        assert_eq!(way_out, "Do this; or start it anew by record --snapshots signal");
     }
 }

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use bactrian_capture::heap::roots::{self, Place};
 use bactrian_capture::heap::target::{Files, Target};
-use bactrian_capture::memory::{Core, Memory, ProcessMemory};
+use bactrian_capture::memory::{Bytes, Core, Memory, ProcessMemory};
 
-use crate::programs;
 use crate::running::{Compiler, Kind, Running, compile};
+use crate::{core_file, programs};
 
 /// Where roots are, and their values.
 fn found(memory: &dyn Memory, target: &Target) -> BTreeSet<(u64, u64)> {
@@ -134,4 +134,65 @@ fn what_is_no_core_is_refused() {
         let error = Core::open(Path::new(path), Path::new("/bin/sh")).expect_err("no core");
         assert!(error.to_string().contains(part), "{error}");
     }
+}
+
+fn nowhere(_: &Path) -> Option<Box<dyn Bytes>> {
+    None
+}
+
+#[test]
+fn what_was_not_dumped_comes_from_the_executable() {
+    let (core, executable) = (Box::new(core_file::core()), Box::new(core_file::executable()));
+    let core = Core::read(core, executable, &nowhere).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    assert_eq!(core.gaps(), Vec::<String>::new());
+    let thread = core.threads().first().expect("one");
+    assert_eq!((thread.id, thread.instruction, thread.stack_pointer), (77, 116, 119));
+    assert_eq!(thread.thread_pointer, 121);
+    assert_eq!(core.word(core_file::HEAP), Some(0x1111_1111_1111_1111));
+    assert_eq!(core.word(core_file::BASE + 4096), Some(0xc3c3_c3c3_c3c3_c3c3));
+    // Over the border of both.
+    assert_eq!(core.word(core_file::BASE + 4092), Some(0xc3c3_c3c3_0000_0000));
+    assert_eq!(core.word(core_file::HEAP + 4090), None);
+    let mut other = core_file::executable();
+    other[100] ^= 1;
+    let wrong = Core::read(Box::new(core_file::core()), Box::new(other), &nowhere);
+    assert!(wrong.expect_err("another program").is_executable);
+}
+
+/// Whatever bytes a core has, reading it comes to an end.
+#[test]
+fn damaged_cores_do_no_harm() {
+    let sound = core_file::core();
+    // Only headers and notes say anything.
+    let telling = sound.len() - 2 * 4096;
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut readable = 0;
+    for _ in 0..10_000 {
+        let mut bytes = sound.clone();
+        for _ in 0..=random(4) {
+            let at = random(telling.min(900));
+            bytes[at] = match random(3) {
+                0 => 0xff,
+                1 => 0,
+                _ => random(256) as u8,
+            };
+        }
+        if random(4) == 0 {
+            bytes.truncate(random(sound.len()));
+        }
+        let find = |_: &Path| -> Option<Box<dyn Bytes>> { Some(Box::new(core_file::executable())) };
+        let read = Core::read(Box::new(bytes), Box::new(core_file::executable()), &find);
+        let Ok(core) = read else { continue };
+        readable += 1;
+        assert!(core.regions().is_sorted_by_key(|region| region.range.start));
+        for region in core.regions() {
+            let _ = (core.word(region.range.start), core.word(region.range.end.wrapping_sub(4)));
+        }
+    }
+    assert!(readable > 1000, "{readable}");
 }

@@ -1,5 +1,6 @@
 //! Freezing programs that were not started under the agent: they must come out of it as they went in.
 
+mod core_file;
 mod cores;
 mod programs;
 mod running;
@@ -65,6 +66,20 @@ fn a_program_that_reads() {
 #[test]
 fn a_program_that_allocates() {
     check_all("allocating", programs::ALLOCATING, ("true\n", 0));
+}
+
+#[test]
+fn what_the_agent_cannot_enter() {
+    for kind in [Kind::Static, Kind::Hidden] {
+        check("allocating", programs::ALLOCATING, Compiler::OCaml4, kind, ("true\n", 0));
+        check(
+            "reading",
+            programs::READING,
+            Compiler::OCaml4,
+            kind,
+            ("0 lines, 100000 kept, true\n", 3),
+        );
+    }
 }
 
 #[test]

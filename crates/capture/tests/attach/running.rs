@@ -23,6 +23,10 @@ pub enum Kind {
     /// Native, without names of static variables.
     Stripped,
     Bytecode,
+    /// Native, linked statically.
+    Static,
+    /// Native, exporting nothing.
+    Hidden,
 }
 
 /// A program that runs.
@@ -171,6 +175,11 @@ pub fn compile(name: &str, source: &str, compiler: Compiler, kind: Kind) -> Path
         fs::write(folder.join("stubs.c"), crate::programs::C).expect("room");
         command.arg("stubs.c");
     }
+    match kind {
+        Kind::Static => command.args(["-ccopt", "-static"]),
+        Kind::Hidden => command.args(["-ccopt", "-Wl,--no-export-dynamic"]),
+        _ => &mut command,
+    };
     let done = command.arg(&file).arg("-o").arg(&made).current_dir(&folder).output();
     let done = done.expect("OCaml is there: scripts/setup and cargo xtask ocaml5 install it");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
