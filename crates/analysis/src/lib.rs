@@ -1,4 +1,4 @@
-//! Questions to traces, answered in plain data.
+//! Questions to traces and heap snapshots, answered in plain data. Those to snapshots are in [`heap`].
 //!
 //! A question is a [`Filter`] (which objects) and a [`Measure`] (what of them); most answers come from a
 //! [`Profile`], the measures of every distinct stack, which other modules add up by site or function
@@ -14,6 +14,7 @@ pub mod check;
 mod diff;
 mod estimate;
 mod filter;
+pub mod heap;
 mod info;
 mod labels;
 mod lifetimes;

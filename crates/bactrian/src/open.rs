@@ -1,11 +1,12 @@
-//! Opening traces, with progress on long reads and a word on what was lost.
+//! Opening traces and snapshots, with progress on long reads and a word on what was lost.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::TraceFile;
-use bactrian_trace::Losses;
+use bactrian_snapshot::{Snapshot, is_snapshot};
+use bactrian_trace::{Input, Losses};
 
 use crate::failure::Failure;
 use crate::output::Console;
@@ -36,14 +37,52 @@ impl TraceArg {
     }
 }
 
+/// What a file holds.
+pub enum Evidence {
+    /// A trace.
+    Trace(Box<TraceFile>),
+    /// A heap snapshot.
+    Snapshot(Box<Snapshot>),
+}
+
+/// Opens the file at `path`, whatever it holds.
+pub fn open_evidence(path: &Path) -> Result<Evidence, Failure> {
+    let input = open_input(path)?;
+    if is_snapshot(&input) {
+        let snapshot = Snapshot::from_bytes(input).map_err(|error| {
+            let hint = match error {
+                bactrian_snapshot::Error::Version(_) => NEWER,
+                _ => "",
+            };
+            anyhow::anyhow!("{}: {error}{hint}", name(path))
+        })?;
+        return Ok(Evidence::Snapshot(Box::new(snapshot)));
+    }
+    trace(path, input).map(|trace| Evidence::Trace(Box::new(trace)))
+}
+
 /// Opens the trace at `path`.
 pub fn open(path: &Path) -> Result<TraceFile, Failure> {
-    let trace = TraceFile::open(path).map_err(|error| {
+    trace(path, open_input(path)?)
+}
+
+const NEWER: &str = ". A newer Bactrian may read it";
+
+fn open_input(path: &Path) -> Result<Input, Failure> {
+    Ok(Input::open(path).map_err(|error| anyhow::anyhow!("{}: {error}", name(path)))?)
+}
+
+fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
+    let hint = match is_snapshot(&input) {
+        true => ". It is a heap snapshot: `bactrian info` and `bactrian check` read those",
+        false => {
+            ". A trace is the file that MEMTRACE names when a program linked with memtrace runs"
+        }
+    };
+    let trace = TraceFile::new(input).map_err(|error| {
         let hint = match error {
-            bactrian_trace::Error::NotATrace { .. } => {
-                ". A trace is the file that MEMTRACE names when a program linked with memtrace runs"
-            }
-            bactrian_trace::Error::Version(_) => ". A newer Bactrian may read it",
+            bactrian_trace::Error::NotATrace { .. } => hint,
+            bactrian_trace::Error::Version(_) => NEWER,
             bactrian_trace::Error::Io(_) => "",
         };
         anyhow::anyhow!("{}: {error}{hint}", name(path))
@@ -52,6 +91,45 @@ pub fn open(path: &Path) -> Result<TraceFile, Failure> {
         return Ok(trace.with_progress(progress_bar()));
     }
     Ok(trace)
+}
+
+/// Who is told how far reading a snapshot has come: a bar on long reads, otherwise nobody.
+pub fn snapshot_progress(snapshot: &Snapshot) -> impl FnMut(f64) {
+    let is_long = snapshot.file_bytes() > LONG as u64 && std::io::stderr().is_terminal();
+    let bar = is_long.then(progress_bar);
+    move |share| {
+        if let Some(bar) = &bar {
+            bar(share);
+        }
+    }
+}
+
+/// Tells what is lost of a snapshot's file, or fails if nothing may be.
+pub fn account_snapshot(
+    path: &Path,
+    strict: bool,
+    losses: &bactrian_snapshot::Losses,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    for sentence in losses.sentences() {
+        console.warn(&format!("{}: {sentence}", name(path)))?;
+    }
+    if strict && !losses.is_clean() {
+        let first = losses.incidents.first();
+        return Err(damaged(path, first.map(|first| (first.offset, &*first.what))));
+    }
+    Ok(())
+}
+
+fn damaged(path: &Path, first: Option<(u64, &str)>) -> Failure {
+    let place = match first {
+        Some((offset, what)) => format!(", first at byte {offset}: {what}"),
+        None => String::new(),
+    };
+    Failure::Input(anyhow::anyhow!(
+        "{} is damaged{place}. Without --strict, what can be read is used",
+        name(path)
+    ))
 }
 
 /// Tells what was lost in reading, or fails if nothing may be.
@@ -65,15 +143,8 @@ pub fn account(
         console.warn(&format!("{}: {sentence}", name(path)))?;
     }
     if strict && !losses.is_clean() {
-        let place = match losses.incidents.first() {
-            Some(first) => format!(", first at byte {}: {}", first.offset, first.what),
-            None => String::new(),
-        };
-        let what = anyhow::anyhow!(
-            "{} is damaged{place}. Without --strict, what can be read is used",
-            name(path)
-        );
-        return Err(Failure::Input(what));
+        let first = losses.incidents.first();
+        return Err(damaged(path, first.map(|first| (first.offset, &*first.what))));
     }
     Ok(())
 }

@@ -10,21 +10,23 @@ use bactrian_analysis::units::{Bytes, show_bytes};
 use bactrian_analysis::{Change, Unit};
 use serde_json::json;
 
+use super::heap_check;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
-use crate::open::{TraceArg, account, open};
+use crate::open::{Evidence, TraceArg, account, open, open_evidence};
 use crate::output::{BAD, Console, GOOD, WARNING, print_json_of_files, show_estimate, visible};
 
-/// Hold a trace against limits or a baseline, for continuous integration.
+/// Hold a trace or snapshot against limits, for continuous integration.
 ///
 /// A check fails (status 1) when the whole 95 % interval lies above the limit, so sampling alone does not
 /// fail a build. If the limit lies within the interval, or some of the trace is lost, that is undecided: it is
-/// said and does not fail.
+/// said and does not fail. Of a snapshot all sizes are exact; that its file is whole is checked in any case.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian check trace.ctf --max-live 200MB --max-allocated 5GB
   bactrian check trace.ctf --baseline main.ctf --fail-above 5%
-  bactrian check trace.ctf --max-live 1MB --in Cache.add    what one function may hold")]
+  bactrian check trace.ctf --max-live 1MB --in Cache.add    what one function may hold
+  bactrian check server.1.heap --max-live 200MB    whether the file is whole, and the live size")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
@@ -34,7 +36,7 @@ pub struct Args {
     /// Most bytes that may be allocated in all
     #[arg(long, value_name = "SIZE")]
     max_allocated: Option<Bytes>,
-    /// Compare peak live size and allocation with this trace
+    /// Compare peak live size and allocation with this trace, or live size with this snapshot
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Growth over the baseline that is allowed
@@ -54,12 +56,28 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let filter = args.filters.filter()?;
+    let trace = match open_evidence(&args.trace.file)? {
+        Evidence::Trace(trace) => trace,
+        Evidence::Snapshot(_) if args.max_allocated.is_some() || !filter.admits_all() => {
+            let what = "--max-allocated and filters are for traces; this is a heap snapshot";
+            return Err(Failure::Usage(what.to_owned()));
+        }
+        Evidence::Snapshot(snapshot) => {
+            let question = heap_check::Question {
+                file: &args.trace,
+                max_live: args.max_live,
+                baseline: args.baseline.as_deref(),
+                fail_above: args.fail_above,
+                json: args.json,
+            };
+            return heap_check::run(&snapshot, &question, console);
+        }
+    };
     if args.max_live.is_none() && args.max_allocated.is_none() && args.baseline.is_none() {
         let what = "nothing to check: give --max-live, --max-allocated or --baseline";
         return Err(Failure::Usage(what.to_owned()));
     }
-    let trace = args.trace.open()?;
-    let filter = args.filters.filter()?;
     let vitals = Vitals::of(&trace, &filter);
     if vitals.allocated.value <= 0.0 && !filter.admits_all() {
         let what = "no sampled object is what the filters ask for, so there is nothing to check";
@@ -98,20 +116,29 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 }
 
 fn print(checks: &[Check], console: &mut Console) -> Result<(), Failure> {
-    let out = console.out();
     for check in checks {
-        let (style, word) = match check.verdict {
-            Verdict::Passed => (GOOD, "passed"),
-            Verdict::Failed => (BAD, "failed"),
-            Verdict::Undecided => (WARNING, "undecided"),
-        };
-        writeln!(out, "{style}{word:<9}{style:#} {}", check.sentence)?;
+        print_verdict(check.verdict, &check.sentence, console)?;
         for Change { label, own, .. } in &check.reasons {
             let change = show_estimate(Unit::Bytes, &own.change);
             let (before, after) = (show_bytes(own.before.value), show_bytes(own.after.value));
             let name = label.text();
-            writeln!(out, "  +{change} in {}: {before} to {after}", visible(&name))?;
+            let name = visible(&name);
+            writeln!(console.out(), "  +{change} in {name}: {before} to {after}")?;
         }
     }
     Ok(())
+}
+
+/// Prints how a check ended.
+pub(super) fn print_verdict(
+    verdict: Verdict,
+    sentence: &str,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let (style, word) = match verdict {
+        Verdict::Passed => (GOOD, "passed"),
+        Verdict::Failed => (BAD, "failed"),
+        Verdict::Undecided => (WARNING, "undecided"),
+    };
+    Ok(writeln!(console.out(), "{style}{word:<9}{style:#} {sentence}")?)
 }

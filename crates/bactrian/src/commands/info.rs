@@ -1,4 +1,4 @@
-//! `bactrian info`: what a trace is.
+//! `bactrian info`: what a trace or a snapshot is.
 
 use std::io::Write;
 
@@ -6,23 +6,26 @@ use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_analysis::{Contents, Info, Unit, contents, info};
 use serde::Serialize;
 
+use super::heap_info;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
-use crate::open::TraceArg;
+use crate::open::{Evidence, TraceArg, open_evidence};
 use crate::output::{Console, FAINT, print_json, show_estimate, show_number, visible};
 
-/// What a trace is: program, rate, duration, losses.
+/// What a trace or snapshot is: program, size, duration, losses.
 ///
-/// Reads packet headers only, which takes milliseconds for any size; with --full or --strict all events.
+/// Reads packet headers or tables only, which takes milliseconds for any size; with --full or --strict all
+/// events or all blocks.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian info trace.ctf
   bactrian info --full --json trace.ctf | jq .result.contents.peak
-  bactrian info --full trace.ctf --in Cache.add    the same of what Cache.add allocates")]
+  bactrian info --full trace.ctf --in Cache.add    the same of what Cache.add allocates
+  bactrian info --full server.1.heap    blocks by where they are and what they are")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// Read all events too: kinds, allocated and peak live sizes, all losses
+    /// Read all events or blocks too: kinds, sizes, all losses
     #[arg(long)]
     full: bool,
     /// Print JSON
@@ -41,8 +44,18 @@ struct Answer<'a> {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let trace = args.trace.open()?;
     let filter = args.filters.filter()?;
+    let trace = match open_evidence(&args.trace.file)? {
+        Evidence::Trace(trace) => trace,
+        Evidence::Snapshot(_) if !filter.admits_all() => {
+            let what = "filters are for the objects of traces; this is a heap snapshot";
+            return Err(Failure::Usage(what.to_owned()));
+        }
+        Evidence::Snapshot(snapshot) => {
+            let (file, full, json) = (&args.trace, args.full, args.json);
+            return heap_info::run(&snapshot, &heap_info::Question { file, full, json }, console);
+        }
+    };
     if !args.full && !filter.admits_all() {
         let what = "packet headers know nothing of objects: filters need --full";
         return Err(Failure::Usage(what.to_owned()));
@@ -67,7 +80,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn line(console: &mut Console, name: &str, value: &str) -> Result<(), Failure> {
+/// Prints a fact with its name, unless there is nothing to say.
+pub(super) fn line(console: &mut Console, name: &str, value: &str) -> Result<(), Failure> {
     if !value.is_empty() {
         writeln!(console.out(), "{FAINT}{name:<14}{FAINT:#}{}", visible(value))?;
     }
@@ -135,7 +149,7 @@ pub fn show_rate(rate: f64) -> String {
 }
 
 /// Seconds since the Unix epoch as a date in UTC (Howard Hinnant's algorithm for civil dates).
-fn show_date(seconds: f64) -> String {
+pub(super) fn show_date(seconds: f64) -> String {
     let seconds = seconds as i64;
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let shifted = days + 719_468;

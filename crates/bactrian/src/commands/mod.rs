@@ -12,6 +12,8 @@ pub mod doctor;
 pub mod dump;
 pub mod export;
 pub mod flame;
+mod heap_check;
+mod heap_info;
 pub mod info;
 mod instructions;
 pub mod lifetimes;

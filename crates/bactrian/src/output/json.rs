@@ -28,10 +28,31 @@ pub fn print_json_of_files(
     files: &[(&Path, &Losses)],
     result: &impl Serialize,
 ) -> io::Result<()> {
-    let files: Vec<_> = files
-        .iter()
-        .map(|(path, losses)| json!({ "path": path.to_string_lossy(), "losses": losses_json(losses) }))
-        .collect();
+    let files = files.iter().map(|(path, losses)| file_json(path, losses_json(losses)));
+    print_envelope(console, command, files.collect(), result)
+}
+
+/// Prints the answer of `command` about heap snapshots.
+pub fn print_json_of_snapshots(
+    console: &mut Console,
+    command: &str,
+    files: &[(&Path, &bactrian_snapshot::Losses)],
+    result: &impl Serialize,
+) -> io::Result<()> {
+    let files = files.iter().map(|(path, losses)| file_json(path, snapshot_losses_json(losses)));
+    print_envelope(console, command, files.collect(), result)
+}
+
+fn file_json(path: &Path, losses: Value) -> Value {
+    json!({ "path": path.to_string_lossy(), "losses": losses })
+}
+
+fn print_envelope(
+    console: &mut Console,
+    command: &str,
+    files: Vec<Value>,
+    result: &impl Serialize,
+) -> io::Result<()> {
     let envelope = json!({
         "schema_version": SCHEMA_VERSION,
         "command": command,
@@ -40,6 +61,21 @@ pub fn print_json_of_files(
     });
     serde_json::to_writer_pretty(console.out(), &envelope)?;
     writeln!(console.out())
+}
+
+fn snapshot_losses_json(losses: &bactrian_snapshot::Losses) -> Value {
+    let incidents = losses.incidents.iter();
+    let incidents = incidents.map(|i| json!({ "offset": i.offset, "what": i.what }));
+    json!({
+        "clean": losses.is_clean(),
+        "cut": losses.is_cut,
+        "groups": losses.groups,
+        "blocks": losses.blocks,
+        "tables": losses.tables,
+        "references": losses.entries,
+        "bytes_unread": losses.bytes_unread,
+        "incidents": incidents.collect::<Vec<_>>(),
+    })
 }
 
 fn losses_json(losses: &Losses) -> Value {

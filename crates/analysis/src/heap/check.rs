@@ -1,0 +1,79 @@
+//! Limits that a snapshot must keep, for continuous integration. Sizes are exact, so there is no doubt but by
+//! what is lost of the file.
+
+use bactrian_snapshot::Losses;
+use serde::Serialize;
+
+use super::Contents;
+use crate::check::Verdict;
+use crate::units::{Bytes, show_bytes};
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeapSubject {
+    /// Whether all of the file can be read and fits together.
+    File,
+    /// Bytes alive.
+    Live,
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HeapCheck {
+    /// What was checked.
+    pub subject: HeapSubject,
+    /// What was measured, in bytes; null for the file.
+    pub measured: Option<u64>,
+    /// What it was held against.
+    pub limit: Option<u64>,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// All of it in words.
+    pub sentence: String,
+}
+
+/// Whether all of the file can be read.
+pub fn is_whole(losses: &Losses) -> HeapCheck {
+    let (verdict, sentence) = match losses.is_clean() {
+        true => (Verdict::Passed, "the file is whole and fits together".to_owned()),
+        false => {
+            (Verdict::Failed, format!("the file is damaged: {}", losses.sentences().join("; ")))
+        }
+    };
+    HeapCheck { subject: HeapSubject::File, measured: None, limit: None, verdict, sentence }
+}
+
+/// Holds what is alive against a fixed limit.
+pub fn against_limit(contents: &Contents, limit: Bytes) -> HeapCheck {
+    let what = format!("live size is {}", show_bytes(contents.live_bytes as f64));
+    let limit_text = format!("the limit of {}", show_bytes(limit.0 as f64));
+    conclude(contents, limit.0, &what, &limit_text)
+}
+
+/// Holds what is alive against another snapshot and a growth that is allowed, as a share.
+pub fn against_baseline(contents: &Contents, baseline: &Contents, growth: f64) -> HeapCheck {
+    let (before, after) = (baseline.live_bytes as f64, contents.live_bytes as f64);
+    let percent = match before > 0.0 {
+        true => format!("{:+.1} %", (after / before - 1.0) * 100.0),
+        false => "new".to_owned(),
+    };
+    let what =
+        format!("live size went from {} to {} ({percent})", show_bytes(before), show_bytes(after));
+    let limit_text = format!("the allowed growth of {} %", (growth * 1e5).round() / 1e3);
+    conclude(contents, (before * (1.0 + growth)) as u64, &what, &limit_text)
+}
+
+fn conclude(contents: &Contents, limit: u64, what: &str, limit_text: &str) -> HeapCheck {
+    let is_above = contents.live_bytes > limit;
+    let (verdict, sentence) = match (is_above, contents.losses.blocks > 0) {
+        (true, _) => (Verdict::Failed, format!("{what}: above {limit_text}")),
+        (false, false) => (Verdict::Passed, format!("{what}: below {limit_text}")),
+        (false, true) => (
+            Verdict::Undecided,
+            format!("{what}, without what is lost of the file: not above {limit_text} in the rest"),
+        ),
+    };
+    let (measured, limit) = (Some(contents.live_bytes), Some(limit));
+    HeapCheck { subject: HeapSubject::Live, measured, limit, verdict, sentence }
+}

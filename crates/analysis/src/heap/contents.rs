@@ -1,0 +1,203 @@
+//! What is in a snapshot, from reading all of it.
+
+use bactrian_snapshot::{Columns, Group, Losses, Scanned, Snapshot, SpaceKind, Tables, tag};
+use serde::Serialize;
+
+use super::block_bytes;
+
+/// What is in a snapshot.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contents {
+    /// Blocks by where they are.
+    pub spaces: Vec<SpaceRow>,
+    /// Blocks by what they are.
+    pub kinds: Vec<KindRow>,
+    /// Bytes of blocks that the collector looks after: all but static ones.
+    pub live_bytes: u64,
+    /// Blocks that the collector looks after.
+    pub live_blocks: u64,
+    /// Bytes outside the heap that custom blocks hold.
+    pub external_bytes: u64,
+    /// The largest block in bytes.
+    pub largest: u64,
+    /// What is missing or damaged in the file; whoever shows it shows it for all commands alike.
+    #[serde(skip)]
+    pub losses: Losses,
+}
+
+/// Blocks in one kind of space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SpaceRow {
+    /// `minor`, `major`, `static`, or `unknown` for blocks in no space that was told.
+    pub space: &'static str,
+    /// How many blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Blocks of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KindRow {
+    /// The kind.
+    pub kind: Kind,
+    /// How many blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What a block is, as far as its tag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Tuples, records, constructors, arrays: tags below 244.
+    Structured,
+    /// Lazy values, suspended or being forced.
+    Lazy,
+    /// Closures.
+    Closure,
+    /// Objects.
+    Object,
+    /// Suspended continuations.
+    Continuation,
+    /// Strings and bytes.
+    String,
+    /// Boxed floats.
+    Float,
+    /// Arrays and records of floats.
+    FloatArray,
+    /// Custom blocks.
+    Custom,
+    /// Abstract blocks: ephemerons, and what C code keeps.
+    Abstract,
+}
+
+impl Kind {
+    const ALL: [Kind; 10] = [
+        Kind::Structured,
+        Kind::Lazy,
+        Kind::Closure,
+        Kind::Object,
+        Kind::Continuation,
+        Kind::String,
+        Kind::Float,
+        Kind::FloatArray,
+        Kind::Custom,
+        Kind::Abstract,
+    ];
+
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::Structured => "structured",
+            Kind::Lazy => "lazy values",
+            Kind::Closure => "closures",
+            Kind::Object => "objects",
+            Kind::Continuation => "continuations",
+            Kind::String => "strings",
+            Kind::Float => "floats",
+            Kind::FloatArray => "float arrays",
+            Kind::Custom => "custom",
+            Kind::Abstract => "abstract",
+        }
+    }
+
+    fn of(tag: u8, columns: &Columns) -> Kind {
+        match tag {
+            tag::CONTINUATION if Scanned::of(tag, columns) == Scanned::None => Kind::Continuation,
+            tag::LAZY | tag::FORWARD => Kind::Lazy,
+            tag::CLOSURE => Kind::Closure,
+            tag::OBJECT => Kind::Object,
+            tag::ABSTRACT => Kind::Abstract,
+            tag::STRING => Kind::String,
+            tag::DOUBLE => Kind::Float,
+            tag::DOUBLE_ARRAY => Kind::FloatArray,
+            tag::CUSTOM => Kind::Custom,
+            _ => Kind::Structured,
+        }
+    }
+}
+
+/// Blocks and bytes.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    blocks: u64,
+    bytes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, bytes: u64) {
+        self.blocks += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+const SPACES: [&str; 4] = ["major", "minor", "static", "unknown"];
+
+/// Reads all of a snapshot, also to know that all of it can be read. `progress` is called with the share that is
+/// done.
+pub fn contents(snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Contents {
+    let tables = snapshot.tables();
+    let mut count = Count::default();
+    let groups = snapshot.groups().len();
+    for index in 0..groups {
+        progress(index as f64 / groups as f64 / 2.0);
+        // What cannot be read is told by `verify`.
+        if let Ok(group) = snapshot.group(index) {
+            count.group(&group, tables, snapshot.columns());
+        }
+    }
+    let losses = snapshot.verify(&mut |share| progress(0.5 + share / 2.0));
+    let spaces = SPACES.iter().zip(&count.spaces);
+    let spaces =
+        spaces.map(|(&space, sum)| SpaceRow { space, blocks: sum.blocks, bytes: sum.bytes });
+    let kinds = Kind::ALL.iter().zip(&count.kinds);
+    let kinds = kinds.map(|(&kind, sum)| KindRow { kind, blocks: sum.blocks, bytes: sum.bytes });
+    let live = spaces.clone().filter(|row| row.space != "static");
+    Contents {
+        live_bytes: live.clone().fold(0, |sum, row| sum.saturating_add(row.bytes)),
+        live_blocks: live.map(|row| row.blocks).sum(),
+        spaces: spaces.filter(|row| row.blocks > 0).collect(),
+        kinds: kinds.filter(|row| row.blocks > 0).collect(),
+        external_bytes: count.external_bytes,
+        largest: count.largest,
+        losses,
+    }
+}
+
+#[derive(Default)]
+struct Count {
+    spaces: [Sum; SPACES.len()],
+    kinds: [Sum; Kind::ALL.len()],
+    external_bytes: u64,
+    largest: u64,
+}
+
+impl Count {
+    fn group(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
+        // Neighbours are in the same space but for a few.
+        let mut space = None;
+        for block in group.blocks() {
+            let inside = |space: &bactrian_snapshot::Space| {
+                (space.start..space.end).contains(&block.address)
+            };
+            if !space.is_some_and(inside) {
+                space = tables.space_of(block.address);
+            }
+            let at = match space.map(|space| space.kind) {
+                Some(SpaceKind::Major) => 0,
+                Some(SpaceKind::Minor) => 1,
+                Some(SpaceKind::Static) => 2,
+                None => 3,
+            };
+            let bytes = block_bytes(block.words);
+            self.spaces[at].add(bytes);
+            self.kinds[Kind::of(block.tag, columns) as usize].add(bytes);
+            self.largest = self.largest.max(bytes);
+        }
+        for custom in group.customs().unwrap_or_default() {
+            self.external_bytes = self.external_bytes.saturating_add(custom.external_bytes);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What a snapshot is, from its directory and its tables: no block is read.
+
+use bactrian_snapshot::{CodeKind, Reason, RootKind, Snapshot, Tables, Way};
+use bactrian_trace::Micros;
+use serde::Serialize;
+
+use super::WORD;
+use crate::units::Time;
+
+/// What a snapshot is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Info {
+    /// The program's file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The machine it ran on.
+    pub host: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its version of OCaml.
+    pub ocaml: String,
+    /// `native` or `bytecode`.
+    pub code: &'static str,
+    /// When it was frozen, in seconds since the Unix epoch.
+    pub taken: f64,
+    /// The same since observation began.
+    pub since_start: Option<Time>,
+    /// Why: `asked`, `major`, `every`, `signal`, `exit`, `peak`, `call`.
+    pub reason: &'static str,
+    /// What the program called it.
+    pub name: Option<String>,
+    /// Which of the process's snapshots it is, from 1.
+    pub sequence: u32,
+    /// How: `agent`, `attach`, `copy`, `core`.
+    pub way: &'static str,
+    /// Seconds that the program stood still for it.
+    pub pause: Option<f64>,
+    /// Snapshots that were due before and not taken.
+    pub skipped: SkippedInfo,
+    /// The trace that was recorded at the same time.
+    pub trace: Option<String>,
+    /// The Bactrian that wrote it.
+    pub writer: String,
+    /// The version of its format.
+    pub format_version: u32,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Groups of blocks in it.
+    pub groups: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Bytes of all blocks with their headers, static ones too.
+    pub bytes: u64,
+    /// Pointers from block to block.
+    pub pointers: u64,
+    /// Roots by kind.
+    pub roots: Vec<RootCount>,
+    /// Threads.
+    pub threads: u64,
+    /// Domains that they belong to.
+    pub domains: u64,
+    /// Finalisers.
+    pub finalisers: u64,
+    /// Ephemerons and weak arrays.
+    pub ephemerons: u64,
+    /// Suspended continuations.
+    pub continuations: u64,
+    /// Sampled blocks that are alive.
+    pub samples: u64,
+    /// How much memory there is besides the blocks.
+    pub memory: MemoryUse,
+    /// What could not be read of the program and why.
+    pub gaps: Vec<String>,
+    /// What was met in the program's memory and should not be there, with how often.
+    pub oddities: Vec<(String, u64)>,
+}
+
+/// Snapshots that were due and not taken, by what there was too little of.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SkippedInfo {
+    /// As many frozen copies as allowed existed already.
+    pub copies: u64,
+    /// Memory would have run out.
+    pub memory: u64,
+    /// The disk would have run full.
+    pub disk: u64,
+}
+
+impl SkippedInfo {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.copies.saturating_add(self.memory).saturating_add(self.disk)
+    }
+}
+
+/// How many roots there are of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RootCount {
+    /// The kind.
+    pub kind: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// How much memory there is besides the blocks, in bytes; what is not known is null.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MemoryUse {
+    /// Of the process, in physical memory.
+    pub resident: Option<u64>,
+    /// Mapped for the major heap.
+    pub mapped_heap: Option<u64>,
+    /// Free in the major heap.
+    pub free: Option<u64>,
+    /// Lost in the major heap in headers, padding and pieces that are too small.
+    pub fragments: Option<u64>,
+    /// Blocks that are unreachable and not yet swept.
+    pub unreachable: Option<u64>,
+    /// The minor heaps.
+    pub minor_heaps: Option<u64>,
+    /// Rings of runtime events.
+    pub rings: Option<u64>,
+    /// Held outside the heap by custom blocks, as bigarrays are.
+    pub external: Option<u64>,
+}
+
+/// What a snapshot is.
+pub fn info(snapshot: &Snapshot) -> Info {
+    let about = snapshot.info();
+    let tables = snapshot.tables();
+    let groups = snapshot.groups();
+    let blocks = groups.iter().map(|group| u64::from(group.blocks)).sum();
+    let words = groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.words));
+    let mut domains: Vec<_> = tables.threads.iter().map(|thread| thread.domain).collect();
+    domains.sort_unstable();
+    domains.dedup();
+    let skipped = &about.skipped;
+    Info {
+        program: about.program.clone(),
+        arguments: about.arguments.clone(),
+        host: about.host.clone(),
+        pid: about.pid,
+        ocaml: about.ocaml.clone(),
+        code: match about.code {
+            CodeKind::Native => "native",
+            CodeKind::Bytecode => "bytecode",
+        },
+        taken: about.taken as f64 / 1e6,
+        since_start: about.since_start.map(|time| Time(Micros(time))),
+        reason: reason(about.reason),
+        name: about.name.clone(),
+        sequence: about.sequence,
+        way: way(about.way),
+        pause: about.pause.map(|nanoseconds| nanoseconds as f64 / 1e9),
+        skipped: SkippedInfo { copies: skipped.copies, memory: skipped.memory, disk: skipped.disk },
+        trace: about.trace.clone(),
+        writer: about.writer.clone(),
+        format_version: bactrian_snapshot::VERSION,
+        file_bytes: snapshot.file_bytes(),
+        groups: groups.len() as u64,
+        blocks,
+        bytes: words.saturating_add(blocks).saturating_mul(WORD),
+        pointers: snapshot.edges(),
+        roots: root_counts(tables),
+        threads: tables.threads.len() as u64,
+        domains: domains.len() as u64,
+        finalisers: tables.finalisers.len() as u64,
+        ephemerons: tables.ephemerons.len() as u64,
+        continuations: tables.continuations.len() as u64,
+        samples: tables.samples.len() as u64,
+        memory: memory_use(tables),
+        gaps: tables.gaps.clone(),
+        oddities: tables
+            .oddities
+            .iter()
+            .map(|oddity| (tables.names.get(oddity.what).to_owned(), oddity.count))
+            .collect(),
+    }
+}
+
+fn memory_use(tables: &Tables) -> MemoryUse {
+    let memory = &tables.memory;
+    let bytes = |words: Option<u64>| words.map(|words| words.saturating_mul(WORD));
+    MemoryUse {
+        resident: memory.resident_bytes,
+        mapped_heap: bytes(memory.mapped_heap_words),
+        free: bytes(memory.free_words),
+        fragments: bytes(memory.fragment_words),
+        unreachable: bytes(memory.unreachable_words),
+        minor_heaps: bytes(memory.minor_words),
+        rings: memory.ring_bytes,
+        external: memory.external_bytes,
+    }
+}
+
+fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Asked => "asked",
+        Reason::Major => "major",
+        Reason::Every => "every",
+        Reason::Signal => "signal",
+        Reason::Exit => "exit",
+        Reason::Peak => "peak",
+        Reason::Call => "call",
+    }
+}
+
+fn way(way: Way) -> &'static str {
+    match way {
+        Way::Agent => "agent",
+        Way::Attach => "attach",
+        Way::Copy => "copy",
+        Way::Core => "core",
+    }
+}
+
+/// Kinds of roots in the order in which they are shown.
+const ROOT_KINDS: &[&str] = &[
+    "global",
+    "dynamic-global",
+    "stack",
+    "local",
+    "c-global",
+    "finaliser",
+    "thread-field",
+    "hook",
+    "sampler",
+    "unknown",
+];
+
+fn root_kind(kind: &RootKind) -> &'static str {
+    match kind {
+        RootKind::Global { .. } => "global",
+        RootKind::DynamicGlobal { .. } => "dynamic-global",
+        RootKind::Stack { .. } => "stack",
+        RootKind::Local { .. } => "local",
+        RootKind::CGlobal { .. } => "c-global",
+        RootKind::Finaliser { .. } => "finaliser",
+        RootKind::ThreadField { .. } => "thread-field",
+        RootKind::Hook { .. } => "hook",
+        RootKind::Sampler { .. } => "sampler",
+        RootKind::Unknown { .. } => "unknown",
+    }
+}
+
+fn root_counts(tables: &Tables) -> Vec<RootCount> {
+    let count = |kind: &'static str| {
+        let of_kind = tables.roots.iter().filter(|root| root_kind(&root.kind) == kind);
+        RootCount { kind, count: of_kind.count() as u64 }
+    };
+    ROOT_KINDS.iter().map(|&kind| count(kind)).filter(|row| row.count > 0).collect()
+}

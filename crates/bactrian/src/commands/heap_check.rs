@@ -1,0 +1,67 @@
+//! `bactrian check` of a heap snapshot: whether its file is whole, and limits.
+
+use std::path::Path;
+
+use bactrian_analysis::check::Verdict;
+use bactrian_analysis::heap::{HeapCheck, against_baseline, against_limit, contents, is_whole};
+use bactrian_analysis::units::Bytes;
+use bactrian_snapshot::Snapshot;
+use serde_json::json;
+
+use super::check::print_verdict;
+use crate::failure::{Failure, Status};
+use crate::open::{Evidence, TraceArg, account_snapshot, open_evidence, snapshot_progress};
+use crate::output::{Console, print_json_of_snapshots};
+
+/// What is asked, and how to tell.
+pub struct Question<'a> {
+    pub file: &'a TraceArg,
+    pub max_live: Option<Bytes>,
+    pub baseline: Option<&'a Path>,
+    pub fail_above: f64,
+    pub json: bool,
+}
+
+pub fn run(
+    snapshot: &Snapshot,
+    question: &Question<'_>,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    let now = contents(snapshot, &mut snapshot_progress(snapshot));
+    let mut checks = vec![is_whole(&now.losses)];
+    checks.extend(question.max_live.map(|limit| against_limit(&now, limit)));
+    let mut files = vec![(&*question.file.file, &now.losses)];
+    let before = match question.baseline {
+        Some(path) => Some((path, baseline(path)?)),
+        None => None,
+    };
+    if let Some((path, before)) = &before {
+        checks.push(against_baseline(&now, before, question.fail_above));
+        files.push((path, &before.losses));
+    }
+    let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
+    if question.json {
+        let result = json!({ "passed": !failed, "checks": checks });
+        print_json_of_snapshots(console, "check", &files, &result)?;
+    } else {
+        for HeapCheck { verdict, sentence, .. } in &checks {
+            print_verdict(*verdict, sentence, console)?;
+        }
+    }
+    // That the first file is whole or not was said as a check already.
+    let told = usize::from(!question.json && !question.file.strict);
+    for (path, losses) in files.iter().skip(told) {
+        account_snapshot(path, question.file.strict, losses, console)?;
+    }
+    Ok(if failed { Status::Finding } else { Status::Done })
+}
+
+fn baseline(path: &Path) -> Result<bactrian_analysis::heap::Contents, Failure> {
+    match open_evidence(path)? {
+        Evidence::Snapshot(snapshot) => Ok(contents(&snapshot, &mut snapshot_progress(&snapshot))),
+        Evidence::Trace(_) => {
+            let what = "a snapshot can only be compared with a snapshot";
+            Err(Failure::Usage(format!("{} is a trace: {what}", path.display())))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `bactrian info` and `bactrian check` on heap snapshots, sound and damaged.
+//!
+//! Golden files hold what they print and how they end; `UPDATE_GOLDEN=1 cargo test` writes them anew.
+
+#[path = "../../snapshot/tests/snapshot/heaps.rs"]
+mod heaps;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use bactrian_snapshot::{Columns, Info, Memory, Reason, Skipped, Way};
+use serde_json::Value;
+
+/// Snapshots of made-up heaps, made once for all tests.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("room");
+        let put = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("room");
+        let small = snapshot(400);
+        put("small.heap", &small);
+        put("grown.heap", &snapshot(500));
+        put("cut.heap", &small[..small.len() * 2 / 3]);
+        let mut damaged = small.clone();
+        damaged[1000] ^= 1;
+        put("damaged.heap", &damaged);
+        let mut later = small;
+        later[8] = 2;
+        put("later.heap", &later);
+        folder
+    })
+}
+
+fn snapshot(blocks: u32) -> Vec<u8> {
+    let mut heap = heaps::random(&mut heaps::Dice(1), blocks, Columns::default());
+    heap.info = Info {
+        writer: "0.1.0".to_owned(),
+        program: "./server".to_owned(),
+        arguments: vec!["--port".to_owned(), "80".to_owned()],
+        pid: 6423,
+        host: "vm".to_owned(),
+        ocaml: "4.13.1".to_owned(),
+        taken: 1_794_700_800_000_000,
+        since_start: Some(2_500_000),
+        reason: Reason::Major,
+        name: Some("after loading".to_owned()),
+        sequence: 3,
+        way: Way::Agent,
+        pause: Some(12_340_000),
+        skipped: Skipped { copies: 2, memory: 0, disk: 1 },
+        ..Info::default()
+    };
+    heap.tables.memory = Memory {
+        resident_bytes: Some(300_000),
+        mapped_heap_words: Some(30_000),
+        free_words: Some(7_000),
+        ..Memory::default()
+    };
+    heaps::write(&heap, 150).expect("it can be written")
+}
+
+fn run(line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(line.split(' ')).current_dir(folder()).env_remove("NO_COLOR");
+    command.stdin(Stdio::null()).output().expect("bactrian starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).expect("UTF-8")
+}
+
+#[test]
+fn commands_print_what_the_golden_files_hold() {
+    let table: &[(&str, &str)] = &[
+        ("info", "info small.heap"),
+        ("info_full", "info --full small.heap"),
+        ("info_cut", "info cut.heap"),
+        ("info_filtered", "info small.heap --in Main"),
+        ("info_later", "info later.heap"),
+        ("check", "check small.heap"),
+        ("check_limit", "check small.heap --max-live 1kB"),
+        ("check_cut", "check cut.heap --max-live 1MB"),
+        ("check_damaged", "check damaged.heap"),
+        ("check_strict", "check damaged.heap --strict"),
+        ("check_baseline", "check grown.heap --baseline small.heap"),
+        ("check_allocated", "check small.heap --max-allocated 1MB"),
+        ("top", "top small.heap"),
+    ];
+    let golden_files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut wrong = Vec::new();
+    for (name, line) in table {
+        let Output { status, stdout, stderr } = run(line);
+        let mut seen = format!("$ bactrian {line}\n{}", text(&stdout));
+        if !stderr.is_empty() {
+            seen.push_str(&format!("--- standard error\n{}", text(&stderr)));
+        }
+        seen.push_str(&format!("--- status {}\n", status.code().expect("an exit status")));
+        let path = golden_files.join(format!("heap_{name}.txt"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&path, &seen).expect("a writable checkout");
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_default();
+        if golden != seen {
+            wrong.push(format!("{name} should print\n{golden}\nbut prints\n{seen}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn json_says_the_same() {
+    let json = |line: &str| -> Value { serde_json::from_slice(&run(line).stdout).expect("JSON") };
+    let info = json("info --full --json small.heap");
+    assert_eq!(info["command"], "info");
+    assert_eq!(info["files"][0]["losses"]["clean"], true);
+    let result = &info["result"];
+    assert_eq!(result["blocks"], 400);
+    assert_eq!(result["reason"], "major");
+    assert_eq!(result["since_start"], 2.5);
+    assert_eq!(result["memory"]["free"], 56_000);
+    assert_eq!(result["memory"]["external"], Value::Null);
+    let sum = |rows: &Value, what: &str| -> u64 {
+        rows.as_array().expect("rows").iter().filter_map(|row| row[what].as_u64()).sum()
+    };
+    for rows in [&result["contents"]["spaces"], &result["contents"]["kinds"]] {
+        assert_eq!(sum(rows, "blocks"), 400);
+        assert_eq!(sum(rows, "bytes"), result["bytes"].as_u64().expect("a number"));
+    }
+    let check = json("check --json damaged.heap");
+    assert_eq!(check["result"]["passed"], false);
+    assert_eq!(check["files"][0]["losses"]["groups"], 1);
+    assert_eq!(check["result"]["checks"][0]["subject"], "file");
+}
+
+#[test]
+fn a_snapshot_comes_through_a_pipe_too() {
+    let file = fs::File::open(folder().join("small.heap")).expect("it is there");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    let output = command.args(["check", "-"]).stdin(file).output().expect("bactrian starts");
+    assert!(output.status.success());
+    assert!(text(&output.stdout).contains("passed    the file is whole"));
+}
