@@ -210,6 +210,11 @@ impl Encoder<'_> {
     }
 }
 
+/// How many words from their start are looked at of blocks without values, when so many bytes of strings are kept.
+pub fn opaque_words(strings: Option<u32>) -> u64 {
+    HASHED_WORDS.max(u64::from(strings.unwrap_or(0)).div_ceil(8))
+}
+
 /// Buffers that are used again and again.
 #[derive(Default)]
 struct Scratch {

@@ -158,8 +158,7 @@ impl<'a> Image<'a> {
     /// Whether so many words from here on are all in the same space.
     #[inline]
     pub fn has_room(&self, spot: Spot<'_>, words: u64) -> bool {
-        let in_page = words <= (PAGE_WORDS - spot.index) as u64;
-        if spot.page.kind.is_some() && in_page {
+        if spot.page.kind.is_some() && spot.is_in_page(words) {
             return true;
         }
         let address = spot.address();
@@ -231,6 +230,12 @@ impl Spot<'_> {
     #[inline]
     pub fn word(self) -> u64 {
         self.page.words[self.index]
+    }
+
+    /// Whether so many words from here on are in the same page.
+    #[inline]
+    pub fn is_in_page(self, words: u64) -> bool {
+        words <= (PAGE_WORDS - self.index) as u64
     }
 
     #[inline]

@@ -76,6 +76,8 @@ pub struct Marker<'i> {
     /// OCaml 5: some blocks are continuations, and some are not managed.
     pub is_ocaml_5: bool,
     pub threads: usize,
+    /// So many words of blocks without values will be looked at when blocks are encoded, and the last one.
+    pub opaque_words: u64,
 }
 
 /// How many pointers are looked at together.
@@ -203,8 +205,19 @@ impl Marker<'_> {
                 if let Some(operations) = self.image.word(value).filter(|_| words > 0) {
                     met.customs.entry(operations).or_default().push(value);
                 }
+                self.copy_opaque(spot, words);
             }
-            Contents::Opaque => {}
+            Contents::Opaque => self.copy_opaque(spot, words),
+        }
+    }
+
+    /// Has those pages of a block without values copied that will be looked at later: then the program's
+    /// memory may be gone.
+    #[inline]
+    fn copy_opaque(&self, spot: Spot<'_>, words: u64) {
+        if !spot.is_in_page(words + 1) {
+            self.image.fields(spot, 0..self.opaque_words.min(words), |_| ());
+            self.image.fields(spot, words - 1..words, |_| ());
         }
     }
 }

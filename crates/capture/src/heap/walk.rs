@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bactrian_snapshot::{Columns, Error, Info, Writer};
 
 use super::account::Accountant;
-use super::encode::Encoder;
+use super::encode::{Encoder, opaque_words};
 use super::image::Image;
 use super::mark::{Count, Marker};
 use super::reach::reach;
@@ -117,7 +117,12 @@ pub fn walk<W: Write>(
 
     let image = Image::new(memory, roots.spaces.clone());
     let is_ocaml_5 = target.version.major >= 5;
-    let marker = Marker { image: &image, is_ocaml_5, threads: options.threads };
+    let marker = Marker {
+        image: &image,
+        is_ocaml_5,
+        threads: options.threads,
+        opaque_words: opaque_words(options.strings),
+    };
     let mut reached = reach(&marker, target, &small, &roots);
     times.mark = clock.lap();
 
