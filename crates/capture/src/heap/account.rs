@@ -2,6 +2,7 @@
 //! which blocks are alive.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 
 use bactrian_agent_abi::token;
 use bactrian_snapshot::{Code, CodeId, CustomId, Location, Number, Oddity, Sample, Statistic};
@@ -10,7 +11,7 @@ use super::customs::{Customs, Shares};
 use super::encode::References;
 use super::mark::Met;
 use super::names::Names;
-use super::process_memory::{self, Account, HOLDERS, Known};
+use super::process_memory::{self, Account, HOLDERS, Known, Observed};
 use super::reach::Reached;
 use super::roots::{Roots, Stacks};
 use super::spaces::{self, HeapUse};
@@ -26,6 +27,8 @@ pub struct Accountant<'a> {
     pub memory: &'a dyn Memory,
     pub roots: &'a Roots,
     pub maker: TableMaker<'a>,
+    /// What the kernel said of the process's memory; none if there is no process.
+    pub observed: Option<io::Result<Observed>>,
 }
 
 impl Accountant<'_> {
@@ -162,17 +165,15 @@ impl Accountant<'_> {
         let heap = spaces::measure(subject.target, subject.memory, &roots.domains);
         let counted = statistics::read(subject.target, memory, &roots.domains);
         let known = Known::find(subject.target, memory, &heap, &roots.domains);
-        let account = match &subject.process {
-            Some(folder) => process_memory::of_process(folder, &known),
-            None => Ok(process_memory::of_regions(subject.memory.regions(), &known)),
-        };
-        let account = account.unwrap_or_else(|why| {
-            let gap = format!("how much of its memory is resident is not known: {why}");
-            Account {
-                gaps: vec![gap],
-                ..process_memory::of_regions(subject.memory.regions(), &known)
+        let of_regions = || process_memory::of_regions(subject.memory.regions(), &known);
+        let account = match &self.observed {
+            Some(Ok(observed)) => observed.account(&known),
+            Some(Err(why)) => {
+                let gap = format!("how much of its memory is resident is not known: {why}");
+                Account { gaps: vec![gap], ..of_regions() }
             }
-        });
+            None => of_regions(),
+        };
         let HeapUse { words, free, fragments, .. } = heap;
         let minor =
             roots.spaces.iter().filter(|space| space.kind == super::roots::SpaceKind::Minor);

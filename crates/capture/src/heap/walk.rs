@@ -11,6 +11,7 @@ use super::account::Accountant;
 use super::encode::{Encoder, opaque_words};
 use super::image::Image;
 use super::mark::{Count, Marker};
+use super::process_memory::Observed;
 use super::reach::reach;
 use super::roots::{self, Listing};
 use super::tables::TableMaker;
@@ -111,6 +112,8 @@ pub fn walk<W: Write>(
     let mut clock = Clock(Instant::now());
     let mut times = Times::default();
 
+    // Before anything is read: what is read becomes resident.
+    let observed = subject.process.as_deref().map(Observed::take);
     let small = Cached::new(memory);
     let roots = roots::find(target, &small, listing);
     times.roots = clock.lap();
@@ -134,6 +137,7 @@ pub fn walk<W: Write>(
         memory: &small,
         roots: &roots,
         maker: TableMaker::new(&image, target),
+        observed,
     };
     let references = accountant.account(&mut reached);
     let tables = accountant.maker.tables;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bactrian_agent_abi::frozen::{self, Facts, Frozen};
 use bactrian_agent_abi::ledger::Line;
 use bactrian_snapshot::{Info, Reason, Skipped, Way};
-use rustix::process::{Pid, Signal, getppid, kill_process};
+use rustix::process::{Pid, Signal, getppid, kill_process, nice};
 
 use super::{Failure, Written, describe, file, info_of};
 use crate::heap::roots::Listing;
@@ -21,12 +21,17 @@ use crate::memory::ProcessMemory;
 const RELEASE: Signal = Signal::USR1;
 const _: () = assert!(RELEASE.as_raw() == frozen::RELEASE);
 
+/// How far the walker stands back when the program needs the processor.
+const NICENESS: i32 = 10;
+
 /// Takes the snapshot that the frozen copy wants, and tells the ledger what became of it.
 ///
 /// # Errors
 /// If it could not be taken.
 pub fn walk_frozen() -> Result<Written, Failure> {
     let (memory, maps, mut told) = inherited()?;
+    // The program goes first.
+    let _ = nice(NICENESS);
     let mut bytes = Vec::new();
     told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
