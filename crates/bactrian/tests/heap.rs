@@ -38,7 +38,7 @@ fn folder() -> &'static Path {
 fn snapshot(blocks: u32) -> Vec<u8> {
     let mut heap = heaps::random(&mut heaps::Dice(1), blocks, Columns::default());
     heap.info = Info {
-        writer: "0.1.0".to_owned(),
+        writer: "bactrian 0.1.0".to_owned(),
         program: "./server".to_owned(),
         arguments: vec!["--port".to_owned(), "80".to_owned()],
         pid: 6423,

@@ -40,7 +40,7 @@ pub struct Info {
     pub skipped: SkippedInfo,
     /// The trace that was recorded at the same time.
     pub trace: Option<String>,
-    /// The Bactrian that wrote it.
+    /// What wrote it, as `bactrian 0.1.0`.
     pub writer: String,
     /// The version of its format.
     pub format_version: u32,

@@ -115,7 +115,7 @@ fn print_facts(facts: &Info, console: &mut Console) -> Result<(), Failure> {
         bytes => format!(", {} of the blocks", show_share(facts.file_bytes as f64 / bytes as f64)),
     };
     let file = format!(
-        "heap snapshot version {}, {}{share}, {}, written by bactrian {}",
+        "heap snapshot version {}, {}{share}, {}, written by {}",
         facts.format_version,
         show_bytes(facts.file_bytes as f64),
         show_number(facts.groups, "group"),

@@ -4,7 +4,7 @@
 /// say what it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
-    /// The Bactrian that wrote it.
+    /// What wrote it, as `bactrian 0.1.0`.
     pub writer: String,
     /// The program's file.
     pub program: String,

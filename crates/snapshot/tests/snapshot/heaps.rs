@@ -135,7 +135,7 @@ fn random_value(dice: &mut Dice, id: BlockId, count: u32, columns: &Columns) -> 
 
 fn random_info(dice: &mut Dice) -> Info {
     Info {
-        writer: "0.1.0".to_owned(),
+        writer: "bactrian 0.1.0".to_owned(),
         program: "./server".to_owned(),
         arguments: vec!["--port".to_owned(), "80".to_owned()],
         pid: dice.below(1 << 32) as u32,
