@@ -52,7 +52,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Options { strings: None, immediates: true, hashes: true, threads }
+        Options { strings: None, immediates: true, hashes: false, threads }
     }
 }
 
