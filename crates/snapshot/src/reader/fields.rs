@@ -3,7 +3,7 @@
 use super::group::{Block, Group, TOO_MUCH, environment};
 use crate::error::{Error, Result};
 use crate::model::{BlockId, Pointer, Scanned};
-use crate::wire::{Cursor, Fault, FieldKind, Kind, Parse};
+use crate::wire::{Cursor, Fault, FieldKind, Guess, Kind, Kinds, Parse};
 
 /// A field that is a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +124,10 @@ struct Walk<'a> {
     /// The next field, and just after the last.
     field: u64,
     end: u64,
+    /// The first field that is a value.
+    start: u64,
+    kinds_of_fields: Kinds,
+    guess: Guess,
     kinds: &'a [u8],
     /// The kind of the next field is at this place, four to a byte.
     kind: usize,
@@ -145,6 +149,9 @@ impl<'a> Walk<'a> {
             block: BlockId(0),
             field: 0,
             end: 0,
+            start: 0,
+            kinds_of_fields: Kinds::default(),
+            guess: Guess::new(),
             kinds: &fields.kinds,
             kind: 0,
             targets: Cursor::new(&fields.targets),
@@ -168,12 +175,14 @@ impl<'a> Walk<'a> {
         let index = self.field;
         self.field += 1;
         let value = if kind == FieldKind::Immediate as u8 {
-            let value = self.immediates.as_mut().map(Cursor::signed).transpose()?;
-            FieldValue::Immediate(value)
+            let change = self.immediates.as_mut().map(Cursor::signed).transpose()?;
+            let last = self.guess.integer(self.kinds_of_fields, index - self.start);
+            *last = last.wrapping_add(change.unwrap_or(0));
+            FieldValue::Immediate(change.map(|_| *last))
         } else if kind == FieldKind::Outside as u8 {
             FieldValue::Outside
         } else {
-            self.target(kind == FieldKind::Infix as u8)?
+            self.target(index - self.start, kind == FieldKind::Infix as u8)?
         };
         Ok(Some(Field { block: self.block, index, value }))
     }
@@ -193,24 +202,29 @@ impl<'a> Walk<'a> {
                 (u64::from(environment), block.words)
             }
         };
+        self.start = self.field;
+        self.kinds_of_fields = Kinds::of(block.words, block.tag);
         Ok(())
     }
 
     #[inline]
-    fn target(&mut self, is_infix: bool) -> Parse<FieldValue> {
-        let target = i64::from(self.block.0).wrapping_add(self.targets.signed()?);
+    fn target(&mut self, field: u64, is_infix: bool) -> Parse<FieldValue> {
+        let guess = self.guess.target(self.kinds_of_fields, field, self.block);
+        let target = guess.wrapping_add(self.targets.signed()?);
         let infix = match is_infix {
             true => u32::try_from(self.targets.varint()?)
                 .map_err(|_| Fault("an infix pointer points too far"))?,
             false => 0,
         };
         self.edges += 1;
-        if (0..self.present).contains(&target) {
-            return Ok(FieldValue::Pointer(Pointer { block: BlockId(target as u32), infix }));
+        if !(0..self.announced).contains(&target) {
+            return Err(Fault("a pointer to a block that there is not"));
         }
-        match (0..self.announced).contains(&target) {
-            true => Ok(FieldValue::Missing),
-            false => Err(Fault("a pointer to a block that there is not")),
+        let block = BlockId(target as u32);
+        self.guess.learn(self.kinds_of_fields, field, block);
+        match target < self.present {
+            true => Ok(FieldValue::Pointer(Pointer { block, infix })),
+            false => Ok(FieldValue::Missing),
         }
     }
 

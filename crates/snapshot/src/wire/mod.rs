@@ -2,6 +2,7 @@
 
 mod bytes;
 mod file;
+mod guess;
 mod pack;
 mod records;
 mod section;
@@ -9,6 +10,7 @@ mod shape;
 
 pub(crate) use bytes::{Cursor, Fault, Parse, put_signed, put_varint};
 pub(crate) use file::{FileHeader, MAGIC};
+pub(crate) use guess::{Guess, Kinds};
 pub(crate) use pack::{Packed, Packer, unpack};
 pub(crate) use records::Record;
 pub(crate) use section::{Header, Kind, Place, SECTION_HEADER, Trailer};

@@ -6,8 +6,8 @@
 use crate::error::{Error, Result};
 use crate::model::{BlockId, CodeId, Columns, CustomId, Scanned, tag};
 use crate::wire::{
-    FieldKind, Kind, LONG_SIZE, OTHER_TAG, Packed, Packer, put_signed, put_varint, shape_byte,
-    tag_nibble,
+    FieldKind, Guess, Kind, Kinds, LONG_SIZE, OTHER_TAG, Packed, Packer, put_signed, put_varint,
+    shape_byte, tag_nibble,
 };
 use crate::{GROUP_BLOCKS, GroupFacts};
 
@@ -21,8 +21,12 @@ pub struct GroupBuilder {
     /// Field kinds that do not fill eight bytes yet, and how many bits they take.
     kinds: u64,
     kinds_bits: u32,
-    /// Fields of the block that are still to come.
+    /// Fields of the block that are still to come, and how many there are in all.
     due: u64,
+    scanned: u64,
+    /// What kinds of fields they are, and where such fields point.
+    kinds_of_fields: Kinds,
+    guess: Guess,
     /// Whether the block still wants to be described by [`GroupBuilder::closure`], `custom` or `string`.
     wants_description: bool,
     wants_hash: bool,
@@ -106,6 +110,9 @@ impl GroupBuilder {
             kinds: 0,
             kinds_bits: 0,
             due: 0,
+            scanned: 0,
+            kinds_of_fields: Kinds::default(),
+            guess: Guess::new(),
             wants_description: false,
             wants_hash: false,
             fault: None,
@@ -119,6 +126,7 @@ impl GroupBuilder {
         (self.kinds, self.kinds_bits, self.due) = (0, 0, 0);
         (self.wants_description, self.wants_hash) = (false, false);
         self.fault = None;
+        self.guess.clear();
         for (_, column) in self.bytes.all() {
             column.clear();
         }
@@ -157,8 +165,9 @@ impl GroupBuilder {
         if shape & 15 == LONG_SIZE || shape >> 4 == OTHER_TAG {
             self.long_shape(shape, words, tag);
         }
+        self.kinds_of_fields = Kinds::of(words, tag);
         match Scanned::of(tag, &self.columns) {
-            Scanned::All => self.due = words,
+            Scanned::All => (self.due, self.scanned) = (words, words),
             Scanned::Environment => self.wants_description = true,
             Scanned::None => {
                 self.wants_description = matches!(tag, tag::STRING | tag::CUSTOM);
@@ -182,7 +191,10 @@ impl GroupBuilder {
     pub fn immediate(&mut self, value: i64) {
         self.field(FieldKind::Immediate);
         if self.columns.immediates {
-            put_signed(&mut self.bytes.immediates, value);
+            let field = self.last_field();
+            let last = self.guess.integer(self.kinds_of_fields, field);
+            put_signed(&mut self.bytes.immediates, value.wrapping_sub(*last));
+            *last = value;
         }
     }
 
@@ -214,7 +226,7 @@ impl GroupBuilder {
             return self.misuse("the environment of a closure begins after its end");
         };
         self.described(tag::CLOSURE);
-        self.due = due;
+        (self.due, self.scanned) = (due, due);
         put_varint(&mut self.bytes.closures, u64::from(environment));
         put_varint(&mut self.bytes.closures, codes.len() as u64);
         for code in codes {
@@ -294,10 +306,19 @@ impl GroupBuilder {
         }
     }
 
+    /// The number of the field that was begun last, which is not due any more.
+    #[inline]
+    fn last_field(&self) -> u64 {
+        self.scanned.wrapping_sub(self.due).wrapping_sub(1)
+    }
+
     #[inline]
     fn target(&mut self, target: BlockId) {
-        let own = i64::from(self.facts.first.0) + i64::from(self.facts.blocks) - 1;
-        put_signed(&mut self.bytes.targets, i64::from(target.0) - own);
+        let own = BlockId(self.facts.first.0.wrapping_add(self.facts.blocks).wrapping_sub(1));
+        let field = self.last_field();
+        let guess = self.guess.target(self.kinds_of_fields, field, own);
+        put_signed(&mut self.bytes.targets, i64::from(target.0) - guess);
+        self.guess.learn(self.kinds_of_fields, field, target);
         self.facts.edges += 1;
     }
 
