@@ -6,6 +6,8 @@
 
 #[path = "../../crates/ocaml/tests/bytecode/samples.rs"]
 mod bytecode;
+#[path = "../../crates/capture/tests/attach/core_file.rs"]
+mod core_file;
 #[path = "../../crates/ocaml/tests/executable/elf_file.rs"]
 mod elf_file;
 #[path = "../../crates/snapshot/tests/snapshot/heaps.rs"]
@@ -57,6 +59,9 @@ const SYMBOLS: &[(&str, &str)] = &[
 
 fn main() -> std::io::Result<()> {
     write("executable", samples::all())?;
+    // Headers and notes are what is parsed; the memory behind them would make them too large.
+    let core = core_file::core();
+    write("core", vec![("headers", core[..1500].to_vec()), ("cut_notes", core[..700].to_vec())])?;
     let symbols = SYMBOLS.iter().map(|&(name, symbol)| (name, symbol.as_bytes().to_vec()));
     write("symbol", symbols.collect())?;
     let values = bytecode::values().whole();

@@ -3,6 +3,7 @@
 
 pub mod answering;
 pub mod bytecode;
+pub mod cores;
 pub mod executables;
 pub mod heaps;
 pub mod marshalled;

@@ -25,6 +25,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("marshal_read", "marshal"),
     ("bytecode_read", "bytecode"),
     ("heap_read", "heap"),
+    ("core_read", "core"),
 ];
 
 /// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a

@@ -180,7 +180,8 @@ impl Core {
 
     fn notes(&mut self, segments: &[Segment]) -> Notes {
         let mut notes = Notes::default();
-        let mut room = LONGEST_NOTES;
+        // Segments that overlap say nothing more.
+        let mut room = LONGEST_NOTES.min(self.core.length());
         for segment in segments.iter().filter(|segment| segment.kind == NOTE) {
             let there = self.core.length().saturating_sub(segment.offset);
             let length = segment.file_size.min(there).min(room);
@@ -313,6 +314,15 @@ impl Core {
         self.pieces.extend(pieces);
         self.regions.extend(regions);
         self.pieces.sort_by_key(|piece| piece.start);
+        // Files of a damaged list may overlap; what comes first stays.
+        let mut end = 0;
+        self.pieces.retain_mut(|piece| {
+            let skipped = end.max(piece.start) - piece.start;
+            (piece.start, piece.offset) =
+                (piece.start + skipped, piece.offset.saturating_add(skipped));
+            end = end.max(piece.end);
+            piece.start < piece.end
+        });
         self.regions.sort_by_key(|region| region.range.start);
         let anonymous = self.missing_anonymous();
         if anonymous > 0 {
