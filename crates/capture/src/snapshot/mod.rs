@@ -48,7 +48,7 @@ impl std::error::Error for Failure {}
 /// What every snapshot says of its program.
 fn info_of(target: &Target) -> Info {
     Info {
-        writer: env!("CARGO_PKG_VERSION").to_owned(),
+        writer: concat!("bactrian ", env!("CARGO_PKG_VERSION")).to_owned(),
         ocaml: target.version.to_string(),
         code: match target.code {
             Code::Native => CodeKind::Native,
