@@ -56,7 +56,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         (Some(pid), ..) => {
             let path = args.output.clone().unwrap_or_else(|| default_name(pid));
             let wanted = Wanted { path, strings, wait };
-            let (written, way, pause) = snapshot::of_process(pid, &wanted).map_err(failure)?;
+            let (written, way, pause) = match snapshot::of_process(pid, &wanted) {
+                // As a shell tells of it.
+                Err(snapshot::Failure::Interrupted(signal)) => {
+                    return Ok(Status::Program(128 + u8::try_from(signal).unwrap_or(0)));
+                }
+                taken => taken.map_err(failure)?,
+            };
             if !args.quiet {
                 tell(&written, console)?;
                 let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
@@ -94,7 +100,7 @@ pub fn walk_frozen() -> Result<Status, Failure> {
 fn failure(failure: snapshot::Failure) -> Failure {
     match failure {
         snapshot::Failure::Refused(what) => Failure::NotSupported(what),
-        snapshot::Failure::Io(what) => Failure::Input(anyhow::anyhow!(what)),
+        other => Failure::Input(other.into()),
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Failure {
     Refused(String),
     /// A file could not be read or written.
     Io(String),
+    /// This signal came before the program was frozen.
+    Interrupted(i32),
 }
 
 impl Failure {
@@ -39,6 +41,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Refused(what) | Failure::Io(what) => f.write_str(what),
+            Failure::Interrupted(signal) => write!(f, "ended by signal {signal}"),
         }
     }
 }

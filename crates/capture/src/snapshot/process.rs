@@ -10,7 +10,7 @@ use bactrian_snapshot::{Info, Reason, Way};
 use bactrian_trace::{Index, Input};
 
 use super::{Failure, Written, describe, file, info_of};
-use crate::attach::{self, freeze};
+use crate::attach::{self, Cause, freeze};
 use crate::heap::{Options, Subject};
 
 /// What is wanted.
@@ -30,7 +30,10 @@ pub struct Wanted {
 /// If it cannot be frozen, or the file not be written.
 pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Duration), Failure> {
     let options = attach::Options { wait: wanted.wait, ..attach::Options::default() };
-    let frozen = freeze(pid, options).map_err(|refusal| Failure::Refused(refusal.to_string()))?;
+    let frozen = freeze(pid, options).map_err(|refusal| match refusal.cause {
+        Cause::Interrupted(signal) => Failure::Interrupted(signal),
+        _ => Failure::Refused(refusal.to_string()),
+    })?;
     let taken = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let (way, pause) = (frozen.way.clone(), frozen.pause);
     let mut info = Info {
