@@ -66,13 +66,17 @@ let rec work last longest =
   let now = Unix.gettimeofday () in
   let longest = Float.max longest (now -. last) in
   match Unix.select [ Unix.stdin ] [] [] 0. with
-  | [], _, _ -> work now longest
+  | [], _, _ | (exception Unix.Unix_error (Unix.EINTR, _, _)) -> work now longest
   | _ -> longest
 
 let rec hold () =
   let longest = work (Unix.gettimeofday ()) 0. in
-  Printf.printf "longest %.0f\n%!" (longest *. 1e6);
-  match input_line stdin with _ -> hold () | exception End_of_file -> ()
+  (* Read before it is answered: the next line, which comes then, would be read with it, and select not see it. *)
+  match input_line stdin with
+  | _ ->
+      Printf.printf "longest %.0f\n%!" (longest *. 1e6);
+      hold ()
+  | exception End_of_file -> ()
 
 let () =
   let total = build (int_of_string Sys.argv.(1)) in
