@@ -189,7 +189,9 @@ fn a_memory_limit_costs_the_snapshot_not_the_program() {
             [] => assert!(said.contains("failed: ") || said.contains("skipped: "), "{said}"),
             [(_, path), ..] => drop(Heap::read(path).expect("a whole snapshot")),
         }
-        assert!(names(&place).iter().all(|name| name.ends_with(".heap")), "{:?}", names(&place));
+        // A walker that ends in the middle cannot take away what it has begun; that has another name.
+        let may_stay = |name: &String| name.ends_with(".heap") || name.ends_with(".unfinished");
+        assert!(names(&place).iter().all(may_stay), "{:?}", names(&place));
     }
 }
 

@@ -122,6 +122,11 @@ impl Waiting {
         }
     }
 
+    /// The file that its process executes: in bytecode, that of the runtime.
+    pub fn executable(&self) -> PathBuf {
+        fs::read_link(format!("/proc/{}/exe", self.process)).expect("a process")
+    }
+
     /// The next line that it prints; empty at the end.
     pub fn line(&mut self) -> String {
         let mut line = String::new();

@@ -92,6 +92,7 @@ fn of_a_core_of_gdb(kind: Kind, name: &str) -> Result<(), String> {
     let folder = folder();
     let executable = kind.program(name);
     let program = Waiting::plain(&executable)?;
+    let executable = program.executable();
     let prefix = folder.path().join("core");
     let process = program.process.to_string();
     let mut gcore = Command::new("gcore");
@@ -133,7 +134,7 @@ fn of_a_core_of_the_kernel(kind: Kind, name: &str) -> Result<(), String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -c unlimited && exec \"$0\""]).arg(&executable);
     let program = Waiting::start(shell.current_dir(folder.path()))?;
-    let live = program.live;
+    let (live, executable) = (program.live, program.executable());
     signal("ABRT", &program.process.to_string());
     // Its end is the signal.
     program.end().expect_err("it was to be killed");
