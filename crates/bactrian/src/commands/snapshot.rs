@@ -17,7 +17,7 @@ use crate::output::{Console, show_number};
 /// The program goes on at once: what is read is a frozen copy of it. It need not have been started by `record`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  bactrian snapshot 1234                             into PROGRAM.1234.heap
+  bactrian snapshot 1234                             into PROGRAM.pid1234.heap
   bactrian snapshot 1234 -o before.heap
   bactrian snapshot --core core.1234 --exe ./server  what is left of a program that crashed
   gcore 1234; bactrian snapshot --core core.1234 --exe ./server
@@ -108,7 +108,7 @@ fn default_name(pid: u32) -> PathBuf {
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let program = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
     let program = program.as_deref().map(|name| name.trim_end_matches(" (deleted)"));
-    PathBuf::from(format!("{}.{pid}.heap", program.unwrap_or("program")))
+    PathBuf::from(format!("{}.pid{pid}.heap", program.unwrap_or("program")))
 }
 
 fn tell(written: &Written, console: &mut Console) -> Result<(), Failure> {
