@@ -36,11 +36,15 @@ static SERIES: Lock<Option<Series>> = Lock::new(None);
 static OFF: AtomicBool = AtomicBool::new(false);
 /// What copies and the program tell each other: a page that they share.
 static SHARED: AtomicPtr<[Notes; NOTES]> = AtomicPtr::new(core::ptr::null_mut());
-const NOTES: usize = 512;
+const NOTES: usize = 256;
 /// The process whose snapshots these are.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The number of its last one.
 static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// A program that ends waits for its copies in steps of so many milliseconds, and so many of them.
+const STEP: i64 = 100;
+const MOST_STEPS: usize = 100;
 
 /// What one copy and the program tell each other. Zero is nothing.
 pub struct Notes {
@@ -48,6 +52,8 @@ pub struct Notes {
     pub pause: AtomicU32,
     /// 1 when the ledger says that the copy is there.
     pub begun: AtomicU32,
+    /// The copy's process.
+    copy: AtomicU32,
 }
 
 /// Gets ready, while there is one thread.
@@ -87,7 +93,14 @@ pub fn let_copies_begin(most: u32) {
     let last = LAST.load(Ordering::Relaxed);
     let first = last.saturating_sub(most.into()) + 1;
     for notes in (first..=last).filter_map(notes_of) {
-        process::wait_while(&notes.begun, 0, 500);
+        // On a busy machine it may take the copy a while to come to that.
+        for _ in 0..MOST_STEPS {
+            let copy = notes.copy.load(Ordering::Relaxed);
+            if notes.begun.load(Ordering::Acquire) == 1 || process::end_of(copy).is_some() {
+                break;
+            }
+            process::wait_while(&notes.begun, 0, STEP);
+        }
     }
 }
 
@@ -165,6 +178,9 @@ impl Series {
         match unsafe { process::clone_quietly() } {
             Ok(Some(copy)) => {
                 self.number = number;
+                if let Some(notes) = notes {
+                    notes.copy.store(copy, Ordering::Relaxed);
+                }
                 self.budget.spent(copy, file);
                 // In microseconds, and never 0; so long that it overflows is not a pause.
                 let length = (sys::nanos(Clock::Monotonic).saturating_sub(since)) / 1000;
