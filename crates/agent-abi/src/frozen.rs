@@ -118,6 +118,8 @@ pub struct Facts<'a> {
     pub trace: Option<&'a [u8]>,
     /// The ledger to write to.
     pub ledger: Option<&'a [u8]>,
+    /// Where the program was started, absolute: relative paths are from there.
+    pub directory: Option<&'a [u8]>,
 }
 
 /// A function of the runtime that reports roots.
@@ -330,6 +332,7 @@ impl<'a> Input<'a> {
             heap: self.text()?,
             trace: self.option(Input::text)?,
             ledger: self.option(Input::text)?,
+            directory: self.option(Input::text)?,
         })
     }
 }
@@ -441,6 +444,7 @@ impl<'a, F: FnMut(&[u8])> Writer<'a, F> {
         self.text(facts.heap);
         self.option(facts.trace, Self::text);
         self.option(facts.ledger, Self::text);
+        self.option(facts.directory, Self::text);
     }
 }
 
@@ -466,6 +470,7 @@ mod tests {
         heap: b"/tmp/x.3.heap",
         trace: None,
         ledger: Some(b"/tmp/ledger"),
+        directory: Some(b"/home"),
     };
 
     fn written(buffer: usize) -> Vec<u8> {

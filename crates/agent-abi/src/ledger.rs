@@ -29,6 +29,8 @@ pub enum Line {
         blocks: u64,
         /// Words of these blocks.
         words: u64,
+        /// Things that could not be read.
+        gaps: u64,
     },
     /// It came to nothing, for this reason.
     Failed(u64, String),
@@ -41,24 +43,41 @@ pub enum Line {
 pub enum Limit {
     /// There are enough frozen copies.
     Copies,
-    /// There is not enough memory for another one.
+    /// Another one would be more memory than was allowed.
     Memory,
-    /// The files have got too large, or the disk is full.
+    /// There is not enough memory for another one.
+    NoMemory,
+    /// The files have got as large as was allowed.
     Disk,
+    /// The disk is full.
+    NoDisk,
     /// The kernel allows no further process.
     Process,
+    /// The program would meet it among its children: it adopts orphans, and this is a child of it.
+    Adopted,
 }
 
 impl Limit {
-    const ALL: [Limit; 4] = [Limit::Copies, Limit::Memory, Limit::Disk, Limit::Process];
+    const ALL: [Limit; 7] = [
+        Limit::Copies,
+        Limit::Memory,
+        Limit::NoMemory,
+        Limit::Disk,
+        Limit::NoDisk,
+        Limit::Process,
+        Limit::Adopted,
+    ];
 
     /// Its name in the ledger.
     pub fn name(self) -> &'static str {
         match self {
             Limit::Copies => "copies",
             Limit::Memory => "memory",
+            Limit::NoMemory => "no-memory",
             Limit::Disk => "disk",
+            Limit::NoDisk => "no-disk",
             Limit::Process => "process",
+            Limit::Adopted => "adopted",
         }
     }
 }
@@ -70,8 +89,8 @@ impl fmt::Display for Line {
             Line::Begun(number, process) => write!(f, "begun {number} {process}"),
             Line::Walker(number, process) => write!(f, "walker {number} {process}"),
             Line::Pause(number, nanoseconds) => write!(f, "pause {number} {nanoseconds}"),
-            Line::Done { number, path, blocks, words } => {
-                write!(f, "done {number} {blocks} {words} {}", path.escape_ascii())
+            Line::Done { number, path, blocks, words, gaps } => {
+                write!(f, "done {number} {blocks} {words} {gaps} {}", path.escape_ascii())
             }
             Line::Failed(number, message) => {
                 write!(f, "failed {number} {}", message.replace(['\n', '\r'], " "))
@@ -102,10 +121,10 @@ impl Line {
             "pause" => Some(Line::Pause(number, rest.parse().ok()?)),
             "failed" => Some(Line::Failed(number, rest.to_string())),
             "done" => {
-                let mut parts = rest.splitn(3, ' ');
-                let blocks = parts.next().and_then(|n| u64::from_str(n).ok())?;
-                let words = parts.next().and_then(|n| u64::from_str(n).ok())?;
-                Some(Line::Done { number, path: unescape(parts.next()?)?, blocks, words })
+                let mut parts = rest.splitn(4, ' ');
+                let mut count = || parts.next().and_then(|n| u64::from_str(n).ok());
+                let (blocks, words, gaps) = (count()?, count()?, count()?);
+                Some(Line::Done { number, path: unescape(parts.next()?)?, blocks, words, gaps })
             }
             _ => None,
         }
@@ -150,13 +169,12 @@ mod tests {
             Line::Begun(1, 4711),
             Line::Walker(1, 4712),
             Line::Pause(u64::MAX, 5),
-            Line::Done { number: 2, path, blocks: 3, words: 4 },
+            Line::Done { number: 2, path, blocks: 3, words: 4, gaps: 5 },
             Line::Failed(3, "no space left on device".into()),
-            Line::Skipped(Limit::Copies),
-            Line::Skipped(Limit::Memory),
-            Line::Skipped(Limit::Disk),
-            Line::Skipped(Limit::Process),
-        ] {
+        ]
+        .into_iter()
+        .chain(Limit::ALL.map(Line::Skipped))
+        {
             let text = line.text();
             assert_eq!(text.matches('\n').count(), 1);
             assert_eq!(Line::parse(text.trim_end_matches('\n')), Some(line));
@@ -165,11 +183,11 @@ mod tests {
 
     #[test]
     fn other_lines_are_none() {
-        for text in ["", "begun", "begun 1", "begun x 1", "done 1 2 3", "skipped all", "a 1 2"] {
+        for text in ["", "begun", "begun 1", "begun x 1", "done 1 2 3 4", "skipped all", "a 1 2"] {
             assert_eq!(Line::parse(text), None, "{text}");
         }
         for path in [r"\", r"\x", r"\x1", r"\xzz"] {
-            assert_eq!(Line::parse(&format!("done 1 2 3 {path}")), None, "{path}");
+            assert_eq!(Line::parse(&format!("done 1 2 3 4 {path}")), None, "{path}");
         }
     }
 }

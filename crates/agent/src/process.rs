@@ -25,6 +25,7 @@ mod number {
     pub const SYSINFO: usize = 99;
     pub const RT_SIGTIMEDWAIT: usize = 128;
     pub const STATFS: usize = 137;
+    pub const PRCTL: usize = 157;
     pub const GETTID: usize = 186;
     pub const FUTEX: usize = 202;
     pub const TGKILL: usize = 234;
@@ -234,6 +235,23 @@ pub fn rewind(fd: Fd) {
 pub fn change_directory(path: &CStr) {
     // SAFETY: the path ends with NUL.
     let _ = unsafe { call(number::CHDIR, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Lets this process and others of its user open its memory, which they may not once it has changed its user.
+pub fn allow_reading_of_memory() {
+    const SET_DUMPABLE: usize = 4;
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::PRCTL, [SET_DUMPABLE, 1, 0, 0, 0, 0]) };
+}
+
+/// Whether descendants of this process become its children when their parents end.
+pub fn adopts_orphans() -> bool {
+    const GET_CHILD_SUBREAPER: usize = 37;
+    let mut adopts: c_int = 0;
+    let arguments = [GET_CHILD_SUBREAPER, &raw mut adopts as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel fills the number.
+    let _ = unsafe { call(number::PRCTL, arguments) };
+    adopts != 0 || crate::sys::process_id() == 1
 }
 
 /// Has the signal of the alarm sent after some seconds; 0 for never.

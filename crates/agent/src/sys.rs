@@ -18,6 +18,7 @@ impl Errno {
         match self.0 {
             1 | 13 => "permission denied",
             2 => "no such directory",
+            12 => "out of memory",
             17 => "the file exists",
             20 => "not a directory",
             23 | 24 => "too many open files",

@@ -38,6 +38,8 @@ pub struct Written {
     pub blocks: u64,
     /// Words of these blocks.
     pub words: u64,
+    /// Things that could not be read.
+    pub gaps: u64,
 }
 
 /// What became of snapshots.
@@ -131,10 +133,10 @@ impl Account {
                     let pause = Duration::from_nanos(nanoseconds);
                     account.longest_pause = account.longest_pause.max(Some(pause));
                 }
-                Line::Done { number, path, blocks, words } => {
+                Line::Done { number, path, blocks, words, gaps } => {
                     account.finish(number);
                     let path = OsString::from_vec(path).into();
-                    account.written.push(Written { path, blocks, words });
+                    account.written.push(Written { path, blocks, words, gaps });
                 }
                 Line::Failed(number, reason) => {
                     account.finish(number);
@@ -206,9 +208,9 @@ mod tests {
     fn an_account_adds_up() {
         let account = Account::of(
             "begun 1 100\nwalker 1 101\npause 1 5000\nskipped copies\nbegun 2 102\npause 2 4000\n\
-             nonsense\ndone 1 7 20 /x\\x20y.1.heap\nskipped disk\nskipped copies\nfailed 2 no room\ndone 3 ",
+             nonsense\ndone 1 7 20 2 /x\\x20y.1.heap\nskipped disk\nskipped copies\nfailed 2 no room\ndone 3 ",
         );
-        let written = Written { path: "/x y.1.heap".into(), blocks: 7, words: 20 };
+        let written = Written { path: "/x y.1.heap".into(), blocks: 7, words: 20, gaps: 2 };
         assert_eq!(account.written, [written]);
         assert_eq!(account.failed, [(2, "no room".to_owned())]);
         assert_eq!(account.skipped, [(Limit::Copies, 2), (Limit::Disk, 1)]);

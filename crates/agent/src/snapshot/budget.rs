@@ -44,24 +44,25 @@ impl Budget {
         }
         // All that it ever had: to ask for what it has now, a file would have to be opened.
         let mut size = process::most_memory();
-        if !self.has_memory(limits, size, process::unused_memory()) || self.group.is_some() {
+        if self.memory(limits, size, process::unused_memory()).is_err() || self.group.is_some() {
             size = resident().unwrap_or(size);
             let available = available().unwrap_or(u64::MAX).min(self.left_in_group());
-            if !self.has_memory(limits, size, available) {
-                return Err(Limit::Memory);
-            }
+            self.memory(limits, size, available)?;
         }
         self.look_at_files();
-        let is_full = process::free_space(folder).is_some_and(|free| free < size / FILE_PART);
-        if is_full || limits.disk.is_some_and(|most| self.written >= most) {
+        if limits.disk.is_some_and(|most| self.written >= most) {
             return Err(Limit::Disk);
         }
-        Ok(())
+        let is_full = process::free_space(folder).is_some_and(|free| free < size / FILE_PART);
+        if is_full { Err(Limit::NoDisk) } else { Ok(()) }
     }
 
-    fn has_memory(&self, limits: &Limits, size: u64, available: u64) -> bool {
+    fn memory(&self, limits: &Limits, size: u64, available: u64) -> Result<(), Limit> {
         let all = size.saturating_mul(self.copies.len() as u64 + 1);
-        limits.memory.is_none_or(|most| all <= most) && size <= available
+        if limits.memory.is_some_and(|most| all > most) {
+            return Err(Limit::Memory);
+        }
+        if size > available { Err(Limit::NoMemory) } else { Ok(()) }
     }
 
     /// Bytes that further files may come to.

@@ -18,7 +18,7 @@ use super::listing::{self, Told};
 use super::{Setup, ledger};
 use crate::process::{self, End};
 use crate::rescue::{self, Stack};
-use crate::sys::{self, Errno, Fd, Limit, Resource};
+use crate::sys::{self, Errno, Fd, Limit, Resource, SysResult};
 
 /// What a copy is made for.
 pub struct Order<'a> {
@@ -56,12 +56,10 @@ fn serve(mut order: Order<'_>) {
         order.facts.pause = u64::from(pause.load(Ordering::Acquire)) * 1000;
         ledger::add(ledger, &Line::Pause(key, order.facts.pause));
     }
-    if !tell(&order) {
-        return ledger::failed(
-            ledger,
-            key,
-            format_args!("there is no memory for what the copy tells"),
-        );
+    if let Err(errno) = tell(&order) {
+        let why = errno.words();
+        let what = format_args!("there is no room for what the copy tells: {why} ({})", errno.0);
+        return ledger::failed(ledger, key, what);
     }
     match start_walker(order.setup) {
         Ok(walker) => {
@@ -114,12 +112,14 @@ fn let_go() -> Result<(), &'static str> {
     }
     process::leave_session();
     process::change_directory(c"/");
+    // A program that gave up its rights may not open its own memory; this is ours, not the program's.
+    process::allow_reading_of_memory();
     // When memory is short, we go first, and the walker.
     if let Ok(fd) = process::open_to_write(c"/proc/self/oom_score_adj") {
         let _ = sys::write(fd, b"1000");
         sys::close(fd);
     }
-    for resource in [Resource::AddressSpace, Resource::Data] {
+    for resource in [Resource::AddressSpace, Resource::Data, Resource::FileSize] {
         // What the program limits itself to is not for the walker.
         let most = sys::limit(resource).most;
         let _ = sys::set_limit(resource, Limit { now: most, most });
@@ -165,15 +165,15 @@ impl<F: FnMut(&[u8])> Told for Writer<'_, F> {
     }
 }
 
-/// Writes what the walker has to know; false if it does not fit into memory.
-fn tell(order: &Order<'_>) -> bool {
-    let mut whole = true;
+/// Writes what the walker has to know.
+fn tell(order: &Order<'_>) -> SysResult<()> {
+    let mut told = Ok(());
     let put = |mut bytes: &[u8]| {
-        while whole && !bytes.is_empty() {
+        while told.is_ok() && !bytes.is_empty() {
             match sys::write(Fd(TOLD), bytes) {
                 Ok(count) => bytes = &bytes[count..],
                 Err(Errno::INTR) => {}
-                Err(_) => whole = false,
+                Err(errno) => told = Err(errno),
             }
         }
     };
@@ -187,7 +187,7 @@ fn tell(order: &Order<'_>) -> bool {
     unsafe { listing::list(order.setup.collector, order.domains, &mut writer) };
     writer.end();
     process::rewind(Fd(TOLD));
-    whole
+    told
 }
 
 /// What the walker's process needs to become the walker.

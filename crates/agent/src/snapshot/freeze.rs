@@ -46,6 +46,11 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 const STEP: i64 = 100;
 const MOST_STEPS: usize = 100;
 
+/// Copies that outlive this process become children of the program, which would meet them: there must be none.
+static ADOPTED: AtomicBool = AtomicBool::new(false);
+/// The same of a child that is being made.
+static CHILD_ADOPTED: AtomicBool = AtomicBool::new(false);
+
 /// What one copy and the program tell each other. Zero is nothing.
 pub struct Notes {
     /// How long the program stood still, in microseconds.
@@ -130,15 +135,18 @@ impl Series {
     fn skip(&mut self, setup: &Setup, limit: Limit) {
         let count = match limit {
             Limit::Copies => &mut self.skipped.copies,
-            Limit::Memory => &mut self.skipped.memory,
-            Limit::Disk => &mut self.skipped.disk,
-            Limit::Process => &mut self.skipped.process,
+            Limit::Memory | Limit::NoMemory => &mut self.skipped.memory,
+            Limit::Disk | Limit::NoDisk => &mut self.skipped.disk,
+            Limit::Process | Limit::Adopted => &mut self.skipped.process,
         };
         *count += 1;
         ledger::add(setup.ledger.as_deref(), &Line::Skipped(limit));
     }
 
     fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) {
+        if ADOPTED.load(Ordering::Relaxed) {
+            return self.skip(setup, Limit::Adopted);
+        }
         let limits = &setup.settings.limits;
         // A program that ends leaves its memory to its last copy.
         let is_last = wanted.reason == Reason::Exit;
@@ -167,6 +175,7 @@ impl Series {
             heap: &heap,
             trace: trace.as_deref(),
             ledger: setup.settings.ledger.as_deref(),
+            directory: setup.directory.as_deref(),
         };
         let notes = notes_of(number);
         if let Some(notes) = notes {
@@ -235,6 +244,8 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
 pub fn before_fork() {
     if setup().is_some() && !SERIES.is_mine() {
         SERIES.take();
+        let is_adopted = ADOPTED.load(Ordering::Relaxed) || process::adopts_orphans();
+        CHILD_ADOPTED.store(is_adopted, Ordering::Relaxed);
     }
 }
 
@@ -254,6 +265,7 @@ pub fn after_fork(follows: bool) {
         if !follows {
             OFF.store(true, Ordering::Relaxed);
         } else {
+            ADOPTED.store(CHILD_ADOPTED.load(Ordering::Relaxed), Ordering::Relaxed);
             share_a_page();
             rescue::run_on(Stack::Snapshot, || {
                 *SERIES.inside() = Series::new(setup, true);

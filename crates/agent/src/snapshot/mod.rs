@@ -32,6 +32,7 @@ mod still;
 mod triggers;
 
 use alloc::ffi::CString;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use bactrian_agent_abi::Snapshots;
@@ -53,6 +54,8 @@ struct Setup {
     settings: &'static Snapshots,
     walker: CString,
     ledger: Option<CString>,
+    /// Where the program was started.
+    directory: Option<Vec<u8>>,
     /// Where our own code and data are.
     us: Range<usize>,
     /// On the monotonic clock, in nanoseconds.
@@ -81,6 +84,7 @@ pub fn start(agent: &'static Agent, settings: &'static Snapshots) -> Result<(), 
         settings,
         walker: text(&settings.walker)?,
         ledger: settings.ledger.as_deref().map(text).transpose()?,
+        directory: sys::current_directory(&mut [0; 4096]).map(<[u8]>::to_vec),
         us: {
             let mut us = 0..0;
             loaded::holding(start as *const () as usize, |object| us = object.extent());

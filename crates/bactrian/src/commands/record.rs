@@ -92,8 +92,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         if !wants.no_trace {
             tell(&traces, &output, console)?;
         }
-        if let Some(account) = account {
-            snapshots::tell(&account, console)?;
+        if let (Some(account), Some(when)) = (account, &wants.snapshots) {
+            snapshots::tell(&account, &prefix(&output), when, status, console)?;
         }
     }
     Ok(Status::Program(end_like(status)))

@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::str::FromStr;
 
 use anyhow::Context;
@@ -24,6 +26,8 @@ const EXTENSION: &str = "heap";
 const DEFAULT_SIGNAL: u8 = 12;
 /// More snapshots than this are not told one by one.
 const TOLD: usize = 6;
+/// Why nothing is heard of a snapshot: the ledger is for the user who has started `record`.
+const CANNOT_TELL: &str = "the program has become another user's, who cannot tell of snapshots";
 
 /// When snapshots are taken, and what they may cost.
 #[derive(clap::Args, Debug)]
@@ -129,8 +133,14 @@ pub fn wait(ledger: &Ledger, quiet: bool, console: &mut Console) -> Account {
     })
 }
 
-/// Says what was written, skipped and lost.
-pub fn tell(account: &Account, console: &mut Console) -> io::Result<()> {
+/// Says what was written, skipped and lost in a run that was to take snapshots of this prefix at some moments.
+pub fn tell(
+    account: &Account,
+    prefix: &Path,
+    when: &When,
+    status: ExitStatus,
+    console: &mut Console,
+) -> io::Result<()> {
     let mut written = account.written.clone();
     // By number, which their names end with: one may be done before another that was begun earlier.
     written.sort_by_key(|one| (one.path.as_os_str().len(), one.path.clone()));
@@ -156,15 +166,35 @@ pub fn tell(account: &Account, console: &mut Console) -> io::Result<()> {
     if let Some(more) = account.failed.len().checked_sub(TOLD).filter(|more| *more > 0) {
         console.warn(&format!("{} more failed", show_number(more as u64, "snapshot")))?;
     }
+    let is_told = |path: &Path| written.iter().any(|one| one.path == path);
+    let unheard = existing(prefix).iter().filter(|path| !is_told(path)).count() as u64;
     match written.first() {
+        _ if unheard > 0 => {
+            let (files, prefix) = (show_number(unheard, "file"), shortened(prefix).display());
+            console.warn(&format!(
+                "{files} {prefix}.N.heap of which nothing was heard, nor of others that may have failed: \
+                 {CANNOT_TELL}"
+            ))?;
+        }
         Some(first) => {
             let path = shortened(&first.path).display().to_string();
             console.note(&format!("look at it: bactrian info {path}"))?;
         }
         None if account.failed.is_empty() && account.skipped.is_empty() => {
-            console.warn("no snapshot was taken: the moment for it did not come")?;
+            let why = match status.signal() {
+                Some(signal) if when.exit => format!(
+                    "the program was killed by signal {signal}: there is no snapshot at the end then"
+                ),
+                _ => format!("the moment for it did not come, or {CANNOT_TELL}"),
+            };
+            console.warn(&format!("no snapshot was heard of: {why}"))?;
         }
         None => {}
+    }
+    let gaps: u64 = written.iter().map(|one| one.gaps).sum();
+    if let Some(first) = written.iter().find(|one| one.gaps > 0) {
+        let (gaps, path) = (show_number(gaps, "thing"), shortened(&first.path).display());
+        console.warn(&format!("{gaps} could not be read; bactrian info {path} says which"))?;
     }
     Ok(())
 }
@@ -192,10 +222,15 @@ fn reason(limit: Limit) -> &'static str {
             "as many copies of the program were still being read as --snapshot-limits copies=N allows"
         }
         Limit::Memory => {
-            "there was no memory for another copy of the program (--snapshot-limits memory=SIZE)"
+            "another copy of the program is more memory than --snapshot-limits memory=SIZE allows"
         }
-        Limit::Disk => "there was no room for another file (--snapshot-limits disk=SIZE)",
+        Limit::NoMemory => "there was not enough free memory for another copy of the program",
+        Limit::Disk => "the files are as large as --snapshot-limits disk=SIZE allows",
+        Limit::NoDisk => "the disk is full, or nearly so: there was no room for another file",
         Limit::Process => "the system allowed no further process",
+        Limit::Adopted => {
+            "in a child of a program that adopts orphans, which would meet copies among its children"
+        }
     }
 }
 

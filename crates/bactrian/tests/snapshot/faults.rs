@@ -196,6 +196,28 @@ fn a_memory_limit_costs_the_snapshot_not_the_program() {
 }
 
 #[test]
+fn what_the_program_limits_its_files_to_is_not_for_the_walker() {
+    // The agent is larger than the limit allows: it is put into its place before.
+    let agent = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
+    assert!(agent.expect("bactrian starts").status.success());
+    for kind in KINDS {
+        let place = Place::new();
+        // As the program was called, it is found, too: by a path that is not absolute.
+        let first = "ulimit -S -f 8; ln -s \"$PROGRAM\" program";
+        let run = Run { first, ignored: &["program"], ..Run::new("./program", &[]) };
+        let run = run.with("PROGRAM", kind.program("heap_parent"));
+        let plain = place.run(&run);
+        let mut seen = place.run(&at_exit(&run, &place));
+        let said = said(&mut seen);
+        assert_eq!(difference(&plain, &seen), "", "{kind:?}: {said}");
+        let heaps = heaps_of(&place.trace("run"));
+        let (_, path) = heaps.first().unwrap_or_else(|| panic!("{kind:?}: {said}"));
+        let heap = Heap::read(path).expect("a whole snapshot");
+        assert_eq!(heap.gaps, Vec::<String>::new(), "{kind:?}");
+    }
+}
+
+#[test]
 fn without_a_walker_the_program_runs_all_the_same() {
     for compiler in BOTH {
         let place = Place::new();

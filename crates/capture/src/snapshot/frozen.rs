@@ -43,6 +43,7 @@ pub fn walk_frozen() -> Result<Written, Failure> {
             path: path.as_os_str().as_bytes().to_vec(),
             blocks: summary.blocks(),
             words: summary.words(),
+            gaps: summary.gaps.len() as u64,
         },
         Err(failure) => Line::Failed(number, failure.to_string()),
     };
@@ -62,7 +63,12 @@ fn take(frozen: &Frozen<'_>, memory: File, maps: File) -> Result<Written, Failur
     let facts = &frozen.facts;
     let unreadable = |why| Failure::io("the memory of the frozen copy", why);
     let memory = ProcessMemory::new(memory, maps).map_err(unreadable)?;
-    let target = Target::find(&memory, &Files::of_process(facts.copy));
+    let mut files = Files::of_process(facts.copy);
+    if let Some(directory) = facts.directory {
+        // The copy itself has left it.
+        files = files.from_folder(&path_of(directory));
+    }
+    let target = Target::find(&memory, &files);
     let target = target.map_err(|unknown| Failure::Refused(unknown.to_string()))?;
     let listing = Listing::from(frozen);
     let subject = Subject {

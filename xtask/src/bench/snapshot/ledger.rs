@@ -81,7 +81,7 @@ impl Account {
                 Line::Pause(_, nanoseconds) => {
                     account.pauses.push(Duration::from_nanos(nanoseconds));
                 }
-                Line::Done { number, path, blocks, words } => {
+                Line::Done { number, path, blocks, words, .. } => {
                     let path = String::from_utf8_lossy(&path).into_owned();
                     let file_bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
                     account.written.push(Written {

@@ -201,6 +201,13 @@ impl Files {
         }
     }
 
+    /// With relative paths from this folder, as the process would call it.
+    pub fn from_folder(mut self, folder: &Path) -> Files {
+        let inside = folder.strip_prefix("/").unwrap_or(folder);
+        self.folder = Some(self.root.as_deref().unwrap_or(Path::new("/")).join(inside));
+        self
+    }
+
     /// Files that an object of this path may be, the likeliest first.
     fn candidates(&self, path: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
