@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::heaps::{Heap, heaps_of};
-use crate::programs::{KINDS, only_child, until};
+use crate::programs::{KINDS, Waiting, only_child, until};
 use crate::runs::{Place, Run, Seen, difference, finish, signal};
 
 /// So many megabytes are walked in a good part of a second.
@@ -240,5 +240,28 @@ fn without_a_walker_the_program_runs_all_the_same() {
         assert_eq!(difference(&plain, &seen), "", "{compiler:?}");
         assert!(start.elapsed() < Duration::from_secs(60));
         assert_eq!(names(&place), Vec::<String>::new(), "{compiler:?}");
+    }
+}
+
+#[test]
+fn a_snapshot_that_is_ended_leaves_nothing() {
+    for kind in KINDS {
+        let place = Place::new();
+        let waiting = Waiting::plain(&kind.program("heap_lists")).expect("a program");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["snapshot", "--quiet", &waiting.process.to_string(), "-o"]);
+        let mut child = command.arg(place.trace("run.heap")).spawn().expect("bactrian");
+        // It has the program's copy then, and reads it.
+        while names(&place).is_empty() && child.try_wait().expect("a child").is_none() {
+            thread::yield_now();
+        }
+        signal("TERM", &child.id().to_string());
+        let status = child.wait().expect("a child");
+        // It may have been done already.
+        assert!(matches!(status.code(), Some(0 | 143)), "{kind:?}: {status}");
+        let left = names(&place).into_iter().filter(|name| name != "run.heap");
+        assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "{kind:?}");
+        assert!(only_child(waiting.process).is_err(), "{kind:?}: a copy is left");
+        assert_eq!(waiting.end(), Ok(String::new()), "{kind:?}");
     }
 }

@@ -23,6 +23,8 @@ mod sys;
 mod tracee;
 mod tracer;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -82,6 +84,8 @@ pub struct Frozen {
     pub pause: Duration,
     /// Process that stands still: the copy, or the process itself.
     pub pid: u32,
+    /// Where the number of a signal is left that would have ended us while this lives; 0 for none.
+    pub asked: Arc<AtomicUsize>,
     /// Ended by being dropped.
     finish: Option<Sender<()>>,
     tracer: Option<JoinHandle<()>>,
@@ -114,18 +118,21 @@ pub fn freeze(pid: u32, options: Options) -> Result<Frozen, Refusal> {
         Err(Refusal::new(Cause::Failed, reason, "Please report it"))
     });
     match taken {
-        Ok(Taken { memory, target, listing, domains, gaps, way, pause, pid }) => Ok(Frozen {
-            memory,
-            target,
-            listing,
-            domains,
-            gaps,
-            way,
-            pause,
-            pid,
-            finish: Some(finish),
-            tracer: Some(tracer),
-        }),
+        Ok(Taken { memory, target, listing, domains, gaps, way, pause, pid, asked }) => {
+            Ok(Frozen {
+                memory,
+                target,
+                listing,
+                domains,
+                gaps,
+                way,
+                pause,
+                pid,
+                asked,
+                finish: Some(finish),
+                tracer: Some(tracer),
+            })
+        }
         Err(refusal) => {
             drop(finish);
             let _ = tracer.join();

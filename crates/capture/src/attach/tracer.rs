@@ -37,6 +37,8 @@ pub struct Taken {
     pub way: Way,
     pub pause: Duration,
     pub pid: u32,
+    /// Where the number of a signal is left that would have ended us.
+    pub asked: Arc<AtomicUsize>,
 }
 
 /// Freezes a process, tells what was taken, and lets it go on when `finished` ends.
@@ -46,6 +48,7 @@ pub fn trace(
     tell: &Sender<Result<Taken, Refusal>>,
     finished: &Receiver<()>,
 ) {
+    // Until the end: ended by a signal, we would leave a dead copy among the program's children.
     let held = Held::begin();
     let asked = held.asked();
     let mut stopped = match stop(pid, options, asked.clone()) {
@@ -60,20 +63,17 @@ pub fn trace(
         Ok((tid, instruction)) => {
             stopped.tracee.detach();
             let pause = stopped.tracee.pause();
-            drop(held);
-            let taken = stopped.look_at_copy(tid, instruction, options, pause);
+            let taken = stopped.look_at_copy(tid, instruction, options, pause, asked);
             let _ = tell.send(taken);
             // Ends by an error when the handle is dropped, which is what it waits for.
             let _ = finished.recv();
             sys::kill(tid);
             wait_for_end(tid);
             // Without this it would stay as a zombie among the program's children until that ends.
-            let _held = Held::begin();
-            reap(pid, tid, instruction, asked);
+            reap(pid, tid, instruction);
         }
         Err(reason) => {
             let pause = stopped.tracee.pause();
-            drop(held);
             let Stopped { tracee, target, domains, gaps, .. } = stopped;
             let memory = ProcessMemory::open(pid)
                 .map_err(|error| Refusal::failed("opening its memory", &error));
@@ -86,6 +86,7 @@ pub fn trace(
                 way: Way::Stopped { reason },
                 pause,
                 pid,
+                asked,
             }));
             let _ = finished.recv();
             drop(tracee);
@@ -164,6 +165,7 @@ impl Stopped {
         instruction: u64,
         options: Options,
         pause: Duration,
+        asked: Arc<AtomicUsize>,
     ) -> Result<Taken, Refusal> {
         let Stopped { target, places, mut domains, mut gaps, .. } = self;
         let failed = |error: io::Error| Refusal::failed("looking at its copy", &error);
@@ -190,7 +192,7 @@ impl Stopped {
             None
         };
         let memory = ProcessMemory::open(pid).map_err(failed)?;
-        Ok(Taken { memory, target, listing, domains, gaps, way: Way::Copied, pause, pid })
+        Ok(Taken { memory, target, listing, domains, gaps, way: Way::Copied, pause, pid, asked })
     }
 }
 
@@ -243,9 +245,10 @@ fn wait_for_end(tid: Tid) {
 }
 
 /// Has the process take note of the end of its copy.
-fn reap(pid: u32, copy: Tid, instruction: u64, asked: Arc<AtomicUsize>) {
-    // The process may have ended; then its copy belongs to another, who takes note by itself.
-    let Ok(mut tracee) = Tracee::seize_one(pid, asked) else { return };
+fn reap(pid: u32, copy: Tid, instruction: u64) {
+    // The process may have ended; then its copy belongs to another, who takes note by itself. A signal that came is
+    // not heeded: this is how we end.
+    let Ok(mut tracee) = Tracee::seize_one(pid, Arc::default()) else { return };
     if tracee.stop().is_err() {
         return;
     }

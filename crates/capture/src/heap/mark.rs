@@ -76,6 +76,8 @@ pub struct Marker<'i> {
     /// OCaml 5: some blocks are continuations, and some are not managed.
     pub is_ocaml_5: bool,
     pub threads: usize,
+    /// Whether to leave it at what is marked.
+    pub is_to_stop: &'i (dyn Fn() -> bool + Sync),
     /// So many words of blocks without values will be looked at when blocks are encoded, and the last one.
     pub opaque_words: u64,
 }
@@ -110,6 +112,10 @@ impl Marker<'_> {
         while pool.take(&mut stack, self.threads) {
             let mut handfuls = 0;
             while !stack.is_empty() {
+                if handfuls % PATIENCE == 0 && (self.is_to_stop)() {
+                    stack.clear();
+                    break;
+                }
                 self.handful(&mut stack, &mut met);
                 handfuls += 1;
                 if handfuls % PATIENCE == 0 && stack.len() >= MUCH {

@@ -69,7 +69,7 @@ fn spaces() -> Vec<Space> {
 fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<Option<u32>>) {
     let image = Image::new(memory, spaces());
     let mut met = Met::default();
-    Marker { image: &image, is_ocaml_5, threads: 2, opaque_words: 1 }
+    Marker { image: &image, is_ocaml_5, threads: 2, is_to_stop: &|| false, opaque_words: 1 }
         .mark(roots.to_vec(), &mut met);
     let blocks = u32::try_from(image.number()).expect("few");
     let columns = Columns { immediates: true, continuations: is_ocaml_5, ..Columns::default() };
@@ -174,7 +174,7 @@ fn what_cannot_be_read_is_counted() {
     memory.unreadable = Some(HEAP + 0x10_000);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker { image: &image, is_ocaml_5: false, threads: 1, opaque_words: 1 }
+    Marker { image: &image, is_ocaml_5: false, threads: 1, is_to_stop: &|| false, opaque_words: 1 }
         .mark(vec![near], &mut met);
     assert_eq!(image.unreadable_bytes(), 4096);
     assert_eq!(image.number_at(near).map(BlockId), Some(BlockId(0)));
@@ -188,10 +188,22 @@ fn the_end_of_a_long_string_is_copied_while_it_is_there() {
     memory.words.insert(HEAP + 8 * words, 5 << 56);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker { image: &image, is_ocaml_5: false, threads: 1, opaque_words: 1 }
+    Marker { image: &image, is_ocaml_5: false, threads: 1, is_to_stop: &|| false, opaque_words: 1 }
         .mark(vec![HEAP + 8], &mut met);
     // The first page and the last, but not those between.
     assert_eq!(image.pages().count(), 2);
     assert_eq!(image.word(HEAP + 8 * words), Some(5 << 56));
     assert_eq!(image.pages().count(), 2);
+}
+
+#[test]
+fn marking_ends_when_it_is_to() {
+    let mut memory = Fake::default();
+    let first = memory.block(HEAP + 0x100, 0, &[integer(3)]);
+    let second = memory.block(HEAP + 0x200, 0, &[first]);
+    let image = Image::new(&memory, spaces());
+    let mut met = Met::default();
+    Marker { image: &image, is_ocaml_5: false, threads: 2, is_to_stop: &|| true, opaque_words: 1 }
+        .mark(vec![second, first], &mut met);
+    assert_eq!(met.major.blocks, 0);
 }

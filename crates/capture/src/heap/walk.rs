@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,8 +33,25 @@ pub struct Subject<'a> {
     pub trace: Option<PathBuf>,
     /// What could not be read before the walk begins, and why.
     pub gaps: Vec<String>,
+    /// Where the number of a signal is left that asks to stop; 0 for none.
+    pub asked: Option<&'a AtomicUsize>,
     /// What the snapshot says of itself.
     pub info: Info,
+}
+
+impl Subject<'_> {
+    /// The signal that came to ask for an end of it.
+    pub fn signal(&self) -> Option<i32> {
+        let number = self.asked?.load(Ordering::Relaxed);
+        i32::try_from(number).ok().filter(|number| *number != 0)
+    }
+
+    fn heed_the_user(&self) -> Result<(), Error> {
+        match self.signal() {
+            Some(_) => Err(Error::Misuse("a signal came that asks to stop")),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What a snapshot is to hold.
@@ -101,7 +119,7 @@ pub struct Times {
 /// Takes a snapshot. `release` is called when the memory is not needed any more.
 ///
 /// # Errors
-/// If there are too many blocks, or `out` cannot be written to.
+/// If there are too many blocks, `out` cannot be written to, or a signal asked to stop.
 pub fn walk<W: Write>(
     subject: &Subject<'_>,
     options: &Options,
@@ -124,9 +142,11 @@ pub fn walk<W: Write>(
         image: &image,
         is_ocaml_5,
         threads: options.threads,
+        is_to_stop: &|| subject.signal().is_some(),
         opaque_words: opaque_words(options.strings),
     };
     let mut reached = reach(&marker, target, &small, &roots);
+    subject.heed_the_user()?;
     times.mark = clock.lap();
 
     let blocks = image.number();
@@ -153,7 +173,10 @@ pub fn walk<W: Write>(
     let mut writer = Writer::new(Counted { out, bytes: 0 }, columns, blocks, &subject.info)?;
     let encoder =
         Encoder { image: &image, columns, references: &references, threads: options.threads };
-    encoder.encode(blocks, |group| writer.group(group))?;
+    encoder.encode(blocks, |group| {
+        subject.heed_the_user()?;
+        writer.group(group)
+    })?;
     writer.tables(&tables)?;
     let met = &reached.met;
     let mut summary = Summary {

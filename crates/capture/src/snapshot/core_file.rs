@@ -43,6 +43,7 @@ pub fn of_core(
         process: None,
         trace: None,
         gaps: memory.gaps().to_vec(),
+        asked: None,
         info,
     };
     file::write(&subject, &options, path, None, || ())

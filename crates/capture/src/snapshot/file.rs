@@ -36,11 +36,12 @@ pub fn write(
     let file = file.map_err(|why| cannot(&why))?;
     let out = Limited { out: BufWriter::with_capacity(1 << 20, file), left: most_bytes };
     let (Limited { out, .. }, summary) =
-        walk(subject, options, release, out).map_err(|why| match why {
-            Error::Misuse(what) => {
+        walk(subject, options, release, out).map_err(|why| match (why, subject.signal()) {
+            (_, Some(signal)) => Failure::Interrupted(signal),
+            (Error::Misuse(what), None) => {
                 Failure::Refused(format!("the heap cannot be put into a snapshot: {what}"))
             }
-            other => cannot(&other),
+            (other, None) => cannot(&other),
         })?;
     let file = out.into_inner().map_err(|why| cannot(why.error()))?;
     file.persist(path).map_err(|why| cannot(&why.error))?;

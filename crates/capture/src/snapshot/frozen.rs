@@ -78,6 +78,7 @@ fn take(frozen: &Frozen<'_>, memory: File, maps: File) -> Result<Written, Failur
         process: Some(format!("/proc/{}", facts.copy).into()),
         trace: facts.trace.map(path_of),
         gaps: Vec::new(),
+        asked: None,
         info: info(facts, &target),
     };
     let options =

@@ -27,7 +27,7 @@ pub enum Failure {
     Refused(String),
     /// A file could not be read or written.
     Io(String),
-    /// This signal came before the program was frozen.
+    /// This signal came before the snapshot was written.
     Interrupted(i32),
 }
 

@@ -60,6 +60,7 @@ pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Du
         process: Some(format!("/proc/{}", frozen.pid).into()),
         trace: trace_of(pid),
         gaps: frozen.gaps.clone(),
+        asked: Some(&frozen.asked),
         info,
     };
     // The handle ends with this function; the copy is idle until then.
