@@ -51,6 +51,18 @@ impl Refusal {
         Refusal::new(Cause::Gone, format!("process {pid} has ended"), "")
     }
 
+    /// There is no such process, or only what its parent may still ask of it.
+    pub(super) fn missing(pid: u32) -> Refusal {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+        let is_zombie = state.is_some_and(|state| state.trim_start().starts_with('Z'));
+        let reason = match is_zombie {
+            true => format!("process {pid} has ended (its parent has not asked for it yet)"),
+            false => format!("there is no process {pid}"),
+        };
+        Refusal::new(Cause::Gone, reason, "")
+    }
+
     /// A call of the kernel failed in the middle.
     pub(super) fn failed(doing: &str, error: &io::Error) -> Refusal {
         if error.raw_os_error() == Some(libc::ESRCH) {
@@ -63,9 +75,7 @@ impl Refusal {
     /// The kernel did not let us look into `pid`.
     pub(super) fn opening(pid: u32, error: &io::Error) -> Refusal {
         match error.raw_os_error() {
-            Some(libc::ENOENT | libc::ESRCH) => {
-                Refusal::new(Cause::Gone, format!("there is no process {pid}"), "")
-            }
+            Some(libc::ENOENT | libc::ESRCH) => Refusal::missing(pid),
             Some(libc::EPERM | libc::EACCES) => forbidden(pid),
             _ => Refusal::failed("opening its memory", error),
         }
@@ -74,9 +84,7 @@ impl Refusal {
     /// The kernel did not let us trace `pid`.
     pub(super) fn seizing(pid: u32, error: &io::Error) -> Refusal {
         match error.raw_os_error() {
-            Some(libc::ESRCH) => {
-                Refusal::new(Cause::Gone, format!("there is no process {pid}"), "")
-            }
+            Some(libc::ESRCH) => Refusal::missing(pid),
             Some(libc::EPERM | libc::EACCES) => forbidden(pid),
             _ => Refusal::failed("asking to trace it", error),
         }

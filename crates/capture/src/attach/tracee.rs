@@ -73,7 +73,7 @@ impl Tracee {
     pub fn seize(pid: u32, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
         let leader = Tid::try_from(pid).unwrap_or(0);
         if leader <= 0 || !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
-            return Err(Refusal::new(Cause::Gone, format!("there is no process {pid}"), ""));
+            return Err(Refusal::missing(pid));
         }
         sys::seize(leader, OPTIONS).map_err(|error| Refusal::seizing(pid, &error))?;
         let mut tracee = Tracee::new(pid, leader, asked)?;

@@ -21,8 +21,11 @@ pub fn of_core(
     strings: Option<u32>,
 ) -> Result<Written, Failure> {
     let memory = Core::open(core, exe).map_err(|bad| Failure::Io(bad.to_string()))?;
-    let mut target = Target::find(&memory, &memory.files())
-        .map_err(|unknown| Failure::Refused(format!("{}: {unknown}", core.display())))?;
+    let mut target = Target::find(&memory, &memory.files()).map_err(|unknown| {
+        // What is missing may well be what it would have been known by.
+        let why = memory.cut().unwrap_or_else(|| unknown.to_string());
+        Failure::Refused(format!("{}: {why}", core.display()))
+    })?;
     target.threads = memory.threads().to_vec();
     // When the core was written is near enough to when the program was what it holds.
     let written = core.metadata().and_then(|data| data.modified()).ok();
@@ -30,6 +33,7 @@ pub fn of_core(
     let taken = taken.and_then(|time| u64::try_from(time.as_micros()).ok()).unwrap_or(0);
     let info = Info {
         program: exe.display().to_string(),
+        pid: memory.pid().unwrap_or(0),
         taken,
         reason: Reason::Asked,
         way: Way::Core,

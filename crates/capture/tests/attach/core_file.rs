@@ -18,9 +18,13 @@ pub fn executable() -> Vec<u8> {
 
 /// A core of it.
 pub fn core() -> Vec<u8> {
-    let notes =
-        [note(1, &thread()), note(6, &words(&[3, BASE + 64, 0, 0])), note(0x4649_4c45, &files())]
-            .concat();
+    let notes = [
+        note(1, &thread()),
+        note(3, &process()),
+        note(6, &words(&[3, BASE + 64, 0, 0])),
+        note(0x4649_4c45, &files()),
+    ]
+    .concat();
     let (notes_at, length) = (64 + 4 * 56, notes.len() as u64);
     let data_at = (notes_at + length).next_multiple_of(PAGE);
     let mut bytes = header(4, 4);
@@ -70,6 +74,13 @@ fn thread() -> Vec<u8> {
     bytes.extend(77_u32.to_le_bytes());
     bytes.resize(112, 0);
     bytes.extend(words(&(100..127).collect::<Vec<_>>()));
+    bytes
+}
+
+fn process() -> Vec<u8> {
+    let mut bytes = vec![0; 24];
+    bytes.extend(76_u32.to_le_bytes());
+    bytes.resize(136, 0);
     bytes
 }
 

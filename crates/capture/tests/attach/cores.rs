@@ -107,7 +107,7 @@ fn cut(core: &Path, executable: &Path, folder: &Path) {
         match Core::open(&shorter, executable) {
             Ok(read) => {
                 let gaps = read.gaps().join("\n");
-                assert!(gaps.contains("the core is cut"), "{part}: {gaps}");
+                assert!(gaps.contains("the core file is cut"), "{part}: {gaps}");
                 if let Ok(target) = Target::find(&read, &read.files()) {
                     let _ = found(&read, &target);
                 }
@@ -148,6 +148,7 @@ fn what_was_not_dumped_comes_from_the_executable() {
     let thread = core.threads().first().expect("one");
     assert_eq!((thread.id, thread.instruction, thread.stack_pointer), (77, 116, 119));
     assert_eq!(thread.thread_pointer, 121);
+    assert_eq!((core.pid(), core.cut()), (Some(76), None));
     assert_eq!(core.word(core_file::HEAP), Some(0x1111_1111_1111_1111));
     assert_eq!(core.word(core_file::BASE + 4096), Some(0xc3c3_c3c3_c3c3_c3c3));
     // Over the border of both.

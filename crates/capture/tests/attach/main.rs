@@ -162,6 +162,8 @@ fn what_cannot_be_frozen_is_refused_with_words() {
     std::thread::sleep(Duration::from_millis(200));
     words(other.id(), Cause::Unknown, "no OCaml runtime");
     other.kill().expect("killed");
+    std::thread::sleep(Duration::from_millis(200));
+    words(other.id(), Cause::Gone, "has ended (its parent has not asked for it yet)");
     other.wait().expect("ended");
     let running = Running::start("traced", programs::READING, Compiler::OCaml4, Kind::Native);
     let frozen = freeze(running.pid(), Options { copy: false, ..Options::default() });

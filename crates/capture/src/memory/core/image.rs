@@ -74,6 +74,13 @@ pub struct Segment {
     pub size: u64,
 }
 
+impl Segment {
+    /// Where its bytes end in the file.
+    pub fn file_end(&self) -> u64 {
+        self.offset.saturating_add(self.file_size)
+    }
+}
+
 /// What an ELF file is for, the machine it is for, and its segments.
 pub struct Image {
     pub purpose: u16,

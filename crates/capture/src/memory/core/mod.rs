@@ -48,6 +48,9 @@ pub struct Core {
     pieces: Vec<Piece>,
     threads: Vec<Thread>,
     calls: Vec<Option<u64>>,
+    pid: Option<u32>,
+    /// Bytes that the core file should have.
+    whole: u64,
     gaps: Vec<String>,
     executable: PathBuf,
 }
@@ -135,12 +138,15 @@ impl Core {
             pieces: Vec::new(),
             threads: Vec::new(),
             calls: Vec::new(),
+            pid: None,
+            whole: image.segments.iter().map(Segment::file_end).max().unwrap_or(0),
             gaps: Vec::new(),
             executable: PathBuf::new(),
         };
         let mut notes = found.notes(&image.segments);
         found.threads = std::mem::take(&mut notes.threads);
         found.calls = std::mem::take(&mut notes.calls);
+        found.pid = notes.pid;
         if found.threads.is_empty() {
             found.gap("registers of its threads");
         }
@@ -165,6 +171,19 @@ impl Core {
     /// The system calls that threads were in.
     pub fn calls(&self) -> &[Option<u64>] {
         &self.calls
+    }
+
+    /// The number of the process, if the core says it.
+    pub fn pid(&self) -> Option<u32> {
+        // That of the only thread is that of the process.
+        let only = || self.threads.first().filter(|_| self.threads.len() == 1);
+        self.pid.or_else(|| only().map(|thread| thread.id))
+    }
+
+    /// That the end of the core file is missing, in words.
+    pub fn cut(&self) -> Option<String> {
+        let (there, whole) = (self.core.length(), self.whole);
+        (there < whole).then(|| format!("the core file is cut: {there} of {whole} bytes are there"))
     }
 
     /// Where to look for names.
@@ -239,10 +258,8 @@ impl Core {
                 inode: 0,
             });
         }
-        if cut > 0 {
-            self.gap(&format!(
-                "{cut} bytes of memory: the core is cut, perhaps by a limit of its size"
-            ));
+        if let Some(why) = self.cut() {
+            self.gap(&format!("{cut} bytes of memory: {why}, perhaps by a limit of its size"));
         }
     }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::heap::target::Thread;
 
 const PRSTATUS: u32 = 1;
+const PROCESS: u32 = 3;
 const AUXILIARY: u32 = 6;
 const FILES: u32 = 0x4649_4c45;
 
@@ -19,6 +20,8 @@ const ORIG_RAX: usize = 15;
 /// Where a thread's number and registers are in its note, in bytes.
 const THREAD_ID_AT: usize = 32;
 const REGISTERS_AT: usize = 112;
+/// Where the number of the process is in the note about it, in bytes.
+const PROCESS_ID_AT: usize = 24;
 
 /// Entries of the auxiliary vector.
 const PROGRAM_HEADERS: u64 = 3;
@@ -30,6 +33,8 @@ pub struct Notes {
     pub threads: Vec<Thread>,
     /// System calls that those threads are in.
     pub calls: Vec<Option<u64>>,
+    /// The number of the process.
+    pub pid: Option<u32>,
     /// Files that were mapped.
     pub files: Vec<Mapped>,
     /// Where the executable's program headers were.
@@ -80,6 +85,7 @@ impl Notes {
                 }
                 None => self.damage.push("a thread's registers are cut"),
             },
+            PROCESS => self.pid = half(content, PROCESS_ID_AT),
             AUXILIARY => {
                 for [kind, value] in words(content).as_chunks::<2>().0 {
                     if *kind == PROGRAM_HEADERS {
