@@ -43,7 +43,7 @@ pub struct Args {
     /// Seconds to wait for the program to come to a moment in which its heap is whole
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     wait: f64,
-    /// Say nothing in the end
+    /// Say nothing in the end but what could not be read
     #[arg(long, short)]
     quiet: bool,
 }
@@ -74,6 +74,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
                     }
                 }
             }
+            warn(&written, console)?;
         }
         (None, Some(core), Some(exe)) => {
             let path = args.output.clone().unwrap_or_else(|| {
@@ -85,6 +86,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             if !args.quiet {
                 tell(&written, console)?;
             }
+            warn(&written, console)?;
         }
         _ => return Err(Failure::Usage("which process? Or --core FILE --exe FILE".to_owned())),
     }
@@ -111,13 +113,18 @@ fn default_name(pid: u32) -> PathBuf {
     PathBuf::from(format!("{}.pid{pid}.heap", program.unwrap_or("program")))
 }
 
+/// What is missing in a snapshot is told to everybody.
+fn warn(written: &Written, console: &mut Console) -> Result<(), Failure> {
+    for gap in &written.summary.gaps {
+        console.note(&format!("not in it: {gap}"))?;
+    }
+    Ok(())
+}
+
 fn tell(written: &Written, console: &mut Console) -> Result<(), Failure> {
     let Written { path, summary } = written;
     let blocks = show_number(summary.blocks(), "block");
     let (live, file) = (show_bytes((summary.words() * 8) as f64), show_bytes(summary.bytes as f64));
     console.note(&format!("{blocks} of {live} in {} ({file})", path.display()))?;
-    for gap in &summary.gaps {
-        console.note(&format!("not in it: {gap}"))?;
-    }
     Ok(())
 }

@@ -44,7 +44,7 @@ impl Accountant<'_> {
         self.maker.labels();
         self.samples();
         let references = self.references(&reached.met, &stacks);
-        self.use_of_memory(&reached.met);
+        self.use_of_memory(reached);
         self.gaps(reached);
         references
     }
@@ -160,7 +160,7 @@ impl Accountant<'_> {
     }
 
     /// How much memory there is for what, and what the runtime counts.
-    fn use_of_memory(&mut self, met: &Met) {
+    fn use_of_memory(&mut self, reached: &Reached) {
         let Accountant { subject, memory, roots, .. } = *self;
         let heap = spaces::measure(subject.target, subject.memory, &roots.domains);
         let counted = statistics::read(subject.target, memory, &roots.domains);
@@ -178,13 +178,17 @@ impl Accountant<'_> {
         let minor =
             roots.spaces.iter().filter(|space| space.kind == super::roots::SpaceKind::Minor);
         let minor_words = minor.map(|space| (space.range.end - space.range.start) / 8).sum();
+        let unreadable = self.maker.image.unreadable_bytes();
         let tables = &mut self.maker.tables;
         let numbers = &mut tables.memory;
         numbers.resident_bytes = account.resident;
         numbers.mapped_heap_words = Some(words);
         numbers.free_words = Some(free.words);
         numbers.fragment_words = Some(fragments);
-        numbers.unreachable_words = Some(heap.unreachable_words(met.major.words));
+        // What hangs on roots that could not be read only looks unreachable.
+        let is_all_known = roots.gaps.is_empty() && reached.gaps.is_empty() && unreadable == 0;
+        numbers.unreachable_words =
+            is_all_known.then(|| heap.unreachable_words(reached.met.major.words));
         numbers.minor_words = Some(minor_words);
         numbers.ring_bytes = Some(account.line(process_memory::Holder::RuntimeEvents).resident);
         let whole = |name: String, value: u64| (name, Number::Whole(value));
@@ -217,6 +221,7 @@ impl Accountant<'_> {
         let tables = &mut self.maker.tables;
         tables.gaps.extend(self.subject.gaps.iter().cloned());
         tables.gaps.extend(self.roots.gaps.iter().cloned());
+        tables.gaps.extend(self.roots.unnamed.map(str::to_owned));
         tables.gaps.extend(reached.gaps.iter().cloned());
         let odd = [
             ("pointers to no block", reached.met.bad_pointers),

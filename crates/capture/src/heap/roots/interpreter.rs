@@ -29,7 +29,8 @@ impl<'a> Finder<'a> {
         }
         let program = self.program();
         if program.is_none() {
-            self.gap("names of modules and functions: the file with the bytecode is not at hand");
+            let what = "names of modules and functions: the file with the bytecode is not at hand";
+            self.found.unnamed = Some(what);
         }
         let header = self.words.word(block.wrapping_sub(8)).unwrap_or(0);
         let count = header_words(header as usize).min(MOST_MODULES);

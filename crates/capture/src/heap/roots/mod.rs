@@ -56,8 +56,10 @@ pub struct Roots {
     pub samples: Vec<Sample>,
     /// Where blocks may be.
     pub spaces: Vec<Space>,
-    /// What could not be read, and why.
+    /// What could not be read, and why: roots are missing, or blocks.
     pub gaps: Vec<String>,
+    /// Names that are missing, and why.
+    pub unnamed: Option<&'static str>,
 }
 
 /// A value that the collector takes for reachable.
