@@ -13,6 +13,7 @@
 //! lets go of everything when that thread ends, however it ends. The copy is killed then as well.
 
 mod calls;
+mod guardian;
 mod inject;
 mod listing;
 mod places;

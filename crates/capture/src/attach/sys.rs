@@ -4,8 +4,12 @@
     reason = "ptrace and waitid have no safe form; all that is unsafe of attaching is here"
 )]
 
-use std::io;
+use std::fs::File;
+use std::io::{self, PipeReader};
+use std::os::fd::AsRawFd;
 use std::ptr;
+
+use super::guardian::{MESSAGE, MOST};
 
 /// Number of a thread.
 pub type Tid = libc::pid_t;
@@ -160,6 +164,78 @@ fn wait(tid: Tid, options: i32) -> io::Result<Option<Seen>> {
         (_, true) => Some(Seen::Ended),
         (_, false) => Some(Seen::Stopped { signal: status & 0xff, event: status >> 8 }),
     })
+}
+
+/// Forks a process that reads changes from a pipe and takes them back when it ends: see [`super::guardian`].
+pub fn fork_guardian(pipe: &PipeReader, memory: &File) -> io::Result<Tid> {
+    let (pipe, memory) = (pipe.as_raw_fd(), memory.as_raw_fd());
+    // SAFETY: the child only makes system calls and uses its stack, as it must where other threads may have held
+    // locks, and never returns.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => guard(pipe, memory),
+        child => Ok(child),
+    }
+}
+
+/// What the guardian does. No allocation, no lock, no panic.
+fn guard(pipe: i32, memory: i32) -> ! {
+    let mut changed = [(0_u64, 0_u64); MOST];
+    let mut count = 0;
+    // SAFETY: numbers only. All descriptors are closed but these two, which get numbers above those that they may
+    // have to be put into; the other end of the pipe above all, or it would never end.
+    let (pipe, memory) = unsafe {
+        libc::setsid();
+        let (pipe, memory) =
+            (libc::fcntl(pipe, libc::F_DUPFD, 3), libc::fcntl(memory, libc::F_DUPFD, 3));
+        libc::dup2(pipe, 0);
+        libc::dup2(memory, 1);
+        if libc::syscall(libc::SYS_close_range, 2, u32::MAX, 0) != 0 {
+            (2..1024).for_each(|other| {
+                libc::close(other);
+            });
+        }
+        (0, 1)
+    };
+    loop {
+        let mut message = [0_u8; MESSAGE];
+        // SAFETY: the kernel writes no more than the length of the buffer. Messages are written at once, and so come
+        // whole.
+        let read = unsafe { libc::read(pipe, message.as_mut_ptr().cast(), MESSAGE) };
+        if read == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) {
+            continue;
+        }
+        if read != MESSAGE as isize {
+            break;
+        }
+        let word = |at: usize| {
+            let bytes = message.iter().skip(at).take(8).rev();
+            bytes.fold(0, |word, &byte| word << 8 | u64::from(byte))
+        };
+        match (word(0), changed.get_mut(count)) {
+            (0, _) => count = 0,
+            (address, Some(change)) => {
+                *change = (address, word(8));
+                count += 1;
+            }
+            (_, None) => {}
+        }
+    }
+    for (address, was) in changed.iter().take(count).rev() {
+        let was = was.to_le_bytes();
+        // SAFETY: the kernel reads as many bytes as the array has. It writes them into the other process only.
+        unsafe { libc::pwrite(memory, was.as_ptr().cast(), was.len(), address.cast_signed()) };
+    }
+    // SAFETY: ends the process, and runs nothing of ours.
+    unsafe { libc::_exit(0) }
+}
+
+/// Waits for the end of a child of ours.
+pub fn wait_for_child(child: Tid) {
+    // SAFETY: the status may be left out.
+    while unsafe { libc::waitpid(child, ptr::null_mut(), 0) } == -1
+        && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
+    {}
 }
 
 /// Ends a process at once.

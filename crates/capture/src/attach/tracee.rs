@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::guardian::Guardian;
 use super::refusal::{Cause, Refusal};
 use super::sys::{self, Registers, Seen, Tid, Way};
 
@@ -37,6 +38,8 @@ pub struct Tracee {
     is_child: bool,
     /// Bytes of code that stand changed in its memory: address and what was there.
     changed: Vec<(u64, u64)>,
+    /// Takes them back if we cannot.
+    guardian: Option<Guardian>,
     /// Where int3 stands, or stood when a thread ran into it.
     pub breaks: Vec<u64>,
     paused: Duration,
@@ -75,8 +78,11 @@ impl Tracee {
         if leader <= 0 || !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
             return Err(Refusal::missing(pid));
         }
+        // Before anything stands still: it takes a moment.
+        let guardian = Guardian::start(pid);
         sys::seize(leader, OPTIONS).map_err(|error| Refusal::seizing(pid, &error))?;
         let mut tracee = Tracee::new(pid, leader, asked)?;
+        tracee.guardian = guardian;
         // Threads begin others while we look; those of threads that we trace are traced already.
         loop {
             let before = tracee.threads.len();
@@ -123,6 +129,7 @@ impl Tracee {
             threads: BTreeMap::from([(tid, Thread::RUNNING)]),
             is_child: parent(pid) == Some(std::process::id()),
             changed: Vec::new(),
+            guardian: None,
             breaks: Vec::new(),
             paused: Duration::ZERO,
             pausing_since: None,
@@ -236,6 +243,9 @@ impl Tracee {
         let tid = self.any_stopped()?;
         // Noted first: taking back what was not changed does no harm.
         self.changed.push((address, was));
+        if let Some(guardian) = &mut self.guardian {
+            guardian.note(address, was);
+        }
         sys::write_word(tid, address, u64::from_le_bytes(word))
             .map_err(|error| Refusal::failed("changing its code", &error))
     }
@@ -248,8 +258,15 @@ impl Tracee {
         let tid = self.any_stopped()?;
         restore(tid, &self.changed)
             .map_err(|error| Refusal::failed("restoring its code", &error))?;
-        self.changed.clear();
+        self.nothing_is_changed();
         Ok(())
+    }
+
+    fn nothing_is_changed(&mut self) {
+        self.changed.clear();
+        if let Some(guardian) = &mut self.guardian {
+            guardian.all_restored();
+        }
     }
 
     pub fn any_stopped(&self) -> Result<Tid, Refusal> {
@@ -360,7 +377,7 @@ impl Tracee {
             }
             libc::PTRACE_EVENT_EXEC => {
                 // Nothing of what we changed is left.
-                self.changed.clear();
+                self.nothing_is_changed();
                 self.threads.clear();
                 self.threads.insert(tid, Thread::RUNNING);
                 sys::detach(tid, 0)?;
