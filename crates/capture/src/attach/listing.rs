@@ -8,12 +8,14 @@ use crate::heap::roots::{List, Listed, Listing};
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
-/// Asks for all lists. `domains` are those that are known, and are filled in if there are none.
+/// Asks for all lists. `domains` are those that are known, and are filled in if there are none. What begins with
+/// the thread that ran last is left out if that is gone.
 pub fn list(
     caller: &mut Caller,
     target: &Target,
     places: &Places,
     domains: &mut Vec<u64>,
+    thread_is_gone: bool,
 ) -> io::Result<Listing> {
     let mut listing = Listing::default();
     let hook = target.global("caml_scan_roots_hook").and_then(|at| caller.memory().word(at));
@@ -25,9 +27,11 @@ pub fn list(
                 ask(caller, &mut listing, (list, 0), function, Convention::ValueSlot, arguments)
             };
             ask(List::Final, target.global("caml_final_do_roots"), 0)?;
-            ask(List::Memprof, target.global("caml_memprof_do_roots"), 0)?;
-            ask(List::Threads, hook, 0)?;
-            ask(List::All, target.global("caml_do_roots"), 1)?;
+            if !thread_is_gone {
+                ask(List::Memprof, target.global("caml_memprof_do_roots"), 0)?;
+                ask(List::Threads, hook, 0)?;
+                ask(List::All, target.global("caml_do_roots"), 1)?;
+            }
         }
         State::PerThread(offset) => {
             if domains.is_empty() {

@@ -7,7 +7,8 @@
 //! a thread that waits has given back its domain, and its `caml_state` is null. OCaml 4 does not say it, but a
 //! thread in a system call is in C that OCaml called, and if that is none by which the runtime itself manages its
 //! memory, no collection is under way. OCaml code that calls C leaves its return address in the runtime's
-//! state and on the stack; C that is called without leaving it (`[@@noalloc]`) is told by that.
+//! state and on the stack; C that is called without leaving it (`[@@noalloc]`) is told by that, or by a stack that
+//! does not lead through known frames to its end.
 //!
 //! *Polling.* A running program is asked to collect, by the same flags by which signals ask for it, and is stopped
 //! when it enters the runtime for that: int3 stands at the first instruction of the functions of [`ENTRIES`]. At
@@ -29,6 +30,7 @@ use std::time::{Duration, Instant};
 use super::refusal::{Cause, Refusal};
 use super::sys::{self, Registers, Tid};
 use super::tracee::Tracee;
+use crate::heap::roots::StackCheck;
 
 /// Functions of the runtime at whose first instruction the heap is whole: where OCaml code comes to the collector;
 /// where C allocates; where C and the interpreter look for signals; where a domain is about to stop all others.
@@ -84,11 +86,16 @@ pub struct Offsets {
 
 /// Brings the process, all of whose threads stand still, to a safe point. They stand still again afterwards,
 /// whatever comes out. What is returned: the states of its domains that are known.
-pub fn reach(tracee: &mut Tracee, places: &Places, until: Instant) -> Result<Vec<u64>, Refusal> {
+pub fn reach(
+    tracee: &mut Tracee,
+    places: &Places,
+    stack: &mut StackCheck<'_>,
+    until: Instant,
+) -> Result<Vec<u64>, Refusal> {
     tracee.breaks.clone_from(&places.entries);
     let (mut wait, mut hold) = (FIRST_WAIT, FIRST_HOLD);
     loop {
-        let standing = Standing::look(tracee, places)?;
+        let standing = Standing::look(tracee, places, stack)?;
         if standing.is_safe() {
             return Ok(standing.domains());
         }
@@ -172,7 +179,11 @@ struct Holder {
 }
 
 impl Standing {
-    fn look(tracee: &Tracee, places: &Places) -> Result<Standing, Refusal> {
+    fn look(
+        tracee: &Tracee,
+        places: &Places,
+        stack: &mut StackCheck<'_>,
+    ) -> Result<Standing, Refusal> {
         match places.state {
             State::Global(address) => {
                 let state = tracee.word(address).filter(|&state| state != 0).ok_or_else(|| {
@@ -185,7 +196,7 @@ impl Standing {
                 let is_at_break = tracee.at_breaks() > 0;
                 let mut registers = tracee.threads.values().filter_map(|thread| thread.registers());
                 let is_waiting = registers.all(is_in_harmless_call)
-                    && is_in_c(tracee, state, places.offsets.last_call);
+                    && is_in_c(tracee, state, places.offsets.last_call, stack);
                 Ok(Standing::One { state, is_at_break, is_waiting })
             }
             State::PerThread(offset) => {
@@ -276,7 +287,12 @@ fn is_in_harmless_call(registers: &Registers) -> bool {
 }
 
 /// Whether OCaml called C in the way that leaves its stack to be found.
-fn is_in_c(tracee: &Tracee, state: u64, last_call: Option<(u64, u64)>) -> bool {
+fn is_in_c(
+    tracee: &Tracee,
+    state: u64,
+    last_call: Option<(u64, u64)>,
+    stack: &mut StackCheck<'_>,
+) -> bool {
     let Some((bottom, return_address)) = last_call else { return true };
     let (Some(bottom), Some(return_address)) =
         (tracee.word(state + bottom), tracee.word(state + return_address))
@@ -284,7 +300,8 @@ fn is_in_c(tracee: &Tracee, state: u64, last_call: Option<(u64, u64)>) -> bool {
         return false;
     };
     // Before any OCaml code ran there is no stack of it.
-    bottom == 0 || tracee.word(bottom.wrapping_sub(8)) == Some(return_address)
+    bottom == 0
+        || tracee.word(bottom.wrapping_sub(8)) == Some(return_address) && stack.is_whole(state)
 }
 
 /// A thread to make the copy in: one that has a domain if there is one, else the first.

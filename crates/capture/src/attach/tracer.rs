@@ -15,7 +15,7 @@ use super::signals::Held;
 use super::sys::{self, Seen, Tid};
 use super::tracee::Tracee;
 use super::{Options, Way, listing};
-use crate::heap::roots::Listing;
+use crate::heap::roots::{Listing, StackCheck};
 use crate::heap::target::{Files, Target, Thread};
 use crate::memory::{Memory, ProcessMemory};
 
@@ -100,6 +100,8 @@ struct Stopped {
     target: Target,
     places: Places,
     domains: Vec<u64>,
+    /// The thread that ran last has ended: the runtime would not come to an end with a list of its threads.
+    thread_is_gone: bool,
     gaps: Vec<String>,
     /// Where a `syscall` instruction is, if a copy is wanted and may be made; else why not.
     instruction: Result<u64, String>,
@@ -121,9 +123,11 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
         Err("no copy was asked for".to_owned())
     };
     let until = Instant::now() + options.wait;
+    let mut stack = StackCheck::new(&target, &memory);
     let mut tracee = Tracee::seize(pid, asked)?;
     tracee.stop()?;
-    let domains = safe_point::reach(&mut tracee, &places, until)?;
+    let domains = safe_point::reach(&mut tracee, &places, &mut stack, until)?;
+    let thread_is_gone = domains.first().is_some_and(|&state| stack.active_thread_is_gone(state));
     target.threads = tracee
         .threads
         .iter()
@@ -137,7 +141,8 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
             })
         })
         .collect();
-    Ok(Stopped { tracee, target, places, domains, gaps: Vec::new(), instruction })
+    let gaps = Vec::new();
+    Ok(Stopped { tracee, target, places, domains, thread_is_gone, gaps, instruction })
 }
 
 impl Stopped {
@@ -167,7 +172,7 @@ impl Stopped {
         pause: Duration,
         asked: Arc<AtomicUsize>,
     ) -> Result<Taken, Refusal> {
-        let Stopped { target, places, mut domains, mut gaps, .. } = self;
+        let Stopped { target, places, mut domains, thread_is_gone, mut gaps, .. } = self;
         let failed = |error: io::Error| Refusal::failed("looking at its copy", &error);
         inject::next_stop(copy).map_err(failed)?;
         // Only the copy is to die with us.
@@ -179,8 +184,9 @@ impl Stopped {
         let _ = system_call(copy, instruction, libc::SYS_close_range, all);
         let pid = copy.unsigned_abs();
         let listing = if options.list {
-            let listed = Caller::new(copy, instruction)
-                .and_then(|mut caller| listing::list(&mut caller, &target, &places, &mut domains));
+            let listed = Caller::new(copy, instruction).and_then(|mut caller| {
+                listing::list(&mut caller, &target, &places, &mut domains, thread_is_gone)
+            });
             match listed {
                 Ok(listing) => Some(listing),
                 Err(error) => {

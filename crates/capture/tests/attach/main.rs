@@ -8,6 +8,7 @@ mod running;
 use std::time::{Duration, Instant};
 
 use bactrian_capture::attach::{Cause, Options, Way, freeze};
+use bactrian_capture::heap::roots::{self, Place};
 use running::{Compiler, Kind, Running};
 
 /// How often each program is frozen.
@@ -130,6 +131,45 @@ fn c_that_computes_is_waited_for_and_left_as_it_was() {
         assert_eq!(running.code(), code);
         running.is_there();
         assert_eq!(running.finish(), ("done\n".to_owned(), 0));
+    }
+}
+
+#[test]
+fn c_that_waits_without_a_note_of_the_stack_is_refused() {
+    let options = Options { wait: Duration::from_millis(300), ..Options::default() };
+    let source = programs::WAITING_UNNOTED;
+    let mut running = Running::start("unnoted", source, Compiler::OCaml4, Kind::Native);
+    std::thread::sleep(Duration::from_millis(200));
+    let refusal = freeze(running.pid(), options).expect_err("its stack is not to be found");
+    assert_eq!(refusal.cause, Cause::Busy, "{refusal}");
+    running.is_there();
+    assert_eq!(running.finish(), ("50100\n".to_owned(), 0));
+}
+
+#[test]
+fn the_thread_that_ran_last_may_have_ended() {
+    for kind in [Kind::Native, Kind::Stripped, Kind::Bytecode] {
+        let source = programs::THREAD_ENDED;
+        let running = Running::start("ended", source, Compiler::OCaml4, kind);
+        std::thread::sleep(Duration::from_millis(300));
+        let frozen = freeze(running.pid(), Options::default()).expect("it waits");
+        assert_eq!(frozen.gaps, [""; 0], "{kind:?}");
+        let roots = roots::find(&frozen.target, &frozen.memory, frozen.listing.as_ref());
+        let stack = roots.roots.iter().filter(|root| {
+            matches!(
+                root.place,
+                Place::Stack { thread: 0, .. } | Place::Interpreter { thread: 0, .. }
+            )
+        });
+        assert!(stack.count() > 0, "{kind:?}: {:?}", roots.gaps);
+        assert_eq!(roots.threads.len(), 1, "{kind:?}");
+        assert_eq!((roots.threads[0].id, roots.threads[0].is_active), (Some(0), false), "{kind:?}");
+        // The runtime that interprets may be stripped, too.
+        if kind == Kind::Native {
+            assert_eq!(roots.gaps, [""; 0], "{kind:?}");
+        }
+        drop(frozen);
+        assert_eq!(running.finish(), ("5000\n".to_owned(), 0));
     }
 }
 

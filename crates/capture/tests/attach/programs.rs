@@ -54,6 +54,7 @@ let () =
 
 /// The C of [`COMPUTING_IN_C`]. Between looks for the file it stays out of the kernel.
 pub const C: &str = r#"
+#include <poll.h>
 #include <unistd.h>
 #include <caml/mlvalues.h>
 value compute(value file) {
@@ -62,6 +63,35 @@ value compute(value file) {
     for (n = 0; n < 200000000; n++) ;
   return Val_unit;
 }
+value wait_unnoted(value file)
+{
+  while (access(String_val(file), F_OK) != 0) poll(0, 0, 100);
+  return Val_unit;
+}
+"#;
+
+/// Waits in C that OCaml calls without noting where its stack is, right after it allocated deeper in the stack.
+pub const WAITING_UNNOTED: &str = r#"
+external wait_unnoted : string -> unit = "wait_unnoted" [@@noalloc]
+let rec build n acc = if n = 0 then acc else build (n - 1) (string_of_int n :: acc)
+let[@inline never] deep n =
+  let long = Sys.opaque_identity (build n []) in
+  let short = Sys.opaque_identity (build 100 []) in
+  wait_unnoted Sys.argv.(1);
+  List.length long + List.length short
+let () =
+  print_endline "ready";
+  Printf.printf "%d\n" (Sys.opaque_identity (deep 50000))
+"#;
+
+/// Holds a list and waits, while another thread, which ran last, has ended.
+pub const THREAD_ENDED: &str = r#"
+let[@inline never] hold list =
+  ignore (Thread.create (fun () -> Thread.delay 0.1) ());
+  print_endline "ready";
+  ignore (Unix.read Unix.stdin (Bytes.create 1) 0 1);
+  List.length list
+let () = Printf.printf "%d\n" (hold (Sys.opaque_identity (List.init 5000 string_of_int)))
 "#;
 
 /// Sleeps, selects and waits for time to pass; each must last as long as it was told to.

@@ -23,6 +23,8 @@ pub(super) struct Finder<'a> {
     pub states: Vec<u64>,
     /// Tables of the sampler that threads of OCaml 4 have.
     pub memprof_threads: Vec<u64>,
+    /// The thread that ran last has ended: what hangs on it is not to be used.
+    pub active_thread_is_gone: bool,
     pub found: Roots,
     /// Slots that were found, to know what a listing has besides.
     slots: HashSet<u64>,
@@ -43,6 +45,7 @@ impl<'a> Finder<'a> {
             words: Words::new(memory),
             states: Vec::new(),
             memprof_threads: Vec::new(),
+            active_thread_is_gone: false,
             found: Roots::default(),
             slots: HashSet::new(),
         }
@@ -137,7 +140,16 @@ impl<'a> Finder<'a> {
     /// What the runtime listed and was not found.
     fn unexplained(&mut self) {
         let Some(listing) = self.listing else { return };
+        // The runtime's own functions begin with the thread that ran last. What they name of one that is gone are no
+        // roots, and they come to no end there, nor to functions that others have added.
+        let is_gone = self.active_thread_is_gone;
+        if is_gone && self.static_word("st_stubs", "prev_scan_roots_hook") != Some(0) {
+            self.gap("roots that only functions added to the runtime's own know, if there are any");
+        }
         for list in &listing.lists {
+            if is_gone && matches!(list.list, List::Memprof | List::Threads | List::All) {
+                continue;
+            }
             if !list.whole {
                 self.found.gaps.push(format!("the runtime's list {:?} was cut", list.list));
             }

@@ -31,7 +31,9 @@ impl Finder<'_> {
         let table = self.target.local(file, "entries_global");
         let table = table.or_else(|| self.target.local(file, "trackst"));
         let Some(table) = table else {
-            return match self.listed(List::Memprof, 0) {
+            // The list has those of all threads, beginning with the one that ran last.
+            let listed = self.listed(List::Memprof, 0).filter(|_| !self.active_thread_is_gone);
+            return match listed {
                 Some(slots) => {
                     for slot in slots {
                         let entry = slot.wrapping_sub(8 * layout.user_data as u64);

@@ -19,6 +19,7 @@ mod globals;
 mod interpreter;
 mod memprof;
 mod spaces;
+mod stack_check;
 mod stacks;
 mod threads;
 mod words;
@@ -30,6 +31,7 @@ use bactrian_agent_abi::frozen::Frozen;
 pub use bactrian_agent_abi::frozen::{List, Listed, Slot};
 pub use bactrian_ocaml::frames::Location;
 use finder::Finder;
+pub use stack_check::StackCheck;
 pub use stacks::{Scanned, StackSlot, Stacks};
 
 use super::target::Target;

@@ -9,9 +9,24 @@ use super::{List, Place};
 /// No program has more.
 const MOST_THREADS: usize = 1 << 20;
 
+/// The threads of a domain, each of which leads to the next.
+#[derive(Clone, Copy)]
+pub(super) struct Ring {
+    /// One of them; 0 if there are none.
+    first: u64,
+    /// Whether that one runs, or ran last: its stack is in the domain state. In OCaml 4 a thread that ends leaves
+    /// the ring, and until another takes its turn the domain state and `curr_thread` are those of one that is gone.
+    pub is_active: bool,
+}
+
 impl Finder<'_> {
     pub(super) fn threads(&mut self) {
-        for (domain, state) in self.states.clone().into_iter().enumerate() {
+        let rings: Vec<_> = (0..self.states.len()).map(|domain| self.ring(domain)).collect();
+        for ((domain, state), ring) in self.states.clone().into_iter().enumerate().zip(&rings) {
+            if ring.as_ref().is_ok_and(|ring| !ring.is_active) {
+                self.active_thread_is_gone = true;
+                continue;
+            }
             // The first threads have the numbers of their domains.
             let thread = domain as u32;
             let local_roots =
@@ -30,35 +45,87 @@ impl Finder<'_> {
                 }
             }
         }
-        // Programs that have threads have a function that tells which one runs.
-        let has_threads =
-            self.target.objects.iter().any(|o| o.symbols.find("caml_thread_self").is_some());
-        if has_threads {
-            for domain in 0..self.states.len() {
-                self.other_threads(domain);
+        for (domain, ring) in rings.into_iter().enumerate() {
+            match ring {
+                Ok(ring) => self.threads_of(domain, ring),
+                Err(why) => self.gap(why),
             }
         }
     }
 
-    /// The threads of one domain, in a ring that begins with the one that runs.
-    fn other_threads(&mut self, domain: usize) {
-        let first = match self.active_thread(domain) {
-            Ok(first) => first,
-            Err(why) => return self.gap(why),
-        };
-        let mut at = first;
+    /// The threads of one domain.
+    fn threads_of(&mut self, domain: usize, ring: Ring) {
+        let mut at = ring.first;
         for count in 0.. {
             if at == 0 {
                 return;
             }
-            if count == MOST_THREADS || self.one_thread(domain, at, at == first).is_none() {
+            let is_first = at == ring.first;
+            let is_active = is_first && ring.is_active;
+            if count == MOST_THREADS || self.one_thread(domain, at, is_first, is_active).is_none() {
                 return self.gap(format!("the thread at {at:#x} cannot be read"));
             }
             at = self.field(at, self.layout.thread.next).unwrap_or(0);
-            if at == first {
+            if at == ring.first {
                 return;
             }
         }
+    }
+
+    /// The ring of one domain's threads, or why it is not known.
+    pub(super) fn ring(&mut self, domain: usize) -> Result<Ring, String> {
+        // Programs that have threads have a function that tells which one runs.
+        let mut objects = self.target.objects.iter();
+        if !objects.any(|object| object.symbols.find("caml_thread_self").is_some()) {
+            return Ok(Ring { first: 0, is_active: true });
+        }
+        let active = self.active_thread(domain);
+        if self.has_domains() {
+            return active.map(|first| Ring { first, is_active: true });
+        }
+        match active {
+            Ok(first) if first == 0 || self.is_in_ring(first) => {
+                Ok(Ring { first, is_active: true })
+            }
+            Ok(_) => {
+                let first = self.any_thread().unwrap_or_else(|| {
+                    self.gap("stacks of threads: the one that ran last has ended, and no other is to be found");
+                    0
+                });
+                Ok(Ring { first, is_active: false })
+            }
+            Err(why) => {
+                // Without names, the variable was found only if it leads to a ring.
+                let variables = self.target.variables_of(self.memory, "caml_thread_self");
+                let first = self.any_thread().filter(|_| !variables.is_empty()).ok_or(why)?;
+                Ok(Ring { first, is_active: false })
+            }
+        }
+    }
+
+    /// A thread of OCaml 4's ring when none is active: the head of the list, which threads that end give on.
+    /// None if it is not known. 0 if all have ended.
+    fn any_thread(&mut self) -> Option<u64> {
+        if let Some(head) = self.static_word("st_stubs", "all_threads") {
+            return (head == 0 || self.is_in_ring(head)).then_some(head);
+        }
+        let variables = self.target.variables_of(self.memory, "caml_c_thread_register");
+        variables.into_iter().find_map(|variable| {
+            let head = self.words.word(variable)?;
+            self.is_in_ring(head).then_some(head)
+        })
+    }
+
+    /// Whether a thread's neighbours know it. Those of one that has ended know each other instead.
+    fn is_in_ring(&mut self, thread: u64) -> bool {
+        let (next, previous) = (self.layout.thread.next, self.layout.thread.next + 1);
+        let leads_back = |finder: &mut Self, there, back| {
+            let neighbour = finder.field(thread, there)?;
+            finder.field(neighbour, back)
+        };
+        thread != 0
+            && leads_back(self, next, previous) == Some(thread)
+            && leads_back(self, previous, next) == Some(thread)
     }
 
     /// The thread that runs in a domain; 0 if systhreads was not started.
@@ -104,14 +171,17 @@ impl Finder<'_> {
                     self.field(value, stride.checked_mul(number)?)?
                 }
             };
-            // `next` and then `prev`.
-            let next = self.field(thread, self.layout.thread.next)?;
-            let back = self.field(next, self.layout.thread.next + 1)?;
-            (thread != 0 && back == thread).then_some(thread)
+            self.is_in_ring(thread).then_some(thread)
         })
     }
 
-    fn one_thread(&mut self, domain: usize, at: u64, is_active: bool) -> Option<()> {
+    fn one_thread(
+        &mut self,
+        domain: usize,
+        at: u64,
+        is_first: bool,
+        is_active: bool,
+    ) -> Option<()> {
         let layout = &self.layout.thread;
         let descriptor = self.words.word(at)?;
         // Its first field is the number.
@@ -119,11 +189,11 @@ impl Finder<'_> {
             0 => self.words.word(descriptor).filter(|id| id & 1 == 1).map(|id| id >> 1),
             _ => None,
         };
-        let thread = match is_active {
+        let thread = match is_first {
             true => {
-                let thread = domain as u32;
-                self.found.threads.get_mut(domain)?.id = id;
-                thread
+                let thread = self.found.threads.get_mut(domain)?;
+                (thread.id, thread.is_active) = (id, is_active);
+                domain as u32
             }
             false => {
                 let domain = self.found.threads.get(domain)?.domain;
