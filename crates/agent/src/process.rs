@@ -237,11 +237,17 @@ pub fn change_directory(path: &CStr) {
     let _ = unsafe { call(number::CHDIR, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Lets this process and others of its user open its memory, which they may not once it has changed its user.
-pub fn allow_reading_of_memory() {
+/// Whether processes of the same user may read this one's memory, itself by name included; sets it, and gives what
+/// it was.
+pub fn set_readable(readable: bool) -> bool {
+    const GET_DUMPABLE: usize = 3;
     const SET_DUMPABLE: usize = 4;
     // SAFETY: touches no memory.
-    let _ = unsafe { call(number::PRCTL, [SET_DUMPABLE, 1, 0, 0, 0, 0]) };
+    unsafe {
+        let before = call(number::PRCTL, [GET_DUMPABLE, 0, 0, 0, 0, 0]);
+        let _ = call(number::PRCTL, [SET_DUMPABLE, usize::from(readable), 0, 0, 0, 0]);
+        before == Ok(1)
+    }
 }
 
 /// Whether descendants of this process become its children when their parents end.

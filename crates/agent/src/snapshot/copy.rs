@@ -112,8 +112,6 @@ fn let_go() -> Result<(), &'static str> {
     }
     process::leave_session();
     process::change_directory(c"/");
-    // A program that gave up its rights may not open its own memory; this is ours, not the program's.
-    process::allow_reading_of_memory();
     // When memory is short, we go first, and the walker.
     if let Ok(fd) = process::open_to_write(c"/proc/self/oom_score_adj") {
         let _ = sys::write(fd, b"1000");
@@ -132,10 +130,13 @@ fn let_go() -> Result<(), &'static str> {
         (MEMORY, c"/proc/self/mem"),
         (MAPS, c"/proc/self/maps"),
     ];
-    for (number, path) in wanted {
-        if process::open_to_hand_on(path) != Ok(Fd(number)) {
-            return Err(path.to_str().unwrap_or_default());
-        }
+    // A program that gave up its rights may not open its own memory, and nobody else may: that stays so but for a moment.
+    let was_readable = process::set_readable(true);
+    let unopened =
+        wanted.iter().find(|(number, path)| process::open_to_hand_on(path) != Ok(Fd(*number)));
+    process::set_readable(was_readable);
+    if let Some((_, path)) = unopened {
+        return Err(path.to_str().unwrap_or_default());
     }
     match process::file_in_memory(c"bactrian") {
         Ok(Fd(TOLD)) => Ok(()),
