@@ -16,8 +16,11 @@ fn taken(kind: Kind, place: &Place, more: &[&str]) -> PathBuf {
     let mut options = vec!["--snapshots", "exit", "--no-trace"];
     options.extend(more);
     let seen = place.run(&run.observed(&options, &place.trace("run")));
-    assert_eq!(seen.end, "exit status 0", "{}", String::from_utf8_lossy(&seen.stderr));
-    place.trace("run.1.heap")
+    let said = String::from_utf8_lossy(&seen.stderr);
+    assert_eq!(seen.end, "exit status 0", "{said}");
+    let path = place.trace("run.1.heap");
+    assert!(path.exists(), "{kind:?}: {said}");
+    path
 }
 
 fn holds(bytes: &[u8], part: &[u8]) -> bool {

@@ -21,8 +21,13 @@ use crate::memory::ProcessMemory;
 const RELEASE: Signal = Signal::USR1;
 const _: () = assert!(RELEASE.as_raw() == frozen::RELEASE);
 
-/// How far the walker stands back when the program needs the processor.
-const NICENESS: i32 = 10;
+/// Lets the program go first wherever it needs the processor.
+fn stand_back() {
+    let _ = nice(19);
+    // The copy, and so this process, has a session of its own, and the kernel may share the processor out among
+    // sessions first.
+    let _ = std::fs::write("/proc/self/autogroup", "19");
+}
 
 /// Takes the snapshot that the frozen copy wants, and tells the ledger what became of it.
 ///
@@ -30,8 +35,7 @@ const NICENESS: i32 = 10;
 /// If it could not be taken.
 pub fn walk_frozen() -> Result<Written, Failure> {
     let (memory, maps, mut told) = inherited()?;
-    // The program goes first.
-    let _ = nice(NICENESS);
+    stand_back();
     let mut bytes = Vec::new();
     told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
