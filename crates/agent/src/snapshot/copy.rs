@@ -7,9 +7,9 @@ use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_void};
 use core::ops::Range;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use bactrian_agent_abi::frozen::{Facts, List, MAPS, MEMORY, RELEASE, Slot, TOLD, Writer};
+use bactrian_agent_abi::frozen::{Facts, MAPS, MEMORY, RELEASE, TOLD, Writer};
 use bactrian_agent_abi::ledger::Line;
 
 use super::freeze::Notes;
@@ -152,43 +152,36 @@ unsafe impl Sync for Buffer {}
 
 static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 64 << 10]));
 
-impl<F: FnMut(&[u8])> Told for Writer<'_, F> {
-    fn begins(&mut self, list: List, domain: u32) {
-        self.list(list, domain);
-    }
+/// Why not everything could be written that is to be told; 0 if it could.
+static UNTOLD: AtomicI32 = AtomicI32::new(0);
 
-    fn slot(&mut self, slot: Slot) {
-        self.slot(slot);
-    }
-
-    fn ends(&mut self) {
-        self.list_is_whole();
+/// Writes a part of it.
+fn put(mut bytes: &[u8]) {
+    while UNTOLD.load(Ordering::Relaxed) == 0 && !bytes.is_empty() {
+        match sys::write(Fd(TOLD), bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(Errno(errno)) => UNTOLD.store(errno, Ordering::Relaxed),
+        }
     }
 }
 
 /// Writes what the walker has to know.
 fn tell(order: &Order<'_>) -> SysResult<()> {
-    let mut told = Ok(());
-    let put = |mut bytes: &[u8]| {
-        while told.is_ok() && !bytes.is_empty() {
-            match sys::write(Fd(TOLD), bytes) {
-                Ok(count) => bytes = &bytes[count..],
-                Err(Errno::INTR) => {}
-                Err(errno) => told = Err(errno),
-            }
-        }
-    };
     // SAFETY: the copy has one thread.
     let buffer = unsafe { &mut *BUFFER.0.get() };
-    let mut writer = Writer::new(buffer, put, &order.facts);
+    let mut told: Told = Writer::new(buffer, put, &order.facts);
     for domain in order.domains {
-        writer.domain(*domain as u64);
+        told.domain(*domain as u64);
     }
     // SAFETY: in the copy, once, with all domains.
-    unsafe { listing::list(order.setup.collector, order.domains, &mut writer) };
-    writer.end();
+    unsafe { listing::list(order.setup.collector, order.domains, &mut told) };
+    told.end();
     process::rewind(Fd(TOLD));
-    told
+    match UNTOLD.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        errno => Err(Errno(errno)),
+    }
 }
 
 /// What the walker's process needs to become the walker.

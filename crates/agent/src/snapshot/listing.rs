@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use bactrian_agent_abi::frozen::{List, Slot};
+use bactrian_agent_abi::frozen::{List, Slot, Writer};
 
 use super::collector::{Collector, Domains, Many, One, Scan5};
 use crate::process;
@@ -23,25 +23,17 @@ const MOST_SECONDS: usize = 20;
 const FAULTS: [u8; 6] = [4, 6, 7, 8, 11, 14];
 
 /// Who is told.
-pub trait Told {
-    /// A function is about to be called.
-    fn begins(&mut self, list: List, domain: u32);
-    /// It reports a root.
-    fn slot(&mut self, slot: Slot);
-    /// It has come to its end.
-    fn ends(&mut self);
-}
+pub type Told = Writer<'static, fn(&[u8])>;
 
-type Place = *mut &'static mut dyn Told;
-
-static TOLD: AtomicPtr<&'static mut dyn Told> = AtomicPtr::new(ptr::null_mut());
+/// The runtime calls back without saying whom.
+static TOLD: AtomicPtr<Told> = AtomicPtr::new(ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Lists all roots.
 ///
 /// # Safety
 /// In a frozen copy, once, with the states of all domains.
-pub unsafe fn list(collector: &Collector, domains: &[*const usize], told: &mut dyn Told) {
+pub unsafe fn list(collector: &Collector, domains: &[*const usize], told: &mut Told) {
     let mut unblocked = 0;
     for signal in FAULTS {
         // If it is refused a fault ends the copy.
@@ -49,9 +41,8 @@ pub unsafe fn list(collector: &Collector, domains: &[*const usize], told: &mut d
         unblocked |= 1 << (signal - 1);
     }
     process::set_blocked_signals(!unblocked);
-    // SAFETY: the reference is used until `TOLD` is null again.
-    let mut place: &'static mut dyn Told = unsafe { core::mem::transmute(told) };
-    TOLD.store(&raw mut place as Place, Ordering::Relaxed);
+    // It is ours until this is null again.
+    TOLD.store(told, Ordering::Relaxed);
     match &collector.domains {
         Domains::One(one) => list_one(collector, one),
         Domains::Many(many) => list_many(collector, many, domains),
@@ -92,21 +83,21 @@ fn list_many(collector: &Collector, many: &Many, domains: &[*const usize]) {
 
 /// Calls a function that reports roots.
 fn listed(list: List, domain: u32, function: impl FnOnce()) {
-    told(|told| told.begins(list, domain));
+    told(|told| told.list(list, domain));
     COUNT.store(0, Ordering::Relaxed);
     process::alarm(MOST_SECONDS);
     // SAFETY: nobody else is on that stack. Of the program's memory nothing is used but by such functions.
     let whole = unsafe { rescue::run_on(Stack::Listing, function) };
     process::alarm(0);
     if whole {
-        told(|told| told.ends());
+        told(Told::list_is_whole);
     }
 }
 
-fn told(f: impl FnOnce(&mut dyn Told)) {
+fn told(f: impl FnOnce(&mut Told)) {
     // SAFETY: set while a list is made, which is done by one thread, and used by nobody else meanwhile.
     if let Some(told) = unsafe { TOLD.load(Ordering::Relaxed).as_mut() } {
-        f(*told);
+        f(told);
     }
 }
 
