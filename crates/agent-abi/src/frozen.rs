@@ -41,20 +41,11 @@ pub enum Reason {
     Peak,
     /// The program asked for it.
     Call,
-    /// Somebody attached to the program.
-    Attach,
 }
 
 impl Reason {
-    const ALL: [Reason; 7] = [
-        Reason::Major,
-        Reason::Every,
-        Reason::Signal,
-        Reason::Exit,
-        Reason::Peak,
-        Reason::Call,
-        Reason::Attach,
-    ];
+    const ALL: [Reason; 6] =
+        [Reason::Major, Reason::Every, Reason::Signal, Reason::Exit, Reason::Peak, Reason::Call];
 
     /// As one word.
     pub fn name(self) -> &'static str {
@@ -65,7 +56,6 @@ impl Reason {
             Reason::Exit => "exit",
             Reason::Peak => "peak",
             Reason::Call => "call",
-            Reason::Attach => "attach",
         }
     }
 }
@@ -458,7 +448,7 @@ mod tests {
         copy: 11,
         number: 3,
         key: 10 << 32 | 3,
-        reason: Reason::Attach,
+        reason: Reason::Call,
         strings: 16,
         time: 1,
         elapsed: 2,

@@ -111,12 +111,26 @@ pub fn account_snapshot(
     losses: &bactrian_snapshot::Losses,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    for sentence in losses.sentences() {
+    warn(path, losses.sentences(), console)?;
+    let first = losses.incidents.first().map(|first| (first.offset, &*first.what));
+    if strict && !losses.is_clean() { Err(damaged(path, first)) } else { Ok(()) }
+}
+
+/// Tells what was lost in reading, or fails if nothing may be.
+pub fn account(
+    path: &Path,
+    strict: bool,
+    losses: &Losses,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    warn(path, losses.sentences(), console)?;
+    let first = losses.incidents.first().map(|first| (first.offset, &*first.what));
+    if strict && !losses.is_clean() { Err(damaged(path, first)) } else { Ok(()) }
+}
+
+fn warn(path: &Path, sentences: Vec<String>, console: &mut Console) -> Result<(), Failure> {
+    for sentence in sentences {
         console.warn(&format!("{}: {sentence}", name(path)))?;
-    }
-    if strict && !losses.is_clean() {
-        let first = losses.incidents.first();
-        return Err(damaged(path, first.map(|first| (first.offset, &*first.what))));
     }
     Ok(())
 }
@@ -130,23 +144,6 @@ fn damaged(path: &Path, first: Option<(u64, &str)>) -> Failure {
         "{} is damaged{place}. Without --strict, what can be read is used",
         name(path)
     ))
-}
-
-/// Tells what was lost in reading, or fails if nothing may be.
-pub fn account(
-    path: &Path,
-    strict: bool,
-    losses: &Losses,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    for sentence in losses.sentences() {
-        console.warn(&format!("{}: {sentence}", name(path)))?;
-    }
-    if strict && !losses.is_clean() {
-        let first = losses.incidents.first();
-        return Err(damaged(path, first.map(|first| (first.offset, &*first.what))));
-    }
-    Ok(())
 }
 
 fn name(path: &Path) -> std::borrow::Cow<'_, str> {

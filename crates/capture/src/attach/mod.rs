@@ -35,7 +35,7 @@ use crate::heap::target::Target;
 use crate::memory::ProcessMemory;
 
 pub use refusal::{Cause, Refusal};
-use tracer::{Taken, trace};
+use tracer::trace;
 
 /// What is wanted of [`freeze`].
 #[derive(Clone, Copy, Debug)]
@@ -87,17 +87,29 @@ pub struct Frozen {
     pub pid: u32,
     /// Where the number of a signal is left that would have ended us while this lives; 0 for none.
     pub asked: Arc<AtomicUsize>,
-    /// Ended by being dropped.
-    finish: Option<Sender<()>>,
-    tracer: Option<JoinHandle<()>>,
+    /// Who traces it, and ends that when this is dropped.
+    tracer: Option<Tracer>,
+}
+
+/// A thread that traces until it is told that this is over, by the end of the channel.
+#[derive(Debug)]
+struct Tracer {
+    finish: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Tracer {
+    fn end(self) {
+        drop(self.finish);
+        // If it panicked, the kernel has let go of everything.
+        let _ = self.thread.join();
+    }
 }
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        drop(self.finish.take());
         if let Some(tracer) = self.tracer.take() {
-            // If it panicked, the kernel has let go of everything.
-            let _ = tracer.join();
+            tracer.end();
         }
     }
 }
@@ -110,33 +122,22 @@ impl Drop for Frozen {
 pub fn freeze(pid: u32, options: Options) -> Result<Frozen, Refusal> {
     let (tell, told) = channel();
     let (finish, finished) = channel();
-    let tracer = std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name("tracer".to_owned())
         .spawn(move || trace(pid, options, &tell, &finished))
         .map_err(|error| Refusal::failed("starting a thread", &error))?;
-    let taken = told.recv().unwrap_or_else(|_| {
+    let tracer = Tracer { finish, thread };
+    let frozen = told.recv().unwrap_or_else(|_| {
         let reason = "tracing ended by a fault of Bactrian";
         Err(Refusal::new(Cause::Failed, reason, "Please report it"))
     });
-    match taken {
-        Ok(Taken { memory, target, listing, domains, gaps, way, pause, pid, asked }) => {
-            Ok(Frozen {
-                memory,
-                target,
-                listing,
-                domains,
-                gaps,
-                way,
-                pause,
-                pid,
-                asked,
-                finish: Some(finish),
-                tracer: Some(tracer),
-            })
+    match frozen {
+        Ok(mut frozen) => {
+            frozen.tracer = Some(tracer);
+            Ok(frozen)
         }
         Err(refusal) => {
-            drop(finish);
-            let _ = tracer.join();
+            tracer.end();
             Err(refusal)
         }
     }

@@ -14,8 +14,8 @@ use super::safe_point::{self, Places};
 use super::signals::Held;
 use super::sys::{self, Seen, Tid};
 use super::tracee::Tracee;
-use super::{Options, Way, listing};
-use crate::heap::roots::{Listing, StackCheck};
+use super::{Frozen, Options, Way, listing};
+use crate::heap::roots::StackCheck;
 use crate::heap::target::{Files, Target, Thread};
 use crate::memory::{Memory, ProcessMemory};
 
@@ -27,25 +27,11 @@ const NAP: Duration = Duration::from_micros(100);
 /// How long a killed copy may take to go: its memory has to be given back.
 const GOING: Duration = Duration::from_secs(20);
 
-/// What was taken of a process.
-pub struct Taken {
-    pub memory: ProcessMemory,
-    pub target: Target,
-    pub listing: Option<Listing>,
-    pub domains: Vec<u64>,
-    pub gaps: Vec<String>,
-    pub way: Way,
-    pub pause: Duration,
-    pub pid: u32,
-    /// Where the number of a signal is left that would have ended us.
-    pub asked: Arc<AtomicUsize>,
-}
-
-/// Freezes a process, tells what was taken, and lets it go on when `finished` ends.
+/// Freezes a process, hands it over, and lets it go on when `finished` ends.
 pub fn trace(
     pid: u32,
     options: Options,
-    tell: &Sender<Result<Taken, Refusal>>,
+    tell: &Sender<Result<Frozen, Refusal>>,
     finished: &Receiver<()>,
 ) {
     // Until the end: ended by a signal, we would leave a dead copy among the program's children.
@@ -77,7 +63,7 @@ pub fn trace(
             let Stopped { tracee, target, domains, gaps, .. } = stopped;
             let memory = ProcessMemory::open(pid)
                 .map_err(|error| Refusal::failed("opening its memory", &error));
-            let _ = tell.send(memory.map(|memory| Taken {
+            let _ = tell.send(memory.map(|memory| Frozen {
                 memory,
                 target,
                 listing: None,
@@ -87,6 +73,7 @@ pub fn trace(
                 pause,
                 pid,
                 asked,
+                tracer: None,
             }));
             let _ = finished.recv();
             drop(tracee);
@@ -171,7 +158,7 @@ impl Stopped {
         options: Options,
         pause: Duration,
         asked: Arc<AtomicUsize>,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<Frozen, Refusal> {
         let Stopped { target, places, mut domains, thread_is_gone, mut gaps, .. } = self;
         let failed = |error: io::Error| Refusal::failed("looking at its copy", &error);
         inject::next_stop(copy).map_err(failed)?;
@@ -198,7 +185,18 @@ impl Stopped {
             None
         };
         let memory = ProcessMemory::open(pid).map_err(failed)?;
-        Ok(Taken { memory, target, listing, domains, gaps, way: Way::Copied, pause, pid, asked })
+        Ok(Frozen {
+            memory,
+            target,
+            listing,
+            domains,
+            gaps,
+            way: Way::Copied,
+            pause,
+            pid,
+            asked,
+            tracer: None,
+        })
     }
 }
 

@@ -111,7 +111,6 @@ fn info(facts: &Facts<'_>, target: &Target) -> Info {
             frozen::Reason::Exit => Reason::Exit,
             frozen::Reason::Peak => Reason::Peak,
             frozen::Reason::Call => Reason::Call,
-            frozen::Reason::Attach => Reason::Asked,
         },
         name: facts.name.map(text),
         sequence: u32::try_from(facts.number).unwrap_or(u32::MAX),
