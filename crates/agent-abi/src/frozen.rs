@@ -10,6 +10,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Range;
 
 /// The walker's descriptor of the copy's memory.
 pub const MEMORY: i32 = 3;
@@ -17,14 +18,27 @@ pub const MEMORY: i32 = 3;
 pub const MAPS: i32 = 4;
 /// The walker's descriptor of what the copy tells.
 pub const TOLD: i32 = 5;
-/// The signal (SIGUSR1) by which the walker tells its copy that it has read all that it needs. The copy gives its memory
-/// back, waits for the walker, and tells the ledger if that is killed. It must not be killed itself: the walker would
-/// become a child of whoever adopts orphans, which may be the program.
+/// The signal (SIGUSR1) by which the walker tells its copy that it needs some of its memory no more. [`TOLD`] then holds
+/// which: a [`list_of`] addresses. The copy gives that back. It must not be killed itself: the walker would become
+/// a child of whoever adopts orphans, which may be the program.
 pub const RELEASE: i32 = 10;
+/// Bytes of one range of addresses in a [`list_of`] them.
+pub const RANGE: usize = 16;
 /// The hidden command of the walker.
 pub const COMMAND: &str = "walk-frozen";
 
 const MAGIC: [u8; 8] = *b"BacFroz1";
+
+/// Ranges of addresses, as the walker writes them.
+pub fn list_of(ranges: &[Range<u64>]) -> Vec<u8> {
+    ranges.iter().flat_map(|range| [range.start, range.end]).flat_map(u64::to_le_bytes).collect()
+}
+
+/// One range of a [`list_of`] them, as the copy reads it.
+pub fn range_of(bytes: [u8; RANGE]) -> Range<u64> {
+    let bytes = u128::from_le_bytes(bytes);
+    bytes as u64..(bytes >> 64) as u64
+}
 
 /// Why a snapshot is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,9 @@ use crate::{BadVariable, micros, number, variable};
 
 /// The heap has to grow by so many percent before another snapshot is taken of its peak, if nothing is said.
 pub const DEFAULT_MARGIN: u32 = 10;
-/// So many frozen copies may be there at a time, if nothing is said.
-pub const DEFAULT_COPIES: u32 = 2;
+/// So many frozen copies may be there at a time, if nothing is said. With one, a program that collects all the time is
+/// copied a part of the time only.
+pub const DEFAULT_COPIES: u32 = 1;
 /// More copies than this are never there at a time.
 pub const MAX_COPIES: u32 = 64;
 

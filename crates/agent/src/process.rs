@@ -14,6 +14,7 @@ mod number {
     pub const LSEEK: usize = 8;
     pub const MMAP: usize = 9;
     pub const RT_SIGPROCMASK: usize = 14;
+    pub const PREAD: usize = 17;
     pub const MADVISE: usize = 28;
     pub const ALARM: usize = 37;
     pub const CLONE: usize = 56;
@@ -153,6 +154,9 @@ pub fn wait_for_signal(signals: SignalSet) -> usize {
 /// Nobody needs what is there.
 pub unsafe fn give_back(memory: Range<usize>) {
     const DONTNEED: usize = 4;
+    if memory.is_empty() {
+        return;
+    }
     let arguments = [memory.start, memory.end - memory.start, DONTNEED, 0, 0, 0];
     // SAFETY: by the caller. Where nothing is mapped nothing is done.
     let _ = unsafe { call(number::MADVISE, arguments) };
@@ -229,6 +233,13 @@ pub fn file_in_memory(name: &CStr) -> SysResult<Fd> {
 pub fn rewind(fd: Fd) {
     // SAFETY: touches no memory.
     let _ = unsafe { call(number::LSEEK, [fd.0 as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Reads from a place of a file; how many bytes.
+pub fn read_at(fd: Fd, bytes: &mut [u8], offset: usize) -> SysResult<usize> {
+    let arguments = [fd.0 as usize, bytes.as_mut_ptr() as usize, bytes.len(), offset, 0, 0];
+    // SAFETY: the slice is writable.
+    unsafe { call(number::PREAD, arguments) }
 }
 
 /// Goes to another directory.

@@ -2,6 +2,8 @@
 //!
 //! Golden files hold what a command prints and how it ends; `UPDATE_GOLDEN=1 cargo test` writes them anew.
 
+mod golden;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -81,26 +83,7 @@ fn commands_print_what_the_golden_files_hold() {
         ("bad_range", "top leaky_cache_v2.ctf --size 5kB..1kB"),
         ("bad_regex", "top leaky_cache_v2.ctf --in /(/"),
     ];
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut wrong = Vec::new();
-    for (name, line) in table {
-        let args: Vec<_> = line.split(' ').collect();
-        let Output { status, stdout, stderr } = run(&args);
-        let mut seen = format!("$ bactrian {line}\n{}", text(&stdout));
-        if !stderr.is_empty() {
-            seen.push_str(&format!("--- standard error\n{}", text(&stderr)));
-        }
-        seen.push_str(&format!("--- status {}\n", status.code().expect("an exit status")));
-        let path = folder.join(format!("{name}.txt"));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&path, &seen).expect("a writable checkout");
-        }
-        let golden = std::fs::read_to_string(&path).unwrap_or_default();
-        if golden != seen {
-            wrong.push(format!("{name} should print\n{golden}\nbut prints\n{seen}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    golden::check("", table, |line| run(&line.split(' ').collect::<Vec<_>>()));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Golden files hold what it prints and how it ends; `UPDATE_GOLDEN=1 cargo test` writes them anew. They are
 //! those of Debian 12, whose OCaml is 4.13.1.
 
+mod golden;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -148,47 +150,32 @@ fn json(line: &str) -> Value {
 #[test]
 fn disasm_prints_what_the_golden_files_hold() {
     let table = [
-        ("functions", "./queens.byte --function /^Queens_lists/"),
-        ("stdlib", "./queens.byte --function List.map --function Stdlib.abs"),
-        ("profile", "./queens.byte --function /solutions|List.map/ --profile queens.ctf"),
+        ("functions", "disasm ./queens.byte --function /^Queens_lists/"),
+        ("stdlib", "disasm ./queens.byte --function List.map --function Stdlib.abs"),
+        ("profile", "disasm ./queens.byte --function /solutions|List.map/ --profile queens.ctf"),
         (
             "with_header",
-            "./queens.byte --function solutions.(fun) --profile queens.ctf --words with-header",
+            "disasm ./queens.byte --function solutions.(fun) --profile queens.ctf --words with-header",
         ),
-        ("source", "./queens.byte --function Queens_lists.is_safe --source"),
+        ("source", "disasm ./queens.byte --function Queens_lists.is_safe --source"),
         (
             "source_profile",
-            "./queens.byte --function /^Queens_lists/ --profile queens.ctf --source",
+            "disasm ./queens.byte --function /^Queens_lists/ --profile queens.ctf --source",
         ),
-        ("without_g", "./without_g.byte --function /^Queens_lists/"),
-        ("complete", "./complete.exe --function Queens_lists"),
-        ("other_build", "./queens.byte --function solutions.(fun) --profile other_build.ctf"),
-        ("no_function", "./queens.byte --function Nobody.at_all"),
-        ("no_number", "./without_g.byte --function Queens_lists.solutions"),
-        ("not_bytecode", "/bin/true"),
-        ("cut", "./cut.byte"),
-        ("damaged", "./damaged.byte"),
-        ("missing", "./missing"),
+        ("without_g", "disasm ./without_g.byte --function /^Queens_lists/"),
+        ("complete", "disasm ./complete.exe --function Queens_lists"),
+        (
+            "other_build",
+            "disasm ./queens.byte --function solutions.(fun) --profile other_build.ctf",
+        ),
+        ("no_function", "disasm ./queens.byte --function Nobody.at_all"),
+        ("no_number", "disasm ./without_g.byte --function Queens_lists.solutions"),
+        ("not_bytecode", "disasm /bin/true"),
+        ("cut", "disasm ./cut.byte"),
+        ("damaged", "disasm ./damaged.byte"),
+        ("missing", "disasm ./missing"),
     ];
-    let golden_files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut wrong = Vec::new();
-    for (name, line) in table {
-        let Output { status, stdout, stderr } = disasm(line);
-        let mut seen = format!("$ bactrian disasm {line}\n{}", text(&stdout));
-        if !stderr.is_empty() {
-            seen.push_str(&format!("--- standard error\n{}", text(&stderr)));
-        }
-        seen.push_str(&format!("--- status {}\n", status.code().expect("an exit status")));
-        let path = golden_files.join(format!("disasm_{name}.txt"));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&path, &seen).expect("a writable checkout");
-        }
-        let golden = fs::read_to_string(&path).unwrap_or_default();
-        if golden != seen {
-            wrong.push(format!("{name} should print\n{golden}\nbut prints\n{seen}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    golden::check("disasm_", &table, |line| disasm(line.trim_start_matches("disasm ")));
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! Golden files hold what it prints and how it ends; `UPDATE_GOLDEN=1 cargo test` writes them anew. They are
 //! those of Debian 12, whose OCaml is 4.13.1.
 
+mod golden;
+
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -114,51 +116,33 @@ fn result(subject: &str) -> Value {
 #[test]
 fn doctor_prints_what_the_golden_files_hold() {
     let table = [
-        ("native", "./native"),
-        ("without_g", "./without_g"),
-        ("stripped", "./stripped"),
-        ("static", "./static"),
-        ("static_stripped", "./static_stripped"),
-        ("hidden", "./hidden"),
-        ("hidden_stripped", "./hidden_stripped"),
-        ("library", "./library"),
-        ("bytecode", "./bytecode"),
-        ("bytecode_without_g", "./bytecode_without_g"),
-        ("custom", "./custom"),
-        ("complete", "./complete"),
-        ("object", "./native.build/waits.o"),
-        ("not_ocaml", "/bin/true"),
-        ("script", "./script"),
-        ("ocaml_script", "./ocaml_script"),
-        ("lost_script", "./lost_script"),
-        ("text", "./text"),
-        ("empty", "./empty"),
-        ("truncated", "./truncated"),
-        ("without_x", "./without_x"),
-        ("missing", "./missing"),
-        ("not_in_path", "native"),
-        ("a_folder", "./native.build"),
-        ("no_process", "4194305"),
+        ("native", "doctor ./native"),
+        ("without_g", "doctor ./without_g"),
+        ("stripped", "doctor ./stripped"),
+        ("static", "doctor ./static"),
+        ("static_stripped", "doctor ./static_stripped"),
+        ("hidden", "doctor ./hidden"),
+        ("hidden_stripped", "doctor ./hidden_stripped"),
+        ("library", "doctor ./library"),
+        ("bytecode", "doctor ./bytecode"),
+        ("bytecode_without_g", "doctor ./bytecode_without_g"),
+        ("custom", "doctor ./custom"),
+        ("complete", "doctor ./complete"),
+        ("object", "doctor ./native.build/waits.o"),
+        ("not_ocaml", "doctor /bin/true"),
+        ("script", "doctor ./script"),
+        ("ocaml_script", "doctor ./ocaml_script"),
+        ("lost_script", "doctor ./lost_script"),
+        ("text", "doctor ./text"),
+        ("empty", "doctor ./empty"),
+        ("truncated", "doctor ./truncated"),
+        ("without_x", "doctor ./without_x"),
+        ("missing", "doctor ./missing"),
+        ("not_in_path", "doctor native"),
+        ("a_folder", "doctor ./native.build"),
+        ("no_process", "doctor 4194305"),
     ];
-    let golden_files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut wrong = Vec::new();
-    for (name, subject) in table {
-        let Output { status, stdout, stderr } = bactrian(&["doctor", subject]);
-        let mut seen = format!("$ bactrian doctor {subject}\n{}", text(&stdout));
-        if !stderr.is_empty() {
-            seen.push_str(&format!("--- standard error\n{}", text(&stderr)));
-        }
-        seen.push_str(&format!("--- status {}\n", status.code().expect("an exit status")));
-        let path = golden_files.join(format!("doctor_{name}.txt"));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&path, &seen).expect("a writable checkout");
-        }
-        let golden = fs::read_to_string(&path).unwrap_or_default();
-        if golden != seen {
-            wrong.push(format!("{name} should print\n{golden}\nbut prints\n{seen}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    golden::check("doctor_", &table, |line| bactrian(&line.split(' ').collect::<Vec<_>>()));
 }
 
 #[test]

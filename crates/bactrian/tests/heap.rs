@@ -5,6 +5,8 @@
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
 
+mod golden;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -90,25 +92,7 @@ fn commands_print_what_the_golden_files_hold() {
         ("check_allocated", "check small.heap --max-allocated 1MB"),
         ("top", "top small.heap"),
     ];
-    let golden_files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut wrong = Vec::new();
-    for (name, line) in table {
-        let Output { status, stdout, stderr } = run(line);
-        let mut seen = format!("$ bactrian {line}\n{}", text(&stdout));
-        if !stderr.is_empty() {
-            seen.push_str(&format!("--- standard error\n{}", text(&stderr)));
-        }
-        seen.push_str(&format!("--- status {}\n", status.code().expect("an exit status")));
-        let path = golden_files.join(format!("heap_{name}.txt"));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&path, &seen).expect("a writable checkout");
-        }
-        let golden = fs::read_to_string(&path).unwrap_or_default();
-        if golden != seen {
-            wrong.push(format!("{name} should print\n{golden}\nbut prints\n{seen}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    golden::check("heap_", table, run);
 }
 
 #[test]

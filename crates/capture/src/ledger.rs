@@ -195,7 +195,10 @@ fn is_alive(process: u32) -> bool {
 fn is_walker(process: u32) -> bool {
     let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let command = frozen::COMMAND.as_bytes();
-    is_alive(process) && words.split(|byte| *byte == 0).any(|word| word == command)
+    // A process that is becoming a walker has no words for a moment: its copy goes on as soon as the old memory is
+    // gone, which is before the kernel has read the new program.
+    let is_ours = words.is_empty() || words.split(|byte| *byte == 0).any(|word| word == command);
+    is_alive(process) && is_ours
 }
 
 #[cfg(test)]

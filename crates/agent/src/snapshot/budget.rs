@@ -35,11 +35,11 @@ impl Budget {
         Budget { group: memory_group(), ..Budget::default() }
     }
 
-    /// Whether another copy can be afforded; if not, what is in the way. `folder` is where its file goes. The last
-    /// copy of a program may be one more.
-    pub fn check(&mut self, limits: &Limits, folder: &CString, is_last: bool) -> Result<(), Limit> {
+    /// Whether another copy can be afforded; if not, what is in the way. `folder` is where its file goes. There may
+    /// be so many copies beyond the limit.
+    pub fn check(&mut self, limits: &Limits, folder: &CString, beyond: usize) -> Result<(), Limit> {
         self.copies.retain(|&copy| process::end_of(copy).is_none());
-        if self.copies.len() >= limits.copies as usize + usize::from(is_last) {
+        if self.copies.len() >= limits.copies as usize + beyond {
             return Err(Limit::Copies);
         }
         // All that it ever had: to ask for what it has now, a file would have to be opened.

@@ -9,7 +9,7 @@ use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use bactrian_agent_abi::frozen::{Facts, MAPS, MEMORY, RELEASE, TOLD, Writer};
+use bactrian_agent_abi::frozen::{Facts, MAPS, MEMORY, RANGE, RELEASE, TOLD, Writer, range_of};
 use bactrian_agent_abi::ledger::Line;
 
 use super::freeze::Notes;
@@ -79,19 +79,14 @@ fn serve(mut order: Order<'_>) {
     }
 }
 
-/// Waits until the walker has ended. When it has read what it needs, memory is given back: then there is nothing but
-/// ourselves, our stack being part of us.
+/// Waits until the walker has ended. What it has read is given back, in the end all but ourselves, our stack being part
+/// of us.
 fn hold_still(walker: u32, us: Range<usize>, ledger: Option<Fd>, failure: &Text) {
     const SIGCHLD: u64 = 1 << 16;
     const RELEASED: u64 = 1 << (RELEASE - 1);
-    const END_OF_MEMORY: usize = 0x7FFF_FFFF_F000;
     loop {
         if process::wait_for_signal(SIGCHLD | RELEASED) == RELEASE as usize {
-            // SAFETY: nobody reads it any more, nor do we. (Libraries are still where they were.)
-            unsafe {
-                process::give_back(0..us.start);
-                process::give_back(us.end..END_OF_MEMORY);
-            }
+            give_back_listed(&us);
         }
         match process::end_of(walker) {
             None => {}
@@ -100,6 +95,22 @@ fn hold_still(walker: u32, us: Range<usize>, ledger: Option<Fd>, failure: &Text)
                 let _ = ledger.map(|ledger| sys::write(ledger, failure.bytes()));
                 return;
             }
+        }
+    }
+}
+
+/// Gives back what the walker has listed, but for what is ours.
+fn give_back_listed(us: &Range<usize>) {
+    let mut bytes = [0; RANGE];
+    for number in 0.. {
+        if process::read_at(Fd(TOLD), &mut bytes, number * RANGE) != Ok(RANGE) {
+            return;
+        }
+        let listed = range_of(bytes);
+        let (start, end) = (listed.start as usize, listed.end as usize);
+        for part in [start..end.min(us.start), start.max(us.end)..end] {
+            // SAFETY: nobody reads it any more, nor do we. (Libraries are still where they were.)
+            unsafe { process::give_back(part) };
         }
     }
 }

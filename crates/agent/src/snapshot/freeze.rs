@@ -148,9 +148,14 @@ impl Series {
             return self.skip(setup, Limit::Adopted);
         }
         let limits = &setup.settings.limits;
-        // A program that ends leaves its memory to its last copy.
-        let is_last = wanted.reason == Reason::Exit;
-        if let Err(limit) = self.budget.check(limits, &self.folder, is_last) {
+        let beyond = match wanted.reason {
+            Reason::Major | Reason::Every | Reason::Peak => 0,
+            // Somebody waits for it.
+            Reason::Signal | Reason::Call => 1,
+            // A program that ends leaves its memory to its last copy.
+            Reason::Exit => 2,
+        };
+        if let Err(limit) = self.budget.check(limits, &self.folder, beyond) {
             return self.skip(setup, limit);
         }
         let trace = agent::with_recording(Recording::for_snapshot).flatten();

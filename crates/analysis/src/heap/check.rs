@@ -14,6 +14,8 @@ use crate::units::{Bytes, show_bytes};
 pub enum HeapSubject {
     /// Whether all of the file can be read and fits together.
     File,
+    /// Whether everything could be read when it was taken.
+    Walk,
     /// Bytes alive.
     Live,
 }
@@ -23,7 +25,7 @@ pub enum HeapSubject {
 pub struct HeapCheck {
     /// What was checked.
     pub subject: HeapSubject,
-    /// What was measured, in bytes; null for the file.
+    /// What was measured, in bytes; null for what has no size.
     pub measured: Option<u64>,
     /// What it was held against.
     pub limit: Option<u64>,
@@ -42,6 +44,18 @@ pub fn is_whole(losses: &Losses) -> HeapCheck {
         }
     };
     HeapCheck { subject: HeapSubject::File, measured: None, limit: None, verdict, sentence }
+}
+
+/// Whether everything could be read when the snapshot was taken; none if so. If not, more may be alive than it says.
+pub fn is_complete(gaps: &[String]) -> Option<HeapCheck> {
+    let first = gaps.first()?;
+    let more = match gaps.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more (bactrian info tells)"),
+    };
+    let sentence = format!("not all could be read when it was taken: {first}{more}");
+    let (subject, verdict) = (HeapSubject::Walk, Verdict::Undecided);
+    Some(HeapCheck { subject, measured: None, limit: None, verdict, sentence })
 }
 
 /// Holds what is alive against a fixed limit.

@@ -6,7 +6,7 @@ mod check;
 mod contents;
 mod info;
 
-pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_whole};
+pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
 

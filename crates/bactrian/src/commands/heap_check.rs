@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use bactrian_analysis::check::Verdict;
-use bactrian_analysis::heap::{HeapCheck, against_baseline, against_limit, contents, is_whole};
+use bactrian_analysis::heap::{
+    HeapCheck, against_baseline, against_limit, contents, is_complete, is_whole,
+};
 use bactrian_analysis::units::Bytes;
 use bactrian_snapshot::Snapshot;
 use serde_json::json;
@@ -29,6 +31,7 @@ pub fn run(
 ) -> Result<Status, Failure> {
     let now = contents(snapshot, &mut snapshot_progress(snapshot));
     let mut checks = vec![is_whole(&now.losses)];
+    checks.extend(is_complete(&snapshot.tables().gaps));
     checks.extend(question.max_live.map(|limit| against_limit(&now, limit)));
     let mut files = vec![(&*question.file.file, &now.losses)];
     let before = match question.baseline {

@@ -46,7 +46,7 @@ pub struct SnapshotArgs {
     #[arg(long, value_name = "N", requires = "snapshots", default_value_t = 0)]
     pub strings: u32,
     /// Skip snapshots, and count them, when more than this would be in use: copies=N of the program in
-    /// memory at a time (2), memory=SIZE for them, disk=SIZE for all files
+    /// memory at a time (1; one more for a signal or call, two at exit), memory=SIZE for them, disk=SIZE for all files
     #[arg(long, value_name = "LIMIT[,LIMIT..]", requires = "snapshots", value_parser = limits)]
     pub snapshot_limits: Option<Limits>,
 }

@@ -14,7 +14,7 @@ use super::names::Names;
 use super::process_memory::{self, Account, HOLDERS, Known, Observed};
 use super::reach::Reached;
 use super::roots::{Roots, Stacks};
-use super::spaces::{self, HeapUse};
+use super::spaces::HeapUse;
 use super::tables::TableMaker;
 use super::walk::Subject;
 use super::{samples, statistics};
@@ -23,9 +23,11 @@ use crate::memory::Memory;
 /// Asks the program's memory for all that is not blocks.
 pub struct Accountant<'a> {
     pub subject: &'a Subject<'a>,
-    /// The program's memory, for small reads.
+    /// The program's memory, but for the heap, of which there is a copy.
     pub memory: &'a dyn Memory,
     pub roots: &'a Roots,
+    /// What the major heap is used for.
+    pub heap: HeapUse,
     pub maker: TableMaker<'a>,
     /// What the kernel said of the process's memory; none if there is no process.
     pub observed: Option<io::Result<Observed>>,
@@ -161,10 +163,9 @@ impl Accountant<'_> {
 
     /// How much memory there is for what, and what the runtime counts.
     fn use_of_memory(&mut self, reached: &Reached) {
-        let Accountant { subject, memory, roots, .. } = *self;
-        let heap = spaces::measure(subject.target, subject.memory, &roots.domains);
+        let Accountant { subject, memory, roots, ref heap, .. } = *self;
         let counted = statistics::read(subject.target, memory, &roots.domains);
-        let known = Known::find(subject.target, memory, &heap, &roots.domains);
+        let known = Known::find(subject.target, memory, heap, &roots.domains);
         let of_regions = || process_memory::of_regions(subject.memory.regions(), &known);
         let account = match &self.observed {
             Some(Ok(observed)) => observed.account(&known),
@@ -174,7 +175,7 @@ impl Accountant<'_> {
             }
             None => of_regions(),
         };
-        let HeapUse { words, free, fragments, .. } = heap;
+        let HeapUse { words, free, fragments, .. } = *heap;
         let minor =
             roots.spaces.iter().filter(|space| space.kind == super::roots::SpaceKind::Minor);
         let minor_words = minor.map(|space| (space.range.end - space.range.start) / 8).sum();
@@ -211,8 +212,8 @@ impl Accountant<'_> {
             let name = tables.names.add(&name);
             tables.statistics.push(Statistic { name, value });
         }
-        for gaps in [heap.gaps, counted.gaps, account.gaps] {
-            tables.gaps.extend(gaps);
+        for gaps in [&heap.gaps, &counted.gaps, &account.gaps] {
+            tables.gaps.extend_from_slice(gaps);
         }
     }
 

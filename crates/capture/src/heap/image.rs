@@ -14,6 +14,8 @@ use crate::memory::Memory;
 /// Words of a page.
 pub const PAGE_WORDS: usize = 1 << 17;
 const PAGE_BITS: u32 = 20;
+/// Bytes of a page of the system.
+const SYSTEM_PAGE: u64 = 4096;
 /// Addresses of a program have so many bits.
 const ADDRESS_BITS: u32 = 47;
 /// Pages are found in two steps, of so many bits.
@@ -43,6 +45,8 @@ pub struct Page {
     ranks: Box<[AtomicU32]>,
     /// The space that all of the page is in.
     kind: Option<SpaceKind>,
+    /// Bytes of the page that could not be read.
+    holes: Vec<Range<usize>>,
 }
 
 /// A word of the copy.
@@ -100,6 +104,58 @@ impl<'a> Image<'a> {
         self.spaces.get(at).filter(|space| space.range.start <= address)
     }
 
+    /// The space that an address is in, or none, and where that ends.
+    pub fn space_or_gap(&self, address: u64) -> (Option<&Space>, u64) {
+        let at = self.spaces.partition_point(|space| space.range.end <= address);
+        match self.spaces.get(at) {
+            Some(space) if space.range.start <= address => (Some(space), space.range.end),
+            Some(space) => (None, space.range.start),
+            None => (None, u64::MAX),
+        }
+    }
+
+    /// Reads bytes that are all in one space, from the copy; false where memory could not be read.
+    pub fn read_copy(&self, mut address: u64, mut buffer: &mut [u8]) -> bool {
+        while !buffer.is_empty() {
+            let Some(Spot { page, .. }) = self.spot(address & !7) else { return false };
+            let bytes: &[u8] = bytemuck::cast_slice(&page.words);
+            let from = (address - page.start) as usize;
+            let now = buffer.len().min(bytes.len() - from);
+            let range = from..from + now;
+            if page.holes.iter().any(|hole| hole.start < range.end && range.start < hole.end) {
+                return false;
+            }
+            let (piece, after) = std::mem::take(&mut buffer).split_at_mut(now);
+            piece.copy_from_slice(&bytes[range]);
+            (address, buffer) = (address + now as u64, after);
+        }
+        true
+    }
+
+    /// Addresses of the heap that have been copied whole, of whole pages of the system: nobody needs them any more.
+    pub fn copied(&self) -> Vec<Range<u64>> {
+        let mut found: Vec<Range<u64>> = Vec::new();
+        for page in self.pages() {
+            let range = page.start..page.start + (PAGE_WORDS as u64 * 8);
+            let first = self.spaces.partition_point(|space| space.range.end <= range.start);
+            let spaces = self.spaces[first..].iter();
+            for space in spaces.take_while(|space| space.range.start < range.end) {
+                if space.kind == SpaceKind::Static {
+                    continue;
+                }
+                let part = intersection(&space.range, &range);
+                let start = part.start.next_multiple_of(SYSTEM_PAGE);
+                let end = part.end - part.end % SYSTEM_PAGE;
+                match found.last_mut() {
+                    _ if start >= end => {}
+                    Some(last) if last.end == start => last.end = end,
+                    _ => found.push(start..end),
+                }
+            }
+        }
+        found
+    }
+
     /// What kind of space a word of the copy is in.
     pub fn kind_at(&self, spot: Spot<'_>) -> Option<SpaceKind> {
         spot.page.kind.or_else(|| self.space_at(spot.address()).map(|space| space.kind))
@@ -111,22 +167,28 @@ impl<'a> Image<'a> {
         let range = start..start + (PAGE_WORDS as u64 * 8);
         let mut words = vec![0; PAGE_WORDS].into_boxed_slice();
         let mut kind = None;
+        let mut holes = Vec::new();
         let first = self.spaces.partition_point(|space| space.range.end <= range.start);
         for space in self.spaces[first..].iter().take_while(|space| space.range.start < range.end) {
             let part = intersection(&space.range, &range);
             if part == range {
                 kind = Some(space.kind);
             }
-            self.read(&part, start, &mut words);
+            self.read(&part, start, &mut words, &mut holes);
         }
         let zeros = || (0..PAGE_WORDS / 64).map(|_| AtomicU64::new(0)).collect();
         let ranks = (0..PAGE_WORDS / 64).map(|_| AtomicU32::new(0)).collect();
-        Page { start, words, marks: zeros(), ranks, kind }
+        Page { start, words, marks: zeros(), ranks, kind, holes }
     }
 
     /// Reads a range of addresses into the words of a page. What cannot be read stays zero.
-    fn read(&self, range: &Range<u64>, start: u64, words: &mut [u64]) {
-        const SYSTEM_PAGE: u64 = 4096;
+    fn read(
+        &self,
+        range: &Range<u64>,
+        start: u64,
+        words: &mut [u64],
+        holes: &mut Vec<Range<usize>>,
+    ) {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
         let place =
             |range: &Range<u64>| (range.start - start) as usize..(range.end - start) as usize;
@@ -140,6 +202,7 @@ impl<'a> Image<'a> {
             at = part.end;
             if !self.memory.read(part.start, &mut bytes[place(&part)]) {
                 bytes[place(&part)].fill(0);
+                holes.push(place(&part));
                 self.unreadable.fetch_add(part.end - part.start, Ordering::Relaxed);
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bactrian_snapshot::{BlockId, Columns, Info, Snapshot, Tables, Writer};
 
 use super::encode::{Encoder, References};
+use super::held::Held;
 use super::image::Image;
 use super::mark::{Marker, Met};
 use super::roots::{Space, SpaceKind};
@@ -206,4 +207,26 @@ fn marking_ends_when_it_is_to() {
     Marker { image: &image, is_ocaml_5: false, threads: 2, is_to_stop: &|| true, opaque_words: 1 }
         .mark(vec![second, first], &mut met);
     assert_eq!(met.major.blocks, 0);
+}
+
+#[test]
+fn what_was_copied_is_told_and_read_from_the_copy() {
+    let mut memory = Fake::default();
+    let block = memory.block(PAGE_END - 8, 0, &[integer(1), integer(2)]);
+    memory.block(HEAP - 16, 0, &[integer(3)]);
+    memory.unreadable = Some(HEAP + SIZE - 8);
+    let image = Image::new(&memory, spaces());
+    let held = Held { image: &image, rest: &memory };
+
+    // Over the end of a page of the copy, and over the beginning of the heap.
+    assert_eq!(held.words(block - 8, 3), memory.words(block - 8, 3));
+    assert_eq!(held.words(HEAP - 16, 4), memory.words(HEAP - 16, 4));
+    assert_eq!(held.word(0x5500_0000_1000), Some(0));
+    // Two pages of the heap; the static data stay where they are.
+    assert_eq!(image.copied(), [HEAP..HEAP + (2 << 20)]);
+
+    assert_eq!(held.word(HEAP + SIZE - 8), None, "though the page was copied as far as it goes");
+    assert!(held.word(HEAP + SIZE - 4096 - 8).is_some());
+    assert_eq!(image.unreadable_bytes(), 4096);
+    assert_eq!(image.copied().last(), Some(&(HEAP + SIZE - (1 << 20)..HEAP + SIZE)));
 }

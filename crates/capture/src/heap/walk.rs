@@ -1,6 +1,7 @@
 //! A snapshot, from memory to file.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -10,14 +11,19 @@ use bactrian_snapshot::{Columns, Error, Info, Writer};
 
 use super::account::Accountant;
 use super::encode::{Encoder, opaque_words};
+use super::held::Held;
 use super::image::Image;
 use super::mark::{Count, Marker};
 use super::process_memory::Observed;
 use super::reach::reach;
 use super::roots::{self, Listing};
+use super::spaces;
 use super::tables::TableMaker;
 use super::target::Target;
 use crate::memory::{Cached, Memory};
+
+/// All addresses that a program may have.
+const EVERYTHING: Range<u64> = 0..1 << 47;
 
 /// What a snapshot is taken of.
 pub struct Subject<'a> {
@@ -108,22 +114,25 @@ impl Summary {
 pub struct Times {
     /// Until the roots were found.
     pub roots: Duration,
-    /// Copying memory and marking.
+    /// Copying the heap, and counting what is in use of it.
+    pub copy: Duration,
+    /// Marking what is alive.
     pub mark: Duration,
-    /// Counting what is not alive, and asking for names.
+    /// Asking for names and numbers.
     pub account: Duration,
     /// Encoding and writing.
     pub write: Duration,
 }
 
-/// Takes a snapshot. `release` is called when the memory is not needed any more.
+/// Takes a snapshot. `release` is called with addresses of memory that is not needed any more: soon with most of the
+/// heap, later with all there is.
 ///
 /// # Errors
 /// If there are too many blocks, `out` cannot be written to, or a signal asked to stop.
 pub fn walk<W: Write>(
     subject: &Subject<'_>,
     options: &Options,
-    release: impl FnOnce(),
+    mut release: impl FnMut(&[Range<u64>]),
     out: W,
 ) -> Result<(W, Summary), Error> {
     let Subject { memory, target, listing, .. } = *subject;
@@ -137,6 +146,13 @@ pub fn walk<W: Write>(
     times.roots = clock.lap();
 
     let image = Image::new(memory, roots.spaces.clone());
+    let held = Held { image: &image, rest: &small };
+    // This looks at all of the heap, and so has it copied. While the copy of the program keeps its own, the
+    // program has to copy every page that it writes to.
+    let heap = spaces::measure(target, &held, &roots.domains);
+    release(&image.copied());
+    times.copy = clock.lap();
+
     let is_ocaml_5 = target.version.major >= 5;
     let marker = Marker {
         image: &image,
@@ -145,7 +161,7 @@ pub fn walk<W: Write>(
         is_to_stop: &|| subject.signal().is_some(),
         opaque_words: opaque_words(options.strings),
     };
-    let mut reached = reach(&marker, target, &small, &roots);
+    let mut reached = reach(&marker, target, &held, &roots);
     subject.heed_the_user()?;
     times.mark = clock.lap();
 
@@ -154,14 +170,15 @@ pub fn walk<W: Write>(
         u32::try_from(blocks).map_err(|_| Error::Misuse("more blocks than a snapshot can have"))?;
     let mut accountant = Accountant {
         subject,
-        memory: &small,
+        memory: &held,
         roots: &roots,
+        heap,
         maker: TableMaker::new(&image, target),
         observed,
     };
     let references = accountant.account(&mut reached);
     let tables = accountant.maker.tables;
-    release();
+    release(&[EVERYTHING]);
     times.account = clock.lap();
 
     let columns = Columns {

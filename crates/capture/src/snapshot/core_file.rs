@@ -50,5 +50,5 @@ pub fn of_core(
         asked: None,
         info,
     };
-    file::write(&subject, &options, path, None, || ())
+    file::write(&subject, &options, path, None, |_| ())
 }

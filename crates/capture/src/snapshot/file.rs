@@ -1,6 +1,7 @@
 //! The file of a snapshot: whole or not there, and for its owner only.
 
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bactrian_snapshot::Error;
@@ -18,13 +19,13 @@ pub struct Written {
     pub summary: Summary,
 }
 
-/// Walks a heap into a file. `release` is called when the program's memory is not needed any more.
+/// Walks a heap into a file. `release` is called with addresses that are not needed any more.
 pub fn write(
     subject: &Subject<'_>,
     options: &Options,
     path: &Path,
     most_bytes: Option<u64>,
-    release: impl FnOnce(),
+    release: impl FnMut(&[Range<u64>]),
 ) -> Result<Written, Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
         Failure::io(format_args!("cannot write {}", path.display()), why)

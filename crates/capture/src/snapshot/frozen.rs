@@ -3,13 +3,15 @@
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use bactrian_agent_abi::frozen::{self, Facts, Frozen};
 use bactrian_agent_abi::ledger::Line;
 use bactrian_snapshot::{Info, Reason, Skipped, Way};
-use rustix::process::{Pid, Signal, getppid, kill_process, nice};
+use rustix::process::{Pid, Signal, getppid, kill_process, setpriority_process};
 
 use super::{Failure, Written, describe, file, info_of};
 use crate::heap::roots::Listing;
@@ -17,16 +19,22 @@ use crate::heap::target::{Files, Target};
 use crate::heap::{Options, Subject};
 use crate::memory::ProcessMemory;
 
-/// Tells the copy that it has been read. See [`frozen::RELEASE`]: it must not be killed.
+/// Tells the copy that some of it has been read. See [`frozen::RELEASE`]: it must not be killed.
 const RELEASE: Signal = Signal::USR1;
 const _: () = assert!(RELEASE.as_raw() == frozen::RELEASE);
 
-/// Lets the program go first wherever it needs the processor.
-fn stand_back() {
-    let _ = nice(19);
+/// While the heap is being copied, the program has to copy what it writes to, so that goes before other walkers' work,
+/// but behind the program.
+const SOON: i32 = 10;
+/// All the rest can wait.
+const LAST: i32 = 19;
+
+/// Lets others go first where they need the processor.
+fn stand_back(priority: i32) {
+    let _ = setpriority_process(None, priority);
     // The copy, and so this process, has a session of its own, and the kernel may share the processor out among
     // sessions first.
-    let _ = std::fs::write("/proc/self/autogroup", "19");
+    let _ = std::fs::write("/proc/self/autogroup", priority.to_string());
 }
 
 /// Takes the snapshot that the frozen copy wants, and tells the ledger what became of it.
@@ -35,12 +43,12 @@ fn stand_back() {
 /// If it could not be taken.
 pub fn walk_frozen() -> Result<Written, Failure> {
     let (memory, maps, mut told) = inherited()?;
-    stand_back();
+    stand_back(SOON);
     let mut bytes = Vec::new();
     told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
     let number = frozen.facts.key;
-    let taken = take(&frozen, memory, maps);
+    let taken = take(&frozen, memory, maps, &told);
     let line = match &taken {
         Ok(Written { path, summary }) => Line::Done {
             number,
@@ -63,7 +71,7 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     Path::new(OsStr::from_bytes(bytes)).to_owned()
 }
 
-fn take(frozen: &Frozen<'_>, memory: File, maps: File) -> Result<Written, Failure> {
+fn take(frozen: &Frozen<'_>, memory: File, maps: File, told: &File) -> Result<Written, Failure> {
     let facts = &frozen.facts;
     let unreadable = |why| Failure::io("the memory of the frozen copy", why);
     let memory = ProcessMemory::new(memory, maps).map_err(unreadable)?;
@@ -87,14 +95,20 @@ fn take(frozen: &Frozen<'_>, memory: File, maps: File) -> Result<Written, Failur
     };
     let options =
         Options { strings: (facts.strings > 0).then_some(facts.strings), ..Options::default() };
-    let release_copy = || {
+    let give_back = |addresses: &[Range<u64>]| {
+        stand_back(LAST);
+        let list = frozen::list_of(addresses);
+        if told.set_len(0).and_then(|()| told.write_all_at(&list, 0)).is_err() {
+            // Then it keeps them until we end.
+            return;
+        }
         // It may have been ended by somebody else, and its number be another's by now.
         let copy = Pid::from_raw(facts.copy.cast_signed());
         if let Some(copy) = copy.filter(|copy| getppid() == Some(*copy)) {
             let _ = kill_process(copy, RELEASE);
         }
     };
-    file::write(&subject, &options, &path_of(facts.heap), facts.disk_limit, release_copy)
+    file::write(&subject, &options, &path_of(facts.heap), facts.disk_limit, give_back)
 }
 
 fn info(facts: &Facts<'_>, target: &Target) -> Info {

@@ -64,7 +64,7 @@ pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Du
         info,
     };
     // The handle ends with this function; the copy is idle until then.
-    let written = file::write(&subject, &options, &wanted.path, None, || ())?;
+    let written = file::write(&subject, &options, &wanted.path, None, |_| ())?;
     Ok((written, way, pause))
 }
 
