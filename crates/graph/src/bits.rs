@@ -1,0 +1,59 @@
+//! One bit for each of many things.
+
+pub(crate) struct Bits(Vec<u64>);
+
+impl Bits {
+    pub fn new(count: usize) -> Bits {
+        Bits(vec![0; count.div_ceil(64)])
+    }
+
+    #[inline]
+    pub fn set(&mut self, index: usize) {
+        self.0[index / 64] |= 1 << (index % 64);
+    }
+
+    #[inline]
+    pub fn has(&self, index: usize) -> bool {
+        self.0[index / 64] >> (index % 64) & 1 != 0
+    }
+
+    /// All that are set, the least first.
+    pub fn ascending(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(word, &bits)| {
+            let mut left = bits;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(word * 64 + bit)
+            })
+        })
+    }
+
+    /// All that are set, the greatest first.
+    pub fn descending(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().rev().flat_map(|(word, &bits)| {
+            let mut left = bits;
+            std::iter::from_fn(move || {
+                let bit = left.checked_ilog2()? as usize;
+                left ^= 1 << bit;
+                Some(word * 64 + bit)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_found_both_ways() {
+        let mut bits = Bits::new(200);
+        let set = [0, 3, 63, 64, 130, 199];
+        set.iter().for_each(|&bit| bits.set(bit));
+        assert!(bits.has(63) && !bits.has(62));
+        assert_eq!(bits.ascending().collect::<Vec<_>>(), set);
+        assert!(bits.descending().eq(set.into_iter().rev()));
+        assert_eq!(Bits::new(0).ascending().count(), 0);
+    }
+}

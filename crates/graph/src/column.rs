@@ -1,0 +1,122 @@
+//! Numbers in a row, in memory or in a file.
+//!
+//! Graphs and what is computed from them are kept in an index file beside a snapshot. Mapping it makes them
+//! ready at once, and lets the kernel take their memory back whenever it needs it.
+
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use memmap2::{Mmap, MmapOptions};
+
+use crate::{Error, Result};
+
+/// A row of numbers: owned, or part of a mapped file. To be read as a slice.
+#[derive(Clone, Debug)]
+pub struct Column<T>(Data<T>);
+
+#[derive(Clone, Debug)]
+enum Data<T> {
+    Owned(Vec<T>),
+    Mapped { map: Arc<Mmap>, bytes: Range<usize>, numbers: PhantomData<T> },
+}
+
+impl<T> From<Vec<T>> for Column<T> {
+    fn from(numbers: Vec<T>) -> Column<T> {
+        Column(Data::Owned(numbers))
+    }
+}
+
+impl<T> Default for Column<T> {
+    fn default() -> Column<T> {
+        Column(Data::Owned(Vec::new()))
+    }
+}
+
+impl<T: Pod> Deref for Column<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Data::Owned(numbers) => numbers,
+            // That the bytes are there and aligned was checked when the column was made.
+            Data::Mapped { map, bytes, .. } => {
+                let bytes = map.get(bytes.clone()).unwrap_or_default();
+                bytemuck::try_cast_slice(bytes).unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Column<T> {
+    fn eq(&self, other: &Column<T>) -> bool {
+        **self == **other
+    }
+}
+
+/// A file that columns are taken from. Its numbers are in the machine's own byte order.
+#[derive(Clone, Debug)]
+pub struct MappedFile(Arc<Mmap>);
+
+impl MappedFile {
+    /// Maps a file for reading. Nobody may write to it or shorten it from now on: replace it as a whole.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    #[expect(unsafe_code, reason = "mapping a file is unsafe because the file may change under it")]
+    pub fn new(file: &File) -> io::Result<MappedFile> {
+        // SAFETY: the map is private and read-only, and numbers of any value are sound: all of this crate
+        // looks them up with checked indices. Should somebody write to the file in spite of the duty above,
+        // answers are wrong or a check fails; if it is made shorter, the process ends with SIGBUS.
+        let map = unsafe { MmapOptions::new().map_copy_read_only(file)? };
+        Ok(MappedFile(Arc::new(map)))
+    }
+
+    /// All bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The numbers in some of the bytes.
+    ///
+    /// # Errors
+    /// The bytes are not all there, not aligned for these numbers, or not a whole number of them.
+    pub fn column<T: Pod>(&self, bytes: Range<usize>) -> Result<Column<T>> {
+        let wrong = |reason| Error::Column { offset: bytes.start, reason };
+        let part = self.0.get(bytes.clone()).ok_or(wrong("goes beyond its end"))?;
+        bytemuck::try_cast_slice::<u8, T>(part)
+            .map_err(|_| wrong("is not aligned, or not a whole number of numbers"))?;
+        Ok(Column(Data::Mapped { map: Arc::clone(&self.0), bytes, numbers: PhantomData }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn columns_of_files_are_checked() -> io::Result<()> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytemuck::cast_slice(&[7u32, 8, 9]))?;
+        let file = MappedFile::new(&file)?;
+        assert_eq!(file.bytes().len(), 12);
+        let column = file.column::<u32>(4..12).map(|column| column.to_vec());
+        assert_eq!(column, Ok(vec![8, 9]));
+        assert_eq!(file.column::<u32>(4..4).map(|column| column.len()), Ok(0));
+        for wrong in [4..13, 2..6, 4..11, 12..16] {
+            assert!(file.column::<u32>(wrong.clone()).is_err(), "{wrong:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn an_empty_file_has_empty_columns() -> io::Result<()> {
+        let file = MappedFile::new(&tempfile::tempfile()?)?;
+        assert_eq!(file.column::<u64>(0..0).map(|column| column.len()), Ok(0));
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! The depth-first search, which numbers nodes and judges edges.
+
+use crate::Node;
+use crate::graph::View;
+
+/// What the search found. Nodes are numbered from 1, in the order of visits; the root is 1. Arrays but the first
+/// go by these numbers, and what they have for 0 means nothing.
+pub struct Search {
+    /// The number of each node, 0 if it was not reached.
+    pub number: Vec<u32>,
+    /// From where each was reached first; 0 for the root.
+    pub parent: Vec<u32>,
+    /// The highest known node with an edge to it: its parent, if no forward edge leads to it.
+    pub semi: Vec<u32>,
+    /// How many edges back and across lead to it. Edges to itself and to the root do not count: they change no
+    /// dominator.
+    pub incoming: Vec<u32>,
+}
+
+/// Visits all that is reached from the root.
+///
+/// There is no stack: the way back goes by `parent`. The place of the next edge, which is needed of nodes on the
+/// way only, is kept in `semi`, which is needed of others only: a forward edge leads to a node that is done.
+pub fn search(view: View<'_>, root: Node) -> Search {
+    let nodes = view.nodes();
+    let mut number = vec![0u32; nodes];
+    // Pages of these that are never touched take no memory.
+    let mut node_of = vec![0u32; nodes + 1];
+    let mut parent = vec![0u32; nodes + 1];
+    let mut semi = vec![0u32; nodes + 1];
+    let mut incoming = vec![0u32; nodes + 1];
+    let mut last = 0;
+    if let Some(first) = number.get_mut(root as usize) {
+        *first = 1;
+        last = 1;
+        node_of[1] = root;
+        semi[1] = view.offsets[root as usize];
+    }
+    let mut here = last;
+    'visits: while here != 0 {
+        let end = view.offsets[node_of[here as usize] as usize + 1];
+        let mut next = semi[here as usize];
+        while next < end {
+            let target = view.targets[next as usize] as usize;
+            next += 1;
+            let known = number[target];
+            if known == 0 {
+                last += 1;
+                number[target] = last;
+                parent[last as usize] = here;
+                let (start, end) = (view.offsets[target], view.offsets[target + 1]);
+                if start == end {
+                    semi[last as usize] = here;
+                    continue;
+                }
+                semi[here as usize] = next;
+                node_of[last as usize] = target as Node;
+                semi[last as usize] = start;
+                here = last;
+                continue 'visits;
+            } else if known > here {
+                let semi = &mut semi[known as usize];
+                *semi = here.min(*semi);
+            } else if known != here && known != 1 {
+                incoming[known as usize] += 1;
+            }
+        }
+        let above = parent[here as usize];
+        semi[here as usize] = above;
+        here = above;
+    }
+    let reached = last as usize + 1;
+    for array in [&mut parent, &mut semi, &mut incoming] {
+        array.truncate(reached);
+        array.shrink_to_fit();
+    }
+    Search { number, parent, semi, incoming }
+}

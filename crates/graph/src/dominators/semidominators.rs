@@ -1,0 +1,74 @@
+//! Semidominators of all nodes, from the last to the first.
+
+use super::sideways::Sideways;
+
+/// Makes `semi` the semidominator of every node. Leaves each group of `sideways` with the parent of its node in
+/// its first place, because the array of parents is used up. Gives the two arrays that are not needed any more.
+pub fn find(semi: &mut [u32], parent: Vec<u32>, sideways: &mut Sideways) -> (Vec<u32>, Vec<u32>) {
+    // Ways up are shortened: `ancestor` is a node above, at first the parent; `label` is the least semidominator
+    // from the node up to the ancestor, which is not included.
+    let mut forest = Forest { ancestor: parent, label: semi.to_vec() };
+    let mut place = sideways.sources.len();
+    for node in sideways.nodes.descending() {
+        let mut least = semi[node];
+        let number = node as u32;
+        loop {
+            place -= 1;
+            let source = sideways.sources[place];
+            // Nothing is above the root.
+            if least != 1 {
+                let found = if source < number { source } else { forest.least(source, number) };
+                least = least.min(found);
+            }
+            if sideways.begins_at(place) {
+                break;
+            }
+        }
+        // Ways are shortened only for nodes before: it is still the parent.
+        sideways.sources[place] = forest.ancestor[node];
+        semi[node] = least;
+        forest.label[node] = least;
+    }
+    (forest.ancestor, forest.label)
+}
+
+struct Forest {
+    ancestor: Vec<u32>,
+    label: Vec<u32>,
+}
+
+impl Forest {
+    /// The least semidominator on the way from `from` up to the first node that is not after `limit`, which is not
+    /// included.
+    #[inline]
+    fn least(&mut self, from: u32, limit: u32) -> u32 {
+        if self.ancestor[from as usize] > limit {
+            self.shorten(from, limit);
+        }
+        self.label[from as usize]
+    }
+
+    /// Makes the first node that is not after `limit` the ancestor of all on the way. On the way up, ancestors are
+    /// turned to point down, so that no stack is needed for the way back.
+    fn shorten(&mut self, from: u32, limit: u32) {
+        let (mut below, mut node) = (0, from);
+        loop {
+            let above = self.ancestor[node as usize];
+            if above <= limit {
+                break;
+            }
+            self.ancestor[node as usize] = below;
+            below = node;
+            node = above;
+        }
+        let top = self.ancestor[node as usize];
+        let mut least = self.label[node as usize];
+        while below != 0 {
+            let node = below as usize;
+            below = self.ancestor[node];
+            self.ancestor[node] = top;
+            least = least.min(self.label[node]);
+            self.label[node] = least;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Edges back and across, by their targets.
+
+use crate::bits::Bits;
+use crate::buckets::sum_up;
+use crate::graph::View;
+
+/// Groups of sources, one for each node whose semidominator may be another than its parent, in order of the nodes.
+/// Everything by numbers of the search.
+pub struct Sideways {
+    /// The groups, one after the other.
+    pub sources: Vec<u32>,
+    /// The nodes that have a group.
+    pub nodes: Bits,
+    /// The places in `sources` where a group begins.
+    starts: Bits,
+}
+
+impl Sideways {
+    /// Collects them. A node with forward edges only has its parent in its group: for a source with a lower
+    /// number, that number is all there is to know.
+    pub fn of(
+        view: View<'_>,
+        number: &[u32],
+        parent: &[u32],
+        semi: &[u32],
+        mut incoming: Vec<u32>,
+    ) -> Sideways {
+        let mut nodes = Bits::new(incoming.len());
+        for (node, count) in incoming.iter_mut().enumerate() {
+            if *count == 0 && semi[node] != parent[node] {
+                *count = 1;
+            }
+            if *count != 0 {
+                nodes.set(node);
+            }
+        }
+        // Where groups end; when all are put down, where they begin. There is no more than an edge for each.
+        let mut places = incoming;
+        let total = sum_up(&mut places) as usize;
+        let mut sources = vec![0; total];
+        for (node, &from) in number.iter().enumerate() {
+            if from == 0 {
+                continue;
+            }
+            for &target in view.successors(node as u32) {
+                let to = number[target as usize];
+                if to < from && to != 1 {
+                    let place = &mut places[to as usize];
+                    *place -= 1;
+                    sources[*place as usize] = from;
+                }
+            }
+        }
+        let mut starts = Bits::new(total);
+        for node in nodes.ascending() {
+            let place = &mut places[node];
+            // Sources are never 0, and all groups before are whole: this one has forward edges only.
+            if *place > 0 && sources[*place as usize - 1] == 0 {
+                *place -= 1;
+                sources[*place as usize] = parent[node];
+            }
+            starts.set(*place as usize);
+        }
+        Sideways { sources, nodes, starts }
+    }
+
+    /// Whether a group begins at this place.
+    #[inline]
+    pub fn begins_at(&self, place: usize) -> bool {
+        self.starts.has(place)
+    }
+}

@@ -1,0 +1,172 @@
+//! The graph itself: all targets in one list, and where each node's begin.
+
+use crate::buckets::sum_up;
+use crate::{Column, Error, MAX_EDGES, MAX_NODES, Node, Result};
+
+/// A directed graph that does not change. Its nodes are numbered from 0; edges of a node have an order and may
+/// be there twice.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Where in `targets` each node's begin, and at last where they end. Ascending.
+    offsets: Column<u32>,
+    /// All are nodes.
+    targets: Column<Node>,
+}
+
+impl Graph {
+    /// A graph of two columns, which are checked: for each node the place in `targets` where its own begin, and
+    /// once more the place where the last one's end.
+    ///
+    /// # Errors
+    /// Too many nodes or edges, places that do not ascend from 0 to the number of targets, targets that are not
+    /// nodes.
+    pub fn new(offsets: Column<u32>, targets: Column<Node>) -> Result<Graph> {
+        let wrong = |index, reason| Error::Offsets { index, reason };
+        let nodes = offsets.len().checked_sub(1).ok_or(wrong(0, "it is not said"))?;
+        check_sizes(nodes, targets.len())?;
+        if offsets[0] != 0 {
+            return Err(wrong(0, "not at the beginning of the list"));
+        }
+        if let Some(index) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+            return Err(wrong(index + 1, "before those of the node before"));
+        }
+        if offsets[nodes] as usize != targets.len() {
+            return Err(wrong(nodes, "not at the end of the list"));
+        }
+        if let Some(index) = targets.iter().position(|&target| target as usize >= nodes) {
+            return Err(Error::Target { index, target: targets[index], nodes });
+        }
+        Ok(Graph { offsets, targets })
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// How many edges there are.
+    pub fn edges(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Where a node's edges go, in order. None if there is no such node.
+    pub fn successors(&self, node: Node) -> &[Node] {
+        self.view().successors(node)
+    }
+
+    /// The first column: where in [`Graph::targets`] each node's begin, and where the last one's end.
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+
+    /// The second column: the targets of all nodes.
+    pub fn targets(&self) -> &[Node] {
+        &self.targets
+    }
+
+    /// The graph with all edges turned round. Predecessors of a node are in order of their numbers.
+    pub fn reversed(&self) -> Graph {
+        let view = self.view();
+        // As in `by_key`: how many, where they end, where they begin.
+        let mut offsets = vec![0; view.nodes() + 1];
+        for &target in view.targets {
+            offsets[target as usize] += 1;
+        }
+        sum_up(&mut offsets);
+        let mut targets = vec![0; view.targets.len()];
+        for node in (0..view.nodes() as Node).rev() {
+            for &target in view.successors(node).iter().rev() {
+                let place = &mut offsets[target as usize];
+                *place -= 1;
+                targets[*place as usize] = node;
+            }
+        }
+        Graph::trusted(offsets, targets)
+    }
+
+    /// A graph of columns that were just made, and need no check.
+    pub(crate) fn trusted(offsets: Vec<u32>, targets: Vec<Node>) -> Graph {
+        Graph { offsets: offsets.into(), targets: targets.into() }
+    }
+
+    /// Both columns as slices: what inner loops want, since looking into a column takes a moment.
+    pub(crate) fn view(&self) -> View<'_> {
+        View { offsets: &self.offsets, targets: &self.targets }
+    }
+}
+
+/// A graph as two slices.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub offsets: &'a [u32],
+    pub targets: &'a [Node],
+}
+
+impl<'a> View<'a> {
+    pub fn nodes(self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    #[inline]
+    pub fn successors(self, node: Node) -> &'a [Node] {
+        let index = node as usize;
+        match (self.offsets.get(index), self.offsets.get(index + 1)) {
+            (Some(&start), Some(&end)) => {
+                self.targets.get(start as usize..end as usize).unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+}
+
+pub(crate) fn check_sizes(nodes: usize, edges: usize) -> Result<()> {
+    if nodes > MAX_NODES {
+        return Err(Error::TooManyNodes(nodes));
+    }
+    if edges > MAX_EDGES {
+        return Err(Error::TooManyEdges(edges));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(offsets: &[u32], targets: &[Node]) -> Result<Graph> {
+        Graph::new(offsets.to_vec().into(), targets.to_vec().into())
+    }
+
+    #[test]
+    fn columns_that_are_no_graph_are_refused() {
+        let said = |offsets: &[u32], targets: &[Node]| match graph(offsets, targets) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(said(&[0, 1, 1], &[1]), "");
+        assert_eq!(said(&[0], &[]), "");
+        for (offsets, targets, wrong) in [
+            (&[][..], &[][..], "node 0 begin: it is not said"),
+            (&[1, 1], &[0], "node 0 begin: not at the beginning"),
+            (&[0, 2, 1], &[0], "node 2 begin: before"),
+            (&[0, 1], &[0, 0], "node 1 begin: not at the end"),
+            (&[0, 1, 2], &[0, 2], "edge 1 goes to node 2, but there are 2 nodes"),
+        ] {
+            assert!(said(offsets, targets).contains(wrong), "{offsets:?}");
+        }
+    }
+
+    #[test]
+    fn edges_are_turned_round() -> Result<()> {
+        let graph = graph(&[0, 2, 5, 5], &[1, 2, 1, 2, 2])?;
+        let back = graph.reversed();
+        assert_eq!((back.nodes(), back.edges()), (3, 5));
+        assert_eq!(back.successors(0), [0; 0]);
+        assert_eq!(back.successors(1), [0, 1]);
+        assert_eq!(back.successors(2), [0, 1, 1]);
+        assert_eq!(back.successors(3), [0; 0]);
+        let again = back.reversed();
+        assert_eq!((again.offsets(), again.targets()), (graph.offsets(), graph.targets()));
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! A graph small enough to be drawn: components are one, what has a single parent is part of it, and of these sets
+//! the largest are kept, with ways from the root to them.
+
+use std::collections::HashMap;
+
+use crate::components::Members;
+use crate::graph::View;
+use crate::{Components, Graph, NONE, Node};
+
+/// What is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many sets, the largest by weight.
+    pub largest: usize,
+    /// How many sets are shown on the way from the root to each of them, at most. The middle of longer ways is left
+    /// out.
+    pub way: usize,
+}
+
+/// A reduced graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reduced {
+    /// The first is that of the root; the others are in order of weight, and [`SetKind::Rest`] is the last, if
+    /// there is any.
+    pub sets: Vec<Set>,
+    /// Edges between sets, from and to no set twice. None begins at the rest.
+    pub edges: Vec<SetEdge>,
+    /// How many sets there were before the largest were chosen.
+    pub all: usize,
+}
+
+/// A set of nodes, all reached through its entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// Why it is shown.
+    pub kind: SetKind,
+    /// A node of the component through which all of the set is reached: the one with the lowest number. [`NONE`]
+    /// for the rest.
+    pub entry: Node,
+    /// How many nodes it has.
+    pub nodes: u64,
+    /// The sum of their weights.
+    pub weight: u64,
+    /// How many nodes are in the entry's component: 1, or several that reach each other.
+    pub entry_nodes: u64,
+}
+
+/// Why a set is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetKind {
+    /// The root is in it.
+    Root,
+    /// It is one of the largest.
+    Large,
+    /// It is on the way to one of them.
+    Way,
+    /// Everything else.
+    Rest,
+}
+
+/// Edges from one set to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetEdge {
+    /// The set, by its place in [`Reduced::sets`].
+    pub from: usize,
+    /// The other set.
+    pub to: usize,
+    /// How many edges of the graph it stands for. 0 if it stands for a way whose middle is left out.
+    pub edges: u64,
+    /// How many sets of that way are left out.
+    pub left_out: u64,
+}
+
+/// Reduces the graph to its largest sets.
+///
+/// A component whose edges all come from one other component belongs to the same set as that one, unless `stands_alone`
+/// says otherwise for one of its nodes. So a set is a tree of components with nothing shared but its entry. If the
+/// components do not fit the graph or do not have the root, nothing is left.
+pub fn reduce(
+    graph: &Graph,
+    components: &Components,
+    root: Node,
+    weights: &[u32],
+    stands_alone: impl Fn(Node) -> bool,
+    limits: Limits,
+) -> Reduced {
+    let reached = components.of.get(root as usize).is_some_and(|&of| of != NONE);
+    if !reached || !components.fit(graph) {
+        return Reduced::default();
+    }
+    let view = graph.view();
+    let members = components.members();
+    let sets = Sets::of(view, components, &members, weights, stands_alone);
+    let shown = sets.choose(limits);
+    let edges = sets.edges(view, components, &members, &shown);
+    sets.reduced(&members, shown, edges)
+}
+
+/// More than one component has edges to this one.
+const SEVERAL: u32 = NONE - 1;
+
+/// All sets. They are numbered from the root on, so that edges go to higher numbers.
+struct Sets {
+    /// The set of each component.
+    of: Vec<u32>,
+    all: Vec<Gathered>,
+}
+
+struct Gathered {
+    entry: u32,
+    nodes: u64,
+    weight: u64,
+    /// How many edges of the reduced graph it is away from the root, and the set before it.
+    distance: u32,
+    before: u32,
+}
+
+/// What is chosen to be shown.
+struct Shown {
+    /// The place of a set among those that are shown, and why it is.
+    places: HashMap<u32, usize>,
+    sets: Vec<(u32, SetKind)>,
+    /// Ways whose middle is left out: between which sets, and how many.
+    gaps: Vec<(u32, u32, u64)>,
+}
+
+impl Sets {
+    /// Goes through the components from the root's, which has the highest number, to the lowest: when a
+    /// component's turn comes, all edges to it were seen.
+    fn of(
+        view: View<'_>,
+        components: &Components,
+        members: &Members,
+        weights: &[u32],
+        stands_alone: impl Fn(Node) -> bool,
+    ) -> Sets {
+        let count = components.count as usize;
+        let mut parent = vec![NONE; count];
+        // The nearest set with an edge to the component, to be used if it begins a set itself.
+        let mut nearest = vec![NONE; count];
+        let mut of = vec![NONE; count];
+        let mut all: Vec<Gathered> = Vec::new();
+        for component in (0..components.count).rev() {
+            let index = component as usize;
+            let nodes = members.of(component);
+            let is_part = parent[index] < SEVERAL && !nodes.iter().any(|&node| stands_alone(node));
+            let set = if is_part { of[parent[index] as usize] } else { all.len() as u32 };
+            if !is_part {
+                let before = nearest[index];
+                let distance = all.get(before as usize).map_or(0, |set| set.distance + 1);
+                all.push(Gathered { entry: component, nodes: 0, weight: 0, distance, before });
+            }
+            of[index] = set;
+            let gathered = &mut all[set as usize];
+            gathered.nodes += nodes.len() as u64;
+            let weight = |&node: &Node| u64::from(weights.get(node as usize).copied().unwrap_or(0));
+            gathered.weight += nodes.iter().map(weight).sum::<u64>();
+            let distance = gathered.distance;
+            for &target in nodes.iter().flat_map(|&node| view.successors(node)) {
+                let to = components.of[target as usize] as usize;
+                if to == index {
+                    continue;
+                }
+                parent[to] = match parent[to] {
+                    NONE => component,
+                    same if same == component => same,
+                    _ => SEVERAL,
+                };
+                let known = all.get(nearest[to] as usize).map(|set| set.distance);
+                if known.is_none_or(|known| distance < known) {
+                    nearest[to] = set;
+                }
+            }
+        }
+        Sets { of, all }
+    }
+
+    fn choose(&self, limits: Limits) -> Shown {
+        let mut by_weight: Vec<u32> = (1..self.all.len() as u32).collect();
+        let largest = limits.largest.min(by_weight.len());
+        let key = |&set: &u32| (u64::MAX - self.all[set as usize].weight, set);
+        if largest < by_weight.len() {
+            by_weight.select_nth_unstable_by_key(largest, key);
+            by_weight.truncate(largest);
+        }
+        by_weight.sort_unstable_by_key(key);
+        let mut kinds: HashMap<u32, SetKind> =
+            by_weight.iter().map(|&set| (set, SetKind::Large)).collect();
+        kinds.insert(0, SetKind::Root);
+        let mut gaps = Vec::new();
+        for &large in &by_weight {
+            self.show_way(large, limits.way, &mut kinds, &mut gaps);
+        }
+        let mut sets: Vec<_> = kinds.into_iter().collect();
+        sets.sort_unstable_by_key(|(set, _)| if *set == 0 { (0, 0) } else { key(set) });
+        let places = sets.iter().enumerate().map(|(place, &(set, _))| (set, place)).collect();
+        gaps.sort_unstable();
+        gaps.dedup();
+        Shown { places, sets, gaps }
+    }
+
+    /// Shows the sets between the root and a large one, without the middle if they are too many.
+    fn show_way(
+        &self,
+        large: u32,
+        most: usize,
+        kinds: &mut HashMap<u32, SetKind>,
+        gaps: &mut Vec<(u32, u32, u64)>,
+    ) {
+        let mut show = |set| {
+            kinds.entry(set).or_insert(SetKind::Way);
+        };
+        let between = self.all[large as usize].distance.saturating_sub(1) as usize;
+        // Those that are left out, counted from the large one.
+        let (gap_start, gap_end) = match between > most {
+            true => (most / 2, between - most.div_ceil(2)),
+            false => (between, between),
+        };
+        let mut after = large;
+        let mut set = self.all[large as usize].before;
+        for index in 0..between {
+            if index == gap_end && gap_start < gap_end {
+                gaps.push((set, after, (gap_end - gap_start) as u64));
+            }
+            if !(gap_start..gap_end).contains(&index) {
+                show(set);
+                after = set;
+            }
+            set = self.all[set as usize].before;
+        }
+        if gap_start < gap_end && gap_end == between {
+            gaps.push((set, after, (gap_end - gap_start) as u64));
+        }
+    }
+
+    /// Edges from sets that are shown, to others and to the rest.
+    fn edges(
+        &self,
+        view: View<'_>,
+        components: &Components,
+        members: &Members,
+        shown: &Shown,
+    ) -> Vec<SetEdge> {
+        let rest = shown.sets.len();
+        let mut places = vec![rest; self.all.len()];
+        for (&set, &place) in &shown.places {
+            places[set as usize] = place;
+        }
+        let mut counts: HashMap<(usize, usize), u64> = HashMap::new();
+        for component in 0..components.count {
+            let from = self.of[component as usize];
+            if places[from as usize] == rest {
+                continue;
+            }
+            for &target in members.of(component).iter().flat_map(|&node| view.successors(node)) {
+                let to = self.of[components.of[target as usize] as usize];
+                if to != from {
+                    *counts.entry((places[from as usize], places[to as usize])).or_default() += 1;
+                }
+            }
+        }
+        let edges = counts.into_iter();
+        let mut edges: Vec<_> =
+            edges.map(|((from, to), edges)| SetEdge { from, to, edges, left_out: 0 }).collect();
+        for &(from, to, left_out) in &shown.gaps {
+            let (from, to) = (places[from as usize], places[to as usize]);
+            edges.push(SetEdge { from, to, edges: 0, left_out });
+        }
+        edges.sort_unstable_by_key(|edge| (edge.from, edge.to, edge.left_out));
+        edges
+    }
+
+    fn reduced(&self, members: &Members, shown: Shown, edges: Vec<SetEdge>) -> Reduced {
+        let mut rest = Set {
+            kind: SetKind::Rest,
+            entry: NONE,
+            nodes: self.all.iter().map(|set| set.nodes).sum(),
+            weight: self.all.iter().map(|set| set.weight).sum(),
+            entry_nodes: 0,
+        };
+        let describe = |&(set, kind): &(u32, SetKind)| {
+            let Gathered { entry, nodes, weight, .. } = self.all[set as usize];
+            let entry = members.of(entry);
+            rest.nodes -= nodes;
+            rest.weight -= weight;
+            let first = entry.first().copied().unwrap_or(NONE);
+            Set { kind, entry: first, nodes, weight, entry_nodes: entry.len() as u64 }
+        };
+        let mut sets: Vec<_> = shown.sets.iter().map(describe).collect();
+        if rest.nodes > 0 {
+            sets.push(rest);
+        }
+        Reduced { sets, edges, all: self.all.len() }
+    }
+}

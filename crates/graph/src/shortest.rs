@@ -1,0 +1,28 @@
+//! Shortest paths from the root, by breadth-first search.
+
+use crate::{Graph, NONE, Node};
+
+/// For each node the one before it on a shortest path from `root`: [`NONE`] for the root and for what is not
+/// reached. Of several the first to be found is taken, in order of edges.
+pub fn shortest(graph: &Graph, root: Node) -> Vec<Node> {
+    let view = graph.view();
+    let mut before = vec![NONE; view.nodes()];
+    if root as usize >= view.nodes() {
+        return before;
+    }
+    let (mut ring, mut next) = (vec![root], Vec::new());
+    while !ring.is_empty() {
+        for &node in &ring {
+            for &target in view.successors(node) {
+                let before = &mut before[target as usize];
+                if *before == NONE && target != root {
+                    *before = node;
+                    next.push(target);
+                }
+            }
+        }
+        ring.clear();
+        std::mem::swap(&mut ring, &mut next);
+    }
+    before
+}

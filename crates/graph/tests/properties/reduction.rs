@@ -1,0 +1,114 @@
+//! Reduced graphs: the sets have the nodes they should have, and whatever is shown hangs together.
+
+use std::collections::HashMap;
+
+use bactrian_graph::{Limits, NONE, Node, SetKind, components, reduce};
+
+use crate::naive::{self, Nodes};
+use crate::random::Case;
+
+/// The sets by definition: circles, and what has a single parent circle belongs where the parent belongs. Named by
+/// the least node of the entry.
+fn sets(case: &Case, circles: &HashMap<Node, Nodes>) -> HashMap<Node, Nodes> {
+    let name = |node: Node| *circles[&node].first().expect("it has the node");
+    let parents = |circle: Node| -> Nodes {
+        let others = circles.keys().copied().filter(|&other| name(other) != circle);
+        let pointing = others.filter(|&other| {
+            case.graph.successors(other).iter().any(|&target| name(target) == circle)
+        });
+        pointing.map(name).collect()
+    };
+    let mut sets: HashMap<Node, Nodes> = HashMap::new();
+    for &node in circles.keys() {
+        let mut entry = name(node);
+        loop {
+            let parents = parents(entry);
+            if parents.len() != 1 || circles[&entry].iter().any(|&node| stands_alone(node)) {
+                break;
+            }
+            entry = *parents.first().expect("there is one");
+        }
+        sets.entry(entry).or_default().insert(node);
+    }
+    sets
+}
+
+fn stands_alone(node: Node) -> bool {
+    node.is_multiple_of(11)
+}
+
+#[test]
+fn all_sets_are_there_if_all_are_wanted() {
+    crate::judge(|seed, case| {
+        let together = components(&case.graph, case.root);
+        let limits = Limits { largest: usize::MAX, way: usize::MAX };
+        let found = reduce(&case.graph, &together, case.root, &case.weights, stands_alone, limits);
+        let circles = naive::circles(&case.graph, case.root);
+        let expected = sets(&case, &circles);
+        assert_eq!(found.all, expected.len(), "case {seed}");
+        assert_eq!(found.sets.len(), expected.len(), "case {seed}");
+        let set_of: HashMap<Node, Node> = expected
+            .iter()
+            .flat_map(|(&entry, nodes)| nodes.iter().map(move |&node| (node, entry)))
+            .collect();
+        for set in &found.sets {
+            let nodes = &expected[&set.entry];
+            let weight: u64 =
+                nodes.iter().map(|&node| u64::from(case.weights[node as usize])).sum();
+            let entry_nodes = circles[&set.entry].len() as u64;
+            assert_eq!(
+                (set.nodes, set.weight, set.entry_nodes),
+                (nodes.len() as u64, weight, entry_nodes),
+                "case {seed}, set of {}",
+                set.entry
+            );
+        }
+        let mut edges: HashMap<(Node, Node), u64> = HashMap::new();
+        for (&node, &from) in &set_of {
+            for target in case.graph.successors(node) {
+                if set_of[target] != from {
+                    *edges.entry((from, set_of[target])).or_default() += 1;
+                }
+            }
+        }
+        assert_eq!(found.edges.len(), edges.len(), "case {seed}");
+        for edge in &found.edges {
+            let ends = (found.sets[edge.from].entry, found.sets[edge.to].entry);
+            assert_eq!((edge.edges, edge.left_out), (edges[&ends], 0), "case {seed}");
+        }
+    });
+}
+
+#[test]
+fn what_is_shown_hangs_together_and_nothing_is_lost() {
+    crate::judge(|seed, case| {
+        let together = components(&case.graph, case.root);
+        let limits = Limits { largest: (seed % 4) as usize, way: (seed % 3) as usize };
+        let alone = |_| seed.is_multiple_of(2);
+        let found = reduce(&case.graph, &together, case.root, &case.weights, alone, limits);
+        let all = naive::reached(&case.graph, &[case.root], None);
+        let weight: u64 = all.iter().map(|&node| u64::from(case.weights[node as usize])).sum();
+        assert_eq!(found.sets.iter().map(|set| set.nodes).sum::<u64>(), all.len() as u64);
+        assert_eq!(found.sets.iter().map(|set| set.weight).sum::<u64>(), weight, "case {seed}");
+        let count = |kind| found.sets.iter().filter(|set| set.kind == kind).count();
+        assert_eq!(count(SetKind::Root), 1, "case {seed}");
+        assert_eq!(count(SetKind::Large), limits.largest.min(found.all - 1), "case {seed}");
+        assert!(count(SetKind::Way) <= limits.largest * limits.way, "case {seed}");
+        let large = found.sets.iter().filter(|set| set.kind == SetKind::Large);
+        assert!(large.map(|set| set.weight).is_sorted_by(|a, b| a >= b), "case {seed}");
+        // Everything is reached from the root's set.
+        let mut reached = vec![false; found.sets.len()];
+        reached[0] = true;
+        for _ in &found.sets {
+            for edge in &found.edges {
+                assert!(edge.from != edge.to && found.sets[edge.from].kind != SetKind::Rest);
+                assert_eq!(edge.edges == 0, edge.left_out > 0, "case {seed}");
+                reached[edge.to] |= reached[edge.from];
+            }
+        }
+        for (set, reached) in found.sets.iter().zip(reached) {
+            assert!(reached || set.kind == SetKind::Rest, "case {seed}");
+            assert_eq!(set.entry == NONE, set.kind == SetKind::Rest, "case {seed}");
+        }
+    });
+}
