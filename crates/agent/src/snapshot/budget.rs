@@ -108,12 +108,31 @@ fn resident() -> Option<u64> {
     number(text.split(|byte| *byte == b' ').nth(1)?)?.checked_mul(4096)
 }
 
-/// The limit of our control group (of version 2), if it has one, and where it says what is used of it.
+/// The limit of our control group, if it has one, and where it says what is used of it. Version 2 has one tree of groups,
+/// version 1 one for memory.
 fn memory_group() -> Option<(CString, u64)> {
+    const TREES: [(&[u8], &[u8], &[u8], &[u8]); 2] = [
+        (b"0::", b"/sys/fs/cgroup", b"/memory.current", b"/memory.max"),
+        (
+            b":memory:",
+            b"/sys/fs/cgroup/memory",
+            b"/memory.usage_in_bytes",
+            b"/memory.limit_in_bytes",
+        ),
+    ];
     let text = sys::read_file(c"/proc/self/cgroup").ok()?;
-    let path = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::"))?;
-    let file = |name: &[u8]| CString::new([b"/sys/fs/cgroup", path, name].concat()).ok();
-    Some((file(b"/memory.current")?, number_in(&file(b"/memory.max")?)?))
+    let lines = || text.split(|byte| *byte == b'\n');
+    TREES.iter().find_map(|(mark, tree, used, most)| {
+        let path = lines().find_map(|line| after(line, mark))?;
+        let file = |name: &[u8]| CString::new([tree, path, name].concat()).ok();
+        Some((file(used)?, number_in(&file(most)?)?))
+    })
+}
+
+/// What comes after a mark, which may have a number before it.
+fn after<'a>(line: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    line.strip_prefix(mark).or_else(|| line.get(digits..)?.strip_prefix(mark))
 }
 
 fn number_in(file: &CString) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +20,12 @@ const LEDGERS: &str = "ledgers";
 
 /// Snapshots at exit, told of in the end.
 fn at_exit(run: &Run, place: &Place) -> Run {
-    let options = ["--snapshots", "exit", "--no-trace"];
+    told(run, place, "exit")
+}
+
+/// Snapshots at some moments, told of in the end.
+fn told(run: &Run, place: &Place, moments: &str) -> Run {
+    let options = ["--snapshots", moments, "--no-trace"];
     let mut observed = run.observed(&options, &place.trace("run"));
     observed.arguments.retain(|argument| argument != "--quiet");
     observed
@@ -192,6 +197,60 @@ fn a_memory_limit_costs_the_snapshot_not_the_program() {
         // A walker that ends in the middle cannot take away what it has begun; that has another name.
         let may_stay = |name: &String| name.ends_with(".heap") || name.ends_with(".unfinished");
         assert!(names(&place).iter().all(may_stay), "{:?}", names(&place));
+    }
+}
+
+/// A control group whose memory is limited; gone when it is dropped.
+struct Group(PathBuf);
+
+impl Group {
+    /// None where we may not make one.
+    fn new(most_bytes: u64) -> Option<Group> {
+        let name = format!("bactrian-test-{}", std::process::id());
+        let trees = [("memory", "memory.limit_in_bytes"), ("", "memory.max")];
+        trees.iter().find_map(|(tree, limit)| {
+            let path = Path::new("/sys/fs/cgroup").join(tree).join(&name);
+            fs::create_dir(&path).ok()?;
+            let group = Group(path);
+            fs::write(group.0.join(limit), most_bytes.to_string()).ok()?;
+            Some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Walkers that were killed may be in it for a moment.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn a_group_short_of_memory_costs_snapshots_not_the_program() {
+    let Some(group) = Group::new(150 << 20) else {
+        eprintln!("not tested: control groups cannot be made here");
+        return;
+    };
+    // The program has a little more than half of it, and nothing is reserved for copies.
+    let first = "echo $$ > \"$GROUP\"/cgroup.procs";
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let place = Place::new();
+        let executable = program("bench_formulas", compiler, Variant::Plain);
+        let run = Run { first, ..Run::new(&executable, &["60"]) }.with("GROUP", &group.0);
+        let plain = place.run(&run);
+        assert_eq!(plain.end, "exit status 0", "{compiler:?}: {plain:?}");
+        let mut seen = place.run(&told(&run, &place, "major"));
+        let said = said(&mut seen);
+        assert_eq!(difference(&plain, &seen), "", "{compiler:?}: {said}");
+        assert!(said.contains("failed: ") || said.contains("skipped: "), "{compiler:?}: {said}");
+        for (_, path) in heaps_of(&place.trace("run")) {
+            drop(Heap::read(&path).expect("a whole snapshot"));
+        }
     }
 }
 
