@@ -111,20 +111,17 @@ fn resident() -> Option<u64> {
 /// The limit of our control group, if it has one, and where it says what is used of it. Version 2 has one tree of groups,
 /// version 1 one for memory.
 fn memory_group() -> Option<(CString, u64)> {
-    const TREES: [(&[u8], &[u8], &[u8], &[u8]); 2] = [
-        (b"0::", b"/sys/fs/cgroup", b"/memory.current", b"/memory.max"),
-        (
-            b":memory:",
-            b"/sys/fs/cgroup/memory",
-            b"/memory.usage_in_bytes",
-            b"/memory.limit_in_bytes",
-        ),
+    /// How a line about a tree begins, where the tree is, and its files of what is used and allowed.
+    const TREES: [[&str; 4]; 2] = [
+        ["0::", "/sys/fs/cgroup", "/memory.current", "/memory.max"],
+        [":memory:", "/sys/fs/cgroup/memory", "/memory.usage_in_bytes", "/memory.limit_in_bytes"],
     ];
     let text = sys::read_file(c"/proc/self/cgroup").ok()?;
     let lines = || text.split(|byte| *byte == b'\n');
-    TREES.iter().find_map(|(mark, tree, used, most)| {
-        let path = lines().find_map(|line| after(line, mark))?;
-        let file = |name: &[u8]| CString::new([tree, path, name].concat()).ok();
+    TREES.iter().find_map(|[mark, tree, used, most]| {
+        let path = lines().find_map(|line| after(line, mark.as_bytes()))?;
+        let file =
+            |name: &str| CString::new([tree.as_bytes(), path, name.as_bytes()].concat()).ok();
         Some((file(used)?, number_in(&file(most)?)?))
     })
 }
