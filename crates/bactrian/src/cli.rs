@@ -15,6 +15,7 @@ use crate::output::Color;
   bactrian top trace.ctf --metric live       who holds memory at the end
   bactrian flame trace.ctf -o flame.svg      the same as a picture
   bactrian diff before.ctf after.ctf         what changed
+  bactrian heap roots PROGRAM.heap           who holds the memory of a snapshot
 
 Exit status: 0 done, 1 finding (check, diff), 2 usage, 3 bad input, 4 not supported here.")]
 pub struct Cli {
@@ -45,6 +46,7 @@ pub enum Command {
     Dump(commands::dump::Args),
     Convert(commands::convert::Args),
     Export(commands::export::Args),
+    Heap(commands::heap::Args),
     Agent(commands::agent::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),

@@ -13,6 +13,8 @@ use crate::output::Console;
 
 /// Files over this size get a progress bar.
 const LONG: usize = 50_000_000;
+/// And snapshots over this one when they are turned into a graph: they are some hundred times smaller than the heap.
+const LONG_SNAPSHOT: u64 = 2_000_000;
 
 /// The trace a command is about.
 #[derive(clap::Args, Debug)]
@@ -49,16 +51,19 @@ pub enum Evidence {
 pub fn open_evidence(path: &Path) -> Result<Evidence, Failure> {
     let input = open_input(path)?;
     if is_snapshot(&input) {
-        let snapshot = Snapshot::from_bytes(input).map_err(|error| {
-            let hint = match error {
-                bactrian_snapshot::Error::Version(_) => NEWER,
-                _ => "",
-            };
-            anyhow::anyhow!("{}: {error}{hint}", name(path))
-        })?;
+        let snapshot = Snapshot::from_bytes(input).map_err(|error| bad_snapshot(path, &error))?;
         return Ok(Evidence::Snapshot(Box::new(snapshot)));
     }
     trace(path, input).map(|trace| Evidence::Trace(Box::new(trace)))
+}
+
+/// Why a snapshot cannot be opened.
+pub fn bad_snapshot(path: &Path, error: &bactrian_snapshot::Error) -> anyhow::Error {
+    let hint = match error {
+        bactrian_snapshot::Error::Version(_) => NEWER,
+        _ => "",
+    };
+    anyhow::anyhow!("{}: {error}{hint}", name(path))
 }
 
 /// Opens the trace at `path`.
@@ -94,9 +99,17 @@ fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
 }
 
 /// Who is told how far reading a snapshot has come: a bar on long reads, otherwise nobody.
-pub fn snapshot_progress(snapshot: &Snapshot) -> impl FnMut(f64) {
-    let is_long = snapshot.file_bytes() > LONG as u64 && std::io::stderr().is_terminal();
-    let bar = is_long.then(progress_bar);
+pub fn snapshot_progress(snapshot: &Snapshot) -> impl FnMut(f64) + use<> {
+    progress(snapshot.file_bytes() > LONG as u64)
+}
+
+/// The same for a snapshot that is not yet open, and of which everything will be read.
+pub fn file_progress(path: &Path) -> impl FnMut(f64) + use<> {
+    progress(path.metadata().is_ok_and(|metadata| metadata.len() > LONG_SNAPSHOT))
+}
+
+fn progress(is_long: bool) -> impl FnMut(f64) {
+    let bar = (is_long && std::io::stderr().is_terminal()).then(progress_bar);
     move |share| {
         if let Some(bar) = &bar {
             bar(share);

@@ -120,8 +120,8 @@ impl Kind {
 }
 
 /// Blocks and bytes.
-#[derive(Clone, Copy, Default)]
-struct Sum {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
     blocks: u64,
     bytes: u64,
 }
@@ -148,26 +148,12 @@ pub fn contents(snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Contents 
             count.group(&group, tables, snapshot.columns());
         }
     }
-    let losses = snapshot.verify(&mut |share| progress(0.5 + share / 2.0));
-    let spaces = SPACES.iter().zip(&count.spaces);
-    let spaces =
-        spaces.map(|(&space, sum)| SpaceRow { space, blocks: sum.blocks, bytes: sum.bytes });
-    let kinds = Kind::ALL.iter().zip(&count.kinds);
-    let kinds = kinds.map(|(&kind, sum)| KindRow { kind, blocks: sum.blocks, bytes: sum.bytes });
-    let live = spaces.clone().filter(|row| row.space != "static");
-    Contents {
-        live_bytes: live.clone().fold(0, |sum, row| sum.saturating_add(row.bytes)),
-        live_blocks: live.map(|row| row.blocks).sum(),
-        spaces: spaces.filter(|row| row.blocks > 0).collect(),
-        kinds: kinds.filter(|row| row.blocks > 0).collect(),
-        external_bytes: count.external_bytes,
-        largest: count.largest,
-        losses,
-    }
+    count.contents(snapshot.verify(&mut |share| progress(0.5 + share / 2.0)))
 }
 
-#[derive(Default)]
-struct Count {
+/// Blocks that were counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
     spaces: [Sum; SPACES.len()],
     kinds: [Sum; Kind::ALL.len()],
     external_bytes: u64,
@@ -175,7 +161,39 @@ struct Count {
 }
 
 impl Count {
-    fn group(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
+    /// What the counts say.
+    pub fn contents(&self, losses: Losses) -> Contents {
+        let spaces = SPACES.iter().zip(&self.spaces);
+        let spaces =
+            spaces.map(|(&space, sum)| SpaceRow { space, blocks: sum.blocks, bytes: sum.bytes });
+        let kinds = Kind::ALL.iter().zip(&self.kinds);
+        let kinds =
+            kinds.map(|(&kind, sum)| KindRow { kind, blocks: sum.blocks, bytes: sum.bytes });
+        let live = spaces.clone().filter(|row| row.space != "static");
+        Contents {
+            live_bytes: live.clone().fold(0, |sum, row| sum.saturating_add(row.bytes)),
+            live_blocks: live.map(|row| row.blocks).sum(),
+            spaces: spaces.filter(|row| row.blocks > 0).collect(),
+            kinds: kinds.filter(|row| row.blocks > 0).collect(),
+            external_bytes: self.external_bytes,
+            largest: self.largest,
+            losses,
+        }
+    }
+
+    /// Adds the counts of another part.
+    pub fn merge(&mut self, other: &Count) {
+        let others = other.spaces.iter().chain(&other.kinds);
+        for (sum, other) in self.spaces.iter_mut().chain(&mut self.kinds).zip(others) {
+            sum.blocks += other.blocks;
+            sum.bytes = sum.bytes.saturating_add(other.bytes);
+        }
+        self.external_bytes = self.external_bytes.saturating_add(other.external_bytes);
+        self.largest = self.largest.max(other.largest);
+    }
+
+    /// Counts the blocks of a group.
+    pub fn group(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
         // Neighbours are in the same space but for a few.
         let mut space = None;
         for block in group.blocks() {

@@ -178,7 +178,7 @@ pub fn info(snapshot: &Snapshot) -> Info {
     }
 }
 
-fn memory_use(tables: &Tables) -> MemoryUse {
+pub(super) fn memory_use(tables: &Tables) -> MemoryUse {
     let memory = &tables.memory;
     let bytes = |words: Option<u64>| words.map(|words| words.saturating_mul(WORD));
     MemoryUse {

@@ -1,14 +1,22 @@
-//! Questions to heap snapshots: what a snapshot is, what is in it, whether its file is whole.
+//! Questions to heap snapshots: what a snapshot is, what is in it, whether its file is whole, and, as a graph, who
+//! holds what.
 //!
 //! Sizes are in bytes and count the header of each block, as the collector does.
 
+mod census;
 mod check;
 mod contents;
+mod graph;
 mod info;
+mod summary;
 
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};
+pub use graph::{
+    Class, ClassKind, Found, Heap, HeapError, Holder, HolderKind, Holders, NotFound, OpenOptions,
+};
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
+pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.
 pub const WORD: u64 = 8;

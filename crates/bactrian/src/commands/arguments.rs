@@ -41,7 +41,7 @@ impl Metric {
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct TableArgs {
     /// How many rows; 0 for all
-    #[arg(short, long, value_name = "ROWS", default_value_t = 20)]
+    #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 20)]
     number: usize,
     /// Print JSON
     #[arg(long)]

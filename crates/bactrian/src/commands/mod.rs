@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod dump;
 pub mod export;
 pub mod flame;
+pub mod heap;
 mod heap_check;
 mod heap_info;
 pub mod info;
@@ -48,6 +49,7 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Dump(args) => dump::run(&args, console),
         Command::Convert(args) => convert::run(&args, console),
         Command::Export(args) => export::run(&args, console),
+        Command::Heap(args) => heap::run(&args, console),
         Command::Agent(args) => agent::run(&args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args),

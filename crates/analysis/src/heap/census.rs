@@ -1,0 +1,102 @@
+//! What the words of a heap are used for, counted while its groups are read.
+
+use bactrian_snapshot::{Columns, FieldValue, Group, Tables, tag};
+
+use super::contents::Count;
+
+/// Counts of a heap, or of a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    /// Blocks by where they are and what they are.
+    pub count: Count,
+    /// Words by what they are used for, in the order of [`Use`].
+    pub words: [u64; USES],
+    /// Bytes of strings that are their own, without padding.
+    pub string_bytes: u64,
+}
+
+/// What a word of a block is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Header,
+    Pointer,
+    Outside,
+    Immediate,
+    /// Words of strings with their padding.
+    String,
+    Float,
+    /// Words of closures before their environment: addresses of code, arities, headers within.
+    Code,
+    Custom,
+    /// Abstract blocks, continuations, ephemerons: words that are not values.
+    Opaque,
+    /// Fields that should be there and could not be read.
+    Unread,
+}
+
+/// How many uses there are.
+pub(crate) const USES: usize = 10;
+
+impl Census {
+    /// Counts the blocks of a group; their fields are counted one by one.
+    pub fn blocks(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
+        self.count.group(group, tables, columns);
+        for block in group.blocks() {
+            self.add(Use::Header, 1);
+            match block.tag {
+                tag::STRING => self.add(Use::String, block.words),
+                tag::DOUBLE | tag::DOUBLE_ARRAY => self.add(Use::Float, block.words),
+                tag::CUSTOM => self.add(Use::Custom, block.words),
+                tag::ABSTRACT => self.add(Use::Opaque, block.words),
+                tag::CONTINUATION if columns.continuations => self.add(Use::Opaque, block.words),
+                // Until fields are read.
+                _ => self.add(Use::Unread, block.words),
+            }
+        }
+        for text in group.strings().unwrap_or_default() {
+            self.string_bytes = self.string_bytes.saturating_add(text.bytes);
+        }
+        for closure in group.closures().unwrap_or_default() {
+            self.read(Use::Code, closure.environment.into());
+        }
+    }
+
+    /// Counts a field.
+    #[inline]
+    pub fn field(&mut self, value: &FieldValue) {
+        let used = match value {
+            FieldValue::Immediate(_) => Use::Immediate,
+            FieldValue::Pointer(_) | FieldValue::Missing => Use::Pointer,
+            FieldValue::Outside => Use::Outside,
+        };
+        self.read(used, 1);
+    }
+
+    /// Words of which it is now known what they are used for.
+    #[inline]
+    fn read(&mut self, used: Use, words: u64) {
+        self.add(used, words);
+        let unread = &mut self.words[Use::Unread as usize];
+        *unread = unread.saturating_sub(words);
+    }
+
+    #[inline]
+    fn add(&mut self, used: Use, words: u64) {
+        let sum = &mut self.words[used as usize];
+        *sum = sum.saturating_add(words);
+    }
+
+    /// Words that are used for something.
+    pub fn of(&self, used: Use) -> u64 {
+        self.words[used as usize]
+    }
+
+    /// Adds the counts of another part.
+    pub fn merge(&mut self, other: &Census) {
+        self.count.merge(&other.count);
+        for (sum, words) in self.words.iter_mut().zip(&other.words) {
+            *sum = sum.saturating_add(*words);
+        }
+        self.string_bytes = self.string_bytes.saturating_add(other.string_bytes);
+    }
+}

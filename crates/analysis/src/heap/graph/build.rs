@@ -1,0 +1,308 @@
+//! From a snapshot to a graph: groups of blocks are read side by side and put together in order.
+
+use bactrian_graph::{Column, Graph, MAX_NODES, Node};
+use bactrian_snapshot::{BlockId, Error, Group, Losses, Result, Snapshot, Tables, WeakSlot};
+use rayon::prelude::*;
+
+use super::HeapError;
+use super::classes::{Class, Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
+use super::holders::{Holders, Planted};
+use crate::heap::census::Census;
+
+/// Groups that are read before what they hold is put together, for each processor.
+const BATCH: usize = 8;
+
+/// A snapshot as a graph.
+pub(super) struct Built {
+    pub graph: Graph,
+    pub weights: Column<u32>,
+    /// The class of each node.
+    pub class_of: Column<u32>,
+    /// The numbers of classes as the tables give them.
+    pub class_numbers: Vec<u32>,
+    pub holders: Holders,
+    pub census: Census,
+    pub losses: Losses,
+}
+
+/// Reads all of a snapshot.
+pub(super) fn build(
+    snapshot: &Snapshot,
+    progress: &mut dyn FnMut(f64),
+) -> std::result::Result<Built, HeapError> {
+    let tables = snapshot.tables();
+    let blocks = snapshot.blocks() as usize;
+    let most_holders = 3 * tables.roots.len() + 2 * tables.finalisers.len() + 16;
+    if blocks + most_holders > MAX_NODES {
+        return Err(bactrian_graph::Error::TooManyNodes(blocks + most_holders).into());
+    }
+    let classifier = Classifier::new(tables, snapshot.columns());
+    let reading = Reading {
+        snapshot,
+        tables,
+        classifier: &classifier,
+        extras: extras(tables),
+        ephemerons: ephemeron_blocks(tables),
+    };
+    let mut nodes = Nodes::with_room_for(snapshot);
+    let mut losses = snapshot.losses().clone();
+    let groups: Vec<usize> = (0..snapshot.groups().len()).collect();
+    for batch in groups.chunks(BATCH * rayon::current_num_threads()) {
+        progress(batch[0] as f64 / groups.len() as f64);
+        let parts: Vec<_> = batch.par_iter().map(|&index| reading.part(index)).collect();
+        for (&index, part) in batch.iter().zip(parts) {
+            let facts = &snapshot.groups()[index];
+            // Between groups of a damaged file there may be some that are lost.
+            nodes.skip_to(facts.first.index());
+            match part {
+                Ok((part, None)) => nodes.add(&part),
+                Ok((part, Some(error))) => {
+                    nodes.add(&part);
+                    losses.note_group(&error, 0);
+                }
+                Err(error) => {
+                    nodes.skip_to(facts.end() as usize);
+                    losses.note_group(&error, facts.blocks);
+                }
+            }
+        }
+    }
+    nodes.skip_to(blocks);
+    progress(1.0);
+    let limit = classifier.limit();
+    nodes.finish(tables, losses, limit)
+}
+
+/// The class with each of these numbers.
+pub(super) fn classes(snapshot: &Snapshot, numbers: &[u32]) -> Vec<Class> {
+    let classifier = Classifier::new(snapshot.tables(), snapshot.columns());
+    numbers.iter().map(|&number| classifier.class(number)).collect()
+}
+
+/// Pointers that are not in fields, in order of blocks: what stacks of continuations hold, and data of ephemerons,
+/// which live as long as their ephemeron does.
+fn extras(tables: &Tables) -> Vec<(BlockId, Node)> {
+    let stacks = tables.continuations.iter().flat_map(|continuation| {
+        continuation.held.iter().map(|held| (continuation.block, held.target.block.0))
+    });
+    let data = tables.ephemerons.iter().filter_map(|ephemeron| match ephemeron.data {
+        WeakSlot::Block(pointer) => Some((ephemeron.block, pointer.block.0)),
+        WeakSlot::Empty | WeakSlot::Other | WeakSlot::Dead => None,
+    });
+    let mut extras: Vec<_> = stacks.chain(data).collect();
+    extras.sort_by_key(|(block, _)| *block);
+    extras
+}
+
+/// What reading a group needs.
+struct Reading<'a> {
+    snapshot: &'a Snapshot,
+    tables: &'a Tables,
+    classifier: &'a Classifier<'a>,
+    extras: Vec<(BlockId, Node)>,
+    ephemerons: Vec<BlockId>,
+}
+
+/// The blocks of a group as nodes.
+#[derive(Default)]
+struct Part {
+    /// For each block where its targets end in `targets`.
+    ends: Vec<u32>,
+    targets: Vec<Node>,
+    weights: Vec<u32>,
+    classes: Vec<u32>,
+    census: Census,
+}
+
+impl Reading<'_> {
+    /// Reads a group. The second is what is wrong with its fields, if something is.
+    fn part(&self, index: usize) -> Result<(Part, Option<Error>)> {
+        let group = self.snapshot.group(index)?;
+        let mut part = Part::default();
+        part.census.blocks(&group, self.tables, self.snapshot.columns());
+        let weight = |words: u64| u32::try_from(words.saturating_add(1)).unwrap_or(u32::MAX);
+        part.weights = group.blocks().iter().map(|block| weight(block.words)).collect();
+        let wrong = self.classify(&group, &mut part.classes).err();
+        let mut targets = self.targets(&group, &mut part).err();
+        Ok((part, targets.take().or(wrong)))
+    }
+
+    /// Finds the classes of a group's blocks.
+    fn classify(&self, group: &Group<'_>, classes: &mut Vec<u32>) -> Result<()> {
+        let shape =
+            |block: &bactrian_snapshot::Block| self.classifier.of_shape(block.tag, block.words);
+        classes.extend(group.blocks().iter().map(shape));
+        let first = group.facts().first.index();
+        let mut put = |block: BlockId, class: u32| {
+            let place = block.index().checked_sub(first).and_then(|at| classes.get_mut(at));
+            place.into_iter().for_each(|place| *place = class);
+        };
+        let after = self.ephemerons.partition_point(|block| *block < group.facts().first);
+        let within = self.ephemerons[after..].iter();
+        for &block in within.take_while(|block| u64::from(block.0) < group.facts().end()) {
+            put(block, self.classifier.of_ephemeron());
+        }
+        // One by one, so that a damaged column costs only what it tells.
+        let closures = group.closures();
+        for closure in closures.as_deref().unwrap_or_default() {
+            put(closure.block, self.classifier.of_closure(closure));
+        }
+        let customs = group.customs();
+        for custom in customs.as_deref().unwrap_or_default() {
+            put(custom.block, self.classifier.of_custom(custom));
+        }
+        closures.and(customs).map(|_| ())
+    }
+
+    /// Finds where a group's blocks point to. What was read before an error counts.
+    fn targets(&self, group: &Group<'_>, part: &mut Part) -> Result<()> {
+        let facts = group.facts();
+        let (first, count) = (facts.first.0, facts.blocks as usize);
+        let after = self.extras.partition_point(|(block, _)| *block < facts.first);
+        let mut extras = self.extras[after..].iter().peekable();
+        let Part { ends, targets, census, .. } = part;
+        ends.reserve_exact(count);
+        targets.reserve_exact(facts.edges.min(1 << 24) as usize);
+        let mut finish = |ends: &mut Vec<u32>, targets: &mut Vec<Node>| {
+            let block = BlockId(first + ends.len() as u32);
+            while let Some((_, target)) = extras.next_if(|(from, _)| *from == block) {
+                targets.push(*target);
+            }
+            ends.push(targets.len() as u32);
+        };
+        let mut read = || -> Result<()> {
+            for field in group.fields()?.iter() {
+                let field = field?;
+                let at = (field.block.0 - first) as usize;
+                while ends.len() < at {
+                    finish(ends, targets);
+                }
+                census.field(&field.value);
+                if let bactrian_snapshot::FieldValue::Pointer(pointer) = field.value {
+                    targets.push(pointer.block.0);
+                }
+            }
+            Ok(())
+        };
+        let ended = read();
+        while part.ends.len() < count {
+            finish(&mut part.ends, &mut part.targets);
+        }
+        ended
+    }
+}
+
+/// Nodes so far.
+struct Nodes {
+    offsets: Vec<u32>,
+    targets: Vec<Node>,
+    weights: Vec<u32>,
+    classes: Vec<u32>,
+    census: Census,
+    /// All targets, also those for which there is no room.
+    edges: usize,
+}
+
+impl Nodes {
+    fn with_room_for(snapshot: &Snapshot) -> Nodes {
+        // What a damaged file promises is bounded by its size, but need not be believed.
+        let blocks = snapshot.blocks() as usize;
+        let edges =
+            snapshot.edges().min(u64::from(u32::MAX)).min(snapshot.file_bytes() * 64) as usize;
+        let mut offsets = Vec::with_capacity(blocks + 2);
+        offsets.push(0);
+        Nodes {
+            offsets,
+            targets: Vec::with_capacity(edges),
+            weights: Vec::with_capacity(blocks + 1),
+            classes: Vec::with_capacity(blocks + 1),
+            census: Census::default(),
+            edges: 0,
+        }
+    }
+
+    fn add(&mut self, part: &Part) {
+        self.edges += part.targets.len();
+        if self.edges > bactrian_graph::MAX_EDGES {
+            return;
+        }
+        let before = self.targets.len() as u32;
+        self.offsets.extend(part.ends.iter().map(|end| before + end));
+        self.targets.extend_from_slice(&part.targets);
+        self.weights.extend_from_slice(&part.weights);
+        self.classes.extend_from_slice(&part.classes);
+        self.census.merge(&part.census);
+    }
+
+    /// Puts in blocks that are lost, up to this number.
+    fn skip_to(&mut self, node: usize) {
+        let end = self.targets.len() as u32;
+        if self.weights.len() < node {
+            self.offsets.resize(node + 1, end);
+            self.weights.resize(node, 0);
+            self.classes.resize(node, UNREAD);
+        }
+    }
+
+    /// Adds what holds the blocks.
+    fn finish(
+        mut self,
+        tables: &Tables,
+        losses: Losses,
+        limit: u32,
+    ) -> std::result::Result<Built, HeapError> {
+        if self.edges > bactrian_graph::MAX_EDGES {
+            return Err(bactrian_graph::Error::TooManyEdges(self.edges).into());
+        }
+        let blocks = self.weights.len();
+        self.classes.push(HOLDER);
+        let class_numbers = renumber(&mut self.classes, limit);
+        let holder_class = self.classes.pop().unwrap_or(0);
+        let class_of = |node: Node| self.classes.get(node as usize).copied().unwrap_or(u32::MAX);
+        let mut planted = Holders::plant(tables, blocks as Node, class_of);
+        self.hold_finalised(&mut planted);
+        for targets in &planted.targets {
+            self.targets.extend_from_slice(targets);
+            self.offsets.push(self.targets.len() as u32);
+        }
+        let nodes = blocks + planted.holders.len();
+        self.weights.resize(nodes, 0);
+        self.classes.resize(nodes, holder_class);
+        Ok(Built {
+            graph: Graph::new(self.offsets.into(), self.targets.into())?,
+            weights: self.weights.into(),
+            class_of: self.classes.into(),
+            class_numbers,
+            holders: planted.holders,
+            census: self.census,
+            losses,
+        })
+    }
+
+    /// Lets finalisers hold the values that nothing else holds. The collector does the same: a value is kept for
+    /// its finaliser when it is found unreachable, and not before.
+    fn hold_finalised(&self, planted: &mut Planted) {
+        if planted.values.is_empty() {
+            return;
+        }
+        let blocks = self.weights.len();
+        let mut is_reached = vec![false; blocks];
+        let mut waiting: Vec<Node> = planted.targets.iter().flatten().copied().collect();
+        while let Some(node) = waiting.pop() {
+            // Holders are among the targets too; what they hold is there itself.
+            let Some(reached) = is_reached.get_mut(node as usize) else { continue };
+            if !std::mem::replace(reached, true) {
+                let [start, end] = [0, 1].map(|next| self.offsets[node as usize + next] as usize);
+                waiting.extend_from_slice(&self.targets[start..end]);
+            }
+        }
+        let first = blocks as Node;
+        for &(holder, value) in &planted.values {
+            if is_reached.get(value as usize) == Some(&false)
+                && let Some(targets) = planted.targets.get_mut((holder - first) as usize)
+            {
+                targets.push(value);
+            }
+        }
+    }
+}

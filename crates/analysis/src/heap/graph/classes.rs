@@ -1,0 +1,271 @@
+//! What a block is counted as. Until types are known this is what its header and what stands beside it tell: the
+//! function of a closure, the identifier of a custom block, tag and size of others.
+//!
+//! Every class there could be has a number that follows from the snapshot's tables alone, so that groups of blocks
+//! can be read side by side; those that have blocks are numbered anew when all are read.
+
+use std::collections::HashMap;
+
+use bactrian_snapshot::{
+    BlockId, Closure, Code, CodeId, Columns, Custom, CustomId, Location, Scanned, Tables, tag,
+};
+use serde::Serialize;
+
+/// A class of blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Class {
+    /// What kind of class it is.
+    pub kind: ClassKind,
+    /// What it is called, as `closure Main.load` or `tag 0, 3 fields`.
+    pub name: String,
+    /// Where the function of a closure is defined, as `main.ml:12`.
+    pub place: Option<String>,
+    /// The tag of its blocks; none for what is not blocks, or could not be read.
+    pub tag: Option<u8>,
+}
+
+/// What tells the blocks of a class from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassKind {
+    /// Strings and bytes.
+    String,
+    /// Boxed floats.
+    Float,
+    /// Arrays and records of floats.
+    FloatArray,
+    /// Objects.
+    Object,
+    /// Lazy values that were not forced.
+    Lazy,
+    /// Lazy values that were forced.
+    Forward,
+    /// Suspended continuations.
+    Continuation,
+    /// Ephemerons and weak arrays.
+    Ephemeron,
+    /// Other abstract blocks.
+    Abstract,
+    /// Closures of one function.
+    Closure,
+    /// Custom blocks with one identifier.
+    Custom,
+    /// Tuples, records, constructors, arrays: blocks of one tag and about one size.
+    Structured,
+    /// Blocks in a part of the file that cannot be read.
+    Unread,
+    /// What holds blocks from outside the heap.
+    Holder,
+}
+
+/// Classes that are there whatever the tables say; their numbers are their places here.
+const FIXED: [(ClassKind, &str, Option<u8>); 12] = [
+    (ClassKind::String, "string", Some(tag::STRING)),
+    (ClassKind::Float, "float", Some(tag::DOUBLE)),
+    (ClassKind::FloatArray, "float array", Some(tag::DOUBLE_ARRAY)),
+    (ClassKind::Object, "object", Some(tag::OBJECT)),
+    (ClassKind::Lazy, "lazy value", Some(tag::LAZY)),
+    (ClassKind::Forward, "forced lazy value", Some(tag::FORWARD)),
+    (ClassKind::Continuation, "continuation", Some(tag::CONTINUATION)),
+    (ClassKind::Ephemeron, "ephemeron or weak array", Some(tag::ABSTRACT)),
+    (ClassKind::Abstract, "abstract", Some(tag::ABSTRACT)),
+    (ClassKind::Closure, "closure of no known function", Some(tag::CLOSURE)),
+    (ClassKind::Unread, "not readable", None),
+    (ClassKind::Holder, "root", None),
+];
+/// Closures without functions, which no sound heap has.
+const NO_FUNCTION: u32 = 9;
+/// Blocks that cannot be read.
+pub(super) const UNREAD: u32 = 10;
+/// What holds blocks from outside the heap.
+pub(super) const HOLDER: u32 = 11;
+
+/// Sizes that are told apart: each up to 8 fields, then up to 16, 32 and so on to 2^20, then all.
+const SIZES: u32 = 27;
+const FIRST_SHAPE: u32 = FIXED.len() as u32;
+const FIRST_FUNCTION: u32 = FIRST_SHAPE + 256 * SIZES;
+
+/// Numbers the classes of one snapshot.
+pub(super) struct Classifier<'a> {
+    tables: &'a Tables,
+    columns: &'a Columns,
+    /// For each code the one that stands for its class: the first with its name and place.
+    codes: Vec<CodeId>,
+    /// For each custom identifier the first with its name.
+    customs: Vec<CustomId>,
+}
+
+impl<'a> Classifier<'a> {
+    pub fn new(tables: &'a Tables, columns: &'a Columns) -> Classifier<'a> {
+        let mut known: HashMap<Location, CodeId> = HashMap::new();
+        let codes = (0..).map(CodeId).zip(&tables.codes).map(|(id, code)| {
+            // Functions without a name are told apart by their addresses.
+            if code.location.function.0 == 0 {
+                id
+            } else {
+                *known.entry(code.location).or_insert(id)
+            }
+        });
+        let codes = codes.collect();
+        let mut known = HashMap::new();
+        let customs = (0..).map(CustomId).zip(&tables.customs);
+        let customs = customs.map(|(id, name)| *known.entry(*name).or_insert(id)).collect();
+        Classifier { tables, columns, codes, customs }
+    }
+
+    /// The class of a block, as far as its tag and size tell.
+    #[inline]
+    pub fn of_shape(&self, tag: u8, words: u64) -> u32 {
+        match tag {
+            tag::STRING => 0,
+            tag::DOUBLE => 1,
+            tag::DOUBLE_ARRAY => 2,
+            tag::OBJECT => 3,
+            tag::LAZY => 4,
+            tag::FORWARD => 5,
+            tag::CONTINUATION if Scanned::of(tag, self.columns) == Scanned::None => 6,
+            tag::ABSTRACT => 8,
+            tag => FIRST_SHAPE + u32::from(tag) * SIZES + size(words),
+        }
+    }
+
+    /// The class of ephemerons and weak arrays, for blocks that the table of them names.
+    pub fn of_ephemeron(&self) -> u32 {
+        7
+    }
+
+    /// The class of a closure: that of its first function.
+    pub fn of_closure(&self, closure: &Closure) -> u32 {
+        let code = closure.codes.first().and_then(|code| self.codes.get(code.index()));
+        code.map_or(NO_FUNCTION, |code| FIRST_FUNCTION + code.0)
+    }
+
+    /// The class of a custom block.
+    pub fn of_custom(&self, custom: &Custom) -> u32 {
+        let first = self.customs.get(custom.identifier.index());
+        let first = first.map_or(self.customs.len() as u32, |first| first.0);
+        FIRST_FUNCTION + self.codes.len() as u32 + first
+    }
+
+    /// What a number stands for; any number does for something.
+    pub fn class(&self, number: u32) -> Class {
+        if let Some(&(kind, name, tag)) = FIXED.get(number as usize) {
+            return Class { kind, name: name.to_owned(), place: None, tag };
+        }
+        if let Some(at) = number.checked_sub(FIRST_FUNCTION) {
+            return match self.tables.codes.get(at as usize) {
+                Some(code) => self.closure(code),
+                None => self.custom(at - self.tables.codes.len() as u32),
+            };
+        }
+        let shape = number - FIRST_SHAPE;
+        let (tag, size) = ((shape / SIZES) as u8, shape % SIZES);
+        let name = format!("tag {tag}, {}", show_size(size));
+        Class { kind: ClassKind::Structured, name, place: None, tag: Some(tag) }
+    }
+
+    fn closure(&self, code: &Code) -> Class {
+        let name = match self.tables.names.get(code.location.function) {
+            "" => format!("closure of the function at {:#x}", code.address),
+            name => format!("closure {name}"),
+        };
+        let place = place(self.tables, &code.location);
+        Class { kind: ClassKind::Closure, name, place, tag: Some(tag::CLOSURE) }
+    }
+
+    fn custom(&self, at: u32) -> Class {
+        let name =
+            self.tables.customs.get(at as usize).map_or("", |name| self.tables.names.get(*name));
+        let name = match name {
+            "" => "custom with unknown operations".to_owned(),
+            name => format!("custom {name}"),
+        };
+        Class { kind: ClassKind::Custom, name, place: None, tag: Some(tag::CUSTOM) }
+    }
+}
+
+/// `main.ml:12`, or the file alone if the line is not known; none without a file.
+pub(crate) fn place(tables: &Tables, location: &Location) -> Option<String> {
+    match (tables.names.get(location.file), location.line) {
+        ("", _) => None,
+        (file, 0) => Some(file.to_owned()),
+        (file, line) => Some(format!("{file}:{line}")),
+    }
+}
+
+fn size(words: u64) -> u32 {
+    match words {
+        0..=8 => words as u32,
+        9..=0x10_0000 => 9 + (words - 1).ilog2() - 3,
+        _ => SIZES - 1,
+    }
+}
+
+fn show_size(size: u32) -> String {
+    match size {
+        1 => "1 field".to_owned(),
+        0..=8 => format!("{size} fields"),
+        _ if size == SIZES - 1 => "over 1048576 fields".to_owned(),
+        _ => format!("{} to {} fields", (8_u64 << (size - 9)) + 1, 16_u64 << (size - 9)),
+    }
+}
+
+/// Numbers the classes that have blocks from 0, in the order of the numbers they had, and puts these into `of`.
+/// Gives the numbers they had.
+pub(super) fn renumber(of: &mut [u32], limit: u32) -> Vec<u32> {
+    let mut new = vec![u32::MAX; limit as usize];
+    for &class in of.iter() {
+        new[class as usize] = 0;
+    }
+    let used: Vec<u32> = (0..limit).filter(|&class| new[class as usize] == 0).collect();
+    for (number, &class) in (0..).zip(&used) {
+        new[class as usize] = number;
+    }
+    for class in of {
+        *class = new[*class as usize];
+    }
+    used
+}
+
+impl Classifier<'_> {
+    /// Just after the highest number that a class can have.
+    pub fn limit(&self) -> u32 {
+        FIRST_FUNCTION + self.codes.len() as u32 + self.customs.len() as u32 + 1
+    }
+}
+
+/// Which blocks are ephemerons or weak arrays, in order.
+pub(super) fn ephemeron_blocks(tables: &Tables) -> Vec<BlockId> {
+    let mut blocks: Vec<_> = tables.ephemerons.iter().map(|ephemeron| ephemeron.block).collect();
+    blocks.sort_unstable();
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_apart_less_and_less() {
+        let (tables, columns) = (Tables::default(), Columns::default());
+        let classifier = Classifier::new(&tables, &columns);
+        let name = |tag, words| classifier.class(classifier.of_shape(tag, words)).name;
+        assert_eq!(name(0, 0), "tag 0, 0 fields");
+        assert_eq!(name(3, 1), "tag 3, 1 field");
+        assert_eq!(name(0, 8), "tag 0, 8 fields");
+        assert_eq!(name(0, 9), "tag 0, 9 to 16 fields");
+        assert_eq!(name(0, 16), "tag 0, 9 to 16 fields");
+        assert_eq!(name(0, 17), "tag 0, 17 to 32 fields");
+        assert_eq!(name(200, 1 << 20), "tag 200, 524289 to 1048576 fields");
+        assert_eq!(name(0, (1 << 20) + 1), "tag 0, over 1048576 fields");
+        assert_eq!(name(tag::STRING, 3), "string");
+        assert_eq!(name(tag::CONTINUATION, 1), "tag 245, 1 field");
+    }
+
+    #[test]
+    fn only_classes_with_blocks_have_numbers() {
+        let mut of = [7, 3, 7, 9];
+        assert_eq!(renumber(&mut of, 12), [3, 7, 9]);
+        assert_eq!(of, [1, 0, 1, 2]);
+    }
+}

@@ -1,0 +1,216 @@
+//! What is known of single blocks. It is read from the snapshot when somebody asks; the last groups that were read
+//! are kept, because who asks for a block often asks for its neighbours next.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bactrian_graph::Node;
+use bactrian_snapshot::{
+    Block, BlockId, Closure, Custom, Field, Label, Location, Sample, Snapshot, Tables, Text, tag,
+};
+
+use super::Heap;
+use super::classes::ClassKind;
+use super::holders::{What, location};
+
+/// Groups that are kept: at most some 5 MB each.
+const KEPT: usize = 8;
+
+/// Groups that were read, the last one first.
+#[derive(Default)]
+pub(super) struct Cache(Mutex<Vec<Arc<Details>>>);
+
+/// A group of blocks, read.
+struct Details {
+    index: usize,
+    blocks: Vec<Block>,
+    closures: Vec<Closure>,
+    customs: Vec<Custom>,
+    strings: Vec<Text>,
+}
+
+impl Details {
+    /// What can be read of a group; what is damaged is not there.
+    fn read(snapshot: &Snapshot, index: usize) -> Details {
+        let mut details = Details {
+            index,
+            blocks: Vec::new(),
+            closures: Vec::new(),
+            customs: Vec::new(),
+            strings: Vec::new(),
+        };
+        if let Ok(group) = snapshot.group(index) {
+            details.closures = group.closures().unwrap_or_default();
+            details.customs = group.customs().unwrap_or_default();
+            details.strings = group.strings().unwrap_or_default();
+            details.blocks = group.blocks().to_vec();
+        }
+        details
+    }
+}
+
+/// The entry about a block in a list in order of blocks.
+fn about<T: Clone>(list: &[T], block: BlockId, of: impl Fn(&T) -> BlockId) -> Option<T> {
+    list.binary_search_by_key(&block, of).ok().and_then(|at| list.get(at).cloned())
+}
+
+impl Heap {
+    fn details(&self, node: Node) -> Option<Arc<Details>> {
+        let index = self.snapshot().group_of(BlockId(node))?;
+        let mut kept = self.cache.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let details = match kept.iter().position(|details| details.index == index) {
+            Some(at) => kept.remove(at),
+            None => Arc::new(Details::read(self.snapshot(), index)),
+        };
+        kept.insert(0, Arc::clone(&details));
+        kept.truncate(KEPT);
+        Some(details)
+    }
+
+    /// The block that a node is; none if it is a holder, or cannot be read.
+    pub fn block(&self, node: Node) -> Option<Block> {
+        let details = self.details(node)?;
+        about(&details.blocks, BlockId(node), |block| block.id)
+    }
+
+    /// The address of a block.
+    pub fn address(&self, node: Node) -> Option<u64> {
+        self.block(node).map(|block| block.address)
+    }
+
+    /// What is known of a closure.
+    pub fn closure(&self, node: Node) -> Option<Closure> {
+        about(&self.details(node)?.closures, BlockId(node), |closure| closure.block)
+    }
+
+    /// What is known of a custom block.
+    pub fn custom(&self, node: Node) -> Option<Custom> {
+        about(&self.details(node)?.customs, BlockId(node), |custom| custom.block)
+    }
+
+    /// What is known of a string.
+    pub fn text(&self, node: Node) -> Option<Text> {
+        about(&self.details(node)?.strings, BlockId(node), |text| text.block)
+    }
+
+    /// The fields of a block that are values, in order; what cannot be read is not there.
+    pub fn fields(&self, node: Node) -> Vec<Field> {
+        let block = BlockId(node);
+        let read = || -> bactrian_snapshot::Result<Vec<Field>> {
+            let Some(index) = self.snapshot().group_of(block) else { return Ok(Vec::new()) };
+            let group = self.snapshot().group(index)?;
+            let fields = group.fields()?;
+            let mut found = Vec::new();
+            for field in fields.iter() {
+                match field? {
+                    field if field.block == block => found.push(field),
+                    field if field.block > block => break,
+                    _ => {}
+                }
+            }
+            Ok(found)
+        };
+        read().unwrap_or_default()
+    }
+
+    /// The symbol of a static block, as `Main.table`.
+    pub fn label(&self, node: Node) -> Option<&str> {
+        let tables = self.tables();
+        let label = about(&tables.labels, BlockId(node), |label: &Label| label.block)?;
+        Some(tables.names.get(label.name)).filter(|name| !name.is_empty())
+    }
+
+    /// The sample of a block that was sampled when it was allocated.
+    pub fn sample(&self, node: Node) -> Option<Sample> {
+        about(&self.tables().samples, BlockId(node), |sample: &Sample| sample.block)
+    }
+
+    /// Where a sampled block was allocated, innermost frame first.
+    pub fn site(&self, node: Node) -> Option<Location> {
+        let stack = self.sample(node)?.stack?;
+        Some(self.tables().stacks.get(stack.index())?.location)
+    }
+
+    /// A node in one line: `closure Main.load (main.ml:12)`, `string of 23 bytes`, `block of tag 0 with 3 fields`,
+    /// `field 2 of Main`.
+    pub fn describe(&self, node: Node) -> String {
+        match self.holders().get(node) {
+            Some(holder) => self.describe_holder(node, holder.what),
+            None => self.describe_block(node),
+        }
+    }
+
+    fn describe_block(&self, node: Node) -> String {
+        let Some(block) = self.block(node) else { return "a block that cannot be read".to_owned() };
+        let words = |one: &str, many: &str| match block.words {
+            1 => format!("1 {one}"),
+            words => format!("{words} {many}"),
+        };
+        let class = self.class(node);
+        let mut text = match class.kind {
+            ClassKind::String => match self.text(node) {
+                Some(Text { bytes: 1, .. }) => "string of 1 byte".to_owned(),
+                Some(text) => format!("string of {} bytes", text.bytes),
+                None => "string".to_owned(),
+            },
+            ClassKind::FloatArray => format!("float array of {}", words("float", "floats")),
+            ClassKind::Structured => {
+                format!("block of tag {} with {}", block.tag, words("field", "fields"))
+            }
+            ClassKind::Object => format!("object of {}", words("field", "fields")),
+            ClassKind::Ephemeron | ClassKind::Abstract => {
+                format!("{} of {}", class.name, words("word", "words"))
+            }
+            _ => class.name.clone(),
+        };
+        if let Some(place) = &class.place {
+            text.push_str(&format!(" ({place})"));
+        }
+        if let Some(custom) = self.custom(node).filter(|_| block.tag == tag::CUSTOM)
+            && custom.external_bytes > 0
+        {
+            text.push_str(&format!(" that holds {} bytes outside", custom.external_bytes));
+        }
+        if let Some(label) = self.label(node) {
+            text.push_str(&format!(", static {label}"));
+        }
+        text
+    }
+
+    fn describe_holder(&self, node: Node, what: What) -> String {
+        let name = self.holder_name(node);
+        let Some(holder) = self.holders().get(node) else { return name };
+        let parent = self.holders().get(holder.parent);
+        let above = || self.holder_name(holder.parent);
+        match what {
+            What::Module(_) => format!("module {name}"),
+            What::Field(..) => format!("{name} of {}", above()),
+            What::Frame(_) => format!("frame {name} of {}", above()),
+            What::NoFrame => format!("stack of {}, {name}", above()),
+            What::Symbol(..) => format!("global root {name} of C code"),
+            What::Address(_) => format!("unknown root at {name}"),
+            What::Text(_) => match parent {
+                Some(parent) if parent.level == 1 => format!("{}: {name}", above()),
+                _ => format!("{name} of {}", above()),
+            },
+            What::Finaliser(_) => format!("{name}, {}", above()),
+            What::Finalisers(..) | What::LooseFinaliser(_) => format!("finalisers, {name}"),
+            What::Thread(_) => format!("{}: {name}", above()),
+            What::All | What::Kind | What::UnnamedModule(_) => name,
+        }
+    }
+
+    /// What a holder is called below its parent.
+    pub fn holder_name(&self, node: Node) -> String {
+        let holder = self.holders().get(node);
+        holder.map_or_else(String::new, |holder| holder.name(self.tables(), self.classes()))
+    }
+
+    /// `Main.load (main.ml:12)`; none if neither function nor file is known.
+    pub fn location(&self, at: &Location) -> Option<String> {
+        location(self.tables(), at)
+    }
+
+    pub(crate) fn tables(&self) -> &Tables {
+        self.snapshot().tables()
+    }
+}

@@ -1,0 +1,365 @@
+//! What holds blocks from outside the heap, as nodes of the graph: a tree with the root of all at its top, below it
+//! a holder for each kind of root, below that one for each module, thread or finaliser's function, and for each field
+//! of a module and each frame of a stack one more. The lowest hold the blocks. Holders weigh nothing.
+
+use std::collections::{BTreeMap, HashSet};
+
+use bactrian_graph::{NONE, Node};
+use bactrian_snapshot::{
+    FinaliserKind, FrameId, Location, ModuleId, NameId, RootKind, Tables, ThreadId,
+};
+use serde::Serialize;
+
+use super::classes::{Class, place};
+
+/// A holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its node.
+    pub node: Node,
+    /// The holder above it; [`NONE`] above the root of all.
+    pub parent: Node,
+    /// 0 for the root of all, 1 for a kind of roots, 2 for a module or thread, 3 for a field or frame.
+    pub level: u8,
+    /// What kind of roots it is, or belongs to.
+    pub kind: HolderKind,
+    /// Which of its kind.
+    pub(super) what: What,
+}
+
+/// Kinds of roots, in the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HolderKind {
+    /// Fields of modules that are linked into the program.
+    Global,
+    /// Fields of modules that Dynlink or a toplevel loaded.
+    DynamicGlobal,
+    /// Frames on stacks of threads.
+    Stack,
+    /// Local roots of C code.
+    Local,
+    /// Variables that C code registered.
+    CGlobal,
+    /// Finalisers: their functions, and values that nothing else holds any more.
+    Finaliser,
+    /// What the runtime keeps for threads besides their stacks.
+    ThreadField,
+    /// What only a scanning hook knows.
+    Hook,
+    /// What the runtime's sampler keeps.
+    Sampler,
+    /// Roots of which it is not known what they are for.
+    Unknown,
+    /// All of them.
+    All,
+}
+
+impl HolderKind {
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            HolderKind::Global => "globals",
+            HolderKind::DynamicGlobal => "globals of loaded modules",
+            HolderKind::Stack => "stacks",
+            HolderKind::Local => "local roots of C code",
+            HolderKind::CGlobal => "global roots of C code",
+            HolderKind::Finaliser => "finalisers",
+            HolderKind::ThreadField => "fields of threads",
+            HolderKind::Hook => "hooks",
+            HolderKind::Sampler => "sampler",
+            HolderKind::Unknown => "unknown roots",
+            HolderKind::All => "all roots",
+        }
+    }
+
+    fn of(kind: &RootKind) -> HolderKind {
+        match kind {
+            RootKind::Global { .. } => HolderKind::Global,
+            RootKind::DynamicGlobal { .. } => HolderKind::DynamicGlobal,
+            RootKind::Stack { .. } => HolderKind::Stack,
+            RootKind::Local { .. } => HolderKind::Local,
+            RootKind::CGlobal { .. } => HolderKind::CGlobal,
+            RootKind::Finaliser { .. } => HolderKind::Finaliser,
+            RootKind::ThreadField { .. } => HolderKind::ThreadField,
+            RootKind::Hook { .. } => HolderKind::Hook,
+            RootKind::Sampler { .. } => HolderKind::Sampler,
+            RootKind::Unknown { .. } => HolderKind::Unknown,
+        }
+    }
+}
+
+/// When a finaliser runs, to be sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum When {
+    First,
+    Last,
+    Pending,
+}
+
+impl When {
+    fn of(kind: FinaliserKind) -> When {
+        match kind {
+            FinaliserKind::First => When::First,
+            FinaliserKind::Last => When::Last,
+            FinaliserKind::Pending => When::Pending,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            When::First => "Gc.finalise",
+            When::Last => "Gc.finalise_last",
+            When::Pending => "about to be called",
+        }
+    }
+}
+
+/// Which holder it is among those with the same parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    All,
+    Kind,
+    Module(NameId),
+    UnnamedModule(ModuleId),
+    Field(ModuleId, u32),
+    Thread(ThreadId),
+    Frame(FrameId),
+    NoFrame,
+    Symbol(NameId, u64),
+    Text(NameId),
+    Address(u64),
+    /// Finalisers with functions of one class.
+    Finalisers(When, u32),
+    /// One of the table of finalisers.
+    Finaliser(u32),
+    /// A root that says it is of a finaliser, which the table of finalisers does not have.
+    LooseFinaliser(When),
+}
+
+/// The tree of holders.
+#[derive(Clone, Debug)]
+pub struct Holders {
+    first: Node,
+    all: Vec<Holder>,
+}
+
+/// The tree with what each holder points to.
+pub(super) struct Planted {
+    pub holders: Holders,
+    /// The targets of each holder, in the order of their nodes.
+    pub targets: Vec<Vec<Node>>,
+    /// Holders of finalisers, each with its value, which it holds if nothing else does.
+    pub values: Vec<(Node, Node)>,
+}
+
+impl Holders {
+    /// The holders of a snapshot. Nodes from `first` on are theirs; `class_of` tells the class of a block.
+    pub(super) fn plant(tables: &Tables, first: Node, class_of: impl Fn(Node) -> u32) -> Planted {
+        let mut slots: BTreeMap<(HolderKind, What, Option<What>), Vec<Node>> = BTreeMap::new();
+        let mut known = HashSet::new();
+        for (index, finaliser) in (0..).zip(&tables.finalisers) {
+            let [value, function] =
+                [finaliser.value, finaliser.function].map(|p| p.map(|pointer| pointer.block.0));
+            known.extend([value, function].into_iter().flatten());
+            let class = function.map_or(u32::MAX, &class_of);
+            let group = What::Finalisers(When::of(finaliser.kind), class);
+            let key = (HolderKind::Finaliser, group, Some(What::Finaliser(index)));
+            let held = match finaliser.kind {
+                FinaliserKind::First | FinaliserKind::Last => None,
+                FinaliserKind::Pending => value,
+            };
+            slots.insert(key, held.into_iter().chain(function).collect());
+        }
+        for root in &tables.roots {
+            let target = root.target.block.0;
+            let is_known =
+                matches!(root.kind, RootKind::Finaliser { .. }) && known.contains(&target);
+            if !is_known {
+                let (group, slot) = whose(tables, &root.kind);
+                slots.entry((HolderKind::of(&root.kind), group, slot)).or_default().push(target);
+            }
+        }
+        Planted::of(tables, first, slots)
+    }
+
+    /// How many there are; at least the root of all.
+    #[expect(clippy::len_without_is_empty, reason = "there is always the root of all")]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All of them in the order of their nodes: fields and frames, modules and threads, kinds, the root of all.
+    pub fn iter(&self) -> std::slice::Iter<'_, Holder> {
+        self.all.iter()
+    }
+
+    /// The holder that a node is; none if it is a block.
+    pub fn get(&self, node: Node) -> Option<&Holder> {
+        self.all.get(node.checked_sub(self.first)? as usize)
+    }
+
+    /// The root of all.
+    pub fn root(&self) -> Node {
+        self.first + (self.all.len() as Node).saturating_sub(1)
+    }
+}
+
+impl Planted {
+    fn of(
+        tables: &Tables,
+        first: Node,
+        slots: BTreeMap<(HolderKind, What, Option<What>), Vec<Node>>,
+    ) -> Planted {
+        // The lowest come first, so that nodes of each level follow each other; parents are put in afterwards.
+        let mut lowest = Vec::new();
+        let mut groups: Vec<(HolderKind, What, Vec<Node>)> = Vec::new();
+        let mut kinds: Vec<(HolderKind, Vec<usize>)> = Vec::new();
+        for ((kind, group, slot), targets) in slots {
+            if groups.last().is_none_or(|last| (last.0, last.1) != (kind, group)) {
+                if kinds.last().is_none_or(|last| last.0 != kind) {
+                    kinds.push((kind, Vec::new()));
+                }
+                if let Some((_, of_kind)) = kinds.last_mut() {
+                    of_kind.push(groups.len());
+                }
+                groups.push((kind, group, Vec::new()));
+            }
+            let at = groups.len() - 1;
+            match slot {
+                Some(what) => {
+                    groups[at].2.push(first + lowest.len() as Node);
+                    lowest.push((kind, what, at, targets));
+                }
+                None => groups[at].2.extend(targets),
+            }
+        }
+        let (first_group, first_kind) =
+            (first as usize + lowest.len(), first as usize + lowest.len() + groups.len());
+        let root = (first_kind + kinds.len()) as Node;
+        let mut planted = Planted {
+            holders: Holders { first, all: Vec::with_capacity(kinds.len() + 1) },
+            targets: Vec::new(),
+            values: Vec::new(),
+        };
+        for (kind, what, group, targets) in lowest {
+            let node = planted.add((first_group + group) as Node, 3, (kind, what), targets);
+            if let What::Finaliser(index) = what
+                && let Some(finaliser) = tables.finalisers.get(index as usize)
+                && finaliser.kind == FinaliserKind::First
+            {
+                planted.values.extend(finaliser.value.map(|value| (node, value.block.0)));
+            }
+        }
+        let mut kind_of = vec![0; groups.len()];
+        for (at, (_, of_kind)) in kinds.iter().enumerate() {
+            of_kind.iter().for_each(|&group| kind_of[group] = at);
+        }
+        for ((kind, what, targets), of_kind) in groups.into_iter().zip(kind_of) {
+            planted.add((first_kind + of_kind) as Node, 2, (kind, what), targets);
+        }
+        let count = kinds.len();
+        for (kind, of_kind) in kinds {
+            let targets = of_kind.iter().map(|group| (first_group + group) as Node).collect();
+            planted.add(root, 1, (kind, What::Kind), targets);
+        }
+        let targets = (first_kind..first_kind + count).map(|node| node as Node).collect();
+        planted.add(NONE, 0, (HolderKind::All, What::All), targets);
+        planted
+    }
+
+    fn add(
+        &mut self,
+        parent: Node,
+        level: u8,
+        (kind, what): (HolderKind, What),
+        targets: Vec<Node>,
+    ) -> Node {
+        let node = self.holders.first + self.holders.all.len() as Node;
+        self.holders.all.push(Holder { node, parent, level, kind, what });
+        self.targets.push(targets);
+        node
+    }
+}
+
+/// The module, thread and so on that a root belongs to, and which of its fields or frames it is.
+fn whose(tables: &Tables, kind: &RootKind) -> (What, Option<What>) {
+    match *kind {
+        RootKind::Global { module, field } | RootKind::DynamicGlobal { module, field } => {
+            let name = tables.modules.get(module.index()).map_or(NameId(0), |module| module.name);
+            // A module may have several blocks, which have its name.
+            let group = match name {
+                NameId(0) => What::UnnamedModule(module),
+                name => What::Module(name),
+            };
+            (group, Some(What::Field(module, field)))
+        }
+        RootKind::Stack { thread, frame, .. } => {
+            (What::Thread(thread), Some(frame.map_or(What::NoFrame, What::Frame)))
+        }
+        RootKind::Local { thread } => (What::Thread(thread), None),
+        RootKind::CGlobal { address, name } => (What::Symbol(name, address), None),
+        RootKind::Finaliser { kind, .. } => (What::LooseFinaliser(When::of(kind)), None),
+        RootKind::ThreadField { thread, what } => (What::Thread(thread), Some(What::Text(what))),
+        RootKind::Hook { what } | RootKind::Sampler { what } => (What::Text(what), None),
+        RootKind::Unknown { address } => (What::Address(address), None),
+    }
+}
+
+impl Holder {
+    /// What it is called below its parent: `Main`, `field 2`, `thread 0`, `Main.load (main.ml:12)`.
+    pub fn name(&self, tables: &Tables, classes: &[Class]) -> String {
+        match self.what {
+            What::All | What::Kind => self.kind.title().to_owned(),
+            What::Module(name) => tables.names.get(name).to_owned(),
+            What::UnnamedModule(module) => format!("module {} without a name", module.0),
+            What::Field(_, field) => format!("field {field}"),
+            What::Thread(thread) => thread_name(tables, thread),
+            What::Frame(frame) => match tables.frames.get(frame.index()) {
+                Some(frame) => location(tables, &frame.location)
+                    .unwrap_or_else(|| format!("frame at {:#x}", frame.return_address)),
+                None => format!("frame {}", frame.0),
+            },
+            What::NoFrame => "in no known frame".to_owned(),
+            What::Symbol(name, address) => match tables.names.get(name) {
+                "" => format!("{address:#x}"),
+                name => name.to_owned(),
+            },
+            What::Text(name) => match tables.names.get(name) {
+                "" => "without a name".to_owned(),
+                name => name.to_owned(),
+            },
+            What::Address(address) => format!("{address:#x}"),
+            What::Finalisers(when, class) => match classes.get(class as usize) {
+                Some(Class { name, place: Some(place), .. }) => {
+                    format!("{}: {name} ({place})", when.title())
+                }
+                Some(class) => format!("{}: {}", when.title(), class.name),
+                None => format!("{}: a function that is no block", when.title()),
+            },
+            What::Finaliser(index) => format!("finaliser {index}"),
+            What::LooseFinaliser(when) => when.title().to_owned(),
+        }
+    }
+}
+
+fn thread_name(tables: &Tables, thread: ThreadId) -> String {
+    let Some(known) = tables.threads.get(thread.index()) else {
+        return format!("unknown thread {}", thread.0);
+    };
+    let domains = tables.threads.iter().any(|other| other.domain != known.domain);
+    let domain = if domains { format!(" of domain {}", known.domain) } else { String::new() };
+    match tables.names.get(known.name) {
+        "" => format!("thread {}{domain}", known.number),
+        name => format!("thread {}{domain}, {name}", known.number),
+    }
+}
+
+/// `Main.load (main.ml:12)`; none if neither function nor file is known.
+pub(crate) fn location(tables: &Tables, at: &Location) -> Option<String> {
+    match (tables.names.get(at.function), place(tables, at)) {
+        ("", place) => place,
+        (function, None) => Some(function.to_owned()),
+        (function, Some(place)) => Some(format!("{function} ({place})")),
+    }
+}

@@ -1,0 +1,253 @@
+//! A snapshot as a graph: what every question of who holds what starts from.
+//!
+//! Nodes 0 to n-1 are the blocks of the snapshot, by their numbers. After them come *holders* ([`Holders`]), a tree of
+//! what holds blocks from outside the heap; the last node is the root of all. So every algorithm treats roots like
+//! blocks: what a module alone holds is what its holder dominates.
+//!
+//! Edges go from each block to the blocks its fields point to, in order of fields, one for each field. A suspended
+//! continuation also has edges to what its stack holds. Keys of ephemerons have none; their data have one from the
+//! ephemeron: it is what keeps them, while the keys are alive. A finaliser holds its function, and its value only if
+//! it is about to be called, or if nothing else holds it: then the collector keeps it for the finaliser.
+//!
+//! Blocks weigh their words with their header; one of 2^32 words or more weighs 2^32 - 1.
+//!
+//! Dominators, components and the like are computed when they are first asked for.
+
+mod build;
+mod classes;
+mod details;
+mod find;
+mod holders;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use bactrian_graph::{Column, Components, Dominators, Graph, NONE, Node};
+use bactrian_snapshot::{Losses, Snapshot};
+use bactrian_trace::Input;
+
+use super::census::Census;
+use build::Built;
+
+pub use classes::{Class, ClassKind};
+pub use find::{Found, NotFound};
+pub use holders::{Holder, HolderKind, Holders};
+
+/// Why a snapshot is no graph.
+#[derive(Debug)]
+pub enum HeapError {
+    /// It cannot be read.
+    Snapshot(bactrian_snapshot::Error),
+    /// It has more blocks or pointers than can be numbered.
+    Graph(bactrian_graph::Error),
+}
+
+impl fmt::Display for HeapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeapError::Snapshot(error) => write!(f, "{error}"),
+            HeapError::Graph(error) => write!(f, "its heap is too large to be analysed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for HeapError {}
+
+impl From<bactrian_snapshot::Error> for HeapError {
+    fn from(error: bactrian_snapshot::Error) -> HeapError {
+        HeapError::Snapshot(error)
+    }
+}
+
+impl From<bactrian_graph::Error> for HeapError {
+    fn from(error: bactrian_graph::Error) -> HeapError {
+        HeapError::Graph(error)
+    }
+}
+
+/// How to open a heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Whether to use what is kept in an index beside the snapshot, and to keep what is computed there.
+    pub index: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> OpenOptions {
+        OpenOptions { index: true }
+    }
+}
+
+/// A snapshot as a graph.
+pub struct Heap {
+    snapshot: Snapshot,
+    losses: Losses,
+    graph: Graph,
+    weights: Column<u32>,
+    class_of: Column<u32>,
+    classes: Vec<Class>,
+    holders: Holders,
+    census: Census,
+    cache: details::Cache,
+    dominators: OnceLock<Dominators>,
+    components: OnceLock<Components>,
+    shares: OnceLock<Column<f64>>,
+    shortest: OnceLock<Column<Node>>,
+    reversed: OnceLock<Graph>,
+}
+
+impl Heap {
+    /// Opens the snapshot at `path`; `-` is standard input. `progress` is called with the share that is done.
+    ///
+    /// # Errors
+    /// There is no such file, it is no snapshot, or its heap is too large. What is lost of a damaged file is no
+    /// error: see [`Heap::losses`].
+    pub fn open(
+        path: &Path,
+        options: &OpenOptions,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Heap, HeapError> {
+        let _ = options.index;
+        let input = Input::open(path).map_err(bactrian_snapshot::Error::from)?;
+        Heap::new(Snapshot::from_bytes(input)?, progress)
+    }
+
+    /// The heap of a snapshot that is open already, without an index.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub fn new(snapshot: Snapshot, progress: &mut dyn FnMut(f64)) -> Result<Heap, HeapError> {
+        let built = build::build(&snapshot, progress)?;
+        let classes = build::classes(&snapshot, &built.class_numbers);
+        let Built { graph, weights, class_of, holders, census, losses, .. } = built;
+        Ok(Heap {
+            snapshot,
+            losses,
+            graph,
+            weights,
+            class_of,
+            classes,
+            holders,
+            census,
+            cache: details::Cache::default(),
+            dominators: OnceLock::new(),
+            components: OnceLock::new(),
+            shares: OnceLock::new(),
+            shortest: OnceLock::new(),
+            reversed: OnceLock::new(),
+        })
+    }
+
+    /// The snapshot.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What is missing or damaged in its file.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// How many blocks there are: nodes below this number are blocks, the others holders.
+    pub fn blocks(&self) -> usize {
+        self.graph.nodes() - self.holders.len()
+    }
+
+    /// Blocks and holders with what they point to.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What each node weighs: its words with its header.
+    pub fn weights(&self) -> &[u32] {
+        &self.weights
+    }
+
+    /// The root of all, which is the last node.
+    pub fn root(&self) -> Node {
+        self.holders.root()
+    }
+
+    /// What holds blocks from outside the heap.
+    pub fn holders(&self) -> &Holders {
+        &self.holders
+    }
+
+    /// The classes of blocks there are.
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// The class of each node, as a place in [`Heap::classes`].
+    pub fn class_of(&self) -> &[u32] {
+        &self.class_of
+    }
+
+    /// The class of a node.
+    pub fn class(&self, node: Node) -> &Class {
+        const NOTHING: &Class =
+            &Class { kind: ClassKind::Unread, name: String::new(), place: None, tag: None };
+        let class = self.class_of.get(node as usize);
+        class.and_then(|class| self.classes.get(*class as usize)).unwrap_or(NOTHING)
+    }
+
+    /// The tree of dominators from the root of all, and the words that each node retains.
+    pub fn dominators(&self) -> &Dominators {
+        self.dominators
+            .get_or_init(|| bactrian_graph::dominators(&self.graph, self.root(), &self.weights))
+    }
+
+    /// Nodes that reach each other.
+    pub fn components(&self) -> &Components {
+        self.components.get_or_init(|| bactrian_graph::components(&self.graph, self.root()))
+    }
+
+    /// The fair share of each node in words: its own, and of what it points to a part for each edge to it.
+    pub fn shares(&self) -> &[f64] {
+        self.shares.get_or_init(|| {
+            let components = self.components();
+            bactrian_graph::fair_shares(&self.graph, components, self.root(), &self.weights).into()
+        })
+    }
+
+    /// For each node the one before it on a shortest path from the root of all.
+    pub fn shortest(&self) -> &[Node] {
+        self.shortest.get_or_init(|| bactrian_graph::shortest(&self.graph, self.root()).into())
+    }
+
+    /// The graph with all edges turned round: who points to a node.
+    pub fn reversed(&self) -> &Graph {
+        self.reversed.get_or_init(|| self.graph.reversed())
+    }
+
+    /// Words of all blocks that can be reached from the root of all.
+    pub fn reached_words(&self) -> u64 {
+        self.dominators().retained.last().copied().unwrap_or(0)
+    }
+
+    /// Blocks that nothing holds: there are none in a sound snapshot.
+    pub fn unreached(&self) -> u64 {
+        let parents = self.dominators().parent.iter().take(self.blocks());
+        parents.filter(|parent| **parent == NONE).count() as u64
+    }
+
+    /// The same, if something was asked for already that tells.
+    pub fn unreached_if_known(&self) -> Option<u64> {
+        self.dominators.get().map(|_| self.unreached())
+    }
+
+    pub(crate) fn census(&self) -> &Census {
+        &self.census
+    }
+}
+
+impl fmt::Debug for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Heap")
+            .field("snapshot", &self.snapshot)
+            .field("nodes", &self.graph.nodes())
+            .field("edges", &self.graph.edges())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! A heap in one page: what its words are used for, where its blocks are, and how it explains the memory of the
+//! process.
+
+use bactrian_snapshot::{Number, Tables};
+use serde::Serialize;
+
+use super::census::Use;
+use super::info::{MemoryUse, memory_use};
+use super::{Contents, Heap, KindRow, SpaceRow, WORD};
+
+/// A heap in one page.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Blocks of the snapshot, static ones too.
+    pub blocks: u64,
+    /// Their bytes with headers.
+    pub bytes: u64,
+    /// Pointers from block to block.
+    pub pointers: u64,
+    /// Blocks that the collector looks after: all but static ones.
+    pub live_blocks: u64,
+    /// Their bytes.
+    pub live_bytes: u64,
+    /// The largest block in bytes.
+    pub largest: u64,
+    /// Words by what they are used for; together they are all words.
+    pub uses: Vec<UseRow>,
+    /// Bytes of strings that are their own; the rest of their words is padding.
+    pub string_bytes: u64,
+    /// Bytes outside the heap that custom blocks hold.
+    pub external_bytes: u64,
+    /// Blocks by what they are.
+    pub kinds: Vec<KindRow>,
+    /// Blocks by generation: where they are.
+    pub spaces: Vec<SpaceRow>,
+    /// What the major heap is made of.
+    pub major: MajorHeap,
+    /// What the process's memory is used for.
+    pub process: Process,
+}
+
+/// Words that are used for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UseRow {
+    /// What for: `headers`, `pointers`, `immediates` and so on.
+    pub what: &'static str,
+    /// How many words.
+    pub words: u64,
+}
+
+/// What the major heap is made of, in bytes; what is not known is null.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MajorHeap {
+    /// Mapped for it.
+    pub mapped: Option<u64>,
+    /// Blocks that are alive.
+    pub live: u64,
+    /// Blocks that are not, and not yet swept.
+    pub unreachable: Option<u64>,
+    /// Free for new blocks.
+    pub free: Option<u64>,
+    /// Pieces that nothing can be put in.
+    pub fragments: Option<u64>,
+    /// Mapped and none of these, if all are known: the runtime's own records, and what was never used.
+    pub rest: Option<i64>,
+    /// The part of what is mapped that no live block has: 1 - live / mapped.
+    pub slack: Option<f64>,
+    /// The part of what is not in use (free, fragments) that nothing can be put in.
+    pub fragmentation: Option<f64>,
+}
+
+/// What the memory of the process is used for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Process {
+    /// Bytes in physical memory; null if not known, as of core files.
+    pub resident: Option<u64>,
+    /// By use, as the kernel and the runtime tell.
+    pub lines: Vec<ProcessLine>,
+    /// Bytes in physical memory of OCaml's heaps and static data.
+    pub heap_resident: Option<u64>,
+    /// Physical memory that live blocks do not explain: resident less live blocks and external bytes.
+    pub beyond_live: Option<i64>,
+}
+
+/// Memory for one use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProcessLine {
+    /// What for, as `major heap`.
+    pub what: String,
+    /// Bytes of address space.
+    pub mapped: Option<u64>,
+    /// Bytes in physical memory.
+    pub resident: Option<u64>,
+}
+
+const USES: [(Use, &str); 10] = [
+    (Use::Header, "headers"),
+    (Use::Pointer, "pointers"),
+    (Use::Outside, "pointers out of the heap"),
+    (Use::Immediate, "immediates"),
+    (Use::String, "strings"),
+    (Use::Float, "floats"),
+    (Use::Code, "code of closures"),
+    (Use::Custom, "custom data"),
+    (Use::Opaque, "abstract data"),
+    (Use::Unread, "not readable"),
+];
+
+/// Sums a heap up.
+pub fn summary(heap: &Heap) -> Summary {
+    let census = heap.census();
+    let contents = census.count.contents(heap.losses().clone());
+    let words: u64 = USES.iter().fold(0, |sum, (used, _)| sum.saturating_add(census.of(*used)));
+    let uses = USES.iter().map(|&(used, what)| UseRow { what, words: census.of(used) });
+    let memory = memory_use(heap.tables());
+    Summary {
+        blocks: contents.spaces.iter().map(|row| row.blocks).sum(),
+        bytes: words.saturating_mul(WORD),
+        pointers: heap.snapshot().edges(),
+        live_blocks: contents.live_blocks,
+        live_bytes: contents.live_bytes,
+        largest: contents.largest,
+        uses: uses.filter(|row| row.words > 0).collect(),
+        string_bytes: census.string_bytes,
+        external_bytes: contents.external_bytes,
+        major: major_heap(&contents, &memory),
+        process: process(heap.tables(), &contents, &memory),
+        kinds: contents.kinds,
+        spaces: contents.spaces,
+    }
+}
+
+fn major_heap(contents: &Contents, memory: &MemoryUse) -> MajorHeap {
+    let major = contents.spaces.iter().find(|row| row.space == "major");
+    let live = major.map_or(0, |row| row.bytes);
+    let MemoryUse { mapped_heap: mapped, free, fragments, unreachable, .. } = *memory;
+    let known = [Some(live), unreachable, free, fragments];
+    let known: Option<u64> =
+        known.into_iter().try_fold(0_u64, |sum, part| Some(sum.saturating_add(part?)));
+    let unused = free.zip(fragments).map(|(free, fragments)| free.saturating_add(fragments));
+    MajorHeap {
+        mapped,
+        live,
+        unreachable,
+        free,
+        fragments,
+        rest: mapped.zip(known).map(|(mapped, known)| mapped as i64 - known as i64),
+        slack: mapped.filter(|&mapped| mapped > 0).map(|mapped| 1.0 - live as f64 / mapped as f64),
+        fragmentation: fragments
+            .zip(unused.filter(|&unused| unused > 0))
+            .map(|(fragments, unused)| fragments as f64 / unused as f64),
+    }
+}
+
+fn process(tables: &Tables, contents: &Contents, memory: &MemoryUse) -> Process {
+    let mut lines: Vec<ProcessLine> = Vec::new();
+    for statistic in &tables.statistics {
+        let name = tables.names.get(statistic.name);
+        let Number::Whole(bytes) = statistic.value else { continue };
+        let (what, is_resident) = match name.split_once(", ") {
+            Some((what, "resident bytes")) => (what, true),
+            Some((what, "mapped bytes")) => (what, false),
+            _ => continue,
+        };
+        let at = lines.iter().position(|line| line.what == what).unwrap_or_else(|| {
+            lines.push(ProcessLine { what: what.to_owned(), mapped: None, resident: None });
+            lines.len() - 1
+        });
+        match is_resident {
+            true => lines[at].resident = Some(bytes),
+            false => lines[at].mapped = Some(bytes),
+        }
+    }
+    let heaps = ["major heap", "minor heaps", "static data of OCaml"];
+    let of_heaps = lines.iter().filter(|line| heaps.contains(&&*line.what));
+    let heap_resident = of_heaps.filter_map(|line| line.resident).reduce(u64::saturating_add);
+    let explained = contents.live_bytes.saturating_add(contents.external_bytes);
+    Process {
+        resident: memory.resident,
+        lines,
+        heap_resident,
+        beyond_live: memory.resident.map(|resident| resident as i64 - explained as i64),
+    }
+}

@@ -1,0 +1,88 @@
+//! `bactrian heap`: who holds the memory of a heap snapshot. One file per verb, each thin: open, ask, show.
+
+mod summary;
+
+use std::path::PathBuf;
+
+use bactrian_analysis::heap::{Heap, HeapError, OpenOptions};
+use serde::Serialize;
+
+use crate::failure::{Failure, Status};
+use crate::open::{account_snapshot, bad_snapshot, file_progress};
+use crate::output::{Console, print_json_of_snapshots, show_number};
+
+/// Who holds the memory of a heap snapshot, and what it is.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian heap summary server.1.heap        what the memory is used for
+
+What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// One variant per verb; each is defined beside its code.
+#[derive(clap::Subcommand, Debug)]
+enum Verb {
+    Summary(summary::Args),
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    match &args.verb {
+        Verb::Summary(args) => summary::run(args, console),
+    }
+}
+
+/// The snapshot that a question is about.
+#[derive(clap::Args, Debug)]
+pub struct HeapArg {
+    /// Heap snapshot; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Fail (status 3) if anything in the file is lost or damaged
+    #[arg(long)]
+    pub strict: bool,
+    /// Neither use nor keep an index beside the snapshot
+    #[arg(long, hide = true)]
+    no_index: bool,
+}
+
+impl HeapArg {
+    /// Opens it.
+    pub fn open(&self) -> Result<Heap, Failure> {
+        let options = OpenOptions { index: !self.no_index };
+        let opened = Heap::open(&self.file, &options, &mut file_progress(&self.file));
+        Ok(opened.map_err(|error| match error {
+            HeapError::Snapshot(error) => bad_snapshot(&self.file, &error),
+            HeapError::Graph(_) => anyhow::anyhow!("{}: {error}", self.file.display()),
+        })?)
+    }
+
+    /// Prints an answer as JSON.
+    pub fn print_json(
+        &self,
+        verb: &str,
+        heap: &Heap,
+        result: &impl Serialize,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let files = [(&*self.file, heap.losses())];
+        Ok(print_json_of_snapshots(console, &format!("heap {verb}"), &files, result)?)
+    }
+
+    /// To be called when the answer is told: says what is lost of the file, or fails if nothing may be.
+    pub fn finish(&self, heap: &Heap, console: &mut Console) -> Result<Status, Failure> {
+        console.flush()?;
+        if let Some(blocks @ 1..) = heap.unreached_if_known() {
+            let what = show_number(blocks, "block");
+            console.warn(&format!(
+                "{}: {what} cannot be reached from any root that the snapshot has; nobody is said to \
+                 hold them",
+                self.file.display()
+            ))?;
+        }
+        account_snapshot(&self.file, self.strict, heap.losses(), console)?;
+        Ok(Status::Done)
+    }
+}

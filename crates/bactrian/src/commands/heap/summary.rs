@@ -1,0 +1,156 @@
+//! `bactrian heap summary`: what the memory of a heap is used for.
+
+use std::io::Write;
+
+use bactrian_analysis::heap::{Summary, WORD, summary};
+use bactrian_analysis::units::show_bytes;
+
+use super::HeapArg;
+use crate::commands::info::line;
+use crate::failure::{Failure, Status};
+use crate::output::{Align, Console, Table, show_number, show_share};
+
+/// What the memory is used for: words by use, blocks by kind and generation, the heap against the memory of the process.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    heap: HeapArg,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let heap = args.heap.open()?;
+    let answer = summary(&heap);
+    match args.json {
+        true => args.heap.print_json("summary", &heap, &answer, console)?,
+        false => print(&answer, console)?,
+    }
+    args.heap.finish(&heap, console)
+}
+
+fn print(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
+    let blocks = show_number(answer.blocks, "block");
+    let pointers = show_number(answer.pointers, "pointer");
+    let size = show_bytes(answer.bytes as f64);
+    line(console, "blocks", &format!("{blocks}, {size} with headers, {pointers}"))?;
+    let live = show_number(answer.live_blocks, "block");
+    let size = show_bytes(answer.live_bytes as f64);
+    line(console, "live", &format!("{size} in {live}, without static data"))?;
+    line(console, "largest block", &show_bytes(answer.largest as f64))?;
+    line(
+        console,
+        "external",
+        &format!("{} held by custom blocks", show_bytes(answer.external_bytes as f64)),
+    )?;
+    print_uses(answer, console)?;
+    print_blocks(answer, console)?;
+    print_major(answer, console)?;
+    print_process(answer, console)
+}
+
+const NUMBERS: [(&str, Align); 2] = [("bytes", Align::Right), ("share", Align::Right)];
+
+fn share(part: u64, whole: u64) -> String {
+    show_share(part as f64 / (whole as f64).max(1.0))
+}
+
+fn print_uses(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
+    writeln!(console.out())?;
+    let words = [("words", Align::Right)];
+    let mut table = Table::new(&[&words, &NUMBERS[..], &[("used for", Align::Left)]].concat());
+    for used in &answer.uses {
+        let bytes = used.words.saturating_mul(WORD);
+        let what = match used.what {
+            "strings" => {
+                let padding = bytes.saturating_sub(answer.string_bytes);
+                format!("strings, {} of it padding", show_bytes(padding as f64))
+            }
+            what => what.to_owned(),
+        };
+        let size = show_bytes(bytes as f64);
+        table.row(vec![used.words.to_string(), size, share(bytes, answer.bytes), what]);
+    }
+    Ok(table.print(console)?)
+}
+
+fn print_blocks(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
+    let kinds = answer.kinds.iter().map(|row| (row.blocks, row.bytes, row.kind.title()));
+    let spaces = answer.spaces.iter().map(|row| (row.blocks, row.bytes, row.space));
+    let tables: [(&'static str, Vec<_>); 2] =
+        [("what", kinds.collect()), ("where", spaces.collect())];
+    for (title, rows) in tables {
+        writeln!(console.out())?;
+        let blocks = [("blocks", Align::Right)];
+        let mut table = Table::new(&[&blocks, &NUMBERS[..], &[(title, Align::Left)]].concat());
+        for (blocks, bytes, name) in rows {
+            let size = show_bytes(bytes as f64);
+            table.row(vec![blocks.to_string(), size, share(bytes, answer.bytes), name.to_owned()]);
+        }
+        table.print(console)?;
+    }
+    Ok(())
+}
+
+fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
+    let major = &answer.major;
+    let Some(mapped) = major.mapped else { return Ok(()) };
+    writeln!(console.out())?;
+    let mut table = Table::new(&[&NUMBERS[..], &[("of the major heap", Align::Left)]].concat());
+    for (bytes, what) in [
+        (Some(mapped), "mapped"),
+        (Some(major.live), "live blocks"),
+        (major.unreachable, "unreachable and not yet swept"),
+        (major.free, "free"),
+        (major.fragments, "fragments: nothing can be put in"),
+    ] {
+        if let Some(bytes) = bytes {
+            table.row(vec![show_bytes(bytes as f64), share(bytes, mapped), what.to_owned()]);
+        }
+    }
+    if let Some(rest) = major.rest {
+        let part = show_share(rest as f64 / (mapped as f64).max(1.0));
+        table.row(vec![show_bytes(rest as f64), part, "rest: the runtime's own".to_owned()]);
+    }
+    table.print(console)?;
+    if let (Some(slack), Some(fragmentation)) = (major.slack, major.fragmentation) {
+        let what = format!(
+            "{} of the major heap is not live; {} of what is unused is too small to be used",
+            show_share(slack),
+            show_share(fragmentation)
+        );
+        line(console, "fragmentation", &what)?;
+    }
+    Ok(())
+}
+
+fn print_process(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
+    let process = &answer.process;
+    if !process.lines.is_empty() {
+        writeln!(console.out())?;
+        let headings = [
+            ("mapped", Align::Right),
+            ("resident", Align::Right),
+            ("share", Align::Right),
+            ("of the process", Align::Left),
+        ];
+        let mut table = Table::new(&headings);
+        let show = |bytes: Option<u64>| bytes.map_or(String::new(), |b| show_bytes(b as f64));
+        for row in &process.lines {
+            let part = row.resident.zip(process.resident);
+            let part = part.map_or(String::new(), |(bytes, all)| share(bytes, all));
+            table.row(vec![show(row.mapped), show(row.resident), part, row.what.clone()]);
+        }
+        table.print(console)?;
+    }
+    if let (Some(resident), Some(beyond)) = (process.resident, process.beyond_live) {
+        let what = format!(
+            "{}; {} of it is neither live blocks nor held by custom blocks",
+            show_bytes(resident as f64),
+            show_bytes(beyond as f64)
+        );
+        line(console, "resident", &what)?;
+    }
+    Ok(())
+}
