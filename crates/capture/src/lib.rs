@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod attach;
 pub mod doctor;
+mod elf;
 pub mod heap;
 mod inherited;
 pub mod launch;

@@ -8,12 +8,9 @@ use std::path::Path;
 
 use super::symbols::{Symbols, Table};
 use super::{Files, Object, Tls};
+use crate::elf::{HEADER, MAGIC, PROGRAM_HEADER, Segment, kind, word, word16, word32};
 use crate::memory::{Memory, Region};
 
-/// How an ELF file of 64 bits and this byte order begins.
-const MAGIC: &[u8] = b"\x7fELF\x02\x01";
-const HEADER: usize = 64;
-const PROGRAM_HEADER: usize = 56;
 const SECTION_HEADER: usize = 64;
 /// Objects have about ten.
 const MOST_PROGRAM_HEADERS: u16 = 128;
@@ -23,24 +20,9 @@ const MOST_DYNAMIC_ENTRIES: u64 = 1000;
 const LARGEST_TABLE: u64 = 1 << 30;
 const LARGEST_NOTE: u64 = 4096;
 
-const LOAD: u32 = 1;
-const DYNAMIC: u32 = 2;
-const NOTE: u32 = 4;
-const TLS: u32 = 7;
 const EXECUTABLE: u32 = 1;
 const SECTION_SYMBOLS: u32 = 2;
 const SECTION_DYNAMIC_SYMBOLS: u32 = 11;
-
-/// A program header.
-#[derive(Clone, Copy)]
-struct Segment {
-    kind: u32,
-    flags: u32,
-    offset: u64,
-    address: u64,
-    size: u64,
-    alignment: u64,
-}
 
 /// The objects that are loaded, in the order of addresses.
 pub(super) fn objects(memory: &dyn Memory, files: &Files) -> Vec<Object> {
@@ -54,7 +36,7 @@ fn object(memory: &dyn Memory, files: &Files, region: &Region) -> Option<Object>
         memory.read(region.range.start.saturating_add(at), buffer)
     })?;
     let segments = headers.segments();
-    let loads = || segments.iter().filter(|segment| segment.kind == LOAD);
+    let loads = || segments.iter().filter(|segment| segment.kind == kind::LOAD);
     let first = loads().find(|segment| segment.offset == 0)?;
     let bias = region.range.start.wrapping_sub(first.address);
     let end = loads().map(|load| load.address.saturating_add(load.size)).max()?;
@@ -73,7 +55,7 @@ fn object(memory: &dyn Memory, files: &Files, region: &Region) -> Option<Object>
     let (tables, has_all_symbols) = tables.unwrap_or_else(|| {
         (dynamic_table(memory, &segments, bias, &range).into_iter().collect(), false)
     });
-    let tls = segments.iter().find(|segment| segment.kind == TLS);
+    let tls = segments.iter().find(|segment| segment.kind == kind::TLS);
     Some(Object {
         path: path.clone(),
         bias,
@@ -98,35 +80,24 @@ impl Headers {
         if !read(0, &mut header) || !header.starts_with(MAGIC) {
             return None;
         }
-        let (at, length, count) = (word(&header, 32)?, half(&header, 54)?, half(&header, 56)?);
+        let (at, length, count) = (word(&header, 32)?, word16(&header, 54)?, word16(&header, 56)?);
         if usize::from(length) != PROGRAM_HEADER || count > MOST_PROGRAM_HEADERS {
             return None;
         }
         let mut program_headers = vec![0; PROGRAM_HEADER * usize::from(count)];
-        let sections = (word(&header, 40)?, half(&header, 60)?, half(&header, 58)?);
+        let sections = (word(&header, 40)?, word16(&header, 60)?, word16(&header, 58)?);
         read(at, &mut program_headers).then_some(Headers { program_headers, sections })
     }
 
     fn segments(&self) -> Vec<Segment> {
-        let headers = self.program_headers.as_chunks::<PROGRAM_HEADER>().0.iter();
-        let segments = headers.filter_map(|header| {
-            Some(Segment {
-                kind: word32(header, 0)?,
-                flags: word32(header, 4)?,
-                offset: word(header, 8)?,
-                address: word(header, 16)?,
-                size: word(header, 40)?,
-                alignment: word(header, 48)?,
-            })
-        });
-        segments.collect()
+        Segment::all(&self.program_headers)
     }
 }
 
 /// All notes, among which is the build id.
 fn notes(segments: &[Segment], read: impl Fn(&Segment, &mut [u8]) -> bool) -> Vec<u8> {
     let mut all = Vec::new();
-    for segment in segments.iter().filter(|segment| segment.kind == NOTE) {
+    for segment in segments.iter().filter(|segment| segment.kind == kind::NOTE) {
         let mut note = vec![0; segment.size.min(LARGEST_NOTE) as usize];
         if read(segment, &mut note) {
             all.extend(note);
@@ -186,7 +157,7 @@ fn dynamic_table(
     bias: u64,
     range: &Range<u64>,
 ) -> Option<Table> {
-    let dynamic = segments.iter().find(|segment| segment.kind == DYNAMIC)?;
+    let dynamic = segments.iter().find(|segment| segment.kind == kind::DYNAMIC)?;
     let at = dynamic.address.wrapping_add(bias);
     let [mut symbols, mut strings, mut size, mut gnu_hash, mut hash] = [None; 5];
     for entry in 0..MOST_DYNAMIC_ENTRIES {
@@ -241,16 +212,4 @@ fn gnu_count(memory: &dyn Memory, at: u64) -> Option<u64> {
         }
     }
     None
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn word32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -4,14 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::notes::{half, word};
+use crate::elf::{HEADER, MAGIC, PROGRAM_HEADER, Segment, word, word16, word32};
 
-const HEADER: usize = 64;
-const SEGMENT: usize = 56;
 /// No object has more of them; a core says otherwise how many it has.
 const MOST_SEGMENTS: usize = 1 << 20;
-/// How an ELF file of 64 bits, little-endian, begins.
-const MAGIC: &[u8] = b"\x7fELF\x02\x01";
 /// What stands for "more than fit here".
 const MANY: usize = 0xffff;
 
@@ -62,25 +58,6 @@ impl Bytes for Vec<u8> {
     }
 }
 
-/// A program header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    pub kind: u32,
-    pub flags: u32,
-    pub offset: u64,
-    pub address: u64,
-    /// Bytes in the file, and in memory.
-    pub file_size: u64,
-    pub size: u64,
-}
-
-impl Segment {
-    /// Where its bytes end in the file.
-    pub fn file_end(&self) -> u64 {
-        self.offset.saturating_add(self.file_size)
-    }
-}
-
 /// What an ELF file is for, the machine it is for, and its segments.
 pub struct Image {
     pub purpose: u16,
@@ -99,11 +76,10 @@ impl Image {
             return Err("it is no ELF file of 64 bits");
         }
         let damaged = "its header is damaged";
-        let [purpose, machine] =
-            [16, 18].map(|at| u16::from_le_bytes([header[at], header[at + 1]]));
+        let short = |at: usize| word16(&header, at).ok_or(damaged);
+        let (purpose, machine) = (short(16)?, short(18)?);
         let at = word(&header, 32).ok_or(damaged)?;
-        let short = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
-        let count = match short(56) {
+        let count = match usize::from(short(56)?) {
             MANY => {
                 // Then the first section header says it.
                 let section = word(&header, 40).ok_or(damaged)?;
@@ -112,14 +88,14 @@ impl Image {
                 if !bytes.read(info_at, &mut info) {
                     return Err("the number of its segments is missing");
                 }
-                half(&info, 0).ok_or(damaged)? as usize
+                word32(&info, 0).ok_or(damaged)? as usize
             }
             count => count,
         };
-        if short(54) != SEGMENT || count > MOST_SEGMENTS {
+        if usize::from(short(54)?) != PROGRAM_HEADER || count > MOST_SEGMENTS {
             return Err("its program headers are not as they should be");
         }
-        let size = count * SEGMENT;
+        let size = count * PROGRAM_HEADER;
         if at.checked_add(size as u64).is_none_or(|end| end > bytes.length()) {
             return Err("its program headers are cut");
         }
@@ -127,16 +103,6 @@ impl Image {
         if !bytes.read(at, &mut table) {
             return Err("its program headers cannot be read");
         }
-        let segments = table.as_chunks::<SEGMENT>().0.iter().filter_map(|entry| {
-            Some(Segment {
-                kind: half(entry, 0)?,
-                flags: half(entry, 4)?,
-                offset: word(entry, 8)?,
-                address: word(entry, 16)?,
-                file_size: word(entry, 32)?,
-                size: word(entry, 40)?,
-            })
-        });
-        Ok(Image { purpose, machine, segments: segments.collect() })
+        Ok(Image { purpose, machine, segments: Segment::all(&table) })
     }
 }

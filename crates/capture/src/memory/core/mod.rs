@@ -14,16 +14,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use image::Bytes;
-use image::{Fixed, Image, Segment};
+use image::{Fixed, Image};
 use notes::{Mapped, Notes};
 
 use super::{Memory, Region};
+use crate::elf::{Segment, kind};
 use crate::heap::target::{Files, Thread};
 
 const CORE: u16 = 4;
 const X86_64: u16 = 62;
-const LOAD: u32 = 1;
-const NOTE: u32 = 4;
 const EXECUTABLE: u32 = 1;
 const WRITABLE: u32 = 2;
 const READABLE: u32 = 4;
@@ -201,7 +200,7 @@ impl Core {
         let mut notes = Notes::default();
         // Segments that overlap say nothing more.
         let mut room = LONGEST_NOTES.min(self.core.length());
-        for segment in segments.iter().filter(|segment| segment.kind == NOTE) {
+        for segment in segments.iter().filter(|segment| segment.kind == kind::NOTE) {
             let there = self.core.length().saturating_sub(segment.offset);
             let length = segment.file_size.min(there).min(room);
             if length < segment.file_size {
@@ -220,7 +219,8 @@ impl Core {
 
     /// Takes over what the core has: regions, and the bytes that are in the core.
     fn segments(&mut self, segments: &[Segment], notes: &mut Notes) {
-        let mut loads: Vec<_> = segments.iter().filter(|segment| segment.kind == LOAD).collect();
+        let mut loads: Vec<_> =
+            segments.iter().filter(|segment| segment.kind == kind::LOAD).collect();
         loads.sort_by_key(|load| load.address);
         let (mut end_before, mut cut) = (0, 0_u64);
         for load in loads {
@@ -399,7 +399,7 @@ impl Core {
         let flags = segments.iter().find(|segment| {
             let first = segment.offset & !(PAGE as u64 - 1);
             let end = segment.offset.saturating_add(segment.file_size);
-            segment.kind == LOAD && (first..end).contains(&mapped.offset)
+            segment.kind == kind::LOAD && (first..end).contains(&mapped.offset)
         });
         let flags = flags.map_or(READABLE, |segment| segment.flags);
         Some(Region {

@@ -1,5 +1,6 @@
 //! Notes of a core file: what the kernel, or gcore, says of the process besides its memory.
 
+use crate::elf::{word, word32};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -57,7 +58,7 @@ impl Notes {
         let mut at = 0;
         while let Some(header) = bytes.get(at..at + 12) {
             let (Some(name), Some(length), Some(kind)) =
-                (half(header, 0), half(header, 4), half(header, 8))
+                (word32(header, 0), word32(header, 4), word32(header, 8))
             else {
                 return;
             };
@@ -85,7 +86,7 @@ impl Notes {
                 }
                 None => self.damage.push("a thread's registers are cut"),
             },
-            PROCESS => self.pid = half(content, PROCESS_ID_AT),
+            PROCESS => self.pid = word32(content, PROCESS_ID_AT),
             AUXILIARY => {
                 for [kind, value] in words(content).as_chunks::<2>().0 {
                     if *kind == PROGRAM_HEADERS {
@@ -106,7 +107,7 @@ fn thread(content: &[u8]) -> Option<(Thread, Option<u64>)> {
     let registers = words(content.get(REGISTERS_AT..)?);
     let register = |word: usize| registers.get(word).copied();
     let thread = Thread {
-        id: half(content, THREAD_ID_AT)?,
+        id: word32(content, THREAD_ID_AT)?,
         thread_pointer: register(FS_BASE)?,
         stack_pointer: register(RSP)?,
         instruction: register(RIP)?,
@@ -131,12 +132,4 @@ fn files(content: &[u8]) -> Option<Vec<Mapped>> {
 
 fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
-}
-
-pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-pub fn half(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
