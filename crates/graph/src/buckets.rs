@@ -1,18 +1,19 @@
 //! Sorting by small numbers.
 
 use crate::Node;
+use crate::memory::zeroes;
 
 /// The indices of `keys` by key: where each key's begin (and where the last one's end), and the indices. Those
 /// of a key are in order; keys that are not below `count` are left out.
 pub(crate) fn by_key(keys: &[u32], count: usize) -> (Vec<u32>, Vec<Node>) {
     let is_kept = |key: u32| (key as usize) < count;
     // First how many, then where they end, and at last, when all are put down from the back, where they begin.
-    let mut starts = vec![0; count + 1];
+    let mut starts = zeroes::<u32>(count + 1);
     for &key in keys.iter().filter(|&&key| is_kept(key)) {
         starts[key as usize] += 1;
     }
     let total = sum_up(&mut starts);
-    let mut indices = vec![0; total as usize];
+    let mut indices = zeroes(total as usize);
     for (index, &key) in keys.iter().enumerate().rev() {
         if is_kept(key) {
             let place = &mut starts[key as usize];

@@ -5,6 +5,7 @@
 //! closed, so that they and the components' numbers, which are counted from the other end, never meet.
 
 use crate::buckets::by_key;
+use crate::memory::{prefetch, zeroes};
 use crate::{Column, Graph, NONE, Node};
 
 /// Which nodes reach each other.
@@ -16,6 +17,9 @@ pub struct Components {
     /// How many components there are.
     pub count: u32,
 }
+
+/// Of so many targets of a node, what is known is fetched when the node is visited.
+const AHEAD: usize = 8;
 
 /// A node on the way from the root to where the search is.
 struct Visit {
@@ -31,7 +35,7 @@ pub fn components(graph: &Graph, root: Node) -> Components {
     let view = graph.view();
     // 0: not visited; counted from 1: on the way or open; counted down from the greatest number: closed. A
     // place plus a component is at most the number of nodes, so the first are always less than the last.
-    let mut state = vec![0u32; view.nodes()];
+    let mut state = zeroes::<u32>(view.nodes());
     let mut count = 0;
     let mut last = 0;
     let mut open: Vec<Node> = Vec::new();
@@ -59,6 +63,10 @@ pub fn components(graph: &Graph, root: Node) -> Components {
                 last += 1;
                 state[target as usize] = last;
                 way.push(Visit { node: target, next: start, least: last });
+                for &soon in view.targets[start as usize..end as usize].iter().take(AHEAD) {
+                    prefetch(&state, soon);
+                    prefetch(view.offsets, soon);
+                }
                 continue 'visits;
             }
             visit.least = visit.least.min(known);

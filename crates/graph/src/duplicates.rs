@@ -8,7 +8,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::components::Members;
 use crate::graph::View;
-use crate::{Components, Graph, NONE, Node};
+use crate::memory::zeroes;
+use crate::{Components, Graph, Node};
 
 /// For each node the first one, in order of components, that is equal to it: often itself.
 ///
@@ -23,7 +24,8 @@ pub fn duplicates(
     same: impl Fn(Node, Node) -> bool,
 ) -> Vec<Node> {
     let view = graph.view();
-    let mut first: Vec<Node> = (0..view.nodes() as Node).collect();
+    let mut first: Vec<Node> = zeroes(view.nodes());
+    first.iter_mut().zip(0..).for_each(|(first, node)| *first = node);
     if !components.fit(graph) {
         return first;
     }
@@ -63,16 +65,20 @@ fn candidate(
 
 /// Nodes by hash, with open addressing.
 struct Table {
-    /// A power of two of them, never full.
-    slots: Vec<Node>,
+    /// A node in the lower half and a part of its hash in the upper one, so that few nodes are looked at in vain.
+    /// Never full.
+    slots: Vec<u64>,
     /// Unknown to who made the graph, who cannot so make all nodes meet in one place.
     seed: u64,
 }
 
+const FREE: u64 = u64::MAX;
+
 impl Table {
     fn for_nodes(nodes: usize) -> Table {
-        let slots = (nodes + nodes / 2 + 1).next_power_of_two();
-        Table { slots: vec![NONE; slots], seed: RandomState::new().hash_one(0) }
+        let mut slots = zeroes(nodes + nodes / 3 + 1);
+        slots.fill(FREE);
+        Table { slots, seed: RandomState::new().hash_one(0) }
     }
 
     fn hash(&self, key: u64, targets: impl Iterator<Item = Node>) -> u64 {
@@ -82,17 +88,22 @@ impl Table {
     /// The node at this hash that is equal, or else `node`, which is put there.
     #[inline]
     fn find_or_insert(&mut self, hash: u64, node: Node, is_equal: impl Fn(Node) -> bool) -> Node {
-        let mask = self.slots.len() - 1;
-        // The upper bits are the best mixed.
-        let mut at = (hash >> 20) as usize & mask;
+        let part = hash << 32;
+        // The hash says where to begin, as a part of the whole.
+        let mut at = ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize;
         loop {
-            match self.slots[at] {
-                NONE => {
-                    self.slots[at] = node;
-                    return node;
-                }
-                other if is_equal(other) => return other,
-                _ => at = (at + 1) & mask,
+            let slot = self.slots[at];
+            // No node is all ones, whatever the hash is.
+            if slot == FREE {
+                self.slots[at] = part | u64::from(node);
+                return node;
+            }
+            if slot & !u64::from(Node::MAX) == part && is_equal(slot as Node) {
+                return slot as Node;
+            }
+            at += 1;
+            if at == self.slots.len() {
+                at = 0;
             }
         }
     }

@@ -48,6 +48,7 @@ mod dominators;
 mod duplicates;
 mod error;
 mod graph;
+mod memory;
 mod reach;
 mod reduce;
 mod shares;

@@ -3,6 +3,7 @@
 //! One pass over the graph does 64 groups at once: each component has a bit for each group, and hands its bits on
 //! to where its edges go. Edges go to lower numbers, so bits are complete when their component's turn comes.
 
+use crate::memory::zeroes;
 use crate::{Components, Graph, NONE, Node};
 
 /// The sum of weights of all nodes reached from each group, its own nodes included. Nodes that the components do
@@ -21,7 +22,7 @@ pub fn reach(
     let view = graph.view();
     let of: &[u32] = &components.of;
     let members = components.members();
-    let mut bits = vec![0u64; components.count as usize];
+    let mut bits = zeroes::<u64>(components.count as usize);
     for (groups, sums) in groups.chunks(64).zip(sums.chunks_mut(64)) {
         bits.fill(0);
         for (at, group) in groups.iter().enumerate() {

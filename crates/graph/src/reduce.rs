@@ -12,8 +12,8 @@ use crate::{Components, Graph, NONE, Node};
 pub struct Limits {
     /// How many sets, the largest by weight.
     pub largest: usize,
-    /// How many sets are shown on the way from the root to each of them, at most. The middle of longer ways is left
-    /// out.
+    /// How many sets are shown on the way to each of them from the nearest above it that is shown anyway: the root's
+    /// or another large one. The middle of longer ways is left out.
     pub way: usize,
 }
 
@@ -199,7 +199,8 @@ impl Sets {
         Shown { places, sets, gaps }
     }
 
-    /// Shows the sets between the root and a large one, without the middle if they are too many.
+    /// Shows the sets between a large one and the one above it that is shown anyway, without the middle if they are
+    /// too many.
     fn show_way(
         &self,
         large: u32,
@@ -207,29 +208,28 @@ impl Sets {
         kinds: &mut HashMap<u32, SetKind>,
         gaps: &mut Vec<(u32, u32, u64)>,
     ) {
-        let mut show = |set| {
-            kinds.entry(set).or_insert(SetKind::Way);
-        };
-        let between = self.all[large as usize].distance.saturating_sub(1) as usize;
-        // Those that are left out, counted from the large one.
-        let (gap_start, gap_end) = match between > most {
-            true => (most / 2, between - most.div_ceil(2)),
-            false => (between, between),
-        };
-        let mut after = large;
-        let mut set = self.all[large as usize].before;
-        for index in 0..between {
-            if index == gap_end && gap_start < gap_end {
-                gaps.push((set, after, (gap_end - gap_start) as u64));
-            }
-            if !(gap_start..gap_end).contains(&index) {
-                show(set);
-                after = set;
-            }
-            set = self.all[set as usize].before;
+        let before = |set: u32| self.all[set as usize].before;
+        let is_anchor = |set: u32| matches!(kinds.get(&set), Some(SetKind::Root | SetKind::Large));
+        // From the large one up.
+        let mut between = Vec::new();
+        let mut anchor = before(large);
+        while !is_anchor(anchor) && (anchor as usize) < self.all.len() {
+            between.push(anchor);
+            anchor = before(anchor);
         }
-        if gap_start < gap_end && gap_end == between {
-            gaps.push((set, after, (gap_end - gap_start) as u64));
+        let gap = match between.len() > most {
+            true => most / 2..between.len() - most.div_ceil(2),
+            false => 0..0,
+        };
+        if !gap.is_empty() {
+            let below = if gap.start == 0 { large } else { between[gap.start - 1] };
+            let above = between.get(gap.end).copied().unwrap_or(anchor);
+            gaps.push((above, below, gap.len() as u64));
+        }
+        for (index, &set) in between.iter().enumerate() {
+            if !gap.contains(&index) {
+                kinds.entry(set).or_insert(SetKind::Way);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Fair shares: what is shared is divided among those who point to it.
 
+use crate::memory::zeroes;
 use crate::{Components, Graph, NONE, Node};
 
 /// The fair share of every node: its own weight and, for each of its edges, the share of the target divided by
@@ -23,7 +24,7 @@ pub fn fair_shares(
     let members = components.members();
     let incoming = incoming(graph, components);
     // By component, what it gives along each edge to it. Targets have lower numbers, so theirs is known.
-    let mut given = vec![0.0; components.count as usize];
+    let mut given: Vec<f64> = zeroes(components.count as usize);
     for component in 0..components.count {
         let mut share = 0.0;
         for &node in members.of(component) {
@@ -49,7 +50,7 @@ pub fn fair_shares(
 fn incoming(graph: &Graph, components: &Components) -> Vec<u32> {
     let view = graph.view();
     let of: &[u32] = &components.of;
-    let mut incoming = vec![0; components.count as usize];
+    let mut incoming: Vec<u32> = zeroes(components.count as usize);
     for node in 0..view.nodes() as Node {
         let from = of[node as usize];
         if from == NONE {

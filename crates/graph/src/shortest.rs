@@ -1,12 +1,14 @@
 //! Shortest paths from the root, by breadth-first search.
 
+use crate::memory::zeroes;
 use crate::{Graph, NONE, Node};
 
 /// For each node the one before it on a shortest path from `root`: [`NONE`] for the root and for what is not
 /// reached. Of several the first to be found is taken, in order of edges.
 pub fn shortest(graph: &Graph, root: Node) -> Vec<Node> {
     let view = graph.view();
-    let mut before = vec![NONE; view.nodes()];
+    let mut before = zeroes(view.nodes());
+    before.fill(NONE);
     if root as usize >= view.nodes() {
         return before;
     }

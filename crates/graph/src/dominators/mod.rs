@@ -33,6 +33,7 @@ mod search;
 mod semidominators;
 mod sideways;
 
+use crate::memory::zeroes;
 use crate::{Column, Graph, NONE, Node};
 
 use search::Search;
@@ -56,23 +57,27 @@ pub fn dominators(graph: &Graph, root: Node, weights: &[u32]) -> Dominators {
     let (ancestor, label) = semidominators::find(&mut semi, parent, &mut sideways);
     let dominator = nearest::find(semi, &sideways, ancestor, label);
     drop(sideways);
-    by_node(&number, dominator, weights)
+    by_node(number, dominator, weights)
 }
 
 /// From the numbers of the search back to nodes; sums up what they retain.
-fn by_node(number: &[u32], dominator: Vec<u32>, weights: &[u32]) -> Dominators {
-    let mut node_of = vec![NONE; dominator.len()];
+fn by_node(number: Vec<u32>, dominator: Vec<u32>, weights: &[u32]) -> Dominators {
+    let mut node_of: Vec<Node> = zeroes(dominator.len());
     for (node, &number) in number.iter().enumerate() {
         if number != 0 {
             node_of[number as usize] = node as Node;
         }
     }
-    let mut parent = vec![NONE; number.len()];
+    let nodes = number.len();
+    drop(number);
+    let mut parent: Vec<Node> = zeroes(nodes);
+    parent.fill(NONE);
+    node_of[0] = NONE;
     for (&node, &dominator) in node_of.iter().zip(&dominator).skip(1) {
         parent[node as usize] = node_of[dominator as usize];
     }
     drop(dominator);
-    let mut retained = vec![0u64; number.len()];
+    let mut retained = zeroes::<u64>(nodes);
     for &node in node_of.iter().skip(1).rev() {
         let own = weights.get(node as usize).copied().unwrap_or(0);
         let sum = retained[node as usize] + u64::from(own);

@@ -2,6 +2,10 @@
 
 use crate::Node;
 use crate::graph::View;
+use crate::memory::{prefetch, zeroes};
+
+/// Of so many targets of a node, what is known is fetched when the node is visited.
+const AHEAD: usize = 8;
 
 /// What the search found. Nodes are numbered from 1, in the order of visits; the root is 1. Arrays but the first
 /// go by these numbers, and what they have for 0 means nothing.
@@ -23,12 +27,12 @@ pub struct Search {
 /// way only, is kept in `semi`, which is needed of others only: a forward edge leads to a node that is done.
 pub fn search(view: View<'_>, root: Node) -> Search {
     let nodes = view.nodes();
-    let mut number = vec![0u32; nodes];
+    let mut number: Vec<u32> = zeroes(nodes);
     // Pages of these that are never touched take no memory.
-    let mut node_of = vec![0u32; nodes + 1];
-    let mut parent = vec![0u32; nodes + 1];
-    let mut semi = vec![0u32; nodes + 1];
-    let mut incoming = vec![0u32; nodes + 1];
+    let mut node_of: Vec<u32> = zeroes(nodes + 1);
+    let mut parent: Vec<u32> = zeroes(nodes + 1);
+    let mut semi: Vec<u32> = zeroes(nodes + 1);
+    let mut incoming: Vec<u32> = zeroes(nodes + 1);
     let mut last = 0;
     if let Some(first) = number.get_mut(root as usize) {
         *first = 1;
@@ -57,6 +61,10 @@ pub fn search(view: View<'_>, root: Node) -> Search {
                 node_of[last as usize] = target as Node;
                 semi[last as usize] = start;
                 here = last;
+                for &soon in view.targets[start as usize..end as usize].iter().take(AHEAD) {
+                    prefetch(&number, soon);
+                    prefetch(view.offsets, soon);
+                }
                 continue 'visits;
             } else if known > here {
                 let semi = &mut semi[known as usize];

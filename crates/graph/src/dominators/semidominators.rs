@@ -1,5 +1,7 @@
 //! Semidominators of all nodes, from the last to the first.
 
+use crate::memory::zeroes;
+
 use super::sideways::Sideways;
 
 /// Makes `semi` the semidominator of every node. Leaves each group of `sideways` with the parent of its node in
@@ -7,7 +9,9 @@ use super::sideways::Sideways;
 pub fn find(semi: &mut [u32], parent: Vec<u32>, sideways: &mut Sideways) -> (Vec<u32>, Vec<u32>) {
     // Ways up are shortened: `ancestor` is a node above, at first the parent; `label` is the least semidominator
     // from the node up to the ancestor, which is not included.
-    let mut forest = Forest { ancestor: parent, label: semi.to_vec() };
+    let mut label = zeroes(semi.len());
+    label.copy_from_slice(semi);
+    let mut forest = Forest { ancestor: parent, label };
     let mut place = sideways.sources.len();
     for node in sideways.nodes.descending() {
         let mut least = semi[node];

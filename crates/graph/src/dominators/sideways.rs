@@ -3,6 +3,7 @@
 use crate::bits::Bits;
 use crate::buckets::sum_up;
 use crate::graph::View;
+use crate::memory::zeroes;
 
 /// Groups of sources, one for each node whose semidominator may be another than its parent, in order of the nodes.
 /// Everything by numbers of the search.
@@ -37,7 +38,7 @@ impl Sideways {
         // Where groups end; when all are put down, where they begin. There is no more than an edge for each.
         let mut places = incoming;
         let total = sum_up(&mut places) as usize;
-        let mut sources = vec![0; total];
+        let mut sources = zeroes::<u32>(total);
         for (node, &from) in number.iter().enumerate() {
             if from == 0 {
                 continue;

@@ -112,3 +112,33 @@ fn what_is_shown_hangs_together_and_nothing_is_lost() {
         }
     });
 }
+
+#[test]
+fn ways_are_as_short_as_can_be() {
+    crate::judge(|seed, case| {
+        let together = components(&case.graph, case.root);
+        let reduced = |largest, way| {
+            let limits = Limits { largest, way };
+            reduce(&case.graph, &together, case.root, &case.weights, stands_alone, limits)
+        };
+        let all = reduced(usize::MAX, 0);
+        assert!(all.edges.iter().all(|edge| edge.left_out == 0), "case {seed}");
+        let mut distances = vec![usize::MAX - 1; all.sets.len()];
+        distances[0] = 0;
+        for _ in &all.sets {
+            for edge in &all.edges {
+                distances[edge.to] = distances[edge.to].min(distances[edge.from] + 1);
+            }
+        }
+        let one = reduced(1, usize::MAX);
+        let Some(large) = one.sets.iter().find(|set| set.kind == SetKind::Large) else { return };
+        let at = all.sets.iter().position(|set| set.entry == large.entry).expect("all are there");
+        let on_the_way = one.sets.iter().filter(|set| set.kind == SetKind::Way).count();
+        assert_eq!(on_the_way + 1, distances[at], "case {seed}");
+        // What is shown and what is left out are the whole way.
+        let short = reduced(1, (seed % 3) as usize);
+        let shown = short.sets.iter().filter(|set| set.kind == SetKind::Way).count();
+        let left_out: u64 = short.edges.iter().map(|edge| edge.left_out).sum();
+        assert_eq!(shown + left_out as usize, on_the_way, "case {seed}");
+    });
+}
