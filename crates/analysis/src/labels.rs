@@ -243,7 +243,7 @@ impl Labels {
 }
 
 /// The compilation unit of a function: what is before the first dot.
-fn module_of(function: &str) -> &str {
+pub(crate) fn module_of(function: &str) -> &str {
     function.split_once('.').map_or(function, |(module, _)| module)
 }
 

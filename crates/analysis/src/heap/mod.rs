@@ -5,17 +5,22 @@
 
 mod census;
 mod check;
+mod classes;
 mod contents;
 mod graph;
 mod info;
+mod roots;
 mod summary;
 
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
+pub use classes::{ClassBy, ClassRow, ClassTable, classes};
 pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};
 pub use graph::{
-    Class, ClassKind, Found, Heap, HeapError, Holder, HolderKind, Holders, NotFound, OpenOptions,
+    Class, ClassKind, ClassTotal, Found, Heap, HeapError, Held, Holder, HolderKind, Holders,
+    NotFound, OpenOptions,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
+pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.

@@ -1,4 +1,7 @@
 //! Questions to heap snapshots as graphs, asked to small heaps that are written down here block by block.
 
+mod classes;
 mod graph;
+mod roots;
+mod summary;
 mod written;

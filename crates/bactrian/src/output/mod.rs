@@ -16,7 +16,7 @@ use bactrian_analysis::{Estimate, Unit};
 pub use chart::chart;
 pub use file::write_file;
 pub use json::{print_json, print_json_of_files, print_json_of_snapshots};
-pub use table::{Align, INTERVAL, Table};
+pub use table::{Align, INTERVAL, SHARE, Table};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -19,6 +19,8 @@ pub enum Align {
 const GAP: usize = 2;
 /// Heading of columns that show 95 % intervals.
 pub const INTERVAL: &str = "95 %";
+/// Heading of columns that show parts of the whole.
+pub const SHARE: &str = "%";
 /// Names are not cut below this.
 const LEAST_NAME: usize = 16;
 
@@ -63,7 +65,7 @@ impl Table {
         }
     }
 
-    /// Prints it. If the line is too short for all columns, intervals go first.
+    /// Prints it. If the line is too short for all columns, intervals go first, then parts of the whole.
     pub fn print(&mut self, console: &mut Console) -> io::Result<()> {
         let mut widths = self.widths();
         if let Some(line) = console.width() {
@@ -71,11 +73,13 @@ impl Table {
                 let numbers: usize = widths.iter().rev().skip(1).map(|width| width + GAP).sum();
                 numbers + LEAST_NAME > line
             };
-            while too_wide(&widths)
-                && let Some(column) = self.headings.iter().rposition(|(name, _)| *name == INTERVAL)
-            {
-                self.drop_column(column);
-                widths = self.widths();
+            for least in [INTERVAL, SHARE] {
+                while too_wide(&widths)
+                    && let Some(column) = self.headings.iter().rposition(|(name, _)| *name == least)
+                {
+                    self.drop_column(column);
+                    widths = self.widths();
+                }
             }
         }
         if let (Some(line), Some((last, others))) = (console.width(), widths.split_last_mut()) {

@@ -18,12 +18,13 @@ mod classes;
 mod details;
 mod find;
 mod holders;
+mod numbers;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use bactrian_graph::{Column, Components, Dominators, Graph, NONE, Node};
+use bactrian_graph::{Column, Components, Dominators, Graph, Node};
 use bactrian_snapshot::{Losses, Snapshot};
 use bactrian_trace::Input;
 
@@ -33,6 +34,7 @@ use build::Built;
 pub use classes::{Class, ClassKind};
 pub use find::{Found, NotFound};
 pub use holders::{Holder, HolderKind, Holders};
+pub use numbers::{ClassTotal, Held};
 
 /// Why a snapshot is no graph.
 #[derive(Debug)]
@@ -90,6 +92,7 @@ pub struct Heap {
     holders: Holders,
     census: Census,
     cache: details::Cache,
+    numbers: numbers::Numbers,
     dominators: OnceLock<Dominators>,
     components: OnceLock<Components>,
     shares: OnceLock<Column<f64>>,
@@ -131,6 +134,7 @@ impl Heap {
             holders,
             census,
             cache: details::Cache::default(),
+            numbers: numbers::Numbers::default(),
             dominators: OnceLock::new(),
             components: OnceLock::new(),
             shares: OnceLock::new(),
@@ -226,15 +230,10 @@ impl Heap {
         self.dominators().retained.last().copied().unwrap_or(0)
     }
 
-    /// Blocks that nothing holds: there are none in a sound snapshot.
-    pub fn unreached(&self) -> u64 {
-        let parents = self.dominators().parent.iter().take(self.blocks());
-        parents.filter(|parent| **parent == NONE).count() as u64
-    }
-
-    /// The same, if something was asked for already that tells.
+    /// Blocks that nothing holds, if something was asked for already that tells.
     pub fn unreached_if_known(&self) -> Option<u64> {
-        self.dominators.get().map(|_| self.unreached())
+        let is_known = self.dominators.get().is_some() || self.numbers.are_known();
+        is_known.then(|| self.unreached())
     }
 
     pub(crate) fn census(&self) -> &Census {

@@ -1,10 +1,12 @@
 //! `bactrian heap`: who holds the memory of a heap snapshot. One file per verb, each thin: open, ask, show.
 
+mod classes;
+mod roots;
 mod summary;
 
 use std::path::PathBuf;
 
-use bactrian_analysis::heap::{Heap, HeapError, OpenOptions};
+use bactrian_analysis::heap::{ClassBy, Heap, HeapError, OpenOptions};
 use serde::Serialize;
 
 use crate::failure::{Failure, Status};
@@ -15,6 +17,8 @@ use crate::output::{Console, print_json_of_snapshots, show_number};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap summary server.1.heap        what the memory is used for
+  bactrian heap roots server.1.heap          who holds it
+  bactrian heap types server.1.heap          what the blocks are
 
 What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
 pub struct Args {
@@ -26,11 +30,28 @@ pub struct Args {
 #[derive(clap::Subcommand, Debug)]
 enum Verb {
     Summary(summary::Args),
+    Roots(roots::Args),
+    /// Blocks by what they are: how many, their bytes, and what would be free without them
+    Types(classes::Args),
+    /// Blocks by their tags
+    Tags(classes::Args),
+    /// Blocks by the place that allocated them, estimated from samples
+    Sites(classes::Args),
+    /// Blocks by the function that allocated them, estimated from samples
+    Functions(classes::Args),
+    /// Blocks by the module that allocated them, estimated from samples
+    Modules(classes::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     match &args.verb {
         Verb::Summary(args) => summary::run(args, console),
+        Verb::Roots(args) => roots::run(args, console),
+        Verb::Types(args) => classes::run(args, ClassBy::Type, console),
+        Verb::Tags(args) => classes::run(args, ClassBy::Tag, console),
+        Verb::Sites(args) => classes::run(args, ClassBy::Site, console),
+        Verb::Functions(args) => classes::run(args, ClassBy::Function, console),
+        Verb::Modules(args) => classes::run(args, ClassBy::Module, console),
     }
 }
 

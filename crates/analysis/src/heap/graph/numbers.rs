@@ -1,0 +1,230 @@
+//! Sums that tables show: what holders hold, and what classes have. They are few, cost passes over the whole graph,
+//! and are kept, so that a table that was shown before is shown at once.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use bactrian_graph::{Dominators, NONE, Node, Tree};
+
+use super::Heap;
+
+/// Blocks that are visited one by one to know what a holder reaches, before the passes for many at once.
+const FEW: usize = 1 << 14;
+
+/// What a holder holds, in words.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// Blocks that it, or what is below it in the tree, points to.
+    pub shallow: u64,
+    /// All that can be reached from it; none if that was not computed.
+    pub reached: Option<u64>,
+    /// What can be reached only through it.
+    pub dominated: u64,
+    /// Its fair share.
+    pub share: f64,
+}
+
+/// What a class of blocks has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassTotal {
+    /// Its blocks.
+    pub blocks: u64,
+    /// Their words with headers.
+    pub words: u64,
+    /// What they retain: the sum over those that no block of the same class dominates.
+    pub dominated: u64,
+}
+
+/// What was computed so far.
+#[derive(Default)]
+pub(super) struct Numbers {
+    pub held: Mutex<Option<HeldNumbers>>,
+    pub classes: std::sync::OnceLock<Vec<ClassTotal>>,
+    pub tags: std::sync::OnceLock<Vec<ClassTotal>>,
+}
+
+/// What each holder holds, in the order of their nodes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct HeldNumbers {
+    pub held: Vec<Held>,
+    pub unreached: u64,
+    /// Whether something was computed since it was kept.
+    pub is_new: bool,
+}
+
+impl Numbers {
+    /// Whether it is known what holders hold.
+    pub fn are_known(&self) -> bool {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+impl Heap {
+    /// What holders hold, in the order of [`Heap::holders`]. What is reached is computed for those that `wanted`
+    /// names, and known of some others.
+    pub fn held(&self, wanted: &[Node]) -> Vec<Held> {
+        let mut numbers = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbers = numbers.get_or_insert_with(|| self.first_numbers());
+        let first = self.blocks() as Node;
+        let at = |node: Node| node.checked_sub(first).map(|at| at as usize);
+        let mut missing: Vec<Node> = Vec::new();
+        for &node in wanted {
+            let held = at(node).and_then(|at| numbers.held.get_mut(at));
+            let Some(held) = held.filter(|held| held.reached.is_none()) else { continue };
+            held.reached = self.reached_by_few(node);
+            numbers.is_new = true;
+            missing.extend(held.reached.is_none().then_some(node));
+        }
+        if !missing.is_empty() {
+            let groups: Vec<&[Node]> = missing.iter().map(std::slice::from_ref).collect();
+            let words =
+                bactrian_graph::reach(self.graph(), self.components(), &groups, self.weights());
+            for (&node, words) in missing.iter().zip(words) {
+                let held = at(node).and_then(|at| numbers.held.get_mut(at));
+                held.into_iter().for_each(|held| held.reached = Some(words));
+            }
+        }
+        numbers.held.clone()
+    }
+
+    /// Blocks that nothing holds: there are none in a sound snapshot.
+    pub fn unreached(&self) -> u64 {
+        let kept = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(numbers) => numbers.unreached,
+            None => self.count_unreached(self.dominators()),
+        }
+    }
+
+    fn count_unreached(&self, dominators: &Dominators) -> u64 {
+        let parents = dominators.parent.iter().take(self.blocks());
+        parents.filter(|parent| **parent == NONE).count() as u64
+    }
+
+    fn first_numbers(&self) -> HeldNumbers {
+        let dominators = self.dominators();
+        let shares = self.shares();
+        let root = self.root();
+        let held = self.holders().iter().map(|holder| {
+            let node = holder.node as usize;
+            let dominated = dominators.retained.get(node).copied().unwrap_or(0);
+            Held {
+                shallow: self.shallow(holder.node),
+                reached: (holder.node == root).then_some(dominated),
+                dominated,
+                share: shares.get(node).copied().unwrap_or(0.0),
+            }
+        });
+        let held = held.collect();
+        HeldNumbers { held, unreached: self.count_unreached(dominators), is_new: true }
+    }
+
+    /// Words of the blocks that a holder, or one below it, points to, each counted once.
+    fn shallow(&self, holder: Node) -> u64 {
+        let (blocks, weights) = (self.blocks() as Node, self.weights());
+        let mut seen = HashSet::new();
+        let mut waiting = vec![holder];
+        let mut words = 0;
+        while let Some(node) = waiting.pop() {
+            for &target in self.graph().successors(node) {
+                if target >= blocks {
+                    waiting.push(target);
+                } else if seen.insert(target) {
+                    words += weights.get(target as usize).copied().map_or(0, u64::from);
+                }
+            }
+        }
+        words
+    }
+
+    /// Words that can be reached from a node, if they are few.
+    fn reached_by_few(&self, node: Node) -> Option<u64> {
+        let mut seen = HashSet::from([node]);
+        let mut waiting = vec![node];
+        let mut words = 0;
+        while let Some(node) = waiting.pop() {
+            words += self.weights().get(node as usize).copied().map_or(0, u64::from);
+            let targets = self.graph().successors(node);
+            if seen.len() + waiting.len() + targets.len() > FEW {
+                return None;
+            }
+            waiting.extend(targets.iter().filter(|target| seen.insert(**target)));
+        }
+        Some(words)
+    }
+
+    /// What each class has, in the order of [`Heap::classes`].
+    pub fn class_totals(&self) -> &[ClassTotal] {
+        self.numbers.classes.get_or_init(|| self.totals(self.classes().len(), Some))
+    }
+
+    /// What each tag has, from 0 to 255; what could not be read has none.
+    pub fn tag_totals(&self) -> &[ClassTotal] {
+        let tags: Vec<_> = self.classes().iter().map(|class| class.tag.map(u32::from)).collect();
+        self.numbers
+            .tags
+            .get_or_init(|| self.totals(256, |class| tags.get(class as usize).copied().flatten()))
+    }
+
+    /// What each of `count` groups of classes has.
+    pub(crate) fn totals(
+        &self,
+        count: usize,
+        group: impl Fn(u32) -> Option<u32>,
+    ) -> Vec<ClassTotal> {
+        let of: Vec<u32> = (0..self.classes().len() as u32)
+            .map(|class| group(class).unwrap_or(u32::MAX))
+            .collect();
+        let of = |node: Node| {
+            let class = self.class_of().get(node as usize).copied().unwrap_or(u32::MAX);
+            of.get(class as usize).copied().unwrap_or(u32::MAX)
+        };
+        self.totals_by(count, of)
+    }
+
+    /// What each of `count` groups of blocks has. A node whose group is too high a number is in none.
+    pub(crate) fn totals_by(&self, count: usize, group: impl Fn(Node) -> u32) -> Vec<ClassTotal> {
+        let mut totals = vec![ClassTotal::default(); count];
+        let blocks = self.blocks() as Node;
+        for node in 0..blocks {
+            if let Some(total) = totals.get_mut(group(node) as usize) {
+                total.blocks += 1;
+                total.words += self.weights().get(node as usize).copied().map_or(0, u64::from);
+            }
+        }
+        // Down the tree of dominators: a block counts if no other of its group is on the way.
+        let dominators = self.dominators();
+        let tree = Tree::of(&dominators.parent);
+        let mut on_the_way = vec![0_u32; count];
+        // Nodes whose children are visited, with the place of the next child.
+        let mut way: Vec<(Node, u32)> = vec![(self.root(), 0)];
+        while let Some((node, next)) = way.last_mut() {
+            let node = *node;
+            let Some(&child) = tree.children(node).get(*next as usize) else {
+                way.pop();
+                if node < blocks
+                    && let Some(here) = on_the_way.get_mut(group(node) as usize)
+                {
+                    *here -= 1;
+                }
+                continue;
+            };
+            *next += 1;
+            if child < blocks
+                && let Some(at) = Some(group(child) as usize).filter(|&at| at < count)
+            {
+                if on_the_way[at] == 0 {
+                    totals[at].dominated +=
+                        dominators.retained.get(child as usize).copied().unwrap_or(0);
+                }
+                // Most have no children, and need not be on the way.
+                if tree.children(child).is_empty() {
+                    continue;
+                }
+                on_the_way[at] += 1;
+            }
+            way.push((child, 0));
+        }
+        totals
+    }
+}

@@ -1,0 +1,143 @@
+//! What roots hold: for each kind of roots, then each module, thread, finaliser and so on, then each field and frame.
+//!
+//! Four sizes are told of each. *Shallow*: the blocks that it points to itself. *Retained*: all that can be reached from
+//! it, though others may hold it as well. *Dominated*: what can be reached only through it, and would be free without
+//! it. *Share*: its fair share, in which each block is divided among those that point to it; shares of all roots
+//! add up to the heap.
+
+use bactrian_graph::Node;
+use serde::Serialize;
+
+use super::graph::Held;
+use super::{Heap, HolderKind, WORD};
+
+/// How much of the tree of roots is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RootsQuestion {
+    /// Levels: 1 for kinds of roots, 2 for modules and threads too, 3 for all.
+    pub depth: u8,
+    /// Rows below each; 0 for all.
+    pub limit: usize,
+}
+
+/// What roots hold.
+#[derive(Clone, Debug, Serialize)]
+pub struct Roots {
+    /// Blocks that nothing holds; there are none in a sound snapshot.
+    pub unreached_blocks: u64,
+    /// The root of all.
+    pub all: RootRow,
+}
+
+/// What a root, or several together, hold: sizes in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct RootRow {
+    /// The kind of roots.
+    pub kind: HolderKind,
+    /// What it is called below the row that it is in.
+    pub name: String,
+    /// Its number as a node of the graph, for `bactrian heap show '#NUMBER'`.
+    pub node: Node,
+    /// Blocks that it points to itself.
+    pub shallow: u64,
+    /// All that can be reached from it.
+    pub retained: u64,
+    /// What can be reached only through it.
+    pub dominated: u64,
+    /// Its fair share.
+    pub share: f64,
+    /// What it is made of, by fair share.
+    pub rows: Vec<RootRow>,
+    /// Rows below it that are not told.
+    pub left_out: LeftOut,
+}
+
+/// Rows that are not told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// How many.
+    pub rows: u64,
+    /// What each of them dominates, together.
+    pub dominated: u64,
+    /// Their fair shares together.
+    pub share: f64,
+}
+
+/// What roots hold.
+pub fn roots(heap: &Heap, question: &RootsQuestion) -> Roots {
+    let first = heap.blocks() as Node;
+    let held = heap.held(&[]);
+    let of = |node: Node| held.get((node - first) as usize).copied().unwrap_or_default();
+    let mut below: Vec<Vec<Node>> = vec![Vec::new(); held.len()];
+    for holder in heap.holders().iter().filter(|holder| holder.level > 0) {
+        if let Some(rows) = below.get_mut((holder.parent - first) as usize) {
+            rows.push(holder.node);
+        }
+    }
+    let largest_first = |rows: &mut Vec<Node>| {
+        rows.sort_by(|&a, &b| {
+            let (one, other) = (of(a), of(b));
+            let shares = other.share.total_cmp(&one.share);
+            shares.then(other.dominated.cmp(&one.dominated)).then(a.cmp(&b))
+        });
+    };
+    below.iter_mut().for_each(largest_first);
+    // What is reached costs most, and is asked for only of what will be told.
+    let mut told = vec![heap.root()];
+    let mut next = 0;
+    while let Some(&node) = told.get(next) {
+        next += 1;
+        let level = heap.holders().get(node).map_or(u8::MAX, |holder| holder.level);
+        if level < question.depth {
+            let rows = below.get((node - first) as usize).into_iter().flatten();
+            told.extend(rows.take(most(question.limit)));
+        }
+    }
+    let held = heap.held(&told);
+    let telling = Telling { heap, question, first, held: &held, below: &below };
+    Roots { unreached_blocks: heap.unreached(), all: telling.row(heap.root(), 0) }
+}
+
+fn most(limit: usize) -> usize {
+    if limit == 0 { usize::MAX } else { limit }
+}
+
+struct Telling<'a> {
+    heap: &'a Heap,
+    question: &'a RootsQuestion,
+    first: Node,
+    held: &'a [Held],
+    below: &'a [Vec<Node>],
+}
+
+impl Telling<'_> {
+    /// A row with those below it; there are four levels at most.
+    fn row(&self, node: Node, level: u8) -> RootRow {
+        let at = (node - self.first) as usize;
+        let held = self.held.get(at).copied().unwrap_or_default();
+        let all: &[Node] = self.below.get(at).map_or(&[], |rows| rows);
+        let limit = if level < self.question.depth { most(self.question.limit) } else { 0 };
+        let (told, rest) = all.split_at(limit.min(all.len()));
+        let mut left_out = LeftOut { rows: rest.len() as u64, ..LeftOut::default() };
+        for held in rest.iter().filter_map(|node| self.held.get((node - self.first) as usize)) {
+            left_out.dominated += bytes(held.dominated);
+            left_out.share += held.share * WORD as f64;
+        }
+        let kind = self.heap.holders().get(node).map_or(HolderKind::Unknown, |holder| holder.kind);
+        RootRow {
+            kind,
+            name: self.heap.holder_name(node),
+            node,
+            shallow: bytes(held.shallow),
+            retained: bytes(held.reached.unwrap_or(0)),
+            dominated: bytes(held.dominated),
+            share: held.share * WORD as f64,
+            rows: told.iter().map(|&node| self.row(node, level + 1)).collect(),
+            left_out,
+        }
+    }
+}
+
+fn bytes(words: u64) -> u64 {
+    words.saturating_mul(WORD)
+}

@@ -1,0 +1,77 @@
+//! What roots hold.
+
+use bactrian_analysis::heap::{RootRow, RootsQuestion, roots};
+use bactrian_snapshot::Tables;
+
+use super::written::{Block, Made, Text, To, heap, modules};
+
+/// Main holds a list of two records that List holds too: `shared` blocks of 16 bytes.
+fn shared() -> (Vec<Made>, Tables) {
+    let blocks = vec![
+        Block(0, vec![To(2), To(3)]), // 0: Main's
+        Block(0, vec![To(3)]),        // 1: List's
+        Text(1),                      // 2
+        Block(0, vec![To(4)]),        // 3: of both
+        Text(1),                      // 4
+    ];
+    (blocks, modules(&["Main", "List"], &[(0, 0, 0), (0, 1, 0), (1, 5, 1)]))
+}
+
+fn line(row: &RootRow) -> (String, u64, u64, u64, f64) {
+    (row.name.clone(), row.shallow, row.retained, row.dominated, row.share)
+}
+
+#[test]
+fn shared_blocks_are_retained_by_all_and_dominated_by_none() {
+    let (blocks, tables) = shared();
+    let answer = roots(&heap(&blocks, &tables), &RootsQuestion { depth: 3, limit: 0 });
+    assert_eq!(answer.unreached_blocks, 0);
+    let all = 8 * (3 + 2 + 2 + 2 + 2);
+    assert_eq!(line(&answer.all), ("all roots".into(), 40, all, all, all as f64));
+    let [globals] = &answer.all.rows[..] else { panic!("one kind") };
+    assert_eq!(globals.dominated, all);
+    let [main, list] = &globals.rows[..] else { panic!("two modules") };
+    // Blocks 3 and 4 are half Main's and half List's.
+    assert_eq!(line(main), ("Main".into(), 24, 72, 40, 56.0));
+    assert_eq!(line(list), ("List".into(), 16, 48, 16, 32.0));
+    // Two fields with the same value share it.
+    let [first, second] = &main.rows[..] else { panic!("two fields") };
+    assert_eq!(line(first), ("field 0".into(), 24, 72, 0, 28.0));
+    assert_eq!(line(second), ("field 1".into(), 24, 72, 0, 28.0));
+}
+
+#[test]
+fn what_is_not_told_is_counted() {
+    let (blocks, tables) = shared();
+    let heap = heap(&blocks, &tables);
+    let answer = roots(&heap, &RootsQuestion { depth: 2, limit: 1 });
+    let globals = &answer.all.rows[0];
+    assert_eq!((globals.rows.len(), globals.left_out.rows), (1, 1));
+    assert_eq!((globals.left_out.dominated, globals.left_out.share), (16, 32.0));
+    assert_eq!((globals.rows[0].rows.len(), globals.rows[0].left_out.rows), (0, 2));
+    // Asked again, more is told.
+    let more = roots(&heap, &RootsQuestion { depth: 3, limit: 0 });
+    assert_eq!(more.all.rows[0].rows.len(), 2);
+    assert_eq!(more.all.rows[0].rows[1].retained, 48);
+}
+
+#[test]
+fn many_blocks_are_reached_in_one_pass() {
+    // A list long enough that it is not followed block by block, held by two modules.
+    let count = 20_000;
+    let mut blocks: Vec<_> = (1..count).map(|next| Block(0, vec![To(next)])).collect();
+    blocks.push(Text(1));
+    let tables = modules(&["A", "B"], &[(0, 0, 0), (1, 0, 10_000)]);
+    let answer = roots(&heap(&blocks, &tables), &RootsQuestion { depth: 2, limit: 0 });
+    let [a, b] = &answer.all.rows[0].rows[..] else { panic!("two modules") };
+    assert_eq!((a.retained, a.dominated), (320_000, 160_000));
+    assert_eq!((b.retained, b.dominated), (160_000, 0));
+}
+
+#[test]
+fn a_heap_without_roots_says_so() {
+    let (blocks, _) = shared();
+    let answer = roots(&heap(&blocks, &Tables::default()), &RootsQuestion { depth: 3, limit: 0 });
+    assert_eq!((answer.unreached_blocks, answer.all.retained), (5, 0));
+    assert!(answer.all.rows.is_empty());
+}

@@ -1,0 +1,66 @@
+//! What the words of a heap are used for.
+
+use bactrian_analysis::heap::summary;
+use bactrian_snapshot::*;
+
+use super::written::{Block, Closure, Custom, Int, Opaque, Out, Text, To, heap, modules};
+
+#[test]
+fn words_by_use_are_all_words() {
+    let mut tables = modules(&["Main"], &[(0, 0, 0)]);
+    tables.spaces = vec![
+        Space { kind: SpaceKind::Major, start: 0x1000, end: 0x1048 },
+        Space { kind: SpaceKind::Minor, start: 0x1048, end: 0x10000 },
+    ];
+    tables.memory = Memory {
+        resident_bytes: Some(10_000),
+        mapped_heap_words: Some(100),
+        free_words: Some(60),
+        fragment_words: Some(20),
+        unreachable_words: Some(1),
+        ..Memory::default()
+    };
+    for (name, bytes) in [("major heap, mapped bytes", 800), ("major heap, resident bytes", 700)] {
+        let name = tables.names.add(name);
+        tables.statistics.push(Statistic { name, value: Number::Whole(bytes) });
+    }
+    let blocks = [
+        Block(0, vec![To(1), To(2), Out, Int(1)]),
+        Closure(0, vec![Int(2), To(3)]),
+        Text(9),
+        Custom(0, 64),
+        Opaque(tag::DOUBLE, 1),
+        Opaque(tag::ABSTRACT, 2),
+    ];
+    let answer = summary(&heap(&blocks, &tables));
+    let uses: Vec<_> = answer.uses.iter().map(|row| (row.what, row.words)).collect();
+    assert_eq!(
+        uses,
+        [
+            ("headers", 6),
+            ("pointers", 3),
+            ("pointers out of the heap", 1),
+            ("immediates", 2),
+            ("strings", 2),
+            ("floats", 1),
+            ("code of closures", 2),
+            ("custom data", 2),
+            ("abstract data", 2),
+        ]
+    );
+    assert_eq!((answer.blocks, answer.bytes), (6, 8 * 21));
+    assert_eq!((answer.string_bytes, answer.external_bytes), (9, 64));
+    assert_eq!(answer.spaces.iter().map(|row| row.blocks).sum::<u64>(), 6);
+    let major = &answer.major;
+    assert_eq!((major.mapped, major.live), (Some(800), 80));
+    assert_eq!(major.rest, Some(800 - 80 - 8 - 480 - 160));
+    assert_eq!((major.slack, major.fragmentation), (Some(0.9), Some(0.25)));
+    assert_eq!(answer.process.heap_resident, Some(700));
+    assert_eq!(answer.process.beyond_live, Some(10_000 - 168 - 64));
+}
+
+#[test]
+fn an_empty_heap_has_a_summary() {
+    let answer = summary(&heap(&[], &Tables::default()));
+    assert_eq!((answer.blocks, answer.bytes, answer.uses.len()), (0, 0, 0));
+}

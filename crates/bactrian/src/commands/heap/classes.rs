@@ -1,0 +1,125 @@
+//! `bactrian heap types`, `tags`, `sites`, `functions` and `modules`: blocks by class.
+
+use std::io::Write;
+
+use bactrian_analysis::heap::{ClassBy, ClassTable, classes};
+use bactrian_analysis::units::{show_bytes, show_count};
+use serde_json::json;
+
+use super::HeapArg;
+use crate::commands::arguments::TableArgs;
+use crate::failure::{Failure, Status};
+use crate::output::{
+    Align, Console, FAINT, HEADING, INTERVAL, SHARE, Table, show_error, show_number, show_share,
+};
+
+/// Which snapshot, and how the table is printed.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    heap: HeapArg,
+    /// What to sort by
+    #[arg(long, value_name = "ORDER", default_value = "shallow")]
+    sort: Sort,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Sort {
+    /// Bytes of the blocks themselves
+    Shallow,
+    /// Bytes that would be free without them
+    Dominated,
+    /// How many blocks there are
+    Blocks,
+}
+
+pub fn run(args: &Args, by: ClassBy, console: &mut Console) -> Result<Status, Failure> {
+    let heap = args.heap.open()?;
+    let mut answer = classes(&heap, by);
+    match args.sort {
+        Sort::Shallow => {}
+        Sort::Dominated => answer.rows.sort_by_key(|row| std::cmp::Reverse(row.dominated)),
+        Sort::Blocks => answer.rows.sort_by(|a, b| b.blocks.value.total_cmp(&a.blocks.value)),
+    }
+    let all = args.table.cut(&mut answer.rows);
+    if args.table.json {
+        let result = json!({
+            "by": answer.by,
+            "exact": answer.exact,
+            "sampled_blocks": answer.sampled_blocks,
+            "blocks": answer.blocks,
+            "bytes": answer.bytes,
+            "note": answer.note,
+            "row_count": all,
+            "rows": answer.rows,
+        });
+        args.heap.print_json(verb(by), &heap, &result, console)?;
+    } else {
+        print(&answer, console)?;
+        args.table.say_more(all, console)?;
+    }
+    args.heap.finish(&heap, console)
+}
+
+fn verb(by: ClassBy) -> &'static str {
+    match by {
+        ClassBy::Type => "types",
+        ClassBy::Tag => "tags",
+        ClassBy::Site => "sites",
+        ClassBy::Function => "functions",
+        ClassBy::Module => "modules",
+    }
+}
+
+fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
+    let title = match answer.by {
+        ClassBy::Type => "type",
+        ClassBy::Tag => "tag",
+        ClassBy::Site => "site",
+        ClassBy::Function => "function",
+        ClassBy::Module => "module",
+    };
+    writeln!(
+        console.out(),
+        "{HEADING}blocks by {title}{HEADING:#}: {} of {}{}",
+        show_number(answer.blocks, "block"),
+        show_bytes(answer.bytes as f64),
+        match answer.exact {
+            true => String::new(),
+            false => format!(", {} sampled", answer.sampled_blocks),
+        }
+    )?;
+    if let Some(note) = answer.note {
+        writeln!(console.out(), "{FAINT}{note}{FAINT:#}")?;
+    }
+    if answer.rows.is_empty() {
+        return Ok(());
+    }
+    let exact = answer.exact;
+    let mut headings = vec![("blocks", Align::Right)];
+    headings.extend([("shallow", Align::Right), (SHARE, Align::Right)]);
+    headings.extend((!exact).then_some((INTERVAL, Align::Right)));
+    headings.extend(
+        exact.then_some([("dominated", Align::Right), (SHARE, Align::Right)]).into_iter().flatten(),
+    );
+    headings.push((title, Align::Left));
+    let mut table = Table::new(&headings);
+    let all = (answer.bytes as f64).max(1.0);
+    for row in &answer.rows {
+        let count = row.blocks.value;
+        let blocks = if exact { format!("{count:.0}") } else { show_count(count.round()) };
+        let size = row.shallow.value;
+        let mut cells = vec![blocks, show_bytes(size), show_share(size / all)];
+        cells.extend((!exact).then(|| show_error(&row.shallow)));
+        if exact {
+            let dominated = row.dominated.map_or(0.0, |bytes| bytes as f64);
+            cells.extend([show_bytes(dominated), show_share(dominated / all)]);
+        }
+        cells.push(row.label.text());
+        table.row(cells);
+    }
+    Ok(table.print(console)?)
+}
