@@ -91,6 +91,12 @@ fn commands_print_what_the_golden_files_hold() {
         ("check_baseline", "check grown.heap --baseline small.heap"),
         ("check_allocated", "check small.heap --max-allocated 1MB"),
         ("top", "top small.heap"),
+        ("dominators", "heap dominators small.heap --no-index -n 3 --depth 4"),
+        ("dominators_of", "heap dominators small.heap --no-index --of string --blocks -n 2"),
+        ("dominators_of_nothing", "heap dominators small.heap --no-index --of nothing"),
+        ("show", "heap show small.heap #1 --no-index -n 4"),
+        ("show_class", "heap show small.heap string --no-index"),
+        ("show_cut", "heap show cut.heap #1 --no-index -n 4"),
     ];
     golden::check("heap_", table, run);
 }

@@ -7,20 +7,26 @@ mod census;
 mod check;
 mod classes;
 mod contents;
+mod dominators;
 mod graph;
 mod info;
 mod roots;
+mod show;
 mod summary;
 
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassRow, ClassTable, classes};
 pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};
+pub use dominators::{
+    DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, MOST_LEVELS, dominators,
+};
 pub use graph::{
     Class, ClassKind, ClassTotal, Found, Heap, HeapError, Held, Holder, HolderKind, Holders,
     NotFound, OpenOptions,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
 pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
+pub use show::{Allocation, FieldLine, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.

@@ -1,6 +1,7 @@
 //! Questions to heap snapshots as graphs, asked to small heaps that are written down here block by block.
 
 mod classes;
+mod dominators;
 mod graph;
 mod roots;
 mod summary;

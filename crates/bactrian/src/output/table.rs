@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::{Console, HEADING, visible};
+use super::{Console, FAINT, HEADING, visible};
 
 /// Where a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,11 @@ impl Table {
         debug_assert_eq!(cells.len(), self.headings.len());
         let cells = cells.iter().map(|cell| visible(cell).into_owned());
         self.rows.push((cells.collect(), style));
+    }
+
+    /// Adds a row that matters less.
+    pub fn faint(&mut self, cells: Vec<String>) {
+        self.styled(cells, FAINT);
     }
 
     fn widths(&self) -> Vec<usize> {

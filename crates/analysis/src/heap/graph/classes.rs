@@ -24,6 +24,16 @@ pub struct Class {
     pub tag: Option<u8>,
 }
 
+impl Class {
+    /// Its name with its place: `closure Main.load (main.ml:12)`.
+    pub fn title(&self) -> String {
+        match &self.place {
+            Some(place) => format!("{} ({place})", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
 /// What tells the blocks of a class from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,10 +1,11 @@
-//! From what people write to nodes: an address, the number of a block, a class.
+//! From what people write to nodes: an address, the number of a block, a class, a module or what is in one.
 
 use std::fmt;
 
 use bactrian_graph::Node;
 
 use super::Heap;
+use super::holders::What;
 
 /// What somebody asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +30,8 @@ impl std::error::Error for NotFound {}
 
 impl Heap {
     /// Finds what a text stands for: `0x7f..` is the block that the address lies in, `#12` the node with that
-    /// number, anything else a class or a part of its name.
+    /// number, `Main` a module, `Main.3` its field 3, `Main.table` a static block with that symbol; anything else is a
+    /// class or a part of its name.
     ///
     /// # Errors
     /// There is no such thing.
@@ -52,13 +54,72 @@ impl Heap {
             classes.filter(|(_, class)| is_it(&class.name)).map(|(number, _)| number).collect()
         };
         let exact = named(&|name| name == text);
+        if exact.is_empty()
+            && let Some(node) = self.find_root(text).or_else(|| self.find_label(text))
+        {
+            return Ok(Found::Node(node));
+        }
         let found = if exact.is_empty() { named(&|name| name.contains(text)) } else { exact };
         match found.is_empty() || text.is_empty() {
             true => Err(NotFound(format!(
-                "`{text}` is no class; write one, as `bactrian heap types` lists them, an address \
-                 (0x7f0012345678) or the number of a block (#123)"
+                "`{text}` is neither a class nor a module; write a class, as `bactrian heap types` lists them, \
+                 a module or a value of one (Main.table), an address (0x7f0012345678) or the number of a block (#123)"
             ))),
             false => Ok(Found::Classes(found)),
         }
+    }
+
+    /// The block that a text stands for, or the holder.
+    ///
+    /// # Errors
+    /// There is none, or the text is a class.
+    pub fn find_node(&self, text: &str) -> Result<Node, NotFound> {
+        match self.find(text)? {
+            Found::Node(node) => Ok(node),
+            Found::Classes(classes) => {
+                let mut blocks =
+                    (0..).zip(self.class_of()).filter(|(_, class)| classes.contains(class));
+                match (blocks.next(), blocks.next()) {
+                    (Some((node, _)), None) => Ok(node),
+                    _ => Err(NotFound(format!(
+                        "`{text}` is a class of many blocks; write the address of one (0x7f0012345678) or its \
+                         number (#123)"
+                    ))),
+                }
+            }
+        }
+    }
+
+    /// The holder of a module, `Main`, or of one of its fields, `Main.3`.
+    fn find_root(&self, text: &str) -> Option<Node> {
+        let tables = self.tables();
+        let module = |name: &str| {
+            let modules = self.holders().iter().filter(|holder| holder.level == 2);
+            let mut named = modules.filter(
+                |holder| matches!(holder.what, What::Module(id) if tables.names.get(id) == name),
+            );
+            named.next().map(|holder| holder.node)
+        };
+        if let Some(found) = module(text) {
+            return Some(found);
+        }
+        let (name, field) = text.rsplit_once('.')?;
+        let (above, field) = (module(name)?, field.parse::<u32>().ok()?);
+        let mut fields = self.holders().iter().filter(|holder| holder.parent == above);
+        let found = fields.find(|holder| matches!(holder.what, What::Field(_, of) if of == field));
+        found.map(|holder| holder.node)
+    }
+
+    /// The static block with a symbol: all of it, or without the number at its end that the compiler adds.
+    fn find_label(&self, text: &str) -> Option<Node> {
+        let tables = self.tables();
+        let is_it = |name: &str| {
+            let rest = name.strip_prefix(text).and_then(|rest| rest.strip_prefix('_'));
+            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let labels =
+            tables.labels.iter().map(|label| (label.block.0, tables.names.get(label.name)));
+        let exact = labels.clone().find(|(_, name)| *name == text);
+        exact.or_else(|| labels.clone().find(|(_, name)| is_it(name))).map(|(block, _)| block)
     }
 }

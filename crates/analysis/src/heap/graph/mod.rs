@@ -24,7 +24,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use bactrian_graph::{Column, Components, Dominators, Graph, Node};
+use bactrian_graph::{Column, Components, Dominators, Graph, Node, Tree};
 use bactrian_snapshot::{Losses, Snapshot};
 use bactrian_trace::Input;
 
@@ -94,6 +94,7 @@ pub struct Heap {
     cache: details::Cache,
     numbers: numbers::Numbers,
     dominators: OnceLock<Dominators>,
+    dominated: OnceLock<Tree>,
     components: OnceLock<Components>,
     shares: OnceLock<Column<f64>>,
     shortest: OnceLock<Column<Node>>,
@@ -136,6 +137,7 @@ impl Heap {
             cache: details::Cache::default(),
             numbers: numbers::Numbers::default(),
             dominators: OnceLock::new(),
+            dominated: OnceLock::new(),
             components: OnceLock::new(),
             shares: OnceLock::new(),
             shortest: OnceLock::new(),
@@ -200,6 +202,11 @@ impl Heap {
     pub fn dominators(&self) -> &Dominators {
         self.dominators
             .get_or_init(|| bactrian_graph::dominators(&self.graph, self.root(), &self.weights))
+    }
+
+    /// The nodes that each node dominates immediately.
+    pub fn dominated(&self) -> &Tree {
+        self.dominated.get_or_init(|| Tree::of(&self.dominators().parent))
     }
 
     /// Nodes that reach each other.

@@ -1,12 +1,14 @@
 //! `bactrian heap`: who holds the memory of a heap snapshot. One file per verb, each thin: open, ask, show.
 
 mod classes;
+mod dominators;
 mod roots;
+mod show;
 mod summary;
 
 use std::path::PathBuf;
 
-use bactrian_analysis::heap::{ClassBy, Heap, HeapError, OpenOptions};
+use bactrian_analysis::heap::{ClassBy, Found, Heap, HeapError, NotFound, OpenOptions};
 use serde::Serialize;
 
 use crate::failure::{Failure, Status};
@@ -19,6 +21,7 @@ use crate::output::{Console, print_json_of_snapshots, show_number};
   bactrian heap summary server.1.heap        what the memory is used for
   bactrian heap roots server.1.heap          who holds it
   bactrian heap types server.1.heap          what the blocks are
+  bactrian heap dominators server.1.heap     what would be free without whom
 
 What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
 pub struct Args {
@@ -41,6 +44,8 @@ enum Verb {
     Functions(classes::Args),
     /// Blocks by the module that allocated them, estimated from samples
     Modules(classes::Args),
+    Dominators(dominators::Args),
+    Show(show::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -52,6 +57,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Sites(args) => classes::run(args, ClassBy::Site, console),
         Verb::Functions(args) => classes::run(args, ClassBy::Function, console),
         Verb::Modules(args) => classes::run(args, ClassBy::Module, console),
+        Verb::Dominators(args) => dominators::run(args, console),
+        Verb::Show(args) => show::run(args, console),
     }
 }
 
@@ -78,6 +85,16 @@ impl HeapArg {
             HeapError::Snapshot(error) => bad_snapshot(&self.file, &error),
             HeapError::Graph(_) => anyhow::anyhow!("{}: {error}", self.file.display()),
         })?)
+    }
+
+    /// Finds what a text on the command line stands for.
+    pub fn find(&self, heap: &Heap, text: &str) -> Result<Found, Failure> {
+        heap.find(text).map_err(|error| self.not_found(&error))
+    }
+
+    /// What is said if there is no such thing.
+    pub fn not_found(&self, error: &NotFound) -> Failure {
+        Failure::Usage(format!("{}: {error}", self.file.display()))
     }
 
     /// Prints an answer as JSON.

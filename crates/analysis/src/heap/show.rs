@@ -1,0 +1,271 @@
+//! One block, or one root: what it is, what is in it, who points to it.
+
+use bactrian_graph::{NONE, Node};
+use bactrian_snapshot::{
+    BlockId, Field, FieldValue, FinaliserKind, Location, StackId, WeakSlot, tag,
+};
+use bactrian_trace::Micros;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{Heap, WORD};
+use crate::units::Time;
+
+/// Frames of an allocation that are told.
+const FRAMES: usize = 20;
+/// Edges that are looked through at once for who points to a block.
+const PIECE: usize = 1 << 20;
+
+/// One block or root.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown {
+    /// The block or root itself.
+    pub this: NodeLine,
+    /// The address of its first field; none if it is a root.
+    pub address: Option<String>,
+    /// What it is counted as.
+    pub class: String,
+    /// Where it is: `major`, `minor`, `static`.
+    pub space: Option<&'static str>,
+    /// Its bytes with its header.
+    pub shallow: u64,
+    /// What would be free without it, itself included.
+    pub dominated: u64,
+    /// The part of all that is.
+    pub share: f64,
+    /// What holds it alone: the next block or root through which everything goes that holds it.
+    pub dominator: Option<NodeLine>,
+    /// How a string begins, if the snapshot keeps that.
+    pub text: Option<String>,
+    /// Bytes that it holds outside the heap.
+    pub external: u64,
+    /// What is in it: fields, stacks, data; what a root holds.
+    pub fields: Vec<FieldLine>,
+    /// How many there are.
+    pub field_count: u64,
+    /// Who points to it, those that dominate most first.
+    pub held_by: Vec<NodeLine>,
+    /// How many there are; who points to it twice is counted twice.
+    pub held_by_count: u64,
+    /// Ephemerons that have it as a key, and weak arrays that it is in; they do not hold it.
+    pub weakly_held_by: u64,
+    /// Functions that are to be called when it dies.
+    pub finalisers: Vec<NodeLine>,
+    /// Where and when it was allocated, if it was sampled.
+    pub allocation: Option<Allocation>,
+}
+
+/// A block or root in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeLine {
+    /// Its number.
+    pub node: Node,
+    /// What it is.
+    pub what: String,
+    /// What it dominates, in bytes.
+    pub dominated: u64,
+}
+
+/// Something in a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldLine {
+    /// The field from 0, or `stack`, `data`, `key 0`; empty for what a root holds.
+    pub place: String,
+    /// What is in it, if it is no block.
+    pub value: Option<String>,
+    /// The block in it.
+    pub block: Option<NodeLine>,
+}
+
+/// Where and when a block was allocated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Allocation {
+    /// The frames, innermost first; none if the trace does not tell.
+    pub frames: Vec<String>,
+    /// When, since recording began.
+    pub time: Option<Time>,
+    /// How long before the snapshot.
+    pub age: Option<Time>,
+}
+
+/// Tells of one block or root. Of fields and of who points to it, `limit` at most are told; 0 for all.
+pub fn show(heap: &Heap, node: Node, limit: usize) -> Shown {
+    let limit = if limit == 0 { usize::MAX } else { limit };
+    let block = heap.block(node);
+    let dominator = heap.dominators().parent.get(node as usize).copied();
+    let (fields, field_count) = fields(heap, node, limit);
+    let (held_by, held_by_count) = held_by(heap, node, limit);
+    let dominated = heap.dominated_words(node);
+    let custom = block.filter(|block| block.tag == tag::CUSTOM).and_then(|_| heap.custom(node));
+    let prefix = heap.text(node).and_then(|text| text.prefix);
+    Shown {
+        this: heap.line(node),
+        address: block.map(|block| format!("{:#x}", block.address)),
+        class: heap.class(node).title(),
+        space: block.map(|block| heap.space(block.address)),
+        shallow: u64::from(heap.weights().get(node as usize).copied().unwrap_or(0)) * WORD,
+        dominated: dominated.saturating_mul(WORD),
+        share: dominated as f64 / (heap.reached_words() as f64).max(1.0),
+        dominator: dominator.filter(|&above| above != NONE).map(|above| heap.line(above)),
+        text: prefix.map(|bytes| bytes.escape_ascii().to_string()),
+        external: custom.map_or(0, |custom| custom.external_bytes),
+        fields,
+        field_count,
+        held_by,
+        held_by_count,
+        weakly_held_by: weakly_held_by(heap, node),
+        finalisers: finalisers(heap, node),
+        allocation: allocation(heap, node),
+    }
+}
+
+impl Heap {
+    /// Words that would be free without a node.
+    pub fn dominated_words(&self, node: Node) -> u64 {
+        self.dominators().retained.get(node as usize).copied().unwrap_or(0)
+    }
+
+    /// A node in one line.
+    pub fn line(&self, node: Node) -> NodeLine {
+        let dominated = self.dominated_words(node).saturating_mul(WORD);
+        NodeLine { node, what: self.describe(node), dominated }
+    }
+
+    fn space(&self, address: u64) -> &'static str {
+        use bactrian_snapshot::SpaceKind::{Major, Minor, Static};
+        match self.tables().space_of(address).map(|space| space.kind) {
+            Some(Major) => "major",
+            Some(Minor) => "minor",
+            Some(Static) => "static",
+            None => "unknown",
+        }
+    }
+}
+
+fn fields(heap: &Heap, node: Node, limit: usize) -> (Vec<FieldLine>, u64) {
+    let pointer = |place: String, target: Node| FieldLine {
+        place,
+        value: None,
+        block: Some(heap.line(target)),
+    };
+    if heap.holders().get(node).is_some() {
+        let held = heap.graph().successors(node);
+        let lines = held.iter().take(limit).map(|&target| pointer(String::new(), target));
+        return (lines.collect(), held.len() as u64);
+    }
+    let tables = heap.tables();
+    let mut lines = Vec::new();
+    let mut count = 0;
+    // Numbers are told only of what will be shown: an array may have millions.
+    let mut add = |line: &dyn Fn() -> FieldLine| {
+        count += 1;
+        if lines.len() < limit {
+            lines.push(line());
+        }
+    };
+    let plain = |place: String, value: String| FieldLine { place, value: Some(value), block: None };
+    if let Some(closure) = heap.closure(node) {
+        for code in &closure.codes {
+            let code = tables.codes.get(code.index());
+            let name = code.and_then(|code| heap.location(&code.location));
+            let name = name.unwrap_or_else(|| "unknown function".to_owned());
+            add(&|| plain("code".to_owned(), name.clone()));
+        }
+    }
+    for Field { index, value, .. } in heap.fields(node) {
+        let place = || index.to_string();
+        add(&|| match value {
+            FieldValue::Immediate(Some(number)) => plain(place(), number.to_string()),
+            FieldValue::Immediate(None) => plain(place(), "immediate".to_owned()),
+            FieldValue::Outside => plain(place(), "pointer out of the heap".to_owned()),
+            FieldValue::Missing => plain(place(), "a block that is missing in the file".to_owned()),
+            FieldValue::Pointer(to) => pointer(place(), to.block.0),
+        });
+    }
+    let block = BlockId(node);
+    if let Ok(at) = tables.continuations.binary_search_by_key(&block, |one| one.block) {
+        for held in &tables.continuations[at].held {
+            let frame = held.frame.and_then(|frame| tables.frames.get(frame.index()));
+            let frame = frame.and_then(|frame| heap.location(&frame.location));
+            let place = frame.map_or_else(|| "stack".to_owned(), |frame| format!("frame {frame}"));
+            add(&|| pointer(place.clone(), held.target.block.0));
+        }
+    }
+    if let Ok(at) = tables.ephemerons.binary_search_by_key(&block, |one| one.block) {
+        let ephemeron = &tables.ephemerons[at];
+        let slot = |place: String, slot: WeakSlot| match slot {
+            WeakSlot::Block(to) => pointer(place, to.block.0),
+            WeakSlot::Empty => plain(place, "empty".to_owned()),
+            WeakSlot::Other => plain(place, "no block".to_owned()),
+            WeakSlot::Dead => plain(place, "a block that is dead".to_owned()),
+        };
+        for (index, &key) in ephemeron.keys.iter().enumerate() {
+            add(&|| slot(format!("key {index}"), key));
+        }
+        add(&|| slot("data".to_owned(), ephemeron.data));
+    }
+    (lines, count)
+}
+
+/// Who points to a node, by looking through all edges: faster than turning the graph round.
+pub(super) fn predecessors(heap: &Heap, node: Node) -> Vec<Node> {
+    let graph = heap.graph();
+    let (offsets, targets) = (graph.offsets(), graph.targets());
+    let pieces = targets.par_chunks(PIECE).enumerate();
+    let found = pieces.flat_map_iter(|(piece, targets)| {
+        let edges = targets.iter().enumerate().filter(move |(_, target)| **target == node);
+        edges.map(move |(at, _)| {
+            let edge = (piece * PIECE + at) as u32;
+            offsets.partition_point(|&start| start <= edge).saturating_sub(1) as Node
+        })
+    });
+    found.collect()
+}
+
+fn held_by(heap: &Heap, node: Node, limit: usize) -> (Vec<NodeLine>, u64) {
+    let mut all = predecessors(heap, node);
+    let count = all.len() as u64;
+    all.sort_by_key(|&node| (std::cmp::Reverse(heap.dominated_words(node)), node));
+    all.dedup();
+    (all.into_iter().take(limit).map(|node| heap.line(node)).collect(), count)
+}
+
+fn weakly_held_by(heap: &Heap, node: Node) -> u64 {
+    let is_it =
+        |slot: &&WeakSlot| matches!(slot, WeakSlot::Block(pointer) if pointer.block.0 == node);
+    let ephemerons = heap.tables().ephemerons.iter();
+    ephemerons.map(|ephemeron| ephemeron.keys.iter().filter(is_it).count() as u64).sum()
+}
+
+fn finalisers(heap: &Heap, node: Node) -> Vec<NodeLine> {
+    let all = heap.tables().finalisers.iter();
+    let of_it = all.filter(|finaliser| {
+        finaliser.kind != FinaliserKind::Pending
+            && finaliser.value.is_some_and(|value| value.block.0 == node)
+    });
+    of_it.filter_map(|finaliser| finaliser.function.map(|to| heap.line(to.block.0))).collect()
+}
+
+fn allocation(heap: &Heap, node: Node) -> Option<Allocation> {
+    let sample = heap.sample(node)?;
+    let micros = |time: u64| Time(Micros(time));
+    let age = heap.snapshot().info().since_start.zip(sample.time);
+    Some(Allocation {
+        frames: stack(heap, sample.stack),
+        time: sample.time.map(micros),
+        age: age.map(|(now, then)| micros(now.saturating_sub(then))),
+    })
+}
+
+fn stack(heap: &Heap, innermost: Option<StackId>) -> Vec<String> {
+    let mut frames = Vec::new();
+    let mut next = innermost;
+    while let Some(node) = next.and_then(|id| heap.tables().stacks.get(id.index()))
+        && frames.len() < FRAMES
+    {
+        let name = |at: &Location| heap.location(at).unwrap_or_else(|| "unknown".to_owned());
+        frames.push(name(&node.location));
+        next = node.caller;
+    }
+    frames
+}
