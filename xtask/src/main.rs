@@ -51,8 +51,9 @@ const TASKS: &[Task] = &[
     Task {
         name: "bench",
         about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], record \
-                [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions], or \
-                snapshot [--only pauses|majors|real] [--sizes MB,..] [--rounds N]",
+                [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions], snapshot \
+                [--only pauses|majors|real] [--sizes MB,..] [--rounds N], or graph \
+                [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N]",
         run: bench::run,
     },
     Task {

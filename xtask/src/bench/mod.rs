@@ -1,5 +1,6 @@
 //! How fast Bactrian is, and what it costs the programs it observes, measured as in docs/performance.md.
 
+mod graph;
 mod measure;
 mod record;
 mod rounds;
@@ -19,9 +20,11 @@ pub fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "trace" => trace::run(rest),
         Some((what, rest)) if what == "record" => record::run(rest),
         Some((what, rest)) if what == "snapshot" => snapshot::run(rest),
+        Some((what, rest)) if what == "graph" => graph::run(rest),
         // What the measured process runs.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),
-        _ => Err("say what to measure: trace, record or snapshot".to_owned()),
+        Some((what, rest)) if what.starts_with("graph-") => graph::inner(&what[6..], rest),
+        _ => Err("say what to measure: trace, record, snapshot or graph".to_owned()),
     }
 }
 
@@ -29,7 +32,11 @@ pub fn run(arguments: &[String]) -> Outcome {
 fn build() -> Result<PathBuf, String> {
     eprintln!("building");
     succeed(&mut cargo("build --quiet --release --package bactrian --package xtask"))?;
-    // Where cargo puts release builds, from where it put this program.
+    release_folder()
+}
+
+/// Where cargo puts release builds, from where it put this program.
+fn release_folder() -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     let target = this.ancestors().nth(2).ok_or("this program is in no target folder")?;
     Ok(target.join("release"))

@@ -3,7 +3,7 @@
 
 mod heap;
 mod program;
-mod random;
+pub mod random;
 mod shape;
 mod walk;
 

@@ -2,6 +2,13 @@
 
 use super::sideways::Sideways;
 
+/// A way that was gone: from a parent up, no higher than a semidominator if that can be.
+struct Way {
+    parent: u32,
+    semi: u32,
+    end: u32,
+}
+
 /// Makes semidominators immediate dominators: of each node, the nearest that its parent and its semidominator have
 /// in common in the tree of dominators. `jump` and `depth` are arrays of any content, to be used anew.
 ///
@@ -19,6 +26,8 @@ pub fn find(
     jump[0] = 0;
     depth[0] = 0;
     let mut place = 0;
+    // Elements of a list that are also held from elsewhere go up by the same way, each from one cell further down.
+    let mut before = Way { parent: 0, semi: 0, end: 0 };
     for node in 1..dominator.len() {
         let semi = dominator[node];
         let mut above = semi;
@@ -29,10 +38,18 @@ pub fn find(
             while place < sideways.sources.len() && !sideways.begins_at(place) {
                 place += 1;
             }
+            let parent = above;
+            if before.semi == semi
+                && before.parent > semi
+                && before.parent == dominator[above as usize]
+            {
+                above = before.end;
+            }
             while above > semi {
                 let far = jump[above as usize];
                 above = if far >= semi { far } else { dominator[above as usize] };
             }
+            before = Way { parent, semi, end: above };
             dominator[node] = above;
         }
         let above = above as usize;
