@@ -1,7 +1,7 @@
 //! Opens exports in the tools they are for, at the versions that `docs/exports.md` names.
 //!
 //! The tools are got once and kept in an ignored folder. The tests themselves are in
-//! `crates/export/tests/export/consumers.rs`.
+//! `crates/export/tests/export/consumers.rs` and `crates/export/tests/heap/consumers.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -20,12 +20,14 @@ pub fn check() -> Outcome {
     let tools = root().join(".cache/consumers");
     fs::create_dir_all(&tools).map_err(|error| format!("{}: {error}", tools.display()))?;
     get_npm_packages(&tools)?;
-    if !tools.join("pprof").exists() {
-        println!("-- getting pprof from Debian");
-        succeed(Command::new(root().join("consumers/get-pprof")).arg(&tools))?;
+    for (tool, file) in [("pprof", "pprof"), ("visualvm", "visualvm-heap.jar")] {
+        if !tools.join(file).exists() {
+            println!("-- getting {tool} from Debian");
+            succeed(Command::new(root().join(format!("consumers/get-{tool}"))).arg(&tools))?;
+        }
     }
-    let mut tests = cargo("test --package bactrian-export --test export -- --ignored consumers::");
-    succeed(tests.env("BACTRIAN_CONSUMERS", &tools))
+    let tests = "test --package bactrian-export --test export --test heap -- --ignored consumers::";
+    succeed(cargo(tests).env("BACTRIAN_CONSUMERS", &tools))
 }
 
 /// Installs what the lock file says, unless that was done.
@@ -38,12 +40,14 @@ fn get_npm_packages(tools: &Path) -> Outcome {
     if text(&installed).ok() == Some(text(&lock)?) {
         return Ok(());
     }
-    println!("-- getting Speedscope and the Firefox Profiler from npm");
+    println!("-- getting Speedscope, the Firefox Profiler and memlab from npm");
     for name in ["package.json", "package-lock.json"] {
         copy(&from.join(name), &tools.join(name))?;
     }
     let mut npm = Command::new("npm");
     npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(tools);
+    // memlab would get a whole browser.
+    npm.env("PUPPETEER_SKIP_DOWNLOAD", "1");
     succeed(&mut npm).map_err(|reason| format!("{reason}: is there a network, and npm?"))?;
     copy(&lock, &installed)
 }

@@ -33,6 +33,7 @@ mod folded;
 mod format;
 mod frames;
 mod functions;
+mod heap;
 mod json;
 mod path;
 mod pprof;
@@ -48,6 +49,7 @@ use bactrian_analysis::Profile;
 
 pub use about::{About, LivePoint};
 pub use format::{Format, UnknownFormat};
+pub use heap::{HeapFormat, HeapOptions, UnknownHeapFormat, Written, export_heap};
 pub use json::SCHEMA_VERSION;
 
 /// Writes `profile` to `out`. `timeline` is how much was live over time, earliest first; only the Firefox

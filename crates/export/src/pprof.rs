@@ -18,7 +18,7 @@ use crate::strings::Strings;
 use crate::whole::{MOST, Rounding};
 
 /// Numbers of the fields of `Profile`.
-mod field {
+pub mod field {
     pub const SAMPLE_TYPE: u64 = 1;
     pub const SAMPLE: u64 = 2;
     pub const MAPPING: u64 = 3;

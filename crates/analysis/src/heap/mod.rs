@@ -10,6 +10,7 @@ mod contents;
 mod dominators;
 mod graph;
 mod info;
+mod merged;
 mod roots;
 mod show;
 mod summary;
@@ -25,6 +26,7 @@ pub use graph::{
     NotFound, OpenOptions,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
+pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};
 pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
 pub use show::{Allocation, FieldLine, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 
 use bactrian_analysis::units::Bytes;
 use bactrian_analysis::{Filter, Profile, timeline};
-use bactrian_export::{About, Format, LivePoint, export};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use bactrian_export::{
+    About, Format, HeapFormat, LivePoint, UnknownFormat, UnknownHeapFormat, export,
+};
+use bactrian_snapshot::is_snapshot_file;
+use clap::builder::PossibleValuesParser;
 
 use super::arguments::{RecursionArg, share};
+use super::heap;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::TraceArg;
@@ -18,6 +22,7 @@ use crate::output::{Console, write_file};
 ///
 /// folded: flame graph scripts. pprof: Go's pprof, with allocated and live bytes and objects. speedscope:
 /// speedscope.app. firefox: profiler.firefox.com. csv and json: spreadsheets and scripts.
+/// For heap snapshots this is `bactrian heap export`, which has more options.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian export trace.ctf --to pprof -o heap.pb.gz && go tool pprof -http : heap.pb.gz
@@ -27,8 +32,8 @@ pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
     /// Format to write
-    #[arg(long, value_name = "FORMAT", value_parser = formats())]
-    to: Format,
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(names()))]
+    to: String,
     /// Where to write it; standard output if not given
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -41,36 +46,46 @@ pub struct Args {
     filters: FilterArgs,
 }
 
-fn formats() -> impl TypedValueParser<Value = Format> {
-    let names = Format::ALL.iter().map(|format| format.name());
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
+/// Names of formats, those for traces first.
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+    let of_heaps = HeapFormat::ALL.iter().map(|format| format.name());
+    names.extend(of_heaps.filter(|name| name.parse::<Format>().is_err()));
+    names
 }
 
 /// Points of the memory track that the Firefox Profiler shows.
 const TIMELINE_POINTS: usize = 1_000;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    if is_snapshot_file(&args.trace.file).unwrap_or(false) {
+        return export_snapshot(args, console);
+    }
+    let to: Format = args.to.parse().map_err(|unknown: UnknownFormat| {
+        let what = format!("{unknown}; `{}` is for heap snapshots", args.to);
+        Failure::Usage(what)
+    })?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
-    if output == Path::new("-") && args.to == Format::Pprof && std::io::stdout().is_terminal() {
+    if output == Path::new("-") && to == Format::Pprof && std::io::stdout().is_terminal() {
         let what = "pprof files are not for the terminal; give -o FILE or redirect the output";
         return Err(Failure::Usage(what.to_owned()));
     }
     let min_share = share(args.min_share)?;
     let trace = args.trace.open()?;
     let filter = args.filters.filter()?;
-    let points = match args.to {
+    let points = match to {
         Format::Firefox => live_points(&trace, &filter),
         _ => Vec::new(),
     };
-    let (by, recursion) = (args.to.by(), args.recursion.choice());
-    let profile = Profile::with(&trace, &filter, by, recursion, args.to.measures());
+    let (by, recursion) = (to.by(), args.recursion.choice());
+    let profile = Profile::with(&trace, &filter, by, recursion, to.measures());
     let all_stacks = profile.tree.len() - 1;
     let profile = if min_share > 0.0 { profile.pruned(min_share) } else { profile };
     write_file(output, console, |out, _| {
-        Ok(export(args.to, &profile, &About::of(&trace), &points, out)?)
+        Ok(export(to, &profile, &About::of(&trace), &points, out)?)
     })?;
     if output != Path::new("-") {
-        let (format, path, stacks) = (args.to, output.display(), profile.tree.len() - 1);
+        let (format, path, stacks) = (to, output.display(), profile.tree.len() - 1);
         let small = match all_stacks - stacks {
             0 => String::new(),
             small => format!(" ({small} below {} % added to their callers)", args.min_share),
@@ -89,4 +104,19 @@ fn live_points(trace: &bactrian_analysis::TraceFile, filter: &Filter) -> Vec<Liv
         .iter()
         .map(|point| LivePoint { time: point.time.0, live: Bytes(point.live.value.round() as u64) })
         .collect()
+}
+
+/// Does what `bactrian heap export` does.
+fn export_snapshot(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let to: HeapFormat = args
+        .to
+        .parse()
+        .map_err(|unknown: UnknownHeapFormat| Failure::Usage(unknown.to_string()))?;
+    if !args.filters.filter()?.admits_all() {
+        let what = "filters are for traces; see `bactrian heap export --help` for heap snapshots";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    let TraceArg { file, strict } = &args.trace;
+    let args = heap::export::Args::of(file.clone(), *strict, to, args.output.clone());
+    heap::export::run(&args, console)
 }

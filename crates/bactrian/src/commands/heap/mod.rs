@@ -2,6 +2,7 @@
 
 mod classes;
 mod dominators;
+pub mod export;
 mod roots;
 mod show;
 mod summary;
@@ -46,6 +47,7 @@ enum Verb {
     Modules(classes::Args),
     Dominators(dominators::Args),
     Show(show::Args),
+    Export(export::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -59,6 +61,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Modules(args) => classes::run(args, ClassBy::Module, console),
         Verb::Dominators(args) => dominators::run(args, console),
         Verb::Show(args) => show::run(args, console),
+        Verb::Export(args) => export::run(args, console),
     }
 }
 

@@ -1,0 +1,94 @@
+//! `bactrian heap export`: a heap for another tool.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use bactrian_analysis::heap::MergedLimits;
+use bactrian_export::{HeapFormat, HeapOptions, Written, export_heap};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::HeapArg;
+use crate::commands::arguments::share;
+use crate::failure::{Failure, Status};
+use crate::output::{Console, show_number, write_file};
+
+/// Write a heap for another tool.
+///
+/// hprof: Eclipse MAT, VisualVM and others for Java. heapsnapshot: Chrome DevTools, memlab. pprof and dot: the tree of
+/// dominators, merged by class, for Go's pprof and Graphviz. json and csv: classes, or all blocks, for scripts.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian heap export server.heap --to hprof -o server.hprof
+  bactrian heap export server.heap --to pprof -o held.pb.gz && go tool pprof -http : held.pb.gz
+  bactrian heap export server.heap --to csv --blocks -o blocks.csv")]
+pub struct Args {
+    #[command(flatten)]
+    heap: HeapArg,
+    /// Format to write
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    to: HeapFormat,
+    /// Where to write it; standard output if not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// pprof, dot, json: do not tell apart what holds less than this share of everything, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = MIN_SHARE)]
+    min_share: f64,
+    /// pprof, dot, json: nor what is below so many others
+    #[arg(long, value_name = "LEVELS", default_value_t = DEPTH)]
+    depth: u32,
+    /// json, csv: every block
+    #[arg(long)]
+    blocks: bool,
+}
+
+const MIN_SHARE: f64 = 0.01;
+const DEPTH: u32 = 100;
+
+fn formats() -> impl TypedValueParser<Value = HeapFormat> {
+    let names = HeapFormat::ALL.iter().map(|format| format.name());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<HeapFormat>())
+}
+
+impl Args {
+    /// What `bactrian export` asks of a heap.
+    pub fn of(file: PathBuf, strict: bool, to: HeapFormat, output: Option<PathBuf>) -> Args {
+        let heap = HeapArg { file, strict, no_index: false };
+        Args { heap, to, output, min_share: MIN_SHARE, depth: DEPTH, blocks: false }
+    }
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    let is_stdout = output == Path::new("-");
+    if is_stdout && args.to.is_binary() && std::io::stdout().is_terminal() {
+        let what = "files are not for the terminal; give -o FILE or redirect the output";
+        return Err(Failure::Usage(format!("{} {what}", args.to)));
+    }
+    let limits = MergedLimits { min_share: share(args.min_share)?, depth: args.depth.max(1) };
+    let options = HeapOptions { limits, blocks: args.blocks };
+    let heap = args.heap.open()?;
+    let mut written = None;
+    write_file(output, console, |out, _| {
+        written = Some(export_heap(args.to, &heap, &options, out)?);
+        Ok(())
+    })?;
+    if let Some(Written::Blocks { cut: blocks @ 1.. }) = written {
+        let what = show_number(blocks, "block");
+        console.warn(&format!("{what} are longer than {} can say, and were cut", args.to))?;
+    }
+    if let Some(written) = written.filter(|_| !is_stdout) {
+        let what = match written {
+            Written::Blocks { .. } => show_number(heap.blocks() as u64, "block"),
+            Written::Entries { shown, all } if shown < all => {
+                format!("the {shown} largest of {all} entries of the merged tree of dominators")
+            }
+            Written::Entries { all, .. } => {
+                format!("{all} entries of the merged tree of dominators")
+            }
+            Written::Classes(1) => "1 class".to_owned(),
+            Written::Classes(classes) => format!("{classes} classes"),
+        };
+        writeln!(console.out(), "{}: {}, {what}", output.display(), args.to)?;
+    }
+    args.heap.finish(&heap, console)
+}

@@ -1,0 +1,79 @@
+//! Heap snapshots in the formats of other tools.
+
+mod addresses;
+mod dot;
+mod format;
+mod heapsnapshot;
+mod hprof;
+mod pprof;
+mod tables;
+mod walk;
+
+use std::io::{self, BufWriter, Write};
+
+use bactrian_analysis::heap::{Heap, MergedLimits};
+
+pub use format::{HeapFormat, UnknownHeapFormat};
+
+/// What is wanted beside the format.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeapOptions {
+    /// How much of the tree of dominators, for formats that have it.
+    pub limits: MergedLimits,
+    /// Whether to write every block, for formats that need not.
+    pub blocks: bool,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// All blocks.
+    Blocks {
+        /// Blocks of which only the first part could be written, because they are too long for the format.
+        cut: u64,
+    },
+    /// The merged tree of dominators.
+    Entries {
+        /// Entries that were written.
+        shown: usize,
+        /// Entries that there are.
+        all: usize,
+    },
+    /// The table of classes.
+    Classes(usize),
+}
+
+/// Writes a heap to `out`. Memory besides the heap's own is at most some four bytes per block.
+///
+/// # Errors
+/// If `out` does not take it.
+pub fn export_heap(
+    format: HeapFormat,
+    heap: &Heap,
+    options: &HeapOptions,
+    out: &mut dyn Write,
+) -> io::Result<Written> {
+    // Formats write in small pieces.
+    let mut out = BufWriter::with_capacity(64 << 10, out);
+    let written = match format {
+        HeapFormat::Hprof => Written::Blocks { cut: hprof::write(heap, &mut out)? },
+        HeapFormat::Heapsnapshot => {
+            heapsnapshot::write(heap, &mut out)?;
+            Written::Blocks { cut: 0 }
+        }
+        HeapFormat::Pprof => {
+            let all = pprof::write(heap, &options.limits, &mut out)?;
+            Written::Entries { shown: all, all }
+        }
+        HeapFormat::Dot => {
+            let (shown, all) = dot::write(heap, &options.limits, &mut out)?;
+            Written::Entries { shown, all }
+        }
+        HeapFormat::Json => {
+            Written::Classes(tables::json(heap, &options.limits, options.blocks, &mut out)?)
+        }
+        HeapFormat::Csv => Written::Classes(tables::csv(heap, options.blocks, &mut out)?),
+    };
+    out.flush()?;
+    Ok(written)
+}
