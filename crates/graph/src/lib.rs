@@ -11,7 +11,7 @@
 //!
 //! Promises: no graph makes this crate panic, hang or recurse: time is linear in nodes and edges, or nearly so
 //! (a logarithm in [`dominators`]), whatever the shape. Memory besides the graph is some 24 bytes per node in
-//! [`dominators`] for a heap of three pointers per node, and about as much elsewhere. Results do not depend on the
+//! [`dominators`] for a heap of three pointers per node, and up to 40 elsewhere. Results do not depend on the
 //! machine or on chance.
 //!
 //! Left out: graphs that change; more than 2³² − 2 nodes or edges, which are errors.

@@ -182,7 +182,7 @@ fn a_list_and_a_table_of_the_same_records() {
 /// Figure 3.2 of the seed shows how a node that several share becomes a child of what dominates it. The picture is
 /// not in the text that we have: this is a graph of the kind that its words describe.
 #[test]
-fn the_figure_of_dominators_in_the_seed() {
+fn what_is_shared_hangs_from_its_dominator_as_the_seed_says() {
     // r -> a, b; a -> c, d; b -> d, e; c -> f; d -> f, g; e -> h; g -> h
     let [r, a, b, c, d, e, f, g, h]: [Node; 9] = std::array::from_fn(|at| at as Node);
     let edges: [&[Node]; 9] = [&[a, b], &[c, d], &[d, e], &[f], &[f, g], &[h], &[], &[h], &[]];
@@ -194,10 +194,10 @@ fn the_figure_of_dominators_in_the_seed() {
     assert_eq!(*found.retained, [9, 2, 2, 1, 2, 1, 1, 1, 1]);
 }
 
-/// Figure 4.2, a picture that we do not have either: the seed divides the size of what is shared by the number of its parents: without that, the sizes of the roots'
-/// children add up to more than there is.
+/// Figure 4.2, a picture that we do not have either: the seed divides the size of what is shared by the number of its
+/// parents: without that, the sizes of the roots' children add up to more than there is.
 #[test]
-fn the_figure_of_sharing_in_the_seed() {
+fn what_is_shared_is_divided_as_the_seed_says() {
     // r -> a, b, c; a -> d; b -> d; c -> e; d -> e
     let edges: [&[Node]; 6] = [&[1, 2, 3], &[4], &[4], &[5], &[5], &[]];
     let figure = graph(6, |node, builder| {
