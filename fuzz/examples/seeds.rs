@@ -69,6 +69,8 @@ fn main() -> std::io::Result<()> {
     let [four, five] = ["Caml1999X030", "Caml1999X035"].map(bytecode::executable);
     write("bytecode", vec![("ocaml_4", four), ("ocaml_5", five)])?;
     write("heap", heap_snapshots()?)?;
+    let index = &bactrian_fuzz::indexes::sound().1;
+    write("heap_index", vec![("cut", index[..index.len() / 2].to_vec()), ("sound", index.clone())])?;
     let plain = trace(2, plain)?;
     let domains = trace(3, two_domains)?;
     let seeds = vec![

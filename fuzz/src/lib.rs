@@ -6,6 +6,7 @@ pub mod bytecode;
 pub mod cores;
 pub mod executables;
 pub mod heaps;
+pub mod indexes;
 pub mod marshalled;
 pub mod reading;
 pub mod rewriting;

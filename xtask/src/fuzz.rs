@@ -25,6 +25,8 @@ const TARGETS: &[(&str, &str)] = &[
     ("marshal_read", "marshal"),
     ("bytecode_read", "bytecode"),
     ("heap_read", "heap"),
+    ("heap_answers", "heap"),
+    ("heap_index", "heap_index"),
     ("core_read", "core"),
 ];
 

@@ -1,4 +1,4 @@
-//! `bactrian info` and `bactrian check` on heap snapshots, sound and damaged.
+//! `bactrian info`, `bactrian check` and `bactrian heap` on heap snapshots, sound and damaged.
 //!
 //! Golden files hold what they print and how they end; `UPDATE_GOLDEN=1 cargo test` writes them anew.
 
@@ -26,6 +26,7 @@ fn folder() -> &'static Path {
         let small = snapshot(400);
         put("small.heap", &small);
         put("grown.heap", &snapshot(500));
+        put("empty.heap", &snapshot(0));
         put("cut.heap", &small[..small.len() * 2 / 3]);
         let mut damaged = small.clone();
         damaged[1000] ^= 1;
@@ -97,6 +98,22 @@ fn commands_print_what_the_golden_files_hold() {
         ("show", "heap show small.heap #1 --no-index -n 4"),
         ("show_class", "heap show small.heap string --no-index"),
         ("show_cut", "heap show cut.heap #1 --no-index -n 4"),
+        ("summary", "heap summary small.heap"),
+        ("roots", "heap roots small.heap"),
+        ("roots_deep", "heap roots small.heap --depth 3 --limit 2"),
+        ("roots_cut", "heap roots cut.heap --depth 1"),
+        ("roots_strict", "heap roots damaged.heap --strict --depth 1"),
+        ("roots_later", "heap roots later.heap"),
+        ("types", "heap types small.heap"),
+        ("types_dominated", "heap types small.heap --sort dominated -n 5"),
+        ("tags", "heap tags small.heap"),
+        ("sites", "heap sites small.heap"),
+        ("functions", "heap functions small.heap"),
+        ("modules", "heap modules small.heap"),
+        ("empty_roots", "heap roots empty.heap"),
+        ("empty_summary", "heap summary empty.heap"),
+        ("empty_types", "heap types empty.heap"),
+        ("empty_sites", "heap sites empty.heap"),
     ];
     golden::check("heap_", table, run);
 }

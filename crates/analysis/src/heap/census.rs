@@ -99,4 +99,20 @@ impl Census {
         }
         self.string_bytes = self.string_bytes.saturating_add(other.string_bytes);
     }
+
+    /// All counts in a row, to be kept.
+    pub fn numbers(&self) -> Vec<u64> {
+        let mut numbers = self.count.numbers();
+        numbers.extend(self.words);
+        numbers.push(self.string_bytes);
+        numbers
+    }
+
+    /// The counts that were kept; none if these are not as many as they should be.
+    pub fn from_numbers(numbers: &[u64]) -> Option<Census> {
+        let (string_bytes, numbers) = numbers.split_last()?;
+        let (count, words) = numbers.split_last_chunk::<USES>()?;
+        let count = Count::from_numbers(count)?;
+        Some(Census { count, words: *words, string_bytes: *string_bytes })
+    }
 }

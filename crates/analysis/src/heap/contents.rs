@@ -192,6 +192,25 @@ impl Count {
         self.largest = self.largest.max(other.largest);
     }
 
+    /// All counts in a row, to be kept.
+    pub fn numbers(&self) -> Vec<u64> {
+        let sums = self.spaces.iter().chain(&self.kinds).flat_map(|sum| [sum.blocks, sum.bytes]);
+        sums.chain([self.external_bytes, self.largest]).collect()
+    }
+
+    /// The counts that were kept; none if these are not as many as they should be, or there cannot be so many blocks.
+    pub fn from_numbers(numbers: &[u64]) -> Option<Count> {
+        let mut count = Count::default();
+        let (sums, rest) = numbers.split_at_checked(2 * (SPACES.len() + Kind::ALL.len()))?;
+        [count.external_bytes, count.largest] = rest.try_into().ok()?;
+        let kept = sums.chunks_exact(2).map(|pair| Sum { blocks: pair[0], bytes: pair[1] });
+        for (sum, kept) in count.spaces.iter_mut().chain(&mut count.kinds).zip(kept) {
+            *sum = kept;
+        }
+        let mut sums = count.spaces.iter().chain(&count.kinds);
+        sums.all(|sum| sum.blocks <= u64::from(u32::MAX)).then_some(count)
+    }
+
     /// Counts the blocks of a group.
     pub fn group(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
         // Neighbours are in the same space but for a few.

@@ -120,7 +120,7 @@ impl Telling<'_> {
         let (told, rest) = all.split_at(limit.min(all.len()));
         let mut left_out = LeftOut { rows: rest.len() as u64, ..LeftOut::default() };
         for held in rest.iter().filter_map(|node| self.held.get((node - self.first) as usize)) {
-            left_out.dominated += bytes(held.dominated);
+            left_out.dominated = left_out.dominated.saturating_add(bytes(held.dominated));
             left_out.share += held.share * WORD as f64;
         }
         let kind = self.heap.holders().get(node).map_or(HolderKind::Unknown, |holder| holder.kind);

@@ -3,6 +3,8 @@
 mod classes;
 mod dominators;
 mod graph;
+mod hostile;
+mod index;
 mod roots;
 mod summary;
 mod written;

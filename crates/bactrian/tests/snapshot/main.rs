@@ -12,6 +12,7 @@ mod compilers;
 mod runs;
 
 mod faults;
+mod graph;
 mod heaps;
 mod library;
 mod limits;

@@ -11,18 +11,22 @@
 //!
 //! Blocks weigh their words with their header; one of 2^32 words or more weighs 2^32 - 1.
 //!
-//! Dominators, components and the like are computed when they are first asked for.
+//! Dominators, components and the like are computed when they are first asked for, and kept in an index file beside the
+//! snapshot ([`Heap::keep`]) if there may be one. The next time they are mapped from there.
 
 mod build;
 mod classes;
 mod details;
 mod find;
 mod holders;
+mod index;
+mod kept;
 mod numbers;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use bactrian_graph::{Column, Components, Dominators, Graph, Node, Tree};
 use bactrian_snapshot::{Losses, Snapshot};
@@ -30,6 +34,7 @@ use bactrian_trace::Input;
 
 use super::census::Census;
 use build::Built;
+use index::{Index, Subject};
 
 pub use classes::{Class, ClassKind};
 pub use find::{Found, NotFound};
@@ -81,6 +86,14 @@ impl Default for OpenOptions {
     }
 }
 
+/// Where what is computed is kept.
+struct Kept {
+    snapshot: PathBuf,
+    subject: Subject,
+    /// The index that was there.
+    index: Option<Index>,
+}
+
 /// A snapshot as a graph.
 pub struct Heap {
     snapshot: Snapshot,
@@ -89,8 +102,14 @@ pub struct Heap {
     weights: Column<u32>,
     class_of: Column<u32>,
     classes: Vec<Class>,
+    /// What the classes' numbers were when they were counted.
+    class_numbers: Vec<u32>,
     holders: Holders,
     census: Census,
+    /// Where things are kept; none if nothing is.
+    kept: Option<Kept>,
+    /// Whether anything was computed that is not kept yet.
+    is_new: AtomicBool,
     cache: details::Cache,
     numbers: numbers::Numbers,
     dominators: OnceLock<Dominators>,
@@ -112,9 +131,21 @@ impl Heap {
         options: &OpenOptions,
         progress: &mut dyn FnMut(f64),
     ) -> Result<Heap, HeapError> {
-        let _ = options.index;
         let input = Input::open(path).map_err(bactrian_snapshot::Error::from)?;
-        Heap::new(Snapshot::from_bytes(input)?, progress)
+        let snapshot = Snapshot::from_bytes(input)?;
+        // What comes through a pipe is nowhere that something could be beside.
+        let has_place = options.index && path.metadata().is_ok_and(|metadata| metadata.is_file());
+        let subject = if has_place { Subject::of(&snapshot) } else { None };
+        let Some(subject) = subject else { return Heap::new(snapshot, progress) };
+        let mut kept = Kept { snapshot: path.to_owned(), subject, index: None };
+        if let Some(index) = Index::open(path, &subject)
+            && let Some(built) = kept::load(&index, &snapshot)
+        {
+            kept.index = Some(index);
+            return Ok(Heap::of(snapshot, built, Some(kept)));
+        }
+        let built = build::build(&snapshot, progress)?;
+        Ok(Heap::of(snapshot, built, Some(kept)))
     }
 
     /// The heap of a snapshot that is open already, without an index.
@@ -123,17 +154,24 @@ impl Heap {
     /// It is too large.
     pub fn new(snapshot: Snapshot, progress: &mut dyn FnMut(f64)) -> Result<Heap, HeapError> {
         let built = build::build(&snapshot, progress)?;
-        let classes = build::classes(&snapshot, &built.class_numbers);
-        let Built { graph, weights, class_of, holders, census, losses, .. } = built;
-        Ok(Heap {
+        Ok(Heap::of(snapshot, built, None))
+    }
+
+    fn of(snapshot: Snapshot, built: Built, kept: Option<Kept>) -> Heap {
+        let Built { graph, weights, class_of, class_numbers, holders, census, losses } = built;
+        let is_new = kept.as_ref().is_some_and(|kept| kept.index.is_none());
+        Heap {
+            classes: build::classes(&snapshot, &class_numbers),
             snapshot,
             losses,
             graph,
             weights,
             class_of,
-            classes,
+            class_numbers,
             holders,
             census,
+            kept,
+            is_new: AtomicBool::new(is_new),
             cache: details::Cache::default(),
             numbers: numbers::Numbers::default(),
             dominators: OnceLock::new(),
@@ -142,7 +180,7 @@ impl Heap {
             shares: OnceLock::new(),
             shortest: OnceLock::new(),
             reversed: OnceLock::new(),
-        })
+        }
     }
 
     /// The snapshot.
@@ -200,8 +238,10 @@ impl Heap {
 
     /// The tree of dominators from the root of all, and the words that each node retains.
     pub fn dominators(&self) -> &Dominators {
-        self.dominators
-            .get_or_init(|| bactrian_graph::dominators(&self.graph, self.root(), &self.weights))
+        self.dominators.get_or_init(|| {
+            let compute = || bactrian_graph::dominators(&self.graph, self.root(), &self.weights);
+            self.kept_or(|index| self.load_dominators(index), compute)
+        })
     }
 
     /// The nodes that each node dominates immediately.
@@ -211,25 +251,36 @@ impl Heap {
 
     /// Nodes that reach each other.
     pub fn components(&self) -> &Components {
-        self.components.get_or_init(|| bactrian_graph::components(&self.graph, self.root()))
+        self.components.get_or_init(|| {
+            let compute = || bactrian_graph::components(&self.graph, self.root());
+            self.kept_or(|index| self.load_components(index), compute)
+        })
     }
 
     /// The fair share of each node in words: its own, and of what it points to a part for each edge to it.
     pub fn shares(&self) -> &[f64] {
         self.shares.get_or_init(|| {
-            let components = self.components();
-            bactrian_graph::fair_shares(&self.graph, components, self.root(), &self.weights).into()
+            let compute = || {
+                let (graph, components) = (&self.graph, self.components());
+                bactrian_graph::fair_shares(graph, components, self.root(), &self.weights).into()
+            };
+            self.kept_or(|index| self.load_shares(index), compute)
         })
     }
 
     /// For each node the one before it on a shortest path from the root of all.
     pub fn shortest(&self) -> &[Node] {
-        self.shortest.get_or_init(|| bactrian_graph::shortest(&self.graph, self.root()).into())
+        self.shortest.get_or_init(|| {
+            let compute = || bactrian_graph::shortest(&self.graph, self.root()).into();
+            self.kept_or(|index| self.load_shortest(index), compute)
+        })
     }
 
     /// The graph with all edges turned round: who points to a node.
     pub fn reversed(&self) -> &Graph {
-        self.reversed.get_or_init(|| self.graph.reversed())
+        self.reversed.get_or_init(|| {
+            self.kept_or(|index| self.load_reversed(index), || self.graph.reversed())
+        })
     }
 
     /// Words of all blocks that can be reached from the root of all.

@@ -2,11 +2,13 @@
 //! and are kept, so that a table that was shown before is shown at once.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bactrian_graph::{Dominators, NONE, Node, Tree};
 
 use super::Heap;
+use super::index::{Index, Kind};
 
 /// Blocks that are visited one by one to know what a holder reaches, before the passes for many at once.
 const FEW: usize = 1 << 14;
@@ -39,8 +41,8 @@ pub struct ClassTotal {
 #[derive(Default)]
 pub(super) struct Numbers {
     pub held: Mutex<Option<HeldNumbers>>,
-    pub classes: std::sync::OnceLock<Vec<ClassTotal>>,
-    pub tags: std::sync::OnceLock<Vec<ClassTotal>>,
+    pub classes: OnceLock<Vec<ClassTotal>>,
+    pub tags: OnceLock<Vec<ClassTotal>>,
 }
 
 /// What each holder holds, in the order of their nodes.
@@ -48,8 +50,6 @@ pub(super) struct Numbers {
 pub(super) struct HeldNumbers {
     pub held: Vec<Held>,
     pub unreached: u64,
-    /// Whether something was computed since it was kept.
-    pub is_new: bool,
 }
 
 impl Numbers {
@@ -64,7 +64,9 @@ impl Heap {
     /// names, and known of some others.
     pub fn held(&self, wanted: &[Node]) -> Vec<Held> {
         let mut numbers = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let numbers = numbers.get_or_insert_with(|| self.first_numbers());
+        let numbers = numbers.get_or_insert_with(|| {
+            self.kept_or(|index| self.load_held(index), || self.first_numbers())
+        });
         let first = self.blocks() as Node;
         let at = |node: Node| node.checked_sub(first).map(|at| at as usize);
         let mut missing: Vec<Node> = Vec::new();
@@ -72,7 +74,7 @@ impl Heap {
             let held = at(node).and_then(|at| numbers.held.get_mut(at));
             let Some(held) = held.filter(|held| held.reached.is_none()) else { continue };
             held.reached = self.reached_by_few(node);
-            numbers.is_new = true;
+            self.is_new.store(true, Ordering::Relaxed);
             missing.extend(held.reached.is_none().then_some(node));
         }
         if !missing.is_empty() {
@@ -116,7 +118,7 @@ impl Heap {
             }
         });
         let held = held.collect();
-        HeldNumbers { held, unreached: self.count_unreached(dominators), is_new: true }
+        HeldNumbers { held, unreached: self.count_unreached(dominators) }
     }
 
     /// Words of the blocks that a holder, or one below it, points to, each counted once.
@@ -155,15 +157,20 @@ impl Heap {
 
     /// What each class has, in the order of [`Heap::classes`].
     pub fn class_totals(&self) -> &[ClassTotal] {
-        self.numbers.classes.get_or_init(|| self.totals(self.classes().len(), Some))
+        let count = self.classes().len();
+        self.numbers.classes.get_or_init(|| {
+            let load = |index: &Index| self.load_totals(index, Kind::ClassTotals, count);
+            self.kept_or(load, || self.totals(count, Some))
+        })
     }
 
     /// What each tag has, from 0 to 255; what could not be read has none.
     pub fn tag_totals(&self) -> &[ClassTotal] {
-        let tags: Vec<_> = self.classes().iter().map(|class| class.tag.map(u32::from)).collect();
-        self.numbers
-            .tags
-            .get_or_init(|| self.totals(256, |class| tags.get(class as usize).copied().flatten()))
+        self.numbers.tags.get_or_init(|| {
+            let load = |index: &Index| self.load_totals(index, Kind::TagTotals, 256);
+            let tag = |class: u32| self.classes().get(class as usize)?.tag.map(u32::from);
+            self.kept_or(load, || self.totals(256, tag))
+        })
     }
 
     /// What each of `count` groups of classes has.
@@ -175,8 +182,9 @@ impl Heap {
         let of: Vec<u32> = (0..self.classes().len() as u32)
             .map(|class| group(class).unwrap_or(u32::MAX))
             .collect();
+        let class_of = self.class_of();
         let of = |node: Node| {
-            let class = self.class_of().get(node as usize).copied().unwrap_or(u32::MAX);
+            let class = class_of.get(node as usize).copied().unwrap_or(u32::MAX);
             of.get(class as usize).copied().unwrap_or(u32::MAX)
         };
         self.totals_by(count, of)
@@ -186,14 +194,15 @@ impl Heap {
     pub(crate) fn totals_by(&self, count: usize, group: impl Fn(Node) -> u32) -> Vec<ClassTotal> {
         let mut totals = vec![ClassTotal::default(); count];
         let blocks = self.blocks() as Node;
-        for node in 0..blocks {
+        for (node, &weight) in (0..blocks).zip(self.weights()) {
             if let Some(total) = totals.get_mut(group(node) as usize) {
                 total.blocks += 1;
-                total.words += self.weights().get(node as usize).copied().map_or(0, u64::from);
+                total.words += u64::from(weight);
             }
         }
         // Down the tree of dominators: a block counts if no other of its group is on the way.
         let dominators = self.dominators();
+        let retained: &[u64] = &dominators.retained;
         let tree = Tree::of(&dominators.parent);
         let mut on_the_way = vec![0_u32; count];
         // Nodes whose children are visited, with the place of the next child.
@@ -214,8 +223,8 @@ impl Heap {
                 && let Some(at) = Some(group(child) as usize).filter(|&at| at < count)
             {
                 if on_the_way[at] == 0 {
-                    totals[at].dominated +=
-                        dominators.retained.get(child as usize).copied().unwrap_or(0);
+                    let words = retained.get(child as usize).copied().unwrap_or(0);
+                    totals[at].dominated = totals[at].dominated.saturating_add(words);
                 }
                 // Most have no children, and need not be on the way.
                 if tree.children(child).is_empty() {

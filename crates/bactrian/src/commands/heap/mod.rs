@@ -112,7 +112,8 @@ impl HeapArg {
         Ok(print_json_of_snapshots(console, &format!("heap {verb}"), &files, result)?)
     }
 
-    /// To be called when the answer is told: says what is lost of the file, or fails if nothing may be.
+    /// To be called when the answer is told: keeps what was computed, and says what is lost of the file, or fails if
+    /// nothing may be.
     pub fn finish(&self, heap: &Heap, console: &mut Console) -> Result<Status, Failure> {
         console.flush()?;
         if let Some(blocks @ 1..) = heap.unreached_if_known() {
@@ -123,6 +124,7 @@ impl HeapArg {
                 self.file.display()
             ))?;
         }
+        heap.keep();
         account_snapshot(&self.file, self.strict, heap.losses(), console)?;
         Ok(Status::Done)
     }

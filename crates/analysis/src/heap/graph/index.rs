@@ -1,0 +1,221 @@
+//! Index files: columns of numbers that were computed from a snapshot, kept beside it and mapped.
+//!
+//! A header says which snapshot they are of, and where each section is; it has a checksum, and so has each section,
+//! which is looked at when the section is first used. Sections begin at multiples of 64 bytes. Numbers are in the byte
+//! order of the machine, as is the header, so that an index of another kind of machine is no index here. Files appear
+//! whole or not at all and are replaced, never written to. They are for their owner only, as the snapshot is.
+//!
+//! Nothing in an index is believed for its meaning: whoever takes numbers from it checks that they can be.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use bactrian_graph::{Column, MappedFile};
+use bactrian_snapshot::Snapshot;
+use bytemuck::Pod;
+
+const MAGIC: u64 = u64::from_be_bytes(*b"\x89HEAPIDX");
+/// To be counted up when a section changes its meaning, or the numbering of nodes or classes does.
+const VERSION: u64 = 1;
+const ALIGNMENT: usize = 64;
+/// There are not so many kinds of sections.
+const MOST_SECTIONS: u64 = 64;
+
+/// What a section holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Kind {
+    Offsets = 1,
+    Targets,
+    Weights,
+    ClassOf,
+    ClassNumbers,
+    Census,
+    Dominators,
+    Retained,
+    Components,
+    ComponentCount,
+    Shares,
+    Shortest,
+    ReversedOffsets,
+    ReversedTargets,
+    Held,
+    ClassTotals,
+    TagTotals,
+}
+
+/// Which snapshot an index is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Subject {
+    file_bytes: u64,
+    blocks: u64,
+    fingerprint: u64,
+}
+
+impl Subject {
+    /// The identity of a snapshot; none if it is damaged, for then nothing is kept of it.
+    pub fn of(snapshot: &Snapshot) -> Option<Subject> {
+        let fingerprint = snapshot.fingerprint().ok()?.into();
+        let is_whole = snapshot.losses().is_clean();
+        let (file_bytes, blocks) = (snapshot.file_bytes(), snapshot.blocks());
+        is_whole.then_some(Subject { file_bytes, blocks, fingerprint })
+    }
+}
+
+/// The header: magic, version, number of sections, the snapshot's length, blocks and fingerprint, a zero, and the sum of
+/// all before it and of the list of sections.
+type Header = [u64; 8];
+
+/// An entry of the list of sections: kind, sum, offset, bytes.
+type Entry = [u64; 4];
+
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    kind: u64,
+    sum: u64,
+    range: (u64, u64),
+}
+
+/// An index that is there.
+#[derive(Debug)]
+pub(super) struct Index {
+    map: MappedFile,
+    sections: Vec<Section>,
+}
+
+/// Where the index of a snapshot is.
+pub(super) fn path_beside(snapshot: &Path) -> PathBuf {
+    let mut name = OsString::from(snapshot);
+    name.push(".index");
+    name.into()
+}
+
+impl Index {
+    /// Opens the index of the snapshot at `beside`, if there is one, and it is of this snapshot.
+    pub fn open(beside: &Path, subject: &Subject) -> Option<Index> {
+        let path = path_beside(beside);
+        // What somebody else has put there is not looked at; nor is what is no file, which may have no end.
+        let metadata = path.symlink_metadata().ok()?;
+        let owners =
+            [beside.metadata().ok()?.uid(), Path::new("/proc/self").metadata().ok()?.uid()];
+        if !metadata.is_file() || !owners.contains(&metadata.uid()) {
+            return None;
+        }
+        let map = MappedFile::new(&fs::File::open(path).ok()?).ok()?;
+        Index::read(map, subject)
+    }
+
+    /// Reads an index of this snapshot; none if it is not.
+    pub fn read(map: MappedFile, subject: &Subject) -> Option<Index> {
+        let bytes = map.bytes();
+        let (header, rest) = bytes.split_at_checked(size_of::<Header>())?;
+        let header: Header = bytemuck::try_pod_read_unaligned(header).ok()?;
+        let [.., sum] = header;
+        let count = Some(header[2]).filter(|&count| count <= MOST_SECTIONS)?;
+        let list = rest.get(..count as usize * size_of::<Entry>())?;
+        if header != head(count, subject, sum) || sum_of(&header, list) != sum {
+            return None;
+        }
+        let entries = list.chunks_exact(size_of::<Entry>());
+        let sections = entries.map(|bytes| {
+            let [kind, sum, offset, length]: Entry =
+                bytemuck::try_pod_read_unaligned(bytes).ok()?;
+            Some(Section { kind, sum, range: (offset, offset.checked_add(length)?) })
+        });
+        let sections = sections.collect::<Option<Vec<Section>>>()?;
+        Some(Index { map, sections })
+    }
+
+    /// The numbers of a section; none if it is not there, or not as it was written.
+    pub fn column<T: Pod>(&self, kind: Kind) -> Option<Column<T>> {
+        self.section(kind).and_then(|(range, _)| self.map.column(range).ok())
+    }
+
+    /// The bytes of a section; none if it is not there, or not as it was written.
+    fn bytes(&self, kind: Kind) -> Option<&[u8]> {
+        self.section(kind).map(|(_, bytes)| bytes)
+    }
+
+    fn section(&self, kind: Kind) -> Option<(Range<usize>, &[u8])> {
+        let section = self.sections.iter().find(|section| section.kind == kind as u64)?;
+        let (start, end) = section.range;
+        let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
+        let bytes = self.map.bytes().get(range.clone())?;
+        (u64::from(crc32fast::hash(bytes)) == section.sum).then_some((range, bytes))
+    }
+}
+
+fn head(sections: u64, subject: &Subject, sum: u64) -> Header {
+    let Subject { file_bytes, blocks, fingerprint } = *subject;
+    [MAGIC, VERSION, sections, file_bytes, blocks, fingerprint, 0, sum]
+}
+
+fn sum_of(header: &Header, list: &[u8]) -> u64 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(bytemuck::cast_slice(&header[..header.len() - 1]));
+    hasher.update(list);
+    hasher.finalize().into()
+}
+
+/// Sections that are to be written.
+#[derive(Default)]
+pub(super) struct Sections<'a>(Vec<(Kind, &'a [u8])>);
+
+impl<'a> Sections<'a> {
+    /// Adds a section.
+    pub fn add<T: Pod>(&mut self, kind: Kind, numbers: &'a [T]) {
+        self.0.push((kind, bytemuck::cast_slice(numbers)));
+    }
+
+    /// Adds what the old index has of kinds that are not there yet.
+    pub fn add_old(&mut self, old: &'a Index, kinds: &[Kind]) {
+        for &kind in kinds {
+            let is_there = self.0.iter().any(|(known, _)| *known == kind);
+            // What is damaged must not be given a new checksum.
+            if let Some(bytes) = (!is_there).then(|| old.bytes(kind)).flatten() {
+                self.0.push((kind, bytes));
+            }
+        }
+    }
+
+    /// Writes an index beside a snapshot, in the place of the one that is there.
+    pub fn write(&self, beside: &Path, subject: &Subject) -> io::Result<()> {
+        let path = path_beside(beside);
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let mut out = BufWriter::new(file);
+        self.write_to(&mut out, subject)?;
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Writes an index.
+    pub fn write_to(&self, out: &mut dyn Write, subject: &Subject) -> io::Result<()> {
+        use rayon::prelude::*;
+        let start = size_of::<Header>() + self.0.len() * size_of::<Entry>();
+        let mut offset = start.next_multiple_of(ALIGNMENT);
+        let sums: Vec<u32> = self.0.par_iter().map(|(_, bytes)| crc32fast::hash(bytes)).collect();
+        let mut list: Vec<Entry> = Vec::new();
+        for ((kind, bytes), sum) in self.0.iter().zip(sums) {
+            list.push([*kind as u64, sum.into(), offset as u64, bytes.len() as u64]);
+            offset = (offset + bytes.len()).next_multiple_of(ALIGNMENT);
+        }
+        let list: &[u8] = bytemuck::cast_slice(&list);
+        let mut header = head(self.0.len() as u64, subject, 0);
+        header[7] = sum_of(&header, list);
+        out.write_all(bytemuck::cast_slice(&header))?;
+        out.write_all(list)?;
+        let mut at = start;
+        for (_, bytes) in &self.0 {
+            out.write_all(&[0; ALIGNMENT][..at.next_multiple_of(ALIGNMENT) - at])?;
+            out.write_all(bytes)?;
+            at = at.next_multiple_of(ALIGNMENT) + bytes.len();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! Between a heap and its index: what is taken from it, with all checks that numbers from a file need, and what is
+//! kept there.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use bactrian_graph::{Column, Components, Dominators, Graph, NONE, Node};
+use bactrian_snapshot::Snapshot;
+
+use super::Heap;
+use super::build::Built;
+use super::holders::{Holders, Planted};
+use super::index::{Index, Kind, Sections};
+use super::numbers::{ClassTotal, Held, HeldNumbers};
+use crate::heap::census::Census;
+
+/// Numbers of a [`Held`]: shallow, reached, dominated, share.
+const OF_HELD: usize = 4;
+/// Numbers of a [`ClassTotal`].
+const OF_TOTAL: usize = 3;
+/// Stands for what was not computed.
+const UNKNOWN: u64 = u64::MAX;
+
+/// What a heap begins with, from an index. None if anything in it does not fit the snapshot.
+pub(super) fn load(index: &Index, snapshot: &Snapshot) -> Option<Built> {
+    let ((graph, weights), class_of) = rayon::join(
+        || {
+            rayon::join(
+                || graph(index, Kind::Offsets, Kind::Targets),
+                || index.column::<u32>(Kind::Weights),
+            )
+        },
+        || index.column::<u32>(Kind::ClassOf),
+    );
+    let (graph, weights, class_of) = (graph?, weights?, class_of?);
+    let class_numbers = index.column::<u32>(Kind::ClassNumbers)?.to_vec();
+    let census = Census::from_numbers(&index.column::<u64>(Kind::Census)?)?;
+    let blocks = snapshot.blocks() as usize;
+    let first = Node::try_from(blocks).ok()?;
+    let class_at = |node: Node| class_of.get(node as usize).copied().unwrap_or(u32::MAX);
+    let planted = Holders::plant(snapshot.tables(), first, class_at);
+    let nodes = blocks.checked_add(planted.holders.len())?;
+    let is_class = |class: &u32| (*class as usize) < class_numbers.len();
+    let fits = graph.nodes() == nodes
+        && weights.len() == nodes
+        && class_of.len() == nodes
+        && class_of.iter().all(is_class)
+        && holds_the_same(&graph, &planted);
+    let Planted { holders, .. } = planted;
+    let losses = snapshot.losses().clone();
+    fits.then_some(Built { graph, weights, class_of, class_numbers, holders, census, losses })
+}
+
+fn graph(index: &Index, offsets: Kind, targets: Kind) -> Option<Graph> {
+    Graph::new(index.column(offsets)?, index.column(targets)?).ok()
+}
+
+/// Whether holders point to what the snapshot says. Those of finalisers may hold their value too.
+fn holds_the_same(graph: &Graph, planted: &Planted) -> bool {
+    let holders = planted.holders.iter().zip(&planted.targets);
+    let mut values = planted.values.iter().peekable();
+    holders.into_iter().all(|(holder, targets)| {
+        let value = values.next_if(|(node, _)| *node == holder.node).map(|(_, value)| *value);
+        match graph.successors(holder.node).strip_prefix(&targets[..]) {
+            Some([]) => true,
+            Some([one]) => Some(*one) == value,
+            _ => false,
+        }
+    })
+}
+
+/// Whether each node has a parent that is a node, or none, and nobody is above itself.
+fn is_forest(parents: &[Node]) -> bool {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        OnTheWay,
+        Done,
+    }
+    let mut states = vec![State::New; parents.len()];
+    let mut way = Vec::new();
+    for start in 0..parents.len() {
+        let mut next = start;
+        loop {
+            match states.get(next) {
+                Some(State::New) => {}
+                Some(State::Done) => break,
+                Some(State::OnTheWay) | None => return false,
+            }
+            states[next] = State::OnTheWay;
+            way.push(next);
+            if parents[next] == NONE {
+                break;
+            }
+            next = parents[next] as usize;
+        }
+        for node in way.drain(..) {
+            states[node] = State::Done;
+        }
+    }
+    true
+}
+
+impl Heap {
+    /// What the index has, or what `compute` gives.
+    pub(super) fn kept_or<T>(
+        &self,
+        load: impl FnOnce(&Index) -> Option<T>,
+        compute: impl FnOnce() -> T,
+    ) -> T {
+        let index = self.kept.as_ref().and_then(|kept| kept.index.as_ref());
+        index.and_then(load).unwrap_or_else(|| {
+            self.is_new.store(true, Ordering::Relaxed);
+            compute()
+        })
+    }
+
+    pub(super) fn load_dominators(&self, index: &Index) -> Option<Dominators> {
+        let (parent, retained) = rayon::join(
+            || {
+                let parents = index.column::<Node>(Kind::Dominators)?;
+                (parents.len() == self.graph.nodes() && is_forest(&parents)).then_some(parents)
+            },
+            || index.column::<u64>(Kind::Retained),
+        );
+        let (parent, retained) = (parent?, retained?);
+        let all: u64 = self.weights.iter().map(|&weight| u64::from(weight)).sum();
+        let fits =
+            retained.len() == self.graph.nodes() && retained.iter().all(|&words| words <= all);
+        fits.then_some(Dominators { parent, retained })
+    }
+
+    pub(super) fn load_components(&self, index: &Index) -> Option<Components> {
+        let of = index.column::<u32>(Kind::Components)?;
+        let [count] = index.column::<u32>(Kind::ComponentCount)?[..] else { return None };
+        let fits = of.len() == self.graph.nodes()
+            && count as usize <= of.len()
+            && of.iter().all(|&component| component < count || component == NONE);
+        fits.then_some(Components { of, count })
+    }
+
+    pub(super) fn load_shares(&self, index: &Index) -> Option<Column<f64>> {
+        let shares = index.column::<f64>(Kind::Shares)?;
+        let fits =
+            shares.len() == self.graph.nodes() && shares.iter().all(|share| share.is_finite());
+        fits.then_some(shares)
+    }
+
+    pub(super) fn load_shortest(&self, index: &Index) -> Option<Column<Node>> {
+        let parents = index.column::<Node>(Kind::Shortest)?;
+        (parents.len() == self.graph.nodes() && is_forest(&parents)).then_some(parents)
+    }
+
+    pub(super) fn load_reversed(&self, index: &Index) -> Option<Graph> {
+        let reversed = graph(index, Kind::ReversedOffsets, Kind::ReversedTargets)?;
+        let fits = (reversed.nodes(), reversed.edges()) == (self.graph.nodes(), self.graph.edges());
+        fits.then_some(reversed)
+    }
+
+    pub(super) fn load_held(&self, index: &Index) -> Option<HeldNumbers> {
+        let numbers = index.column::<u64>(Kind::Held)?;
+        let (unreached, numbers) = numbers.split_first()?;
+        let held = numbers.chunks_exact(OF_HELD).map(|numbers| Held {
+            shallow: numbers[0],
+            reached: Some(numbers[1]).filter(|&words| words != UNKNOWN),
+            dominated: numbers[2],
+            share: f64::from_bits(numbers[3]),
+        });
+        let held: Vec<_> = held.collect();
+        let fits = numbers.len() == OF_HELD * self.holders.len()
+            && held.iter().all(|held| held.share.is_finite());
+        fits.then_some(HeldNumbers { held, unreached: *unreached })
+    }
+
+    pub(super) fn load_totals(
+        &self,
+        index: &Index,
+        kind: Kind,
+        count: usize,
+    ) -> Option<Vec<ClassTotal>> {
+        let numbers = index.column::<u64>(kind)?;
+        let totals = numbers.chunks_exact(OF_TOTAL).map(|numbers| ClassTotal {
+            blocks: numbers[0],
+            words: numbers[1],
+            dominated: numbers[2],
+        });
+        (numbers.len() == OF_TOTAL * count).then(|| totals.collect())
+    }
+
+    /// Keeps what was computed in the index beside the snapshot. That nothing can be written there is no error, for
+    /// everything can be computed again. Nothing is kept of a damaged snapshot.
+    pub fn keep(&self) {
+        let Some(kept) = &self.kept else { return };
+        if !self.losses.is_clean() || !self.is_new.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let held = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.as_ref().map(held_numbers);
+        let [classes, tags] = [&self.numbers.classes, &self.numbers.tags]
+            .map(|totals| totals.get().map(|totals| total_numbers(totals)));
+        let census = self.census.numbers();
+        let mut sections = Sections::default();
+        sections.add(Kind::Offsets, self.graph.offsets());
+        sections.add(Kind::Targets, self.graph.targets());
+        sections.add(Kind::Weights, &self.weights);
+        sections.add(Kind::ClassOf, &self.class_of);
+        sections.add(Kind::ClassNumbers, &self.class_numbers);
+        sections.add(Kind::Census, &census);
+        if let Some(dominators) = self.dominators.get() {
+            sections.add(Kind::Dominators, &dominators.parent);
+            sections.add(Kind::Retained, &dominators.retained);
+        }
+        if let Some(components) = self.components.get() {
+            sections.add(Kind::Components, &components.of);
+            sections.add(Kind::ComponentCount, std::slice::from_ref(&components.count));
+        }
+        if let Some(shares) = self.shares.get() {
+            sections.add(Kind::Shares, shares);
+        }
+        if let Some(shortest) = self.shortest.get() {
+            sections.add(Kind::Shortest, shortest);
+        }
+        if let Some(reversed) = self.reversed.get() {
+            sections.add(Kind::ReversedOffsets, reversed.offsets());
+            sections.add(Kind::ReversedTargets, reversed.targets());
+        }
+        for (kind, numbers) in
+            [(Kind::Held, &held), (Kind::ClassTotals, &classes), (Kind::TagTotals, &tags)]
+        {
+            if let Some(numbers) = numbers {
+                sections.add(kind, numbers);
+            }
+        }
+        if let Some(old) = &kept.index {
+            sections.add_old(
+                old,
+                &[
+                    Kind::Dominators,
+                    Kind::Retained,
+                    Kind::Components,
+                    Kind::ComponentCount,
+                    Kind::Shares,
+                    Kind::Shortest,
+                    Kind::ReversedOffsets,
+                    Kind::ReversedTargets,
+                    Kind::Held,
+                    Kind::ClassTotals,
+                    Kind::TagTotals,
+                ],
+            );
+        }
+        // A folder that is not writable, or full: then there is no index.
+        let _ = sections.write(&kept.snapshot, &kept.subject);
+    }
+}
+
+fn held_numbers(numbers: &HeldNumbers) -> Vec<u64> {
+    let held = numbers.held.iter().flat_map(|held| {
+        let reached = held.reached.unwrap_or(UNKNOWN);
+        [held.shallow, reached, held.dominated, held.share.to_bits()]
+    });
+    std::iter::once(numbers.unreached).chain(held).collect()
+}
+
+fn total_numbers(totals: &[ClassTotal]) -> Vec<u64> {
+    totals.iter().flat_map(|total| [total.blocks, total.words, total.dominated]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_above_itself() {
+        assert!(is_forest(&[]));
+        assert!(is_forest(&[NONE, 0, 1, 1, NONE]));
+        assert!(is_forest(&[1, 2, 3, NONE]));
+        for wrong in [&[0][..], &[1, 0], &[NONE, 2, 1], &[1, 2, 3, 1], &[3, 0, 1, 2], &[7]] {
+            assert!(!is_forest(wrong), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What holds for any bytes that are taken for an index, or for a snapshot: all questions are answered. Used by the fuzz
+//! targets too.
+
+use std::fs;
+use std::path::Path;
+
+use bactrian_analysis::heap::{ClassBy, Heap, OpenOptions, RootsQuestion, classes, roots, summary};
+
+/// Asks every question. The answer is how much was said, so that nothing is left out.
+pub fn ask_everything(heap: &Heap) -> usize {
+    let all = roots(heap, &RootsQuestion { depth: 3, limit: 0 });
+    let by = [ClassBy::Type, ClassBy::Tag, ClassBy::Site].map(|by| classes(heap, by).rows.len());
+    let nodes = 0..=heap.root();
+    let described: usize =
+        nodes.clone().map(|node| heap.describe(node).len() + heap.fields(node).len()).sum();
+    // From each node up to the root, by both trees: a way has an end.
+    for parents in [&*heap.dominators().parent, heap.shortest()] {
+        for mut node in nodes.clone().take(100) {
+            while let Some(&parent) = parents.get(node as usize) {
+                node = parent;
+            }
+        }
+    }
+    assert!(heap.components().of.len() == heap.graph().nodes());
+    assert!(heap.shares().iter().all(|share| share.is_finite()));
+    assert!(heap.reversed().edges() == heap.graph().edges());
+    let summary = summary(heap);
+    all.all.rows.len() + by.iter().sum::<usize>() + described + summary.uses.len()
+}
+
+/// Opens the snapshot at `path` with these bytes as its index, and asks everything.
+pub fn exercise_index(path: &Path, bytes: &[u8]) {
+    let mut index = path.as_os_str().to_owned();
+    index.push(".index");
+    fs::write(index, bytes).expect("room");
+    let heap = Heap::open(path, &OpenOptions { index: true }, &mut |_| {}).expect("a snapshot");
+    ask_everything(&heap);
+}
+
+/// Numbers of the header, and of an entry of the list of sections that follows it.
+const HEADER: usize = 8;
+const ENTRY: usize = 4;
+
+/// Sets the header of an index right, as it is in `sound`, but for the number of sections, and all checksums.
+pub fn mend_index(bytes: &mut [u8], sound: &[u8]) {
+    let word = |at: usize| 8 * at..8 * (at + 1);
+    let number = |bytes: &[u8], at: usize| {
+        bytes.get(word(at)).and_then(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?)))
+    };
+    if bytes.len() < 8 * HEADER {
+        return;
+    }
+    for at in [0, 1, 3, 4, 5, 6] {
+        bytes[word(at)].copy_from_slice(&sound[word(at)]);
+    }
+    let most = (bytes.len() / 8 - HEADER) / ENTRY;
+    let count = number(bytes, 2).unwrap_or(0).min(most as u64) as usize;
+    bytes[word(2)].copy_from_slice(&(count as u64).to_ne_bytes());
+    for section in 0..count {
+        let entry = HEADER + section * ENTRY;
+        let (Some(start), Some(length)) = (number(bytes, entry + 2), number(bytes, entry + 3))
+        else {
+            continue;
+        };
+        let end = start.saturating_add(length).min(usize::MAX as u64) as usize;
+        let Some(contents) = bytes.get(start as usize..end) else { continue };
+        let sum = u64::from(crc32fast::hash(contents));
+        bytes[word(entry + 1)].copy_from_slice(&sum.to_ne_bytes());
+    }
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&bytes[..8 * (HEADER - 1)]);
+    sum.update(&bytes[8 * HEADER..8 * (HEADER + count * ENTRY)]);
+    let sum = u64::from(sum.finalize());
+    bytes[word(HEADER - 1)].copy_from_slice(&sum.to_ne_bytes());
+}

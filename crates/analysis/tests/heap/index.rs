@@ -1,0 +1,211 @@
+//! The index beside a snapshot: it changes how long an answer takes, and nothing else, whatever is in it.
+
+#[path = "../../../snapshot/tests/snapshot/heaps.rs"]
+mod heaps;
+#[path = "../../../snapshot/tests/snapshot/hostile.rs"]
+#[expect(dead_code, reason = "only its way past checksums is used here")]
+mod snapshot_hostile;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use bactrian_analysis::heap::{ClassBy, Heap, OpenOptions, RootsQuestion, classes, roots, summary};
+use bactrian_snapshot::Columns;
+use heaps::Dice;
+
+use super::hostile;
+
+/// Everything that is asked of a heap, in one text.
+fn answers(heap: &Heap) -> String {
+    let roots = roots(heap, &RootsQuestion { depth: 3, limit: 0 });
+    let by = [ClassBy::Type, ClassBy::Tag, ClassBy::Site].map(|by| classes(heap, by));
+    let described: Vec<_> = (0..=heap.root()).map(|node| heap.describe(node)).collect();
+    let back = heap.reversed();
+    format!(
+        "{roots:?}\n{:?}\n{by:?}\n{described:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?} {:?}\n{:?} {:?}",
+        summary(heap),
+        (&*heap.dominators().parent, &*heap.dominators().retained),
+        (&*heap.components().of, heap.components().count),
+        heap.shares(),
+        heap.shortest(),
+        heap.graph().offsets(),
+        heap.graph().targets(),
+        back.offsets(),
+        back.targets(),
+    )
+}
+
+fn open(path: &Path, index: bool) -> Heap {
+    Heap::open(path, &OpenOptions { index }, &mut |_| {}).expect("a snapshot")
+}
+
+fn index_of(path: &Path) -> PathBuf {
+    path.with_extension("heap.index")
+}
+
+/// A snapshot in a folder of its own, and what is to be said of it.
+fn made(seed: u64, blocks: u32) -> (tempfile::TempDir, PathBuf, String) {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("a.heap");
+    let columns = Columns { continuations: seed.is_multiple_of(2), ..Columns::default() };
+    let heap = heaps::random(&mut Dice(seed), blocks, columns);
+    fs::write(&path, heaps::write(&heap, 50).expect("a sound heap")).expect("room");
+    let expected = answers(&open(&path, false));
+    assert!(!index_of(&path).exists());
+    (folder, path, expected)
+}
+
+#[test]
+fn with_and_without_an_index_answers_are_the_same() {
+    for seed in 0..60 {
+        let (_folder, path, expected) = made(seed, (seed * seed % 300) as u32);
+        let first = open(&path, true);
+        assert!(answers(&first) == expected, "seed {seed}, first");
+        first.keep();
+        let kept = fs::read(index_of(&path)).expect("an index");
+        let second = open(&path, true);
+        assert!(answers(&second) == expected, "seed {seed}, second");
+        second.keep();
+        // There was nothing new to keep.
+        assert_eq!(fs::read(index_of(&path)).expect("an index"), kept, "seed {seed}");
+        let mode = index_of(&path).metadata().expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn what_was_kept_stays_when_more_is_asked() {
+    let (_folder, path, expected) = made(7, 200);
+    let heap = open(&path, true);
+    heap.shortest();
+    heap.keep();
+    let small = index_of(&path).metadata().expect("an index").len();
+    let heap = open(&path, true);
+    roots(&heap, &RootsQuestion { depth: 1, limit: 1 });
+    heap.keep();
+    assert!(index_of(&path).metadata().expect("an index").len() > small);
+    let heap = open(&path, true);
+    assert!(answers(&heap) == expected);
+}
+
+#[test]
+fn any_damage_to_an_index_is_seen() {
+    let (_folder, path, expected) = made(3, 120);
+    let heap = open(&path, true);
+    answers(&heap);
+    heap.keep();
+    let index = fs::read(index_of(&path)).expect("an index");
+    let mut dice = Dice(1);
+    let check = |bytes: &[u8], what: &str| {
+        fs::write(index_of(&path), bytes).expect("room");
+        let heap = open(&path, true);
+        assert!(answers(&heap) == expected, "{what}");
+        heap.keep();
+        let heap = open(&path, true);
+        assert!(answers(&heap) == expected, "{what}, kept again");
+    };
+    for round in 0..150 {
+        let mut damaged = index.clone();
+        let at = (dice.roll() % index.len() as u64) as usize;
+        damaged[at] ^= 1 << (dice.roll() % 8);
+        check(&damaged, &format!("round {round}, byte {at}"));
+    }
+    for length in [0, 1, 63, 64, 100, index.len() / 2, index.len() - 1] {
+        check(&index[..length], &format!("cut to {length}"));
+    }
+    check(b"something else", "foreign");
+}
+
+#[test]
+fn an_index_of_another_snapshot_is_not_used() {
+    let (_folder, path, _) = made(11, 100);
+    let heap = open(&path, true);
+    answers(&heap);
+    heap.keep();
+    let (_other_folder, other, expected) = made(13, 100);
+    fs::copy(index_of(&path), index_of(&other)).expect("room");
+    assert!(answers(&open(&other, true)) == expected);
+}
+
+/// Two snapshots of one length with the same groups, that differ in one pointer.
+#[test]
+fn a_snapshot_that_was_replaced_is_seen() {
+    use super::written::{Block, Text, To, bytes, modules};
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("a.heap");
+    let snapshot =
+        |to| bytes(&[Block(0, vec![To(to)]), Text(1), Text(1)], &modules(&["M"], &[(0, 0, 0)]), 9);
+    let (one, other) = (snapshot(1), snapshot(2));
+    assert_eq!(one.len(), other.len());
+    fs::write(&path, one).expect("room");
+    let heap = open(&path, true);
+    assert_eq!(heap.dominators().parent[1], 0);
+    heap.keep();
+    fs::write(&path, other).expect("room");
+    assert_eq!(open(&path, true).dominators().parent[2], 0);
+}
+
+#[test]
+fn nothing_is_kept_where_it_should_not_be() {
+    // Of a snapshot that is cut.
+    let (_folder, path, _) = made(5, 200);
+    let bytes = fs::read(&path).expect("a snapshot");
+    fs::write(&path, &bytes[..bytes.len() / 2]).expect("room");
+    let heap = open(&path, true);
+    answers(&heap);
+    heap.keep();
+    assert!(!index_of(&path).exists());
+    // In the place of something that is no file.
+    let (_folder, path, expected) = made(6, 50);
+    fs::create_dir(index_of(&path)).expect("room");
+    let heap = open(&path, true);
+    assert!(answers(&heap) == expected);
+    heap.keep();
+    assert!(index_of(&path).is_dir());
+    assert_eq!(fs::read_dir(path.parent().expect("a folder")).expect("it").count(), 2);
+}
+
+/// Checksums keep accidents away, not somebody who sets them right.
+#[test]
+fn an_index_that_lies_does_no_harm() {
+    let (_folder, path, _) = made(3, 40);
+    let heap = open(&path, true);
+    answers(&heap);
+    heap.keep();
+    let index = fs::read(index_of(&path)).expect("an index");
+    let mut dice = Dice(2);
+    for _ in 0..400 {
+        let mut lie = index.clone();
+        for _ in 0..=dice.below(8) {
+            // Whole numbers, small ones and large ones: bits alone would hardly hit anything that matters.
+            let at = (dice.roll() % (lie.len() as u64 / 4)) as usize * 4;
+            let number = match dice.below(4) {
+                0 => u32::MAX,
+                1 => dice.roll() as u32,
+                _ => dice.below(70) as u32,
+            };
+            lie[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        hostile::mend_index(&mut lie, &index);
+        hostile::exercise_index(&path, &lie);
+    }
+}
+
+/// Snapshots that are damaged in ways their own checksums do not show.
+#[test]
+fn any_snapshot_is_a_heap() {
+    for seed in 0..300 {
+        let mut dice = Dice(seed);
+        let blocks = dice.below(60) as u32;
+        let heap = heaps::random(&mut dice, blocks, Columns::default());
+        let mut bytes = heaps::write(&heap, 20).expect("a sound heap");
+        for _ in 0..3 {
+            let at = 32 + dice.roll() as usize % (bytes.len() - 32);
+            bytes[at] = dice.roll() as u8;
+        }
+        snapshot_hostile::mend(&mut bytes);
+        let Ok(snapshot) = bactrian_snapshot::Snapshot::from_bytes(bytes) else { continue };
+        hostile::ask_everything(&Heap::new(snapshot, &mut |_| {}).expect("small"));
+    }
+}

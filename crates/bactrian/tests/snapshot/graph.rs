@@ -1,0 +1,112 @@
+//! `bactrian heap` on snapshots of real programs: every block is held by something, and sums are what they should be.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::heaps::heaps_of;
+use crate::programs::{Kind, Waiting, each};
+
+/// What `bactrian heap` says, with everything told.
+fn ask(verb: &str, file: &Path, options: &[&str]) -> Result<Value, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(["heap", verb, "--json", "-n", "0"]).args(options).arg(file);
+    let said = command.stdin(Stdio::null()).output().expect("bactrian starts");
+    if !said.status.success() || !said.stderr.is_empty() {
+        return Err(format!("{verb}: {}", String::from_utf8_lossy(&said.stderr)));
+    }
+    let answer: Value = serde_json::from_slice(&said.stdout).map_err(|error| error.to_string())?;
+    Ok(answer["result"].clone())
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+fn sum(rows: &Value, of: impl Fn(&Value) -> f64) -> f64 {
+    rows.as_array().map_or(f64::NAN, |rows| rows.iter().map(of).sum())
+}
+
+/// What must hold for a row and what is below it.
+fn check_row(row: &Value) -> Result<(), String> {
+    let of = |what: &str| number(&row[what]);
+    let name = &row["name"];
+    if of("dominated") > of("retained") || of("shallow") > of("retained") {
+        return Err(format!("{name} holds more than it reaches: {row}"));
+    }
+    // The share of what nothing else points to is what it dominates; otherwise between that and what it reaches.
+    if of("share") < of("dominated") - 1e-3 || of("share") > of("retained") + 1e-3 {
+        return Err(format!("{name} has an odd share: {row}"));
+    }
+    let rows = &row["rows"];
+    if rows.as_array().is_some_and(|rows| !rows.is_empty()) {
+        let shares = sum(rows, |row| number(&row["share"]));
+        // Blocks that a module holds without fields between have no row.
+        if shares > of("share") * (1.0 + 1e-9) + 1e-3 {
+            return Err(format!("shares below {name} are more than its own: {shares}"));
+        }
+        if sum(rows, |row| number(&row["dominated"])) > of("dominated") {
+            return Err(format!("{name} does not dominate what those below it dominate"));
+        }
+    }
+    Ok(())
+}
+
+fn check(kind: Kind, name: &str) -> Result<(), String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.ctf");
+    let options = ["--snapshots", "exit", "--no-trace"];
+    Waiting::recorded(&kind.program(name), &options, &output)?.end()?;
+    let heaps = heaps_of(&output);
+    let [(_, file)] = &heaps[..] else { return Err(format!("{} snapshots", heaps.len())) };
+    let summary = ask_summary(file)?;
+    let roots = ask("roots", file, &["--depth", "3"])?;
+    if roots["unreached_blocks"] != 0 {
+        return Err(format!("{} blocks are held by nothing", roots["unreached_blocks"]));
+    }
+    let all = &roots["all"];
+    if all["retained"] != summary["bytes"] {
+        return Err(format!("{} are held of {}", all["retained"], summary["bytes"]));
+    }
+    let mut waiting = vec![all];
+    while let Some(row) = waiting.pop() {
+        check_row(row)?;
+        waiting.extend(row["rows"].as_array().into_iter().flatten());
+    }
+    let bytes = number(&summary["bytes"]);
+    let words = sum(&summary["uses"], |row| number(&row["words"]));
+    if words * 8.0 != bytes {
+        return Err(format!("{words} words are used, there are {bytes} bytes"));
+    }
+    for verb in ["types", "tags"] {
+        let table = ask(verb, file, &[])?;
+        let shallow = sum(&table["rows"], |row| number(&row["shallow"]["value"]));
+        if shallow != bytes {
+            return Err(format!("{verb} have {shallow} of {bytes} bytes"));
+        }
+    }
+    Ok(())
+}
+
+fn ask_summary(file: &Path) -> Result<Value, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    let said = command.args(["heap", "summary", "--json"]).arg(file).output().expect("it starts");
+    let answer: Value = serde_json::from_slice(&said.stdout).map_err(|error| error.to_string())?;
+    Ok(answer["result"].clone())
+}
+
+#[test]
+fn everything_is_held_by_something_4() {
+    each(Kind::Native4, check);
+}
+
+#[test]
+fn everything_is_held_by_something_bytecode() {
+    each(Kind::Bytecode4, check);
+}
+
+#[test]
+fn everything_is_held_by_something_5() {
+    each(Kind::Native5, check);
+}
