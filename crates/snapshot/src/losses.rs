@@ -76,9 +76,11 @@ impl Losses {
         }
         if self.groups > 0 || self.blocks > 0 {
             let blocks = number(self.blocks, "block");
-            sentences.push(match self.groups {
-                0 => format!("{blocks} missing"),
-                groups => format!("{blocks} missing, {} unreadable", number(groups, "group")),
+            sentences.push(match (self.blocks, self.groups) {
+                (_, 0) => format!("{blocks} missing"),
+                // Their blocks are there, and something that is known of them is not.
+                (0, groups) => format!("{} unreadable in part", number(groups, "group")),
+                (_, groups) => format!("{blocks} missing, {} unreadable", number(groups, "group")),
             });
         }
         if self.tables > 0 {

@@ -7,7 +7,7 @@ use bactrian_analysis::units::show_bytes;
 
 use super::HeapArg;
 use crate::failure::{Failure, Status};
-use crate::output::{Align, Console, FAINT, HEADING, SHARE, Table, show_number, show_share};
+use crate::output::{Align, Console, FAINT, HEADING, SHARE, Table, show_share};
 
 /// Who holds the memory: kinds of roots, modules, threads and finalisers, their fields and frames.
 ///
@@ -100,12 +100,7 @@ fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure
             }
         }
     }
-    table.print(console)?;
-    if answer.unreached_blocks > 0 {
-        let blocks = show_number(answer.unreached_blocks, "block");
-        writeln!(console.out(), "{blocks} are held by none of these")?;
-    }
-    Ok(())
+    Ok(table.print(console)?)
 }
 
 enum Line<'a> {
