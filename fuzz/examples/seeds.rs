@@ -70,7 +70,10 @@ fn main() -> std::io::Result<()> {
     write("bytecode", vec![("ocaml_4", four), ("ocaml_5", five)])?;
     write("heap", heap_snapshots()?)?;
     let index = &bactrian_fuzz::indexes::sound().1;
-    write("heap_index", vec![("cut", index[..index.len() / 2].to_vec()), ("sound", index.clone())])?;
+    write(
+        "heap_index",
+        vec![("cut", index[..index.len() / 2].to_vec()), ("sound", index.clone())],
+    )?;
     let plain = trace(2, plain)?;
     let domains = trace(3, two_domains)?;
     let seeds = vec![

@@ -2,7 +2,7 @@
 //! mutated files.
 
 #[path = "../../crates/snapshot/tests/snapshot/hostile.rs"]
-mod hostile;
+pub(crate) mod hostile;
 
 /// Reads `bytes` as they are, and once more with all checksums set right: no fuzzer finds those by itself.
 pub fn check(bytes: &[u8]) {
