@@ -3,7 +3,8 @@
 //! What a block is and what its tag is are known of every block, and those sums are exact. Where it was allocated is
 //! known of sampled blocks only. A snapshot does not tell the rate; so all live words are taken to have had the same
 //! chance, and each sample stands for as many words as there are live words for a sample. If every word of
-//! every sampled block was sampled, everything was, and what has no sample was allocated by other means.
+//! every sampled block was sampled, everything was, and what has no sample was allocated by other means. Custom blocks
+//! that hold memory outside the heap are sampled for that, and do not count.
 
 use std::collections::HashMap;
 
@@ -162,6 +163,9 @@ fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
     let mut tallies: Vec<(Tally, Tally)> = Vec::new();
     let (mut samples, mut is_exact) = (0_u64, !tables.samples.is_empty());
     for sample in &tables.samples {
+        if is_of_outside(heap, sample.block.0) {
+            continue;
+        }
         let location =
             sample.stack.and_then(|stack| tables.stacks.get(stack.index())).map(|s| s.location);
         let label = label(tables, location, by);
@@ -210,6 +214,12 @@ fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
         note: Some(if rows.is_empty() { NO_SAMPLES } else { ESTIMATED }),
         rows,
     }
+}
+
+/// Whether a block is sampled for what it holds outside the heap, as a bigarray is: this says nothing of heap words.
+fn is_of_outside(heap: &Heap, node: u32) -> bool {
+    heap.class(node).kind == ClassKind::Custom
+        && heap.custom(node).is_some_and(|custom| custom.external_bytes > 0)
 }
 
 fn label(tables: &Tables, location: Option<Location>, by: ClassBy) -> Label {

@@ -1,9 +1,9 @@
 //! Blocks by class.
 
 use bactrian_analysis::heap::{ClassBy, ClassRow, ClassTable, classes};
-use bactrian_snapshot::*;
+use bactrian_snapshot::{BlockId, Location, Sample, StackId, StackNode, Tables};
 
-use super::written::{Block, Int, Made, Text, To, heap, modules};
+use super::written::{Block, Custom, Int, Made, Text, To, heap, modules};
 
 fn numbers(table: &ClassTable) -> Vec<(String, f64, f64, Option<u64>)> {
     let line =
@@ -83,6 +83,15 @@ fn sites_are_estimated_from_samples() {
     assert_eq!(modules[0].0, "Main");
     assert_eq!(modules[0].2, table.bytes as f64);
     assert_eq!(numbers(&classes(&heap, ClassBy::Function))[1].0, "Main.keep.(fun)");
+}
+
+#[test]
+fn what_is_held_outside_the_heap_does_not_count() {
+    let mut blocks = list();
+    blocks[4] = Custom(0, 4096);
+    let table = classes(&heap(&blocks, &with_samples(&[(1, 1), (4, 500)])), ClassBy::Function);
+    assert_eq!(numbers(&table)[0].0, "Main.keep.(fun)");
+    assert_eq!(table.rows.len(), 1);
 }
 
 #[test]
