@@ -40,7 +40,7 @@ fn get_npm_packages(tools: &Path) -> Outcome {
     if text(&installed).ok() == Some(text(&lock)?) {
         return Ok(());
     }
-    println!("-- getting Speedscope, the Firefox Profiler and memlab from npm");
+    println!("-- getting Speedscope, the Firefox Profiler, memlab and Chrome DevTools from npm");
     for name in ["package.json", "package-lock.json"] {
         copy(&from.join(name), &tools.join(name))?;
     }

@@ -71,31 +71,51 @@ fn title(class: &Class) -> String {
 #[ignore = "needs memlab: cargo xtask consumers"]
 fn memlab_shows_it() {
     for (name, heap) in heaps() {
-        let file = file(name, &heap, HeapFormat::Heapsnapshot);
-        let json = ask_json(Command::new("node").arg(script("memlab.mjs")).arg(tools()).arg(&file));
-        let nodes = rows(&json, "nodes");
-        // And a root above ours.
-        assert_eq!(nodes.len(), heap.graph().nodes() + 1);
-        let ours = heap.dominators();
-        for node in &nodes[1..] {
-            let id = number(&node["id"]) as u32;
-            let words = u64::from(heap.weights()[id as usize]);
-            assert_eq!(number(&node["size"]), 8 * words, "{name}: {node}");
-            assert_eq!(number(&node["retained"]), 8 * ours.retained[id as usize], "{name}: {node}");
-            if id != heap.root() {
-                assert_eq!(number(&node["dominator"]), u64::from(ours.parent[id as usize]));
+        for node in heap_snapshot(name, &heap, "memlab.mjs") {
+            let id = number(&node["id"]) as usize;
+            if let Some(dominator) =
+                heap.dominators().parent.get(id).filter(|_| id != heap.root() as usize)
+            {
+                assert_eq!(number(&node["dominator"]), u64::from(*dominator), "{name}: {node}");
             }
-            let called = match (id as usize) < heap.blocks() {
-                true => title(heap.class(id)),
-                false if id == heap.root() => "(GC roots)".to_owned(),
-                false => heap.holder_name(id),
-            };
-            assert_eq!(node["name"], called.as_str());
-            let edges = rows(node, "edges").iter().filter(|edge| edge[0] != "weak");
-            let targets: Vec<_> = edges.map(|edge| number(&edge[2]) as u32).collect();
-            assert_eq!(targets, heap.graph().successors(id), "{name}: {node}");
         }
     }
+}
+
+#[test]
+#[ignore = "needs Chrome DevTools: cargo xtask consumers"]
+fn devtools_shows_it() {
+    for (name, heap) in heaps() {
+        heap_snapshot(name, &heap, "devtools.mjs");
+    }
+}
+
+/// Opens a heap with a script that prints the nodes that a tool has, and compares them with ours.
+fn heap_snapshot(name: &str, heap: &Heap, script_name: &str) -> Vec<Value> {
+    let folder = Path::new(script_name).with_extension("");
+    let file = file(&format!("{name}-{}", folder.display()), heap, HeapFormat::Heapsnapshot);
+    let json = ask_json(Command::new("node").arg(script(script_name)).arg(tools()).arg(&file));
+    let nodes = rows(&json, "nodes");
+    // And a root above ours.
+    assert_eq!(nodes.len(), heap.graph().nodes() + 1);
+    assert_eq!(number(&nodes[0]["retained"]), 8 * heap.reached_words());
+    for node in &nodes[1..] {
+        let id = number(&node["id"]) as u32;
+        let words = u64::from(heap.weights()[id as usize]);
+        assert_eq!(number(&node["size"]), 8 * words, "{name}: {node}");
+        let retained = heap.dominators().retained[id as usize];
+        assert_eq!(number(&node["retained"]), 8 * retained, "{name}: {node}");
+        let called = match (id as usize) < heap.blocks() {
+            true => title(heap.class(id)),
+            false if id == heap.root() => "(GC roots)".to_owned(),
+            false => heap.holder_name(id),
+        };
+        assert_eq!(node["name"], called.as_str());
+        let edges = rows(node, "edges").iter().filter(|edge| edge[0] != "weak");
+        let targets: Vec<_> = edges.map(|edge| number(&edge[2]) as u32).collect();
+        assert_eq!(targets, heap.graph().successors(id), "{name}: {node}");
+    }
+    nodes.to_vec()
 }
 
 /// The size that VisualVM takes a block to have: it reckons with Java's headers.

@@ -4,6 +4,7 @@ mod file;
 mod generate;
 mod others;
 mod phases;
+mod report;
 mod table;
 
 use std::fs;
@@ -15,6 +16,7 @@ use crate::Outcome;
 use crate::command::{cargo, output, succeed};
 use others::Other;
 use phases::Measured;
+use report::READERS;
 
 /// Millions of nodes.
 const SIZES: &str = "1,10";
@@ -31,6 +33,7 @@ pub fn inner(what: &str, arguments: &[String]) -> Outcome {
             };
             heap.write(Path::new(file))
         }
+        ("heap", [graph, heap]) => report::write_heap(Path::new(graph), Path::new(heap)),
         ("petgraph", [file, rest @ ..]) => {
             others::petgraph::run(Path::new(file), rest.first().map(Path::new))
         }
@@ -39,7 +42,7 @@ pub fn inner(what: &str, arguments: &[String]) -> Outcome {
 }
 
 pub fn run(arguments: &[String]) -> Outcome {
-    let (mut sizes, mut count, mut others) = (SIZES, 1, Vec::new());
+    let (mut sizes, mut count, mut others, mut readers) = (SIZES, 1, Vec::new(), Vec::new());
     let mut arguments = arguments.iter();
     while let Some(option) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("{option} needs a value"))?;
@@ -47,7 +50,12 @@ pub fn run(arguments: &[String]) -> Outcome {
             "--sizes" => sizes = value,
             "--rounds" => count = rounds::number(value, 1)?,
             "--against" => {
-                others = value.split(',').map(Other::by_name).collect::<Result<_, _>>()?;
+                for name in value.split(',') {
+                    match READERS.iter().find(|reader| reader.name == name) {
+                        Some(reader) => readers.push(*reader),
+                        None => others.push(Other::by_name(name)?),
+                    }
+                }
             }
             _ => return Err(format!("there is no option {option}")),
         }
@@ -58,8 +66,15 @@ pub fn run(arguments: &[String]) -> Outcome {
     };
     let sizes: Vec<usize> = sizes.split(',').map(nodes).collect::<Result<_, _>>()?;
     let mut bench = Bench { xtask: build(&others)?, folder: folder()?, rounds: count, others };
+    let bactrian = if readers.is_empty() { None } else { Some(super::build()?.join("bactrian")) };
     for nodes in sizes {
         println!("{}", bench.size(nodes)?);
+        if let Some(bactrian) = &bactrian {
+            let report = bench.with_graph("mixed", nodes, |bench, graph| {
+                report::table(&bench.xtask, bactrian, &bench.folder, graph, &readers)
+            });
+            println!("{}", report?);
+        }
     }
     Ok(())
 }

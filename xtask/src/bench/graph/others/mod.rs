@@ -32,7 +32,9 @@ impl Other {
         match name {
             "igraph" => Ok(Other::Igraph),
             "petgraph" => Ok(Other::Petgraph),
-            _ => Err(format!("--against {name}: there are igraph and petgraph")),
+            _ => Err(format!(
+                "--against {name}: there are igraph, petgraph, hprof-analyzer and hprof-slurp"
+            )),
         }
     }
 
