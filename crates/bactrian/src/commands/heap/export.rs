@@ -82,6 +82,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             Written::Entries { shown, all } if shown < all => {
                 format!("the {shown} largest of {all} entries of the merged tree of dominators")
             }
+            Written::Entries { all: 1, .. } => {
+                "1 entry of the merged tree of dominators".to_owned()
+            }
             Written::Entries { all, .. } => {
                 format!("{all} entries of the merged tree of dominators")
             }
