@@ -156,7 +156,7 @@ pub fn contents(snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Contents 
 pub(crate) struct Count {
     spaces: [Sum; SPACES.len()],
     kinds: [Sum; Kind::ALL.len()],
-    external_bytes: u64,
+    pub(super) external_bytes: u64,
     largest: u64,
 }
 

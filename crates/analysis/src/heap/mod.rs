@@ -7,29 +7,40 @@ mod census;
 mod check;
 mod classes;
 mod contents;
+mod diff;
 mod dominators;
+mod finalisers;
 mod graph;
 mod info;
 mod merged;
+mod paths;
 mod roots;
 mod show;
 mod summary;
+mod suspects;
 
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassRow, ClassTable, classes};
 pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};
+pub use diff::{ClassChange, Counted, DiffPoint, HeapDiff, Series};
 pub use dominators::{
     DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, MOST_LEVELS, dominators,
 };
+pub use finalisers::{FinaliserGroup, Finalisers, finalisers};
 pub use graph::{
     Class, ClassKind, ClassTotal, Found, Heap, HeapError, Held, Holder, HolderKind, Holders,
     NotFound, OpenOptions,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
 pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};
+pub use paths::{
+    ClassPaths, PathRow, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, class_paths,
+    paths,
+};
 pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
 pub use show::{Allocation, FieldLine, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
+pub use suspects::{Severity, Suspect, SuspectKind, suspects};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.
 pub const WORD: u64 = 8;

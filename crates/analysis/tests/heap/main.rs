@@ -1,10 +1,14 @@
 //! Questions to heap snapshots as graphs, asked to small heaps that are written down here block by block.
 
 mod classes;
+mod diff;
 mod dominators;
+mod finalisers;
 mod graph;
 mod hostile;
 mod index;
+mod paths;
 mod roots;
 mod summary;
+mod suspects;
 mod written;

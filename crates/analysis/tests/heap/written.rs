@@ -34,10 +34,15 @@ pub use Value::*;
 
 /// The bytes of a snapshot of these blocks, in groups of `group`.
 pub fn bytes(blocks: &[Made], tables: &Tables, group: usize) -> Vec<u8> {
+    bytes_of(blocks, tables, group, &Info::default())
+}
+
+/// The same of a snapshot that says what it is of.
+pub fn bytes_of(blocks: &[Made], tables: &Tables, group: usize, info: &Info) -> Vec<u8> {
     let columns = Columns { continuations: true, ..Columns::default() };
     let write = || -> Result<Vec<u8>> {
         let count = blocks.len() as u32;
-        let mut writer = Writer::new(Vec::new(), columns, count, &Info::default())?;
+        let mut writer = Writer::new(Vec::new(), columns, count, info)?;
         let mut builder = GroupBuilder::new(columns)?;
         let (mut address, mut id) = (0x1008, 0);
         for part in blocks.chunks(group) {

@@ -49,6 +49,11 @@ pub struct TableArgs {
 }
 
 impl TableArgs {
+    /// How many rows were asked for; 0 for all.
+    pub fn number(self) -> usize {
+        self.number
+    }
+
     /// Cuts `rows` to the number asked for; tells how many there were.
     pub fn cut<T>(self, rows: &mut Vec<T>) -> usize {
         let all = rows.len();

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use anstyle::Style;
 use bactrian_analysis::units::show_time;
 use bactrian_analysis::{Change, Delta, Diff, TraceFile, Unit, diff, top};
+use bactrian_snapshot::is_snapshot_file;
 use serde_json::json;
 
 use super::arguments::{ByArg, Metric, TableArgs};
+use super::heap;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::{account, open};
@@ -17,7 +19,7 @@ use crate::output::{
     show_number, show_value,
 };
 
-/// What changed between two traces, significant changes first.
+/// What changed between two traces, significant changes first; of two heap snapshots, what `heap diff` tells.
 ///
 /// A change is significant (marked *) if it stands out of what sampling alone would show in a table of this
 /// size: of the changes marked, no more than 5 in 100 are chance. Status 1 if there is one, 0 if not.
@@ -47,6 +49,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    // A file that cannot be read is told of when it is opened.
+    let is_snapshot = |path: &PathBuf| is_snapshot_file(path).unwrap_or(false);
+    if is_snapshot(&args.before) && is_snapshot(&args.after) {
+        let files = vec![args.before.clone(), args.after.clone()];
+        let (number, json) = (args.table.number(), args.table.json);
+        return heap::diff::run(
+            &heap::diff::Args::of_two(files, args.strict, number, json),
+            console,
+        );
+    }
     let (before, after) = (open(&args.before)?, open(&args.after)?);
     let filter = args.filters.filter()?;
     let measure = args.metric.measure();

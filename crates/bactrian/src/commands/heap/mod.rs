@@ -1,15 +1,20 @@
 //! `bactrian heap`: who holds the memory of a heap snapshot. One file per verb, each thin: open, ask, show.
 
 mod classes;
+pub mod diff;
 mod dominators;
 pub mod export;
+mod finalisers;
+mod paths;
 mod roots;
 mod show;
 mod summary;
+mod suspects;
 
 use std::path::PathBuf;
 
 use bactrian_analysis::heap::{ClassBy, Found, Heap, HeapError, NotFound, OpenOptions};
+use bactrian_snapshot::Losses;
 use serde::Serialize;
 
 use crate::failure::{Failure, Status};
@@ -22,7 +27,9 @@ use crate::output::{Console, print_json_of_snapshots, show_number};
   bactrian heap summary server.1.heap        what the memory is used for
   bactrian heap roots server.1.heap          who holds it
   bactrian heap types server.1.heap          what the blocks are
+  bactrian heap suspects server.1.heap       what is likely wrong
   bactrian heap dominators server.1.heap     what would be free without whom
+  bactrian heap diff server.*.heap           what grows
 
 What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
 pub struct Args {
@@ -48,6 +55,10 @@ enum Verb {
     Dominators(dominators::Args),
     Show(show::Args),
     Export(export::Args),
+    Paths(paths::Args),
+    Finalisers(finalisers::Args),
+    Suspects(suspects::Args),
+    Diff(diff::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -62,6 +73,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Dominators(args) => dominators::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Export(args) => export::run(args, console),
+        Verb::Paths(args) => paths::run(args, console),
+        Verb::Finalisers(args) => finalisers::run(args, console),
+        Verb::Suspects(args) => suspects::run(args, console),
+        Verb::Diff(args) => diff::run(args, console),
     }
 }
 
@@ -79,7 +94,46 @@ pub struct HeapArg {
     no_index: bool,
 }
 
+/// Snapshots that a question is about, in the order in which they were taken.
+#[derive(clap::Args, Debug)]
+pub struct HeapsArg {
+    /// Heap snapshots, the first one first
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Fail (status 3) if anything in a file is lost or damaged
+    #[arg(long)]
+    strict: bool,
+    /// Neither use nor keep indices beside the snapshots
+    #[arg(long, hide = true)]
+    no_index: bool,
+}
+
+impl HeapsArg {
+    /// Each by itself.
+    pub fn each(&self) -> Vec<HeapArg> {
+        let (strict, no_index) = (self.strict, self.no_index);
+        self.files.iter().map(|file| HeapArg { file: file.clone(), strict, no_index }).collect()
+    }
+
+    /// Prints an answer as JSON; `losses` are those of the files in their order.
+    pub fn print_json(
+        &self,
+        verb: &str,
+        losses: &[Losses],
+        result: &impl Serialize,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let files: Vec<_> = self.files.iter().map(|file| &**file).zip(losses).collect();
+        Ok(print_json_of_snapshots(console, &format!("heap {verb}"), &files, result)?)
+    }
+}
+
 impl HeapArg {
+    /// Says what is lost of the file, or fails if nothing may be.
+    pub fn account(&self, losses: &Losses, console: &mut Console) -> Result<(), Failure> {
+        account_snapshot(&self.file, self.strict, losses, console)
+    }
+
     /// Opens it.
     pub fn open(&self) -> Result<Heap, Failure> {
         let options = OpenOptions { index: !self.no_index };

@@ -119,9 +119,12 @@ impl Finder<'_> {
         let function = self.field(entry, 0)?;
         let value = self.field(entry, layout::VALUE)?;
         self.add(entry, function, Place::FinaliserFunction { order });
+        let slot = entry.checked_add(8 * layout::VALUE as u64)?;
         if is_due {
-            let slot = entry.checked_add(8 * layout::VALUE as u64)?;
             self.add(slot, value, Place::FinaliserDue);
+        } else {
+            // OCaml 5 lists it among all roots, though it does not keep its value alive.
+            self.pass(slot);
         }
         self.found.finalisers.push(Finaliser { function, value, order, is_due });
         Some(())

@@ -1,0 +1,392 @@
+//! What changed from snapshot to snapshot: classes that grow, blocks that came, went and stayed, where it leads.
+//!
+//! Classes are the same if they have the same name and place. Blocks are the same if they have the same address, class
+//! and size: a block that took the place of one like it is taken for it. Where a compaction has moved blocks, or the
+//! snapshots are of two processes, blocks cannot be compared, and that is said.
+
+use std::collections::HashMap;
+
+use bactrian_snapshot::{Number, SpaceKind};
+use serde::Serialize;
+
+use super::{Heap, WORD};
+
+/// Less of the smaller heap's blocks found again than this: something has moved them.
+const FEW: f64 = 0.01;
+/// And only if there are as many, since a small heap may well be all new.
+const ENOUGH: u64 = 1_000;
+
+/// Snapshots compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeapDiff {
+    /// The snapshots in their order.
+    pub snapshots: Vec<DiffPoint>,
+    /// All blocks.
+    pub all: ClassChange,
+    /// Classes, those that grew most first.
+    pub rows: Vec<ClassChange>,
+    /// Why blocks of the first and the last snapshot cannot be compared, if they cannot.
+    pub not_matched: Option<String>,
+}
+
+/// A snapshot of those that are compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiffPoint {
+    /// When it was taken, in seconds since the Unix epoch.
+    pub taken: f64,
+    /// Its blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// How often the heap was compacted before, if known.
+    pub compactions: Option<u64>,
+}
+
+/// How a class changed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassChange {
+    /// The class.
+    pub class: String,
+    /// Its blocks in each snapshot.
+    pub blocks: Vec<u64>,
+    /// Their bytes.
+    pub bytes: Vec<u64>,
+    /// By how many bytes it grew from the first to the last.
+    pub change: i64,
+    /// Whether it grew in every step, and there are at least two.
+    pub grows_always: bool,
+    /// How fast it grows, in bytes per second by least squares; null if the snapshots have one time, or are of
+    /// several processes.
+    pub rate: Option<f64>,
+    /// Blocks of the last snapshot that the first does not have; null if they cannot be compared.
+    pub new: Option<Counted>,
+    /// Blocks of the first that the last does not have.
+    pub gone: Option<Counted>,
+    /// Blocks of both.
+    pub surviving: Option<Counted>,
+}
+
+/// Some blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    /// How many.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Counted {
+    fn add(&mut self, words: u64) {
+        self.blocks += 1;
+        self.bytes = self.bytes.saturating_add(words.saturating_mul(WORD));
+    }
+}
+
+impl HeapDiff {
+    /// In how many seconds after the last snapshot all blocks together reach so many bytes, if they go on like this;
+    /// none if they do not grow, 0 if they are there.
+    pub fn time_to(&self, bytes: u64) -> Option<f64> {
+        let now = self.all.bytes.last().copied()?;
+        if now >= bytes {
+            return Some(0.0);
+        }
+        let rate = self.all.rate.filter(|rate| *rate > 0.0)?;
+        Some((bytes - now) as f64 / rate)
+    }
+}
+
+/// Compares snapshots that come one after another, of which two at a time are held in memory.
+#[derive(Default)]
+pub struct Series {
+    first: Option<(Heap, Vec<u32>)>,
+    points: Vec<DiffPoint>,
+    times: Vec<f64>,
+    /// Whether they are not all of the same process.
+    is_of_several: bool,
+    /// Classes of all snapshots by name.
+    known: HashMap<String, u32>,
+    names: Vec<String>,
+    /// For each snapshot, blocks and bytes by class.
+    totals: Vec<Vec<Counted>>,
+    /// From the first to the last: new, gone and surviving blocks by class, or why they are not known.
+    matched: Option<Result<Vec<[Counted; 3]>, String>>,
+}
+
+impl Series {
+    /// Adds the next snapshot; if it `is_last`, its blocks are compared with those of the first.
+    pub fn add(&mut self, heap: Heap, is_last: bool) {
+        let numbers = self.count(&heap);
+        match &self.first {
+            None => self.first = Some((heap, numbers)),
+            Some((first, of_first)) if is_last => {
+                let classes = self.names.len();
+                self.matched = Some(match why_not(first, &heap) {
+                    Some(reason) => Err(reason),
+                    None => matched(first, of_first, &heap, &numbers, classes),
+                });
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Adds the last snapshot without comparing its blocks.
+    pub fn look_at(&mut self, heap: &Heap) {
+        self.count(heap);
+    }
+
+    /// Counts the blocks of a snapshot by class; gives the numbers of its classes.
+    fn count(&mut self, heap: &Heap) -> Vec<u32> {
+        let numbers = self.numbers(heap);
+        let totals = totals(heap, &numbers, self.names.len());
+        let info = heap.snapshot().info();
+        self.is_of_several |=
+            self.first.as_ref().is_some_and(|(first, _)| !is_of_same(first, heap));
+        self.times.push(info.taken as f64 / 1e6);
+        self.points.push(DiffPoint {
+            taken: info.taken as f64 / 1e6,
+            blocks: totals.iter().map(|of_class| of_class.blocks).sum(),
+            bytes: totals.iter().map(|of_class| of_class.bytes).sum(),
+            compactions: compactions(heap),
+        });
+        self.totals.push(totals);
+        numbers
+    }
+
+    /// The number that each class of a heap has among those of all snapshots.
+    fn numbers(&mut self, heap: &Heap) -> Vec<u32> {
+        let number = |class: &super::Class| {
+            let title = class.title();
+            if let Some(&known) = self.known.get(&title) {
+                return known;
+            }
+            let number = self.names.len() as u32;
+            self.names.push(title.clone());
+            self.known.insert(title, number);
+            number
+        };
+        heap.classes().iter().map(number).collect()
+    }
+
+    /// What changed.
+    pub fn finish(self) -> HeapDiff {
+        let sum = |of: &dyn Fn(&Counted) -> u64| -> Vec<u64> {
+            self.totals.iter().map(|totals| totals.iter().map(of).sum()).collect()
+        };
+        let (matched, not_matched) = match self.matched {
+            Some(Ok(matched)) => (Some(matched), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, Some("they were not looked at".to_owned())),
+        };
+        let change =
+            |class: String, blocks: Vec<u64>, bytes: Vec<u64>, of: Option<[Counted; 3]>| {
+                let ends = bytes.first().zip(bytes.last());
+                ClassChange {
+                    class,
+                    change: ends.map_or(0, |(first, last)| *last as i64 - *first as i64),
+                    grows_always: bytes.len() > 2 && bytes.windows(2).all(|pair| pair[0] < pair[1]),
+                    // Between two processes there is no time in which something grew.
+                    rate: rate(&self.times, &bytes).filter(|_| !self.is_of_several),
+                    blocks,
+                    bytes,
+                    new: of.map(|of| of[0]),
+                    gone: of.map(|of| of[1]),
+                    surviving: of.map(|of| of[2]),
+                }
+            };
+        let all_matched = matched.as_ref().map(|matched| {
+            let mut all = [Counted::default(); 3];
+            for of_class in matched {
+                for (all, part) in all.iter_mut().zip(of_class) {
+                    all.blocks += part.blocks;
+                    all.bytes += part.bytes;
+                }
+            }
+            all
+        });
+        let all = change("all".to_owned(), sum(&|c| c.blocks), sum(&|c| c.bytes), all_matched);
+        let row = |(at, name): (usize, &String)| {
+            let of = |totals: &Vec<Counted>| totals.get(at).copied().unwrap_or_default();
+            let blocks: Vec<u64> = self.totals.iter().map(|totals| of(totals).blocks).collect();
+            let bytes = self.totals.iter().map(|totals| of(totals).bytes).collect();
+            let matched =
+                matched.as_ref().map(|matched| matched.get(at).copied().unwrap_or_default());
+            blocks
+                .iter()
+                .any(|count| *count > 0)
+                .then(|| change(name.clone(), blocks, bytes, matched))
+        };
+        let mut rows: Vec<_> = self.names.iter().enumerate().filter_map(row).collect();
+        rows.sort_by(|a, b| b.change.cmp(&a.change).then_with(|| a.class.cmp(&b.class)));
+        HeapDiff { snapshots: self.points, all, rows, not_matched }
+    }
+}
+
+fn totals(heap: &Heap, numbers: &[u32], classes: usize) -> Vec<Counted> {
+    let mut totals = vec![Counted::default(); classes];
+    for (&class, &words) in heap.class_of().iter().zip(heap.weights()).take(heap.blocks()) {
+        let class = numbers.get(class as usize).and_then(|&class| totals.get_mut(class as usize));
+        class.into_iter().for_each(|total| total.add(u64::from(words)));
+    }
+    totals
+}
+
+fn compactions(heap: &Heap) -> Option<u64> {
+    let tables = heap.tables();
+    let of = |name: &str| {
+        let mut all = tables.statistics.iter();
+        let found = all.find(|statistic| tables.names.get(statistic.name) == name)?;
+        match found.value {
+            Number::Whole(count) => Some(count),
+            Number::Real(_) => None,
+        }
+    };
+    of("compactions")
+}
+
+fn is_of_same(one: &Heap, other: &Heap) -> bool {
+    let [a, b] = [one, other].map(|heap| heap.snapshot().info());
+    (a.pid, &a.program, &a.host) == (b.pid, &b.program, &b.host)
+}
+
+/// Why blocks of two snapshots are not to be compared by their addresses.
+fn why_not(first: &Heap, last: &Heap) -> Option<String> {
+    if !is_of_same(first, last) {
+        return Some("the snapshots are of different processes".to_owned());
+    }
+    match (compactions(first), compactions(last)) {
+        (Some(before), Some(after)) if before != after => {
+            Some(format!("the heap was compacted in between ({before} and {after} compactions)"))
+        }
+        _ => None,
+    }
+}
+
+/// New, gone and surviving blocks by class. Blocks of minor heaps are new or gone: they have no lasting address.
+fn matched(
+    first: &Heap,
+    of_first: &[u32],
+    last: &Heap,
+    of_last: &[u32],
+    classes: usize,
+) -> Result<Vec<[Counted; 3]>, String> {
+    let mut found = vec![[Counted::default(); 3]; classes];
+    let mut count = |which: usize, class: u32, words: u64| {
+        let of_class = found.get_mut(class as usize);
+        of_class.into_iter().for_each(|of_class| of_class[which].add(words));
+    };
+    let mut old = Blocks::new(first, of_first);
+    let mut new = Blocks::new(last, of_last);
+    let (mut one, mut other) = (old.next(), new.next());
+    let (mut survived, mut smaller) = (0_u64, [0_u64; 2]);
+    loop {
+        match (one, other) {
+            (None, None) => break,
+            (Some(a), Some(b)) if a.address == b.address && !a.is_young && !b.is_young => {
+                if (a.class, a.words) == (b.class, b.words) {
+                    count(2, a.class, a.words);
+                    survived += u64::from(!a.is_static);
+                } else {
+                    count(1, a.class, a.words);
+                    count(0, b.class, b.words);
+                }
+                smaller[0] += u64::from(!a.is_static);
+                smaller[1] += u64::from(!b.is_static);
+                (one, other) = (old.next(), new.next());
+            }
+            (Some(a), b) if b.is_none_or(|b| a.address <= b.address) => {
+                count(1, a.class, a.words);
+                smaller[0] += u64::from(!a.is_static && !a.is_young);
+                one = old.next();
+            }
+            (_, Some(b)) => {
+                count(0, b.class, b.words);
+                smaller[1] += u64::from(!b.is_static && !b.is_young);
+                other = new.next();
+            }
+            (Some(_), None) => break,
+        }
+    }
+    let least = smaller[0].min(smaller[1]);
+    if least >= ENOUGH && (survived as f64) < FEW * least as f64 {
+        return Err(format!(
+            "only {survived} of {least} blocks are at the same address: they were moved"
+        ));
+    }
+    Ok(found)
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    address: u64,
+    class: u32,
+    words: u64,
+    is_young: bool,
+    is_static: bool,
+}
+
+/// Blocks in order of addresses, group by group.
+struct Blocks<'a> {
+    heap: &'a Heap,
+    numbers: &'a [u32],
+    next_group: usize,
+    group: std::vec::IntoIter<bactrian_snapshot::Block>,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(heap: &'a Heap, numbers: &'a [u32]) -> Blocks<'a> {
+        Blocks { heap, numbers, next_group: 0, group: Vec::new().into_iter() }
+    }
+
+    fn next(&mut self) -> Option<Seen> {
+        loop {
+            if let Some(block) = self.group.next() {
+                let class = self.heap.class_of().get(block.id.index())?;
+                let space = self.heap.tables().space_of(block.address).map(|space| space.kind);
+                return Some(Seen {
+                    address: block.address,
+                    class: self.numbers.get(*class as usize).copied().unwrap_or(u32::MAX),
+                    words: u64::from(self.heap.weights().get(block.id.index()).copied()?),
+                    is_young: space == Some(SpaceKind::Minor),
+                    is_static: space == Some(SpaceKind::Static),
+                });
+            }
+            let snapshot = self.heap.snapshot();
+            if self.next_group >= snapshot.groups().len() {
+                return None;
+            }
+            let group = snapshot.group(self.next_group);
+            self.next_group += 1;
+            self.group = group.map(|group| group.blocks().to_vec()).unwrap_or_default().into_iter();
+        }
+    }
+}
+
+/// The slope of bytes over seconds by least squares; none if all are of one time.
+fn rate(times: &[f64], bytes: &[u64]) -> Option<f64> {
+    let count = times.len().min(bytes.len()) as f64;
+    let first = *times.first()?;
+    let points =
+        || times.iter().map(|time| time - first).zip(bytes.iter().map(|bytes| *bytes as f64));
+    let (time, size) = points().fold((0.0, 0.0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
+    let (time, size) = (time / count, size / count);
+    let (mut above, mut below) = (0.0, 0.0);
+    for (x, y) in points() {
+        above += (x - time) * (y - size);
+        below += (x - time) * (x - time);
+    }
+    (below > 0.0).then(|| above / below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_slopes() {
+        assert_eq!(rate(&[0.0, 1.0, 2.0], &[10, 20, 30]), Some(10.0));
+        assert_eq!(rate(&[5.0, 6.0, 7.0], &[10, 40, 10]), Some(0.0));
+        assert_eq!(rate(&[5.0, 5.0], &[10, 40]), None);
+        assert_eq!(rate(&[5.0], &[10]), None);
+        assert_eq!(rate(&[], &[]), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! Finalisers that can never run: their functions reach their own values.
+//!
+//! `Gc.finalise f v` keeps `f` alive, and calls it when nothing else holds `v`. If `f` holds `v` itself, directly or through
+//! others, that never happens: `v` and all that it holds stay for ever. This is certain, whatever the program does,
+//! as long as the blocks on the way do not change. `Gc.finalise_last` has no such trap: its function cannot have
+//! the value; if it holds it all the same, the same is true of it.
+
+mod reaching;
+
+use std::collections::HashMap;
+
+use bactrian_graph::Node;
+use bactrian_snapshot::FinaliserKind;
+use serde::Serialize;
+
+use super::paths::{PathStep, Shape, told_path};
+use super::{Heap, HolderKind, NodeLine, WORD};
+use reaching::{Search, reaches};
+
+/// Nodes that searches for cycles look at, all together.
+const MOST_SEARCHED: usize = 400_000_000;
+/// Values of a group that are told.
+const VALUES: usize = 5;
+
+/// What finalisers there are, and which can never run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finalisers {
+    /// Finalisers of `Gc.finalise`.
+    pub first: u64,
+    /// Finalisers of `Gc.finalise_last`.
+    pub last: u64,
+    /// Those that are about to be called.
+    pub pending: u64,
+    /// How many can never run.
+    pub leaking: u64,
+    /// Bytes that nothing holds but finalisers that can never run.
+    pub bytes: u64,
+    /// Those that can never run, with the way from function to value; the same ways together.
+    pub groups: Vec<FinaliserGroup>,
+}
+
+/// Finalisers whose functions reach their values in the same way.
+#[derive(Clone, Debug, Serialize)]
+pub struct FinaliserGroup {
+    /// How many.
+    pub count: u64,
+    /// Of how many with the same function.
+    pub of: u64,
+    /// What the function is.
+    pub function: String,
+    /// What the value is.
+    pub value: String,
+    /// How many of the values something else still holds: they leak when that lets go.
+    pub in_use: u64,
+    /// Bytes that nothing holds but finalisers, and these reach.
+    pub bytes: u64,
+    /// The shortest way from the function to the value, of one of them. Empty if the search was given up.
+    pub cycle: Vec<PathStep>,
+    /// Some of the values, those that dominate most first.
+    pub values: Vec<NodeLine>,
+}
+
+struct Leak {
+    function: Node,
+    value: Node,
+}
+
+/// Looks for finalisers that can never run.
+pub fn finalisers(heap: &Heap) -> Finalisers {
+    let all = &heap.tables().finalisers;
+    let count = |kind: FinaliserKind| all.iter().filter(|one| one.kind == kind).count() as u64;
+    let watched = all.iter().filter(|one| one.kind != FinaliserKind::Pending);
+    let pairs: Vec<(Node, Node)> =
+        watched.filter_map(|one| Some((one.function?.block.0, one.value?.block.0))).collect();
+    let mut answer = Finalisers {
+        first: count(FinaliserKind::First),
+        last: count(FinaliserKind::Last),
+        pending: count(FinaliserKind::Pending),
+        leaking: 0,
+        bytes: 0,
+        groups: Vec::new(),
+    };
+    if pairs.is_empty() {
+        return answer;
+    }
+    let found = pairs.iter().zip(reaches(heap, &pairs)).filter(|(_, reaches)| *reaches);
+    let leaks: Vec<Leak> = found.map(|(&(function, value), _)| Leak { function, value }).collect();
+    answer.leaking = leaks.len() as u64;
+    if leaks.is_empty() {
+        return answer;
+    }
+    let mut functions: HashMap<u32, u64> = HashMap::new();
+    for (function, _) in &pairs {
+        *functions.entry(class(heap, *function)).or_default() += 1;
+    }
+    let mut leaked = Leaked::new(heap);
+    let mut groups: Vec<_> = grouped(heap, &leaks)
+        .into_iter()
+        .map(|(leaks, cycle)| group(heap, &leaks, cycle, &mut leaked, &functions))
+        .collect();
+    groups.sort_by_key(|group| std::cmp::Reverse((group.bytes, group.count)));
+    let starts = leaks.iter().map(|leak| leak.function);
+    answer.bytes = leaked.bytes(starts);
+    answer.groups = groups;
+    answer
+}
+
+fn class(heap: &Heap, node: Node) -> u32 {
+    heap.class_of().get(node as usize).copied().unwrap_or(u32::MAX)
+}
+
+/// Leaks with the same way from function to value, and that way.
+fn grouped<'a>(heap: &Heap, leaks: &'a [Leak]) -> Vec<(Vec<&'a Leak>, Vec<PathStep>)> {
+    let mut search = Search::new(heap.graph().nodes());
+    let mut left = MOST_SEARCHED;
+    let mut paths = Vec::with_capacity(leaks.len());
+    for leak in leaks {
+        let (path, seen) = search.path(heap.graph(), leak.function, leak.value, left);
+        left = left.saturating_sub(seen);
+        paths.push(path.unwrap_or_default());
+    }
+    drop(search);
+    let told = told_path(heap, &paths);
+    let mut known: HashMap<(u32, u32, Shape), usize> = HashMap::new();
+    let mut groups: Vec<(Vec<&Leak>, Vec<PathStep>)> = Vec::new();
+    for (leak, (steps, shape)) in leaks.iter().zip(told) {
+        let ends = (class(heap, leak.function), class(heap, leak.value));
+        let at = *known.entry((ends.0, ends.1, shape)).or_insert_with(|| {
+            groups.push((Vec::new(), steps));
+            groups.len() - 1
+        });
+        groups[at].0.push(leak);
+    }
+    groups
+}
+
+fn group(
+    heap: &Heap,
+    leaks: &[&Leak],
+    cycle: Vec<PathStep>,
+    leaked: &mut Leaked<'_>,
+    functions: &HashMap<u32, u64>,
+) -> FinaliserGroup {
+    let first = leaks.first().map_or((0, 0), |leak| (leak.function, leak.value));
+    let is_used = |leak: &&&Leak| leaked.in_use.get(leak.value as usize) == Some(&true);
+    let in_use = leaks.iter().filter(is_used).count() as u64;
+    let mut values: Vec<Node> = leaks.iter().map(|leak| leak.value).collect();
+    values.sort_by_key(|&value| (std::cmp::Reverse(heap.dominated_words(value)), value));
+    values.dedup();
+    FinaliserGroup {
+        count: leaks.len() as u64,
+        of: functions.get(&class(heap, first.0)).copied().unwrap_or(0),
+        function: heap.describe(first.0),
+        value: heap.describe(first.1),
+        in_use,
+        bytes: leaked.bytes(leaks.iter().map(|leak| leak.function)),
+        cycle,
+        values: values.into_iter().take(VALUES).map(|value| heap.line(value)).collect(),
+    }
+}
+
+/// Tells what nothing holds but finalisers.
+struct Leaked<'a> {
+    heap: &'a Heap,
+    /// What can be reached without finalisers.
+    in_use: Vec<bool>,
+    /// The number of the sum that a node was counted in last.
+    counted: Vec<u32>,
+    number: u32,
+}
+
+impl Leaked<'_> {
+    fn new(heap: &Heap) -> Leaked<'_> {
+        let is_finaliser = |node: Node| {
+            heap.holders().get(node).is_some_and(|holder| holder.kind == HolderKind::Finaliser)
+        };
+        let mut in_use = vec![false; heap.graph().nodes()];
+        let mut waiting = vec![heap.root()];
+        while let Some(node) = waiting.pop() {
+            if !is_finaliser(node) && !std::mem::replace(&mut in_use[node as usize], true) {
+                waiting.extend_from_slice(heap.graph().successors(node));
+            }
+        }
+        Leaked { heap, counted: vec![0; in_use.len()], in_use, number: 0 }
+    }
+
+    /// Bytes that these blocks reach and that are not in use.
+    fn bytes(&mut self, starts: impl Iterator<Item = Node>) -> u64 {
+        self.number += 1;
+        let mut waiting: Vec<Node> = starts.collect();
+        let mut words = 0_u64;
+        while let Some(node) = waiting.pop() {
+            let counted = &mut self.counted[node as usize];
+            if !self.in_use[node as usize] && *counted != self.number {
+                *counted = self.number;
+                words += u64::from(self.heap.weights()[node as usize]);
+                waiting.extend_from_slice(self.heap.graph().successors(node));
+            }
+        }
+        words.saturating_mul(WORD)
+    }
+}

@@ -1,0 +1,297 @@
+//! Shortest paths to all blocks of a class, merged as a tree of shapes.
+//!
+//! Each block has one shortest path, in the tree of a breadth-first search from the roots. Two blocks have the same
+//! shape if the nodes before them have, they are held in the same way, and are of the same class. A class that is on the
+//! path already is not put there again: what repeats, as lists, trees and formulas do, is one row.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use bactrian_graph::{NONE, Node};
+use serde::Serialize;
+
+use super::bytes;
+use super::steps::{Labels, Step};
+use crate::heap::Heap;
+
+/// Shapes that are told apart. A heap that has more of them is told as far as they reach.
+const MOST_SHAPES: usize = 1 << 20;
+/// Levels that are told at most.
+const MOST_LEVELS: usize = 60;
+
+/// How much of the tree is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShapesQuestion {
+    /// Levels.
+    pub depth: usize,
+    /// Rows at each place; 0 for all.
+    pub limit: usize,
+    /// Leave out rows that lead to less than this part of the class's bytes.
+    pub min_share: f64,
+}
+
+/// Paths to the blocks of a class.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassPaths {
+    /// Blocks of the class.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that no root reaches.
+    pub unreached: u64,
+    /// From the roots on.
+    pub rows: Vec<ShapeRow>,
+    /// Rows that are not told.
+    pub left_out: ShapesLeftOut,
+}
+
+/// Nodes with the same path from a root.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShapeRow {
+    /// How they are held by the row above: `field 1`, `an element`, `stack`, `data`; empty where a root does.
+    pub step: String,
+    /// Their class; what it is if it is a root.
+    pub what: String,
+    /// One of them.
+    pub node: Node,
+    /// Whether some of them hold others of them, directly or not.
+    pub repeats: bool,
+    /// How many blocks of the class they are themselves.
+    pub here: u64,
+    /// How many they lead to, themselves included.
+    pub blocks: u64,
+    /// The bytes of those.
+    pub bytes: u64,
+    /// Where the paths go on, most bytes first.
+    pub rows: Vec<ShapeRow>,
+    /// Rows that are not told.
+    pub left_out: ShapesLeftOut,
+}
+
+/// Rows that are not told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ShapesLeftOut {
+    /// How many.
+    pub rows: u64,
+    /// Bytes of the class that they lead to.
+    pub bytes: u64,
+}
+
+/// Finds shortest paths to all blocks of some classes.
+pub fn class_paths(heap: &Heap, classes: &[u32], question: &ShapesQuestion) -> ClassPaths {
+    let before = heap.shortest();
+    let mut is_class = vec![false; heap.classes().len()];
+    for &class in classes {
+        is_class.get_mut(class as usize).into_iter().for_each(|is| *is = true);
+    }
+    let is_target = |node: Node| {
+        let class = heap.class_of().get(node as usize);
+        class.is_some_and(|class| is_class.get(*class as usize) == Some(&true))
+    };
+    let targets = || (0..heap.blocks() as Node).filter(|&node| is_target(node));
+    let mut is_wanted = vec![false; before.len()];
+    for target in targets() {
+        let mut at = target;
+        while let Some(wanted) = is_wanted.get_mut(at as usize)
+            && !std::mem::replace(wanted, true)
+        {
+            at = before[at as usize];
+        }
+    }
+    let labels = Labels::read(heap, before, &is_wanted);
+    drop(is_wanted);
+    let mut merging = Merging::new(heap, before, &labels);
+    let (mut blocks, mut all_bytes, mut unreached) = (0, 0, 0);
+    for target in targets() {
+        blocks += 1;
+        all_bytes += bytes(heap, target);
+        match merging.shape_of(target) {
+            Some(shape) => {
+                let shape = &mut merging.shapes[shape as usize];
+                shape.here += 1;
+                shape.blocks += 1;
+                shape.bytes += bytes(heap, target);
+            }
+            None => unreached += 1,
+        }
+    }
+    merging.sum_up();
+    let telling = Telling::new(heap, &merging.shapes, question, all_bytes);
+    let (rows, left_out) = telling.rows(0, 0);
+    ClassPaths { blocks, bytes: all_bytes, unreached, rows, left_out }
+}
+
+struct Shape {
+    above: u32,
+    step: Step,
+    class: u32,
+    node: Node,
+    repeats: bool,
+    here: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+struct Merging<'a> {
+    heap: &'a Heap,
+    before: &'a [Node],
+    labels: &'a Labels,
+    /// The first is that of the root of all. Each comes after the one above it.
+    shapes: Vec<Shape>,
+    known: HashMap<(u32, Step, u32), u32>,
+    of: Vec<u32>,
+    way: Vec<Node>,
+}
+
+impl<'a> Merging<'a> {
+    fn new(heap: &'a Heap, before: &'a [Node], labels: &'a Labels) -> Merging<'a> {
+        let mut of = vec![u32::MAX; before.len()];
+        let root = heap.root();
+        of.get_mut(root as usize).into_iter().for_each(|shape| *shape = 0);
+        let top = Shape {
+            above: 0,
+            step: Step::Root,
+            class: u32::MAX,
+            node: root,
+            repeats: false,
+            here: 0,
+            blocks: 0,
+            bytes: 0,
+        };
+        let shapes = vec![top];
+        Merging { heap, before, labels, shapes, known: HashMap::new(), of, way: Vec::new() }
+    }
+
+    /// The shape of a node; none if no root reaches it.
+    fn shape_of(&mut self, node: Node) -> Option<u32> {
+        let mut at = node;
+        while *self.of.get(at as usize)? == u32::MAX {
+            self.way.push(at);
+            at = self.before[at as usize];
+            if at == NONE {
+                self.way.clear();
+                return None;
+            }
+        }
+        let mut shape = self.of[at as usize];
+        while let Some(node) = self.way.pop() {
+            shape = self.below(shape, at, node);
+            self.of[node as usize] = shape;
+            at = node;
+        }
+        Some(shape)
+    }
+
+    /// The shape of a node that is held by one of this shape.
+    fn below(&mut self, above: u32, from: Node, node: Node) -> u32 {
+        let step = self.labels.step(self.heap, from, node);
+        let first = self.heap.blocks() as Node;
+        let class = match node.checked_sub(first) {
+            // Each root is a class of its own.
+            Some(holder) => u32::MAX - holder,
+            None => self.heap.class_of()[node as usize],
+        };
+        if let Some(&known) = self.known.get(&(above, step, class)) {
+            return known;
+        }
+        let found = self.repeated(above, class).unwrap_or_else(|| {
+            let (here, blocks, bytes) = (0, 0, 0);
+            self.shapes.push(Shape {
+                above,
+                step,
+                class,
+                node,
+                repeats: false,
+                here,
+                blocks,
+                bytes,
+            });
+            (self.shapes.len() - 1) as u32
+        });
+        self.known.insert((above, step, class), found);
+        found
+    }
+
+    /// The shape of that class which is on the path already; too many shapes count to the one above.
+    fn repeated(&mut self, above: u32, class: u32) -> Option<u32> {
+        let mut at = above;
+        while at != 0 {
+            let shape = &mut self.shapes[at as usize];
+            if shape.class == class {
+                shape.repeats = true;
+                return Some(at);
+            }
+            at = shape.above;
+        }
+        (self.shapes.len() >= MOST_SHAPES).then_some(above)
+    }
+
+    fn sum_up(&mut self) {
+        for at in (1..self.shapes.len()).rev() {
+            let Shape { above, blocks, bytes, .. } = self.shapes[at];
+            let above = &mut self.shapes[above as usize];
+            above.blocks += blocks;
+            above.bytes += bytes;
+        }
+    }
+}
+
+struct Telling<'a> {
+    heap: &'a Heap,
+    shapes: &'a [Shape],
+    question: &'a ShapesQuestion,
+    below: Vec<Vec<u32>>,
+    least: f64,
+}
+
+impl<'a> Telling<'a> {
+    fn new(
+        heap: &'a Heap,
+        shapes: &'a [Shape],
+        question: &'a ShapesQuestion,
+        all_bytes: u64,
+    ) -> Telling<'a> {
+        let mut below = vec![Vec::new(); shapes.len()];
+        for (at, shape) in (0..).zip(shapes).skip(1) {
+            below[shape.above as usize].push(at);
+        }
+        Telling { heap, shapes, question, below, least: question.min_share * all_bytes as f64 }
+    }
+
+    /// Rows below a shape. Levels are bounded by [`MOST_LEVELS`].
+    fn rows(&self, above: u32, level: usize) -> (Vec<ShapeRow>, ShapesLeftOut) {
+        let mut below = self.below[above as usize].clone();
+        below.retain(|&at| self.shapes[at as usize].blocks > 0);
+        below.sort_by_key(|&at| (Reverse(self.shapes[at as usize].bytes), at));
+        let large =
+            below.partition_point(|&at| self.shapes[at as usize].bytes as f64 >= self.least);
+        let most = if self.question.limit == 0 { usize::MAX } else { self.question.limit };
+        let is_deepest = level >= self.question.depth.min(MOST_LEVELS);
+        let rest = below.split_off(if is_deepest { 0 } else { large.min(most) });
+        let left_out = ShapesLeftOut {
+            rows: rest.len() as u64,
+            bytes: rest.iter().map(|&at| self.shapes[at as usize].bytes).sum(),
+        };
+        (below.into_iter().map(|at| self.row(at, level)).collect(), left_out)
+    }
+
+    fn row(&self, at: u32, level: usize) -> ShapeRow {
+        let shape = &self.shapes[at as usize];
+        let (rows, left_out) = self.rows(at, level + 1);
+        let what = match self.heap.holders().get(shape.node) {
+            Some(_) => self.heap.describe(shape.node),
+            None => self.heap.class(shape.node).title(),
+        };
+        ShapeRow {
+            step: shape.step.shape_text(),
+            what,
+            node: shape.node,
+            repeats: shape.repeats,
+            here: shape.here,
+            blocks: shape.blocks,
+            bytes: shape.bytes,
+            rows,
+            left_out,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Through which field one block points to another. The graph does not know: it is read from the snapshot, each group
+//! of blocks once.
+
+use bactrian_graph::{NONE, Node};
+use bactrian_snapshot::{FieldValue, Group};
+use rayon::prelude::*;
+
+use crate::heap::{ClassKind, Heap};
+
+/// Fields of blocks up to this size mean something each; those of larger ones are elements like all others.
+const FEW: u64 = 8;
+/// Groups that are read before what they tell is put together, for each processor.
+const BATCH: usize = 8;
+
+/// How one node holds another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// A root holds a block, or another root.
+    Root,
+    /// A field of a small block, or of the environment of a closure.
+    Field(u64),
+    /// A field of a large block.
+    Element(u64),
+    /// The stack of a continuation.
+    Stack,
+    /// The data of an ephemeron.
+    Data,
+    /// It cannot be read.
+    Unknown,
+}
+
+impl Step {
+    /// The same for all elements of a large block.
+    pub fn shape(self) -> Step {
+        match self {
+            Step::Element(_) => Step::Element(0),
+            step => step,
+        }
+    }
+
+    /// For people; empty where a root holds something.
+    pub fn text(self) -> String {
+        match self {
+            Step::Root => String::new(),
+            Step::Field(field) => format!("field {field}"),
+            Step::Element(at) => format!("element {at}"),
+            Step::Stack => "stack".to_owned(),
+            Step::Data => "data".to_owned(),
+            Step::Unknown => "unknown field".to_owned(),
+        }
+    }
+
+    /// For people, where elements are all alike.
+    pub fn shape_text(self) -> String {
+        match self {
+            Step::Element(_) => "an element".to_owned(),
+            step => step.text(),
+        }
+    }
+
+    /// How a node holds what none of its fields does.
+    fn beside_fields(heap: &Heap, from: Node) -> Step {
+        if from as usize >= heap.blocks() {
+            return Step::Root;
+        }
+        match heap.class(from).kind {
+            ClassKind::Continuation => Step::Stack,
+            ClassKind::Ephemeron => Step::Data,
+            _ => Step::Unknown,
+        }
+    }
+}
+
+/// Calls `visit` with each pointer in a field of a group: who, the field, whom. What cannot be read is not there.
+fn pointers(group: &Group<'_>, mut visit: impl FnMut(Node, Step, Node)) {
+    let first = group.facts().first.0;
+    let Ok(fields) = group.fields() else { return };
+    for field in fields.iter() {
+        let Ok(field) = field else { return };
+        if let FieldValue::Pointer(to) = field.value {
+            let block = group.blocks().get((field.block.0 - first) as usize);
+            let is_small = block.is_some_and(|block| block.words <= FEW || block.tag == 247);
+            let step = if is_small { Step::Field(field.index) } else { Step::Element(field.index) };
+            visit(field.block.0, step, to.block.0);
+        }
+    }
+}
+
+/// How each first node holds the second: through the first field that does.
+pub fn steps(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<Step> {
+    let beside = pairs.iter().map(|(from, _)| Step::beside_fields(heap, *from));
+    let mut found: Vec<Step> = beside.collect();
+    let mut order: Vec<u32> = (0..pairs.len() as u32).collect();
+    order.sort_unstable_by_key(|&at| pairs[at as usize]);
+    order.retain(|&at| (pairs[at as usize].0 as usize) < heap.blocks());
+    let group_of =
+        |at: u32| heap.snapshot().group_of(bactrian_snapshot::BlockId(pairs[at as usize].0));
+    let by_group: Vec<&[u32]> = order.chunk_by(|a, b| group_of(*a) == group_of(*b)).collect();
+    for batch in by_group.chunks(BATCH * rayon::current_num_threads()) {
+        let parts: Vec<Vec<(u32, Step)>> =
+            batch.par_iter().map(|wanted| steps_of_group(heap, pairs, wanted)).collect();
+        for (at, step) in parts.into_iter().flatten() {
+            found[at as usize] = step;
+        }
+    }
+    found
+}
+
+fn steps_of_group(heap: &Heap, pairs: &[(Node, Node)], wanted: &[u32]) -> Vec<(u32, Step)> {
+    let mut found = Vec::new();
+    let index = wanted.first().map(|&at| bactrian_snapshot::BlockId(pairs[at as usize].0));
+    let group = index.and_then(|block| heap.snapshot().group_of(block));
+    let Some(Ok(group)) = group.map(|index| heap.snapshot().group(index)) else { return found };
+    let mut is_found = vec![false; wanted.len()];
+    let mut next = 0;
+    pointers(&group, |from, step, to| {
+        while next < wanted.len() && pairs[wanted[next] as usize].0 < from {
+            next += 1;
+        }
+        let mut at = next;
+        while at < wanted.len() && pairs[wanted[at] as usize].0 == from {
+            if pairs[wanted[at] as usize].1 == to && !is_found[at] {
+                is_found[at] = true;
+                found.push((wanted[at], step));
+            }
+            at += 1;
+        }
+    });
+    found
+}
+
+/// How nodes are held by those before them on their shortest paths, a byte each.
+pub struct Labels {
+    bytes: Vec<u8>,
+}
+
+const ELEMENT: u8 = 254;
+const UNREAD: u8 = 255;
+
+impl Labels {
+    /// Looks at all nodes that `is_wanted`, each of which has the node before it in `before`.
+    pub fn read(heap: &Heap, before: &[Node], is_wanted: &[bool]) -> Labels {
+        let mut bytes = vec![UNREAD; before.len()];
+        // Groups of which no block is before a node that is wanted need not be read.
+        let snapshot = heap.snapshot();
+        let mut is_needed = vec![false; snapshot.groups().len()];
+        for (&from, _) in
+            before.iter().zip(is_wanted).filter(|(from, wanted)| **wanted && **from != NONE)
+        {
+            if let Some(group) = snapshot.group_of(bactrian_snapshot::BlockId(from)) {
+                is_needed[group] = true;
+            }
+        }
+        let needed: Vec<usize> = (0..is_needed.len()).filter(|&group| is_needed[group]).collect();
+        for batch in needed.chunks(BATCH * rayon::current_num_threads()) {
+            let read = |&index: &usize| -> Vec<(Node, u8)> {
+                let mut found = Vec::new();
+                let Ok(group) = snapshot.group(index) else { return found };
+                pointers(&group, |from, step, to| {
+                    let to_index = to as usize;
+                    if before.get(to_index) == Some(&from) && is_wanted.get(to_index) == Some(&true)
+                    {
+                        let byte = match step {
+                            Step::Field(field) => field.min(u64::from(ELEMENT)) as u8,
+                            _ => ELEMENT,
+                        };
+                        found.push((to, byte));
+                    }
+                });
+                found
+            };
+            let parts: Vec<_> = batch.par_iter().map(read).collect();
+            for (to, byte) in parts.into_iter().flatten() {
+                let place = &mut bytes[to as usize];
+                // Of two fields the first counts.
+                *place = (*place).min(byte);
+            }
+        }
+        Labels { bytes }
+    }
+
+    /// How a node is held by the one before it.
+    pub fn step(&self, heap: &Heap, from: Node, to: Node) -> Step {
+        match self.bytes.get(to as usize) {
+            None | Some(&UNREAD) => Step::beside_fields(heap, from),
+            Some(&ELEMENT) => Step::Element(0),
+            Some(&field) => Step::Field(u64::from(field)),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is held in ways that are easily overlooked: by stacks, continuations, ephemerons, and outside the heap.
+
+use bactrian_graph::Node;
+use bactrian_snapshot::WeakSlot;
+use rayon::prelude::*;
+
+use super::{Look, Severity, Suspect, SuspectKind};
+use crate::heap::{HolderKind, WORD};
+use crate::units::{show_bytes, show_count};
+
+/// From this part of the heap on, it is told what stacks or continuations alone hold.
+const HELD: f64 = 0.05;
+/// Ephemerons are told of if they and their data are this part of the heap, or if most are dead.
+const EPHEMERONS: f64 = 0.05;
+/// Dead ephemerons that are worth a sentence: below, tables have not yet been cleaned.
+const DEAD: u64 = 1_000;
+/// Memory outside is told of from this part of the heap on.
+const OUTSIDE: f64 = 0.1;
+/// And from so many bytes on: every program has some channels of 64 kB.
+const LEAST_OUTSIDE: u64 = 1_000_000;
+/// Blocks count as few if there is this much outside for each: as a page, for which one would look.
+const LARGE_OUTSIDE: u64 = 4_096;
+
+impl Look<'_> {
+    /// Threads whose stacks alone hold much.
+    pub(super) fn stacks(&self) -> Vec<Suspect> {
+        let threads =
+            self.heap.holders().iter().filter(|h| h.kind == HolderKind::Stack && h.level == 2);
+        let suspect = |thread: Node| {
+            let words = self.heap.dominated_words(thread);
+            if self.share(words) < HELD || !self.is_worth(words) {
+                return None;
+            }
+            let frames = self.heap.graph().successors(thread).iter().copied();
+            let frame = frames.max_by_key(|&frame| self.heap.dominated_words(frame));
+            let most = frame.map_or(String::new(), |frame| {
+                let words = self.heap.dominated_words(frame);
+                format!("; most of it, {}, by {}", self.size(words), self.heap.describe(frame))
+            });
+            let sentence = format!(
+                "{} are held only by {}{most}. They go when the function returns, or keeps them no longer",
+                self.size(words),
+                self.heap.describe(thread),
+            );
+            let next = ("dominators", format!("#{thread}"));
+            Some(self.suspect(SuspectKind::Stack, Severity::Possible, words, next, sentence))
+        };
+        threads.filter_map(|thread| suspect(thread.node)).collect()
+    }
+
+    /// Suspended continuations that together hold much.
+    pub(super) fn continuations(&self) -> Vec<Suspect> {
+        let nodes: Vec<Node> =
+            self.heap.tables().continuations.iter().map(|one| one.block.0).collect();
+        let words = self.dominated_by_all(&nodes);
+        let largest = nodes.iter().copied().max_by_key(|&node| self.heap.dominated_words(node));
+        let Some(largest) = largest.filter(|_| self.share(words) >= HELD && self.is_worth(words))
+        else {
+            return Vec::new();
+        };
+        let frame = self.heap.tables().continuations.iter().find(|one| one.block.0 == largest);
+        let frame = frame.and_then(|one| {
+            let tables = self.heap.tables();
+            let frames = tables.frames_from(one.first_frame, one.frames);
+            frames.iter().find_map(|frame| self.heap.location(&frame.location))
+        });
+        let place = frame.map_or(String::new(), |frame| format!(", suspended in {frame}"));
+        let sentence = format!(
+            "{} suspended continuations alone hold {}; the largest is {}{place}, with {}",
+            show_count(nodes.len() as f64),
+            self.size(words),
+            self.named(largest),
+            self.size(self.heap.dominated_words(largest)),
+        );
+        let next = ("paths", format!("#{largest}"));
+        vec![self.suspect(SuspectKind::Continuation, Severity::Possible, words, next, sentence)]
+    }
+
+    /// What some nodes dominate, each word once: those below another of them are left out.
+    fn dominated_by_all(&self, nodes: &[Node]) -> u64 {
+        let parent = &*self.heap.dominators().parent;
+        let mut is_one = vec![false; parent.len()];
+        for &node in nodes {
+            is_one.get_mut(node as usize).into_iter().for_each(|is| *is = true);
+        }
+        // Whether one of them is among the dominators of a node, found once for each node on the way.
+        let mut known: Vec<Option<bool>> = vec![None; parent.len()];
+        let mut way = Vec::new();
+        let mut words = 0_u64;
+        for &node in nodes {
+            let mut at = node;
+            let below = loop {
+                at = match parent.get(at as usize) {
+                    Some(&above) if (above as usize) < parent.len() => above,
+                    _ => break false,
+                };
+                if is_one[at as usize] {
+                    break true;
+                }
+                match known[at as usize] {
+                    Some(found) => break found,
+                    None => way.push(at),
+                }
+            };
+            way.drain(..).for_each(|node: Node| known[node as usize] = Some(below));
+            if !below {
+                words = words.saturating_add(self.heap.dominated_words(node));
+            }
+        }
+        words
+    }
+
+    /// Ephemerons and weak arrays that take much, or whose keys are mostly dead.
+    pub(super) fn ephemerons(&self) -> Vec<Suspect> {
+        let all = &self.heap.tables().ephemerons;
+        let Some(first) = all.first() else { return Vec::new() };
+        let nodes: Vec<Node> = all.iter().map(|one| one.block.0).collect();
+        let words = self.dominated_by_all(&nodes);
+        let is_dead = |slot: &WeakSlot| matches!(slot, WeakSlot::Dead | WeakSlot::Empty);
+        let dead = all.iter().filter(|one| !one.keys.is_empty() && one.keys.iter().all(is_dead));
+        let dead = dead.count() as u64;
+        let is_much = self.share(words) >= EPHEMERONS && self.is_worth(words);
+        if !is_much && (dead < DEAD || dead * 2 < all.len() as u64) {
+            return Vec::new();
+        }
+        let largest = nodes.iter().copied().max_by_key(|&node| self.heap.dominated_words(node));
+        let largest = largest.unwrap_or(first.block.0);
+        let sentence = format!(
+            "{} ephemerons and weak arrays alone hold {}; all keys of {} of them are dead or empty. The largest is {}",
+            show_count(all.len() as f64),
+            self.size(words),
+            show_count(dead as f64),
+            self.named(largest),
+        );
+        let next = ("paths", format!("#{largest}"));
+        vec![self.suspect(SuspectKind::Ephemerons, Severity::Possible, words, next, sentence)]
+    }
+
+    /// Memory outside the heap that few small blocks hold.
+    pub(super) fn external(&self) -> Vec<Suspect> {
+        let all = self.heap.census().count.external_bytes;
+        if all < LEAST_OUTSIDE || (all / WORD) as f64 <= OUTSIDE * self.total as f64 {
+            return Vec::new();
+        }
+        let snapshot = self.heap.snapshot();
+        let customs = (0..snapshot.groups().len()).into_par_iter().flat_map_iter(|index| {
+            let group = snapshot.group(index);
+            let customs = group.and_then(|group| group.customs()).unwrap_or_default().into_iter();
+            customs.filter(|custom| custom.external_bytes >= LARGE_OUTSIDE)
+        });
+        let large: Vec<(Node, u64)> =
+            customs.map(|custom| (custom.block.0, custom.external_bytes)).collect();
+        let bytes = large.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        let largest = large.iter().copied().max_by_key(|(node, bytes)| (*bytes, u32::MAX - node));
+        let Some((largest, _)) = largest else { return Vec::new() };
+        let root = self.root_above(largest);
+        let root = root.map(|root| format!(", held by {}", self.heap.describe(root)));
+        let own: u64 =
+            large.iter().map(|(node, _)| self.heap.weights()[*node as usize]).map(u64::from).sum();
+        let sentence = format!(
+            "{} custom blocks of {} together hold {} outside the heap, which is not in its size; the largest is {}{}",
+            show_count(large.len() as f64),
+            show_bytes((own * WORD) as f64),
+            show_bytes(bytes as f64),
+            self.named(largest),
+            root.unwrap_or_default(),
+        );
+        let next = ("paths", format!("#{largest}"));
+        let kind = SuspectKind::External;
+        vec![self.suspect(kind, Severity::Possible, bytes / WORD, next, sentence)]
+    }
+}

@@ -1,0 +1,191 @@
+//! What is likely wrong with a heap, in sentences with evidence, worst first.
+//!
+//! Each finding says how sure it is: what is certain comes before what only looks like a fault. None of them knows what
+//! the program is for; a cache that is meant to be large is found as well.
+
+mod containers;
+mod holders;
+mod owners;
+
+use bactrian_graph::Node;
+use serde::Serialize;
+
+use super::{FinaliserGroup, Heap, HeapDiff, WORD, finalisers};
+use crate::units::{show_bytes, show_count};
+
+/// Below this part of the heap nothing is worth a sentence, except what is certain.
+const WORTH: f64 = 0.01;
+/// And below so many words: a small heap has small faults.
+const WORTH_WORDS: u64 = 2_048;
+/// Findings of one kind that are told; the rest is counted in none.
+const OF_A_KIND: usize = 3;
+
+/// Something that is likely wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct Suspect {
+    /// What kind of finding it is.
+    pub kind: SuspectKind,
+    /// How sure it is.
+    pub severity: Severity,
+    /// What was found, with its numbers.
+    pub sentence: String,
+    /// Bytes that it is about.
+    pub bytes: u64,
+    /// The part of the heap that is.
+    pub share: f64,
+    /// A verb of `bactrian heap` that tells more, and of what.
+    pub next: (&'static str, String),
+}
+
+/// Kinds of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SuspectKind {
+    /// Finalisers whose functions hold their own values.
+    FinaliserCycle,
+    /// A class that grows from snapshot to snapshot.
+    Growth,
+    /// One block or root that holds much.
+    Owner,
+    /// A hash table whose buckets are almost all empty.
+    EmptyTable,
+    /// Another large block with almost nothing in it.
+    EmptyContainer,
+    /// A stack that alone holds much.
+    Stack,
+    /// Suspended continuations that alone hold much.
+    Continuation,
+    /// Many ephemerons, or many that are dead.
+    Ephemerons,
+    /// Memory outside the heap that small blocks hold.
+    External,
+    /// A long chain of blocks, as a list is.
+    Chain,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// It is a fault, whatever the program is for.
+    Certain,
+    /// It is one in most programs.
+    Likely,
+    /// It may be as it should.
+    Possible,
+}
+
+/// Looks for all kinds of faults, worst first. `growth` is what changed up to this heap, if there are earlier ones.
+pub fn suspects(heap: &Heap, growth: Option<&HeapDiff>) -> Vec<Suspect> {
+    let look = Look { heap, total: heap.reached_words() };
+    let mut found = Vec::new();
+    let kinds = [
+        look.finaliser_cycles(),
+        growth.map_or_else(Vec::new, |growth| look.growth(growth)),
+        look.owners(),
+        look.empty_containers(),
+        look.stacks(),
+        look.continuations(),
+        look.ephemerons(),
+        look.external(),
+        look.chains(),
+    ];
+    for mut of_kind in kinds {
+        of_kind.sort_by_key(|suspect| std::cmp::Reverse(suspect.bytes));
+        of_kind.truncate(OF_A_KIND);
+        found.extend(of_kind);
+    }
+    found.sort_by_key(|suspect| (suspect.severity, std::cmp::Reverse(suspect.bytes)));
+    found
+}
+
+/// A heap that is looked at.
+struct Look<'a> {
+    heap: &'a Heap,
+    /// Words that can be reached.
+    total: u64,
+}
+
+impl Look<'_> {
+    fn share(&self, words: u64) -> f64 {
+        words as f64 / (self.total as f64).max(1.0)
+    }
+
+    /// Whether so many words are worth a sentence.
+    fn is_worth(&self, words: u64) -> bool {
+        words >= WORTH_WORDS && self.share(words) >= WORTH
+    }
+
+    fn suspect(
+        &self,
+        kind: SuspectKind,
+        severity: Severity,
+        words: u64,
+        next: (&'static str, String),
+        sentence: String,
+    ) -> Suspect {
+        let (bytes, share) = (words.saturating_mul(WORD), self.share(words));
+        Suspect { kind, severity, sentence, bytes, share, next }
+    }
+
+    /// `600 MB, 43 % of the heap`.
+    fn size(&self, words: u64) -> String {
+        let bytes = show_bytes(words.saturating_mul(WORD) as f64);
+        format!("{bytes}, {:.0} % of the heap", 100.0 * self.share(words))
+    }
+
+    fn named(&self, node: Node) -> String {
+        format!("#{node} {}", self.heap.describe(node))
+    }
+
+    fn finaliser_cycles(&self) -> Vec<Suspect> {
+        let found = finalisers(self.heap);
+        let suspect = |group: &FinaliserGroup| {
+            let words = group.bytes / WORD;
+            let used = match group.in_use {
+                0 => String::new(),
+                count => format!("; {count} of the values are still in use and will leak later"),
+            };
+            let steps = group.cycle.len().saturating_sub(1);
+            let sentence = format!(
+                "{} of {} finalisers with the function {} can never run: the function itself holds the value ({}), in \
+                 {steps} {}. {} are held by nothing else{used}",
+                show_count(group.count as f64),
+                show_count(group.of as f64),
+                group.function,
+                group.value,
+                if steps == 1 { "step" } else { "steps" },
+                self.size(words),
+            );
+            let next = ("finalisers", String::new());
+            self.suspect(SuspectKind::FinaliserCycle, Severity::Certain, words, next, sentence)
+        };
+        found.groups.iter().map(suspect).collect()
+    }
+
+    /// Classes that grew in every step, and by a part of the heap that is worth it.
+    fn growth(&self, growth: &HeapDiff) -> Vec<Suspect> {
+        let rows = growth.rows.iter().filter(|row| {
+            // Two snapshots show that it grew, not that it goes on growing.
+            row.grows_always && row.change > 0 && self.is_worth(row.change as u64 / WORD)
+        });
+        let suspect = |row: &super::ClassChange| {
+            let rate = row
+                .rate
+                .map_or(String::new(), |rate| format!(", some {} in a second", show_bytes(rate)));
+            let ends = row.bytes.first().zip(row.bytes.last());
+            let (first, last) = ends.map_or((0, 0), |(first, last)| (*first, *last));
+            let sentence = format!(
+                "{} grew in every one of {} snapshots, from {} to {}{rate}",
+                row.class,
+                row.bytes.len(),
+                show_bytes(first as f64),
+                show_bytes(last as f64),
+            );
+            let next = ("paths", row.class.split(" (").next().unwrap_or("").to_owned());
+            let words = row.change as u64 / WORD;
+            self.suspect(SuspectKind::Growth, Severity::Likely, words, next, sentence)
+        };
+        rows.map(suspect).collect()
+    }
+}

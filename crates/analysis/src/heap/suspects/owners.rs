@@ -1,0 +1,157 @@
+//! Single blocks and roots that hold much, and long chains.
+
+use bactrian_graph::{NONE, Node};
+
+use super::{Look, Severity, Suspect, SuspectKind};
+use crate::heap::{Holder, HolderKind};
+use crate::units::show_count;
+
+/// One owner of more than this part of the heap is told: with as much, nothing else matters as much.
+const MUCH: f64 = 0.2;
+/// A block passes its weight on if one that it dominates has this part of it: it is that one that collects.
+const PASSED_ON: f64 = 0.8;
+/// From this length on, a chain overflows stacks of functions that are not tail-recursive: some 100 bytes each, 8 MB.
+const LONG: u32 = 80_000;
+
+/// Whether other findings tell of what a root holds.
+fn is_told_elsewhere(holder: &Holder) -> bool {
+    matches!(holder.kind, HolderKind::Stack | HolderKind::Finaliser)
+}
+
+impl Look<'_> {
+    /// Where much comes together: going down from the roots, the last block that has almost all of it.
+    pub(super) fn owners(&self) -> Vec<Suspect> {
+        let tree = self.heap.dominated();
+        let words = |node: Node| self.heap.dominated_words(node);
+        let mut found = Vec::new();
+        let mut waiting = vec![self.heap.root()];
+        while let Some(top) = waiting.pop() {
+            let mut at = top;
+            let level = |node: Node| self.heap.holders().get(node).map(|holder| holder.level);
+            loop {
+                let largest = tree.children(at).iter().copied().max_by_key(|&child| words(child));
+                // A list is found at its head, not where most of it is passed.
+                let passes = largest.filter(|&child| {
+                    words(child) as f64 >= PASSED_ON * words(top) as f64
+                        && (self.heap.class_of().get(at as usize)
+                            != self.heap.class_of().get(child as usize)
+                            || level(child).is_some())
+                });
+                match passes {
+                    Some(child) => at = child,
+                    None => break,
+                }
+            }
+            // Kinds of roots own nothing themselves: what is below them may.
+            if level(at).is_some_and(|level| level <= 1) {
+                let large = tree.children(at).iter().copied();
+                waiting.extend(large.filter(|&child| self.share(words(child)) >= MUCH));
+            } else if self.heap.holders().get(at).is_some_and(is_told_elsewhere) {
+                continue;
+            } else if self.share(words(at)) >= MUCH && self.is_worth(words(at)) {
+                found.push(self.owner(at));
+            }
+        }
+        found
+    }
+
+    fn owner(&self, node: Node) -> Suspect {
+        let words = self.heap.dominated_words(node);
+        let mut sentence = format!("{} alone holds {}", self.named(node), self.size(words));
+        if let Some(root) = self.root_above(node).filter(|&root| root != node) {
+            sentence.push_str(&format!(", and is held by {}", self.heap.describe(root)));
+        }
+        let (class, blocks, of_class) = self.largest_class(node);
+        if let Some(class) = self.heap.classes().get(class as usize)
+            && blocks > 1
+        {
+            sentence.push_str(&format!(
+                ". Most of it is {} blocks of {}, {:.0} % of it",
+                show_count(blocks as f64),
+                class.title(),
+                100.0 * of_class as f64 / (words as f64).max(1.0)
+            ));
+        }
+        let next = ("dominators", format!("#{node}"));
+        self.suspect(SuspectKind::Owner, Severity::Possible, words, next, sentence)
+    }
+
+    /// The nearest root among a node's dominators; none if only all roots together are.
+    pub(super) fn root_above(&self, node: Node) -> Option<Node> {
+        let parent = &*self.heap.dominators().parent;
+        let mut at = node;
+        while self.heap.holders().get(at).is_none() {
+            at = parent.get(at as usize).copied().filter(|&above| above != NONE)?;
+        }
+        self.heap.holders().get(at).filter(|holder| holder.level > 1).map(|holder| holder.node)
+    }
+
+    /// Of what a node dominates, the class with most words: its number, blocks and words.
+    fn largest_class(&self, node: Node) -> (u32, u64, u64) {
+        let tree = self.heap.dominated();
+        let mut totals = vec![(0_u64, 0_u64); self.heap.classes().len()];
+        let mut waiting = vec![node];
+        while let Some(node) = waiting.pop() {
+            let class = self.heap.class_of().get(node as usize).copied().unwrap_or(u32::MAX);
+            if let Some((blocks, words)) = totals.get_mut(class as usize)
+                && (node as usize) < self.heap.blocks()
+            {
+                *blocks += 1;
+                *words += u64::from(self.heap.weights()[node as usize]);
+            }
+            waiting.extend_from_slice(tree.children(node));
+        }
+        let largest = (0_u32..).zip(&totals).max_by_key(|(_, (_, words))| *words);
+        largest.map_or((u32::MAX, 0, 0), |(class, &(blocks, words))| (class, blocks, words))
+    }
+
+    /// The longest chain of blocks of a class, each of which dominates the next.
+    pub(super) fn chains(&self) -> Vec<Suspect> {
+        let parent = &*self.heap.dominators().parent;
+        let class_of = self.heap.class_of();
+        let blocks = self.heap.blocks();
+        let mut length = vec![0_u32; blocks];
+        let mut way: Vec<Node> = Vec::new();
+        let mut longest = (0, 0);
+        for node in 0..blocks as Node {
+            // Up to a block that is known, or that begins a chain; then down again.
+            let mut at = node;
+            while length[at as usize] == 0 {
+                way.push(at);
+                let above = parent.get(at as usize).copied().unwrap_or(NONE);
+                let is_same =
+                    (above as usize) < blocks && class_of[above as usize] == class_of[at as usize];
+                if !is_same {
+                    break;
+                }
+                at = above;
+            }
+            let mut so_far = length[at as usize];
+            while let Some(node) = way.pop() {
+                so_far += 1;
+                length[node as usize] = so_far;
+            }
+            longest = longest.max((length[node as usize], node));
+        }
+        let (count, last) = longest;
+        if count < LONG {
+            return Vec::new();
+        }
+        drop(length);
+        let mut head = last;
+        for _ in 1..count {
+            head = parent[head as usize];
+        }
+        let words = self.heap.dominated_words(head);
+        let sentence = format!(
+            "{} blocks of {} are a chain, each held by the one before; it begins at {} and holds {}. Functions that \
+             follow it and are not tail-recursive may overflow the stack",
+            show_count(f64::from(count)),
+            self.heap.class(last).title(),
+            self.named(head),
+            self.size(words),
+        );
+        let next = ("paths", format!("#{head}"));
+        vec![self.suspect(SuspectKind::Chain, Severity::Possible, words, next, sentence)]
+    }
+}

@@ -1,0 +1,132 @@
+//! Shortest paths to a block and to the blocks of a class.
+
+use bactrian_analysis::heap::{Heap, ShapeRow, ShapesQuestion, class_paths, paths};
+use bactrian_snapshot::*;
+
+use super::written::{Block, Int, Made, Opaque, Text, To, bytes, heap, modules};
+
+fn steps(heap: &Heap, node: u32) -> Vec<Vec<String>> {
+    let step = |step: &bactrian_analysis::heap::PathStep| {
+        format!("{}/{} x{}", step.step, step.what, step.times)
+    };
+    paths(heap, node).rows.iter().map(|row| row.steps.iter().map(step).collect()).collect()
+}
+
+fn lines(rows: &[ShapeRow], level: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    for row in rows {
+        let ShapeRow { step, what, here, blocks, bytes, repeats, .. } = row;
+        let more = if *repeats { "+" } else { "" };
+        all.push(format!("{level} {step}/{what}{more}: {here} of {blocks}, {bytes}"));
+        all.extend(lines(&row.rows, level + 1));
+    }
+    all
+}
+
+const QUESTION: ShapesQuestion = ShapesQuestion { depth: 20, limit: 0, min_share: 0.0 };
+
+/// A list of `count` cells that ends in a string.
+fn list(count: u32) -> Heap {
+    let cell = |n: u32| Block(0, vec![Int(1), To(n + 1)]);
+    let mut blocks: Vec<_> = (0..count).map(cell).collect();
+    blocks.push(Text(3));
+    let written = bytes(&blocks, &modules(&["Main"], &[(0, 2, 0)]), 1 << 16);
+    let snapshot = Snapshot::from_bytes(written).expect("a snapshot");
+    Heap::new(snapshot, &mut |_| {}).expect("small")
+}
+
+#[test]
+fn each_root_has_its_shortest_path() {
+    // Main.0 -> 0 -> 1 -> 4, Main.1 -> 2 -> 4 by its field 2, Other.0 -> 3 -> 4 as an element.
+    let blocks = [
+        Block(0, vec![To(1)]),
+        Block(1, vec![Int(1), To(4)]),
+        Block(0, vec![Int(0), Int(1), To(4), To(4)]),
+        Block(0, (0..10).map(|n| if n == 7 { To(4) } else { Int(n) }).collect()),
+        Text(5),
+    ];
+    let heap = heap(&blocks, &modules(&["Main", "Other"], &[(0, 0, 0), (0, 1, 2), (1, 0, 3)]));
+    let expected = [
+        ["/field 1 of Main x1", "/block of tag 0 with 4 fields x1", "field 2/string of 5 bytes x1"],
+        [
+            "/field 0 of Other x1",
+            "/block of tag 0 with 10 fields x1",
+            "element 7/string of 5 bytes x1",
+        ],
+    ];
+    let seen = steps(&heap, 4);
+    assert_eq!(seen[0], expected[0]);
+    assert_eq!(seen[1], expected[1]);
+    assert_eq!((seen.len(), seen[2].len()), (3, 4));
+    assert_eq!(paths(&heap, 4).rows[2].length, 3);
+}
+
+#[test]
+fn paths_that_look_alike_are_one_row() {
+    let blocks = [Block(0, vec![To(2)]), Block(0, vec![To(2)]), Text(5)];
+    let mut tables = modules(&["Main"], &[]);
+    let name = tables.names.add("hook");
+    for block in [0, 1] {
+        let kind = RootKind::Hook { what: name };
+        tables.roots.push(Root { kind, target: Pointer::to(BlockId(block)) });
+    }
+    let heap = heap(&blocks, &tables);
+    // One holder for both, and so one path.
+    assert_eq!(paths(&heap, 2).rows.len(), 1);
+    assert_eq!(paths(&heap, 2).roots, 1);
+}
+
+#[test]
+fn a_long_list_is_one_step() {
+    let heap = list(1_000_000);
+    let expected = [
+        "/field 2 of Main x1",
+        "/block of tag 0 with 2 fields x1",
+        "field 1/block of tag 0 with 2 fields x999999",
+        "field 1/string of 3 bytes x1",
+    ];
+    assert_eq!(steps(&heap, 1_000_000), [expected]);
+    let string = heap.class_of()[1_000_000];
+    let tree = class_paths(&heap, &[string], &QUESTION);
+    let expected = [
+        "0 /globals: 0 of 1, 16",
+        "1 /module Main: 0 of 1, 16",
+        "2 /field 2 of Main: 0 of 1, 16",
+        "3 /tag 0, 2 fields+: 0 of 1, 16",
+        "4 field 1/string: 1 of 1, 16",
+    ];
+    assert_eq!(lines(&tree.rows, 0), expected);
+    let cells = class_paths(&heap, &[heap.class_of()[0]], &QUESTION);
+    assert_eq!(lines(&cells.rows, 0)[3], "3 /tag 0, 2 fields+: 1000000 of 1000000, 24000000");
+}
+
+#[test]
+fn stacks_of_continuations_and_data_of_ephemerons_are_steps() {
+    let mut tables = modules(&["Main"], &[(0, 0, 0), (0, 1, 1)]);
+    let held = vec![Held { frame: None, slot: 8, target: Pointer::to(BlockId(2)) }];
+    let first_frame = FrameId(0);
+    tables.continuations = vec![Continuation { block: BlockId(0), first_frame, frames: 0, held }];
+    let data = WeakSlot::Block(Pointer::to(BlockId(3)));
+    tables.ephemerons = vec![Ephemeron { block: BlockId(1), data, keys: Vec::new() }];
+    let blocks = [Opaque(tag::CONTINUATION, 1), Opaque(tag::ABSTRACT, 3), Text(1), Text(2)];
+    let heap = heap(&blocks, &tables);
+    assert_eq!(steps(&heap, 2)[0][2], "stack/string of 1 byte x1");
+    assert_eq!(steps(&heap, 3)[0][2], "data/string of 2 bytes x1");
+    let tree = class_paths(&heap, &[heap.class_of()[2]], &QUESTION);
+    let lines = lines(&tree.rows, 0);
+    assert!(lines.contains(&"4 stack/string: 1 of 1, 16".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"4 data/string: 1 of 1, 16".to_owned()), "{lines:?}");
+}
+
+#[test]
+fn what_no_root_holds_has_no_path() {
+    let blocks: [Made; 2] = [Text(1), Block(0, vec![To(1)])];
+    let lost = heap(&blocks, &Tables::default());
+    assert_eq!(paths(&lost, 0).roots, 0);
+    assert_eq!(paths(&lost, 1).roots, 0);
+    let tree = class_paths(&lost, &[0, 1, 2, 77], &QUESTION);
+    assert_eq!((tree.blocks, tree.unreached, tree.rows.len()), (2, 2, 0));
+    let empty = heap(&[], &Tables::default());
+    assert_eq!(class_paths(&empty, &[0], &QUESTION).blocks, 0);
+    assert_eq!(paths(&empty, empty.root()).roots, 1);
+}

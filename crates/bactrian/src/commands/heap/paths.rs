@@ -1,0 +1,172 @@
+//! `bactrian heap paths`: why something is alive.
+
+use std::io::Write;
+
+use bactrian_analysis::heap::{
+    ClassPaths, Found, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, class_paths, paths,
+};
+use bactrian_analysis::units::{show_bytes, show_count};
+use serde_json::json;
+
+use super::HeapArg;
+use crate::commands::arguments::share;
+use crate::failure::{Failure, Status};
+use crate::output::{Align, Console, FAINT, HEADING, Table, show_number, show_share, visible};
+
+/// Why something is alive: shortest paths from roots.
+///
+/// Of a block, the shortest path from each root that reaches it; paths with the same classes and fields are one. Of a
+/// class, one shortest path to each of its blocks, as a tree; what repeats on a path, as lists do, is one row.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian heap paths server.1.heap 0x7f4b1c0a8
+  bactrian heap paths server.1.heap 'closure Server.handle'")]
+pub struct Args {
+    #[command(flatten)]
+    heap: HeapArg,
+    /// A block (0xADDRESS, #NUMBER, Main.table) or a class
+    #[arg(value_name = "WHAT")]
+    what: String,
+    /// How many paths, or of a class rows at each place; 0 for all
+    #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 10)]
+    number: usize,
+    /// How many levels, of a class
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    depth: usize,
+    /// Leave out what leads to less than this part of a class, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    min_share: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let min_share = share(args.min_share)?;
+    let heap = args.heap.open()?;
+    match args.heap.find(&heap, &args.what)? {
+        Found::Node(node) => {
+            let mut answer = paths(&heap, node);
+            let all = answer.rows.len();
+            if args.number > 0 {
+                answer.rows.truncate(args.number);
+            }
+            match args.json {
+                true => {
+                    let result = json!({ "block": answer, "row_count": all });
+                    args.heap.print_json("paths", &heap, &result, console)?;
+                }
+                false => print_paths(&answer, all, console)?,
+            }
+        }
+        Found::Classes(classes) => {
+            let question = ShapesQuestion { depth: args.depth, limit: args.number, min_share };
+            let answer = class_paths(&heap, &classes, &question);
+            match args.json {
+                true => {
+                    args.heap.print_json("paths", &heap, &json!({ "class": answer }), console)?;
+                }
+                false => print_tree(&answer, min_share, console)?,
+            }
+        }
+    }
+    args.heap.finish(&heap, console)
+}
+
+fn print_paths(answer: &Paths, all: usize, console: &mut Console) -> Result<(), Failure> {
+    let target = format!("#{} {}", answer.target.node, answer.target.what);
+    let roots = show_number(answer.roots, "root");
+    let more = if answer.more { " or more" } else { "" };
+    let target = visible(&target);
+    writeln!(console.out(), "{HEADING}Paths to {target}{HEADING:#}: {roots}{more}")?;
+    for row in &answer.rows {
+        writeln!(console.out())?;
+        let alike = match row.count {
+            1 => String::new(),
+            count => format!("; {count} paths look like this one"),
+        };
+        let blocks = show_number(row.length, "block");
+        writeln!(console.out(), "{FAINT}{blocks}{alike}{FAINT:#}")?;
+        print_steps(&row.steps, console)?;
+    }
+    if answer.rows.len() < all {
+        let left = all - answer.rows.len();
+        writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")?;
+    }
+    Ok(())
+}
+
+/// Steps of a path, one in a line.
+pub fn print_steps(steps: &[PathStep], console: &mut Console) -> Result<(), Failure> {
+    let width = steps.iter().map(|step| step.step.chars().count()).max().unwrap_or(0);
+    for PathStep { node, step, what, site, times } in steps {
+        let times = match times {
+            1 => String::new(),
+            times => format!(" × {times}"),
+        };
+        let site = site.as_ref().map_or(String::new(), |site| format!(", allocated in {site}"));
+        let text = format!("{step:>width$}  #{node} {what}{times}{site}");
+        writeln!(console.out(), "  {}", visible(&text))?;
+    }
+    Ok(())
+}
+
+fn print_tree(answer: &ClassPaths, min_share: f64, console: &mut Console) -> Result<(), Failure> {
+    let (blocks, bytes) = (show_number(answer.blocks, "block"), show_bytes(answer.bytes as f64));
+    writeln!(console.out(), "{HEADING}Paths{HEADING:#} to {blocks} of {bytes}")?;
+    let table = Table::new(&[
+        ("bytes", Align::Right),
+        ("", Align::Right),
+        ("blocks", Align::Right),
+        ("here", Align::Right),
+        ("", Align::Left),
+    ]);
+    let all = answer.bytes as f64;
+    let mut printing = Printing { table, all, least: min_share * all };
+    printing.rows(&answer.rows, answer.left_out, "");
+    printing.table.print(console)?;
+    if answer.unreached > 0 {
+        let blocks = show_number(answer.unreached, "block");
+        writeln!(console.out(), "no root holds {blocks} of them")?;
+    }
+    Ok(())
+}
+
+struct Printing {
+    table: Table,
+    /// Bytes of the class, and from how many on it is told that something is left out.
+    all: f64,
+    least: f64,
+}
+
+impl Printing {
+    /// Rows of one level with those below; the answer bounds how many levels there are.
+    fn rows(&mut self, rows: &[ShapeRow], left_out: ShapesLeftOut, indent: &str) {
+        let tells_rest = left_out.rows > 0 && left_out.bytes as f64 >= self.least;
+        let is_alone = rows.len() == 1 && !tells_rest;
+        for (at, row) in rows.iter().enumerate() {
+            let is_last = at + 1 == rows.len() && !tells_rest;
+            let (mark, below) = match (is_alone, is_last) {
+                (true, _) => ("", ""),
+                (false, true) => ("└ ", "  "),
+                (false, false) => ("├ ", "│ "),
+            };
+            let step = if row.step.is_empty() { String::new() } else { format!("{}: ", row.step) };
+            let repeats = if row.repeats { ", and so on" } else { "" };
+            let here = if row.here > 0 { show_count(row.here as f64) } else { String::new() };
+            self.table.row(vec![
+                show_bytes(row.bytes as f64),
+                show_share(row.bytes as f64 / self.all.max(1.0)),
+                show_count(row.blocks as f64),
+                here,
+                format!("{indent}{mark}{step}{}{repeats}", row.what),
+            ]);
+            self.rows(&row.rows, row.left_out, &format!("{indent}{below}"));
+        }
+        if tells_rest {
+            let bytes = show_bytes(left_out.bytes as f64);
+            let what = format!("{indent}└ … {} more", left_out.rows);
+            self.table.faint(vec![bytes, String::new(), String::new(), String::new(), what]);
+        }
+    }
+}

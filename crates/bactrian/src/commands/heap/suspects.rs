@@ -1,0 +1,120 @@
+//! `bactrian heap suspects`: what is likely wrong.
+
+use std::io::Write;
+
+use bactrian_analysis::heap::{Series, Severity, Suspect, suspects};
+use bactrian_analysis::units::show_bytes;
+use serde_json::json;
+
+use super::HeapsArg;
+use crate::failure::{Failure, Status};
+use crate::output::{BAD, Console, FAINT, HEADING, WARNING, show_share, visible};
+
+/// What is likely wrong, in sentences with evidence, worst first.
+///
+/// The last file is looked at; earlier snapshots of the same process show what grows. Status 1 if something is certain.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian heap suspects server.1.heap
+  bactrian heap suspects server.*.heap       and what grows from one to the next")]
+pub struct Args {
+    #[command(flatten)]
+    heaps: HeapsArg,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let files = args.heaps.each();
+    let Some((last, earlier)) = files.split_last() else { return Ok(Status::Done) };
+    let mut series = Series::default();
+    let mut losses = Vec::new();
+    for file in earlier {
+        let heap = file.open()?;
+        losses.push(heap.losses().clone());
+        series.add(heap, false);
+    }
+    let heap = last.open()?;
+    let growth = (!earlier.is_empty()).then(|| {
+        series.look_at(&heap);
+        series.finish()
+    });
+    losses.push(heap.losses().clone());
+    let found = suspects(&heap, growth.as_ref());
+    match args.json {
+        true => {
+            args.heaps.print_json("suspects", &losses, &json!({ "suspects": found }), console)?
+        }
+        false => {
+            for (number, suspect) in (1..).zip(&found) {
+                print(number, suspect, &last.file.to_string_lossy(), console)?;
+            }
+            if found.is_empty() {
+                writeln!(console.out(), "nothing stands out")?;
+            }
+        }
+    }
+    for (file, losses) in earlier.iter().zip(&losses) {
+        file.account(losses, console)?;
+    }
+    let ended = last.finish(&heap, console)?;
+    let is_certain = found.iter().any(|suspect| suspect.severity == Severity::Certain);
+    Ok(if is_certain { Status::Finding } else { ended })
+}
+
+fn print(number: u32, suspect: &Suspect, file: &str, console: &mut Console) -> Result<(), Failure> {
+    let (style, sure) = match suspect.severity {
+        Severity::Certain => (BAD, "certain"),
+        Severity::Likely => (WARNING, "likely"),
+        Severity::Possible => (HEADING, "possible"),
+    };
+    let size = show_bytes(suspect.bytes as f64);
+    // What is outside the heap may be more than it.
+    let share = match suspect.share {
+        share if share <= 1.0 => format!(" ({})", show_share(share)),
+        _ => String::new(),
+    };
+    if number > 1 {
+        writeln!(console.out())?;
+    }
+    writeln!(console.out(), "{HEADING}{number}.{HEADING:#} {style}{sure}{style:#}, {size}{share}")?;
+    let room = console.width().unwrap_or(100).clamp(40, 120) - 3;
+    for line in wrapped(&format!("{}.", visible(&suspect.sentence)), room) {
+        writeln!(console.out(), "   {line}")?;
+    }
+    let (verb, what) = &suspect.next;
+    let what = if what.is_empty() { String::new() } else { format!(" '{}'", visible(what)) };
+    let of = if *verb == "dominators" { " --of" } else { "" };
+    Ok(writeln!(console.out(), "   {FAINT}bactrian heap {verb} {file}{of}{what}{FAINT:#}")?)
+}
+
+/// A text in lines of so many characters, or a little more where a word is longer.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > 0 && last + 1 + word.chars().count() > room {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn sentences_are_broken_at_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefghij k", 4), ["abcdefghij", "k"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
+}
