@@ -101,7 +101,7 @@ fn write(corpus: &str, seeds: Vec<(&str, Vec<u8>)>) -> std::io::Result<()> {
 
 /// Random heaps: with every column, with many groups, with nothing, and cut.
 fn heap_snapshots() -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let every = Columns { immediates: true, strings: Some(4), hashes: true, continuations: true };
+    let every = Columns { immediates: true, strings: Some(4), equals: true, continuations: true };
     let snapshot = |seed, blocks, columns, group| {
         let heap = heaps::random(&mut heaps::Dice(seed), blocks, columns);
         heaps::write(&heap, group).map_err(std::io::Error::other)

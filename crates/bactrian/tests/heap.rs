@@ -32,7 +32,7 @@ fn folder() -> &'static Path {
         damaged[1000] ^= 1;
         put("damaged.heap", &damaged);
         let mut later = small;
-        later[8] = 2;
+        later[8] = 9;
         put("later.heap", &later);
         folder
     })

@@ -14,8 +14,8 @@ pub enum Custom {
     Channel,
     /// What its second word points to has this many bytes, always.
     Fixed(u64),
-    /// It holds nothing outside.
-    Plain,
+    /// A boxed integer, of so many bytes.
+    Integer(u64),
     /// It is not known here what it holds.
     Unknown,
 }
@@ -31,8 +31,8 @@ impl Custom {
             b"_mutex" => Custom::Fixed(40),
             b"_condition" => Custom::Fixed(48),
             b"_threadstatus" => Custom::Fixed(96),
-            // Boxed integers.
-            b"_i" | b"_j" | b"_n" => Custom::Plain,
+            b"_i" => Custom::Integer(4),
+            b"_j" | b"_n" => Custom::Integer(8),
             _ => Custom::Unknown,
         }
     }

@@ -27,7 +27,6 @@ fn main() -> Result<()> {
     for (name, columns) in [
         ("pointers", Columns::default()),
         ("and immediates", Columns { immediates: true, ..Columns::default() }),
-        ("and hashes", Columns { immediates: true, hashes: true, ..Columns::default() }),
     ] {
         measure(name, &heap, columns)?;
     }
@@ -51,7 +50,7 @@ fn measure(name: &str, heap: &[Made], columns: Columns) -> Result<()> {
     for group in heap.chunks(GROUP_BLOCKS as usize) {
         builder.start(BlockId(id));
         for made in group {
-            let size = put(&mut builder, address, made, columns.hashes);
+            let size = put(&mut builder, address, made);
             words += size + 1;
             // Every twentieth block is followed by one that was freed.
             address += 8 * (size + 1) + if id % 20 == 0 { 24 } else { 0 };
@@ -85,7 +84,7 @@ fn measure(name: &str, heap: &[Made], columns: Columns) -> Result<()> {
     Ok(())
 }
 
-fn put(group: &mut GroupBuilder, address: u64, made: &Made, hashes: bool) -> u64 {
+fn put(group: &mut GroupBuilder, address: u64, made: &Made) -> u64 {
     let pointer = |group: &mut GroupBuilder, target: u32| match target {
         0 => group.immediate(0),
         target => group.pointer(BlockId(target)),
@@ -107,16 +106,10 @@ fn put(group: &mut GroupBuilder, address: u64, made: &Made, hashes: bool) -> u64
             let words = bytes / 8 + 1;
             group.block(address, words, tag::STRING);
             group.string((words * 8 - 1 - bytes) as u8, b"");
-            if hashes {
-                group.hash((address as u32).wrapping_mul(2_654_435_761));
-            }
             words
         }
         Made::Float => {
             group.block(address, 1, tag::DOUBLE);
-            if hashes {
-                group.hash((address as u32).wrapping_mul(2_654_435_761));
-            }
             1
         }
         Made::Table(targets) => {

@@ -64,10 +64,10 @@ pub use error::{Error, Result};
 pub use losses::{Incident, Losses};
 pub use model::*;
 pub use reader::{
-    Block, Closure, Custom, Edge, Edges, Field, FieldValue, Fields, FieldsIter, Group, Snapshot,
-    Text, is_snapshot, is_snapshot_file,
+    Block, Closure, Custom, Edge, Edges, Equal, Field, FieldValue, Fields, FieldsIter, Group,
+    Snapshot, Text, is_snapshot, is_snapshot_file,
 };
 pub use writer::{EncodedGroup, GroupBuilder, Writer};
 
 /// The version of the format that is read and written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

@@ -99,6 +99,9 @@ impl Accountant<'_> {
                 });
                 references.operations.insert(address, id);
             }
+            if let Some(bytes) = operations.integer_bytes() {
+                references.integers.push((address, bytes));
+            }
             if !operations.may_hold_memory() {
                 continue;
             }

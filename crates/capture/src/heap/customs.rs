@@ -49,6 +49,14 @@ impl Operations {
     pub fn may_hold_memory(&self) -> bool {
         matches!(self.kind, Custom::Bigarray | Custom::Channel | Custom::Fixed(_))
     }
+
+    /// How many bytes the integer has that such blocks hold, if they hold one and nothing else.
+    pub fn integer_bytes(&self) -> Option<u64> {
+        match self.kind {
+            Custom::Integer(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Customs<'a> {

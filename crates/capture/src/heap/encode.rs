@@ -9,6 +9,7 @@ use bactrian_snapshot::{
 };
 
 use super::block::{Contents, Header, INFIX, environment, functions};
+use super::equal::{Equals, HASHED_WORDS, NO_OTHER};
 use super::image::{Image, Page, Spot};
 
 /// What blocks refer to beside other blocks, by address.
@@ -18,6 +19,8 @@ pub struct References {
     pub codes: HashMap<u64, CodeId>,
     /// Identifiers of custom blocks, by their operations.
     pub operations: HashMap<u64, CustomId>,
+    /// Bytes of the integers that custom blocks are boxes of, by their operations.
+    pub integers: Vec<(u64, u64)>,
     /// Bytes outside the heap that custom blocks hold, of those that hold some.
     pub external: HashMap<u64, u64>,
 }
@@ -27,13 +30,12 @@ pub struct Encoder<'i> {
     pub image: &'i Image<'i>,
     pub columns: Columns,
     pub references: &'i References,
+    pub equals: &'i Equals,
     pub threads: usize,
 }
 
 /// So many groups per thread are encoded before they are written.
 const BATCH: usize = 4;
-/// A string or another block without values is hashed up to so many words.
-const HASHED_WORDS: u64 = 4096;
 
 impl Encoder<'_> {
     /// Encodes so many blocks and hands their groups to `write`, in order.
@@ -90,6 +92,7 @@ impl Encoder<'_> {
         builder.start(BlockId(first));
         let start = pages.partition_point(|page| page.first_number() <= first).saturating_sub(1);
         let mut scratch = Scratch::default();
+        self.equals.of_group((first / GROUP_BLOCKS) as usize, &mut scratch.firsts);
         for page in &pages[start..] {
             let goes_on = page.marked_from(first, |header| {
                 if builder.blocks() == GROUP_BLOCKS {
@@ -129,13 +132,13 @@ impl Encoder<'_> {
                 let identifier = operations.and_then(|at| self.references.operations.get(&at));
                 let external = self.references.external.get(&(spot.address() + 8));
                 builder.custom(identifier.copied().unwrap_or_default(), *external.unwrap_or(&0));
-                self.hash(spot, words, builder);
+                equals(builder, scratch);
             }
             Contents::Opaque => {
                 if tag == tag::STRING {
                     self.string(spot, words, builder, scratch);
                 }
-                self.hash(spot, words, builder);
+                equals(builder, scratch);
             }
         }
     }
@@ -198,15 +201,16 @@ impl Encoder<'_> {
         }
         builder.string(tail, &scratch.bytes);
     }
+}
 
-    fn hash(&self, spot: Spot<'_>, words: u64, builder: &mut GroupBuilder) {
-        if self.columns.hashes {
-            let mut hash = words;
-            self.image.fields(spot, 0..words.min(HASHED_WORDS), |piece| {
-                hash = piece.iter().fold(hash, |hash, word| mix(hash ^ word));
-            });
-            builder.hash((hash ^ hash >> 32) as u32);
-        }
+/// Says to which earlier block the one that was begun last is equal, if it is to any.
+#[inline]
+fn equals(builder: &mut GroupBuilder, scratch: &Scratch) {
+    let index = builder.blocks().wrapping_sub(1);
+    if let Some(&first) = scratch.firsts.get(index as usize)
+        && first != NO_OTHER
+    {
+        builder.equals(BlockId(first));
     }
 }
 
@@ -221,6 +225,8 @@ struct Scratch {
     words: Vec<u64>,
     codes: Vec<CodeId>,
     bytes: Vec<u8>,
+    /// For each block of the group, the number of the first with its contents.
+    firsts: Vec<u32>,
 }
 
 /// The marked closure that a value points into, and how many words after its start.
@@ -232,14 +238,4 @@ pub fn closure_around(image: &Image<'_>, value: u64) -> Option<(u32, u32)> {
     let start = value.checked_sub(header.words.checked_mul(8)?)?;
     let number = image.number_at(start).filter(|_| header.tag == INFIX)?;
     Some((number, u32::try_from(header.words).ok()?))
-}
-
-/// A step of a hash: every bit of the result depends on every bit of the word (the finaliser of MurmurHash3).
-#[inline]
-fn mix(mut word: u64) -> u64 {
-    word ^= word >> 33;
-    word = word.wrapping_mul(0xff51_afd7_ed55_8ccd);
-    word ^= word >> 33;
-    word = word.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    word ^ word >> 33
 }

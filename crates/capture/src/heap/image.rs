@@ -251,6 +251,43 @@ impl<'a> Image<'a> {
         }
     }
 
+    /// So many words from an address on, if they are in one page that was copied whole.
+    #[inline]
+    pub fn words_at_hand(&self, address: u64, words: u64) -> Option<&[u64]> {
+        let spot = self.spot(address)?;
+        let is_at_hand = spot.is_in_page(words) && spot.page.holes.is_empty();
+        is_at_hand.then(|| &spot.page.words[spot.index..spot.index + words as usize])
+    }
+
+    /// Reads words that are all in one space, from the copy or else from memory: nothing is copied for it. False where
+    /// memory could not be read.
+    pub fn look(&self, mut address: u64, mut words: &mut [u64]) -> bool {
+        while !words.is_empty() {
+            let left_in_page = PAGE_WORDS - (address >> 3) as usize % PAGE_WORDS;
+            let now = left_in_page.min(words.len());
+            let (piece, after) = std::mem::take(&mut words).split_at_mut(now);
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(piece);
+            let length = bytes.len() as u64;
+            let is_read = match self.has_page(address) {
+                true => self.read_copy(address, bytes),
+                false => self.memory.read(address, bytes),
+            };
+            if !is_read {
+                return false;
+            }
+            (address, words) = (address + length, after);
+        }
+        true
+    }
+
+    fn has_page(&self, address: u64) -> bool {
+        let number = address >> PAGE_BITS;
+        let window = self.windows.get((number >> WINDOW_BITS) as usize).and_then(OnceLock::get);
+        window.is_some_and(|window| {
+            window.pages[(number & ((1 << WINDOW_BITS) - 1)) as usize].get().is_some()
+        })
+    }
+
     /// The pages that were looked at, in order of addresses.
     pub fn pages(&self) -> impl Iterator<Item = &Page> {
         let windows = self.windows.iter().filter_map(OnceLock::get);
@@ -315,6 +352,11 @@ impl Spot<'_> {
 }
 
 impl Page {
+    /// Whether all of it could be read.
+    pub fn is_whole(&self) -> bool {
+        self.holes.is_empty()
+    }
+
     /// Whether any block of this page is marked.
     pub fn has_marks(&self) -> bool {
         self.marks.iter().any(|marks| marks.load(Ordering::Relaxed) != 0)

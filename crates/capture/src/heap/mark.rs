@@ -25,6 +25,8 @@ pub struct Met {
     pub codes: HashSet<u64>,
     /// Addresses of custom blocks, by their operations.
     pub customs: HashMap<u64, Vec<u64>>,
+    /// Blocks without values, of any space.
+    pub opaque: u64,
     /// Addresses of continuations, which hold a stack each.
     pub continuations: Vec<u64>,
     /// Blocks that OCaml 5 does not manage although they are where its heap may be: ranges of addresses.
@@ -63,6 +65,7 @@ impl Met {
         for (operations, blocks) in other.customs {
             self.customs.entry(operations).or_default().extend(blocks);
         }
+        self.opaque += other.opaque;
         self.continuations.extend(other.continuations);
         self.unmanaged.extend(other.unmanaged);
         self.bad_pointers += other.bad_pointers;
@@ -211,16 +214,17 @@ impl Marker<'_> {
                 if let Some(operations) = self.image.word(value).filter(|_| words > 0) {
                     met.customs.entry(operations).or_default().push(value);
                 }
-                self.copy_opaque(spot, words);
+                self.opaque(spot, words, met);
             }
-            Contents::Opaque => self.copy_opaque(spot, words),
+            Contents::Opaque => self.opaque(spot, words, met),
         }
     }
 
     /// Has those pages of a block without values copied that will be looked at later: then the program's
     /// memory may be gone.
     #[inline]
-    fn copy_opaque(&self, spot: Spot<'_>, words: u64) {
+    fn opaque(&self, spot: Spot<'_>, words: u64, met: &mut Met) {
+        met.opaque += 1;
         if !spot.is_in_page(words + 1) {
             self.image.fields(spot, 0..self.opaque_words.min(words), |_| ());
             self.image.fields(spot, words - 1..words, |_| ());

@@ -4,6 +4,7 @@ mod account;
 mod block;
 pub mod customs;
 mod encode;
+mod equal;
 mod held;
 mod hidden;
 mod image;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use bactrian_snapshot::{BlockId, Columns, Info, Snapshot, Tables, Writer};
+use bactrian_snapshot::{BlockId, Columns, CustomId, Info, Snapshot, Tables, Writer, tag};
 
 use super::encode::{Encoder, References};
+use super::equal::{HASHED_WORDS, Search};
 use super::held::Held;
 use super::image::Image;
 use super::mark::{Marker, Met};
@@ -59,6 +60,11 @@ const SIZE: u64 = 8 << 20;
 /// The end of a page of the copy.
 const PAGE_END: u64 = HEAP + (1 << 20);
 
+/// Operations of custom blocks.
+const INT32: u64 = 0x5500_0000_4000;
+const INT64: u64 = 0x5500_0000_4100;
+const OTHER: u64 = 0x5500_0000_4200;
+
 fn spaces() -> Vec<Space> {
     vec![
         Space { range: HEAP..HEAP + SIZE, kind: SpaceKind::Major },
@@ -70,13 +76,22 @@ fn spaces() -> Vec<Space> {
 fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<Option<u32>>) {
     let image = Image::new(memory, spaces());
     let mut met = Met::default();
-    Marker { image: &image, is_ocaml_5, threads: 2, is_to_stop: &|| false, opaque_words: 1 }
+    let opaque_words = HASHED_WORDS;
+    Marker { image: &image, is_ocaml_5, threads: 2, is_to_stop: &|| false, opaque_words }
         .mark(roots.to_vec(), &mut met);
     let blocks = u32::try_from(image.number()).expect("few");
-    let columns = Columns { immediates: true, continuations: is_ocaml_5, ..Columns::default() };
+    let columns =
+        Columns { immediates: true, equals: true, continuations: is_ocaml_5, ..Columns::default() };
     let mut writer = Writer::new(Vec::new(), columns, blocks, &Info::default()).expect("memory");
-    let references = References::default();
-    let encoder = Encoder { image: &image, columns, references: &references, threads: 2 };
+    let references = References {
+        operations: [(INT32, CustomId(0)), (INT64, CustomId(0)), (OTHER, CustomId(0))].into(),
+        integers: [(INT32, 4), (INT64, 8)].into(),
+        ..References::default()
+    };
+    let search = Search::new(&image, &references, 2, &|| false);
+    let equals = search.find(blocks, met.opaque);
+    let encoder =
+        Encoder { image: &image, columns, references: &references, equals: &equals, threads: 2 };
     encoder.encode(blocks, |group| writer.group(group)).expect("encodes");
     writer.tables(&Tables::default()).expect("memory");
     let snapshot = Snapshot::from_bytes(writer.finish().expect("memory")).expect("opens");
@@ -230,4 +245,100 @@ fn what_was_copied_is_told_and_read_from_the_copy() {
     assert!(held.word(HEAP + SIZE - 4096 - 8).is_some());
     assert_eq!(image.unreadable_bytes(), 4096);
     assert_eq!(image.copied().last(), Some(&(HEAP + SIZE - (1 << 20)..HEAP + SIZE)));
+}
+
+/// For each of these blocks, the first with the same contents.
+fn firsts(memory: &Fake, blocks: &[u64]) -> Vec<usize> {
+    let (_, snapshot, numbers) = walk(memory, blocks, true);
+    let mut first: Vec<u32> = (0..snapshot.blocks() as u32).collect();
+    for index in 0..snapshot.groups().len() {
+        for equal in snapshot.group(index).expect("sound").equals().expect("sound") {
+            first[equal.block.index()] = equal.first.0;
+        }
+    }
+    let place = |number: Option<u32>| {
+        let found = number.map(|number| first[number as usize]);
+        numbers.iter().position(|number| *number == found).expect("it is one of them")
+    };
+    numbers.iter().map(|&number| place(number)).collect()
+}
+
+#[test]
+fn equal_contents_are_found() {
+    let mut memory = Fake::default();
+    let half = 1 << 32;
+    let blocks: Vec<u64> = [
+        (tag::STRING, vec![1, 2]),
+        (tag::STRING, vec![1, 3]),
+        (tag::STRING, vec![1, 2]),
+        (tag::STRING, vec![2]),
+        (tag::DOUBLE, vec![2]),
+        (tag::DOUBLE_ARRAY, vec![1, 2]),
+        (tag::DOUBLE_ARRAY, vec![1, 2]),
+        // Nobody sets the upper half of a small integer.
+        (tag::CUSTOM, vec![INT32, half | 5]),
+        (tag::CUSTOM, vec![INT32, 5]),
+        (tag::CUSTOM, vec![INT64, half | 5]),
+        (tag::CUSTOM, vec![INT64, 5]),
+        (tag::CUSTOM, vec![INT64, 5]),
+        (tag::STRING, vec![1, 2]),
+        // What these hold is not known.
+        (tag::CUSTOM, vec![OTHER, 5]),
+        (tag::CUSTOM, vec![OTHER, 5]),
+        (tag::ABSTRACT, vec![1, 2]),
+        (tag::ABSTRACT, vec![1, 2]),
+        (0, vec![integer(1)]),
+        (0, vec![integer(1)]),
+    ]
+    .iter()
+    .enumerate()
+    .map(|(at, (tag, words))| memory.block(HEAP + at as u64 * 64, *tag, words))
+    .collect();
+    let found = firsts(&memory, &blocks);
+    assert_eq!(found, [0, 1, 0, 3, 4, 5, 5, 7, 7, 9, 10, 10, 0, 13, 14, 15, 16, 17, 18]);
+}
+
+#[test]
+fn large_blocks_are_compared_to_their_end() {
+    let mut memory = Fake::default();
+    // They begin and end alike; the middle of two is different, and one cannot be read there.
+    let words = 1 << 15;
+    let mut long = |place: u64, middle: u64| {
+        let header = HEAP + place * (1 << 19);
+        memory.words.insert(header, words << 10 | 252);
+        memory.words.insert(header + 8 * (words / 2), middle);
+        memory.words.insert(header + 8 * words, 7 << 56);
+        header + 8
+    };
+    let blocks = [(0, 1), (3, 2), (4, 1), (5, 2), (6, 1), (7, 3)].map(|(at, word)| long(at, word));
+    assert_eq!(firsts(&memory, &blocks), [0, 1, 0, 1, 0, 5]);
+    memory.unreadable = Some(HEAP + 4 * (1 << 19) + 8 * (words / 2));
+    assert_eq!(firsts(&memory, &blocks), [0, 1, 2, 1, 0, 5]);
+    // Over the end of a page of the copy.
+    let mut memory = Fake::default();
+    let [one, other] = [PAGE_END - 16, PAGE_END + 0x100]
+        .map(|header| memory.block(header, tag::STRING, &[1, 2, 3]));
+    assert_eq!(firsts(&memory, &[one, other]), [0, 0]);
+}
+
+#[test]
+fn equal_contents_as_a_table_would_find_them() {
+    let mut memory = Fake::default();
+    let (mut seen, mut expected) = (std::collections::HashMap::new(), Vec::new());
+    let (mut state, mut at) = (1_u64, HEAP);
+    let mut blocks = Vec::new();
+    for index in 0..20_000 {
+        let mut random = |limit: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % limit
+        };
+        let tag = if random(2) == 0 { tag::STRING } else { tag::DOUBLE_ARRAY };
+        let words: Vec<u64> = (0..1 + random(3)).map(|_| random(20)).collect();
+        blocks.push(memory.block(at, tag, &words));
+        at += 8 * (words.len() as u64 + 1);
+        expected.push(*seen.entry((tag, words)).or_insert(index));
+    }
+    assert_eq!(firsts(&memory, &blocks), expected);
 }

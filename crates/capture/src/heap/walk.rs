@@ -11,6 +11,7 @@ use bactrian_snapshot::{Columns, Error, Info, Writer};
 
 use super::account::Accountant;
 use super::encode::{Encoder, opaque_words};
+use super::equal::{Equals, Search};
 use super::held::Held;
 use super::image::Image;
 use super::mark::{Count, Marker};
@@ -67,8 +68,8 @@ pub struct Options {
     pub strings: Option<u32>,
     /// Whether integers and other immediates are kept.
     pub immediates: bool,
-    /// Whether a hash is kept of strings, floats and the like, to find equal ones.
-    pub hashes: bool,
+    /// Whether it tells which strings, floats and the like are equal.
+    pub equals: bool,
     /// How many processors to use.
     pub threads: usize,
 }
@@ -76,7 +77,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Options { strings: None, immediates: true, hashes: false, threads }
+        Options { strings: None, immediates: true, equals: true, threads }
     }
 }
 
@@ -120,6 +121,8 @@ pub struct Times {
     pub mark: Duration,
     /// Asking for names and numbers.
     pub account: Duration,
+    /// Looking for equal contents.
+    pub compare: Duration,
     /// Encoding and writing.
     pub write: Duration,
 }
@@ -153,12 +156,13 @@ pub fn walk<W: Write>(
     release(&image.copied());
     times.copy = clock.lap();
 
+    let is_to_stop = &|| subject.signal().is_some();
     let is_ocaml_5 = target.version.major >= 5;
     let marker = Marker {
         image: &image,
         is_ocaml_5,
         threads: options.threads,
-        is_to_stop: &|| subject.signal().is_some(),
+        is_to_stop,
         opaque_words: opaque_words(options.strings),
     };
     let mut reached = reach(&marker, target, &held, &roots);
@@ -178,18 +182,31 @@ pub fn walk<W: Write>(
     };
     let references = accountant.account(&mut reached);
     let tables = accountant.maker.tables;
-    release(&[EVERYTHING]);
     times.account = clock.lap();
+
+    let equals = match options.equals {
+        true => Search::new(&image, &references, options.threads, is_to_stop)
+            .find(blocks, reached.met.opaque),
+        false => Equals::default(),
+    };
+    release(&[EVERYTHING]);
+    subject.heed_the_user()?;
+    times.compare = clock.lap();
 
     let columns = Columns {
         immediates: options.immediates,
         strings: options.strings,
-        hashes: options.hashes,
+        equals: options.equals,
         continuations: is_ocaml_5,
     };
     let mut writer = Writer::new(Counted { out, bytes: 0 }, columns, blocks, &subject.info)?;
-    let encoder =
-        Encoder { image: &image, columns, references: &references, threads: options.threads };
+    let encoder = Encoder {
+        image: &image,
+        columns,
+        references: &references,
+        equals: &equals,
+        threads: options.threads,
+    };
     encoder.encode(blocks, |group| {
         subject.heed_the_user()?;
         writer.group(group)

@@ -31,8 +31,8 @@ pub struct Columns {
     pub immediates: bool,
     /// How many bytes of each string are kept, if any.
     pub strings: Option<u32>,
-    /// Whether blocks without values in them come with a hash of their contents.
-    pub hashes: bool,
+    /// Whether blocks without values in them tell which earlier one has the same contents.
+    pub equals: bool,
     /// Whether tag 245 is that of continuations: on OCaml 5.
     pub continuations: bool,
 }

@@ -53,6 +53,16 @@ pub struct Text {
     pub prefix: Option<Vec<u8>>,
 }
 
+/// A block with the contents of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Equal {
+    /// The block.
+    pub block: BlockId,
+    /// The first block with these contents, of the same tag and size. It may be in a part of the file that is
+    /// missing.
+    pub first: BlockId,
+}
+
 /// A group that is being read.
 #[derive(Debug)]
 pub struct Group<'a> {
@@ -149,20 +159,17 @@ impl<'a> Group<'a> {
         Ok(strings)
     }
 
-    /// Hashes of the contents of blocks that have no values in them; none if the snapshot has no hashes.
+    /// Those of its blocks without values that have the contents of an earlier one; none if the snapshot does not
+    /// tell.
     ///
     /// # Errors
     /// The column is damaged.
-    pub fn hashes(&self) -> Result<Vec<(BlockId, u32)>> {
-        if !self.snapshot.columns().hashes {
-            return Ok(Vec::new());
-        }
-        let column = self.column(Kind::Hashes)?;
-        self.each(
-            &column,
-            |block| block.tag >= tag::ABSTRACT,
-            |cursor, block| Ok((block.id, cursor.u32()?)),
-        )
+    pub fn equals(&self) -> Result<Vec<Equal>> {
+        let column = match self.snapshot.columns().equals {
+            true => self.column(Kind::Equals)?,
+            false => return Ok(Vec::new()),
+        };
+        equals(&self.blocks, &column).map_err(|fault| self.damaged(&fault))
     }
 
     /// What a column says of each block with a tag.
@@ -170,19 +177,10 @@ impl<'a> Group<'a> {
         &self,
         column: &[u8],
         tag: u8,
-        read: impl FnMut(&mut Cursor<'_>, &Block) -> Parse<T>,
-    ) -> Result<Vec<T>> {
-        self.each(column, |block| block.tag == tag, read)
-    }
-
-    fn each<T>(
-        &self,
-        column: &[u8],
-        wanted: impl Fn(&Block) -> bool,
         mut read: impl FnMut(&mut Cursor<'_>, &Block) -> Parse<T>,
     ) -> Result<Vec<T>> {
         let mut cursor = Cursor::new(column);
-        let blocks = self.blocks.iter().filter(|block| wanted(block));
+        let blocks = self.blocks.iter().filter(|block| block.tag == tag);
         let facts: Parse<Vec<T>> = blocks.map(|block| read(&mut cursor, block)).collect();
         let facts = facts.map_err(|fault| self.damaged(&fault))?;
         if cursor.at_end() { Ok(facts) } else { Err(self.damaged(&TOO_MUCH)) }
@@ -223,6 +221,22 @@ pub(super) fn environment(cursor: &mut Cursor<'_>, block: &Block) -> Parse<u32> 
 
 fn small(number: u64) -> Parse<u32> {
     u32::try_from(number).map_err(|_| Fault("a number is too large"))
+}
+
+fn equals(blocks: &[Block], column: &[u8]) -> Parse<Vec<Equal>> {
+    let mut cursor = Cursor::new(column);
+    let mut opaque = blocks.iter().filter(|block| block.tag >= tag::ABSTRACT);
+    let mut found = Vec::new();
+    let mut last = 0_u32;
+    while !cursor.at_end() {
+        let skipped = usize::try_from(cursor.varint()?).unwrap_or(usize::MAX);
+        let block = opaque.nth(skipped).ok_or(TOO_MUCH)?.id;
+        let first = i64::from(last).checked_add(cursor.signed()?);
+        let first = first.filter(|first| (0..i64::from(block.0)).contains(first));
+        last = first.ok_or(Fault("a block is equal to one that is not before it"))? as u32;
+        found.push(Equal { block, first: BlockId(last) });
+    }
+    Ok(found)
 }
 
 fn blocks(facts: &GroupFacts, shapes: &[u8], long: &[u8], gaps: &[u8]) -> Parse<Vec<Block>> {

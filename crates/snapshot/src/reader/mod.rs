@@ -21,7 +21,7 @@ use directory::Directory;
 use source::Source;
 
 pub use fields::{Edge, Edges, Field, FieldValue, Fields, FieldsIter};
-pub use group::{Block, Closure, Custom, Group, Text};
+pub use group::{Block, Closure, Custom, Equal, Group, Text};
 
 /// A snapshot that is being read.
 pub struct Snapshot {

@@ -60,7 +60,7 @@ impl Snapshot {
             customs.iter().filter(|custom| custom.identifier.index() >= tables.customs.len());
         let dangling = closures.count() + customs.count();
         group.strings()?;
-        group.hashes()?;
+        group.equals()?;
         Ok(dangling as u64)
     }
 }

@@ -198,7 +198,7 @@ structs! {
         pause, skipped, trace
     }
     Skipped { copies, memory, disk }
-    Columns { immediates, strings, hashes, continuations }
+    Columns { immediates, strings, equals, continuations }
     Place { kind, number, offset }
     GroupFacts { first, blocks, edges, words, first_address, last_address }
     Pointer { block, infix }

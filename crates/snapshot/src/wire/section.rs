@@ -39,7 +39,7 @@ kinds! {
     CustomBlocks = 23, "custom blocks";
     Tails = 24, "string tails";
     Prefixes = 25, "string prefixes";
-    Hashes = 26, "hashes";
+    Equals = 26, "equal contents";
 
     Names = 64, "names";
     Spaces = 65, "spaces";

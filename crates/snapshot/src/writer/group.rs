@@ -29,7 +29,11 @@ pub struct GroupBuilder {
     guess: Guess,
     /// Whether the block still wants to be described by [`GroupBuilder::closure`], `custom` or `string`.
     wants_description: bool,
-    wants_hash: bool,
+    /// Whether the block may say that it is equal to an earlier one; how many that could have said so did not,
+    /// since the last that did; and what that one is equal to.
+    may_equal: bool,
+    unequal: u64,
+    last_first: BlockId,
     fault: Option<&'static str>,
     bytes: Bytes,
 }
@@ -47,7 +51,7 @@ struct Bytes {
     customs: Vec<u8>,
     tails: Vec<u8>,
     prefixes: Vec<u8>,
-    hashes: Vec<u8>,
+    equals: Vec<u8>,
 }
 
 impl Bytes {
@@ -64,7 +68,7 @@ impl Bytes {
             (Kind::CustomBlocks, &mut self.customs),
             (Kind::Tails, &mut self.tails),
             (Kind::Prefixes, &mut self.prefixes),
-            (Kind::Hashes, &mut self.hashes),
+            (Kind::Equals, &mut self.equals),
         ]
     }
 }
@@ -114,7 +118,9 @@ impl GroupBuilder {
             kinds_of_fields: Kinds::default(),
             guess: Guess::new(),
             wants_description: false,
-            wants_hash: false,
+            may_equal: false,
+            unequal: 0,
+            last_first: BlockId(0),
             fault: None,
             bytes: Bytes::default(),
         })
@@ -124,7 +130,8 @@ impl GroupBuilder {
     pub fn start(&mut self, first: BlockId) {
         self.facts = GroupFacts { first, ..GroupFacts::default() };
         (self.kinds, self.kinds_bits, self.due) = (0, 0, 0);
-        (self.wants_description, self.wants_hash) = (false, false);
+        (self.wants_description, self.may_equal) = (false, false);
+        (self.unequal, self.last_first) = (0, BlockId(0));
         self.fault = None;
         self.guess.clear();
         for (_, column) in self.bytes.all() {
@@ -171,7 +178,7 @@ impl GroupBuilder {
             Scanned::Environment => self.wants_description = true,
             Scanned::None => {
                 self.wants_description = matches!(tag, tag::STRING | tag::CUSTOM);
-                self.wants_hash = self.columns.hashes && tag >= tag::ABSTRACT;
+                self.may_equal = tag >= tag::ABSTRACT;
             }
         }
     }
@@ -254,14 +261,20 @@ impl GroupBuilder {
         }
     }
 
-    /// A hash of the contents of the block, which has a tag of 251 or more. Only if hashes are kept.
+    /// The block, which has a tag of 251 or more, has the contents of an earlier one: the first that has them. It is
+    /// kept if that was asked for.
     #[inline]
-    pub fn hash(&mut self, hash: u32) {
-        if !self.wants_hash {
-            return self.misuse("a hash of a block that needs none");
+    pub fn equals(&mut self, first: BlockId) {
+        if !self.may_equal || first >= self.own() {
+            return self.misuse("a block is equal to one that is not before it, or has values");
         }
-        self.wants_hash = false;
-        self.bytes.hashes.extend_from_slice(&hash.to_le_bytes());
+        self.may_equal = false;
+        if self.columns.equals {
+            put_varint(&mut self.bytes.equals, self.unequal);
+            let step = i64::from(first.0) - i64::from(self.last_first.0);
+            put_signed(&mut self.bytes.equals, step);
+        }
+        (self.unequal, self.last_first) = (0, first);
     }
 
     /// Compresses the group.
@@ -314,12 +327,18 @@ impl GroupBuilder {
 
     #[inline]
     fn target(&mut self, target: BlockId) {
-        let own = BlockId(self.facts.first.0.wrapping_add(self.facts.blocks).wrapping_sub(1));
+        let own = self.own();
         let field = self.last_field();
         let guess = self.guess.target(self.kinds_of_fields, field, own);
         put_signed(&mut self.bytes.targets, i64::from(target.0) - guess);
         self.guess.learn(self.kinds_of_fields, field, target);
         self.facts.edges += 1;
+    }
+
+    /// The number of the block that was begun last.
+    #[inline]
+    fn own(&self) -> BlockId {
+        BlockId(self.facts.first.0.wrapping_add(self.facts.blocks).wrapping_sub(1))
     }
 
     fn words_of_last(&self) -> u64 {
@@ -337,9 +356,10 @@ impl GroupBuilder {
 
     #[inline]
     fn end_block(&mut self) {
-        if self.due != 0 || self.wants_description || self.wants_hash {
+        if self.due != 0 || self.wants_description {
             self.misuse("a block has fewer fields or facts than its size and tag say");
         }
+        self.unequal += u64::from(std::mem::take(&mut self.may_equal));
     }
 
     #[cold]

@@ -20,7 +20,8 @@ pub struct Known {
     pub closure: Option<Closure>,
     pub custom: Option<Custom>,
     pub text: Option<Text>,
-    pub hash: Option<u32>,
+    /// The first block with the same contents.
+    pub equal: Option<BlockId>,
 }
 
 /// Numbers that look random and are the same each time (splitmix64).
@@ -85,7 +86,7 @@ fn random_block(
 ) -> Known {
     let block = Block { id, address, words, tag };
     let mut known =
-        Known { block, fields: Vec::new(), closure: None, custom: None, text: None, hash: None };
+        Known { block, fields: Vec::new(), closure: None, custom: None, text: None, equal: None };
     let first = match Scanned::of(tag, columns) {
         Scanned::All => 0,
         Scanned::None => words,
@@ -109,8 +110,8 @@ fn random_block(
         let prefix = length.map(|length| (0..length).map(|_| dice.roll() as u8).collect());
         known.text = Some(Text { block: id, bytes: words * 8 - 1 - tail, prefix });
     }
-    if columns.hashes && tag >= tag::ABSTRACT {
-        known.hash = Some(dice.roll() as u32);
+    if columns.equals && tag >= tag::ABSTRACT && id.0 > 0 && dice.chance(2) {
+        known.equal = Some(BlockId(dice.below(u64::from(id.0)) as u32));
     }
     known
 }
@@ -272,7 +273,7 @@ fn put(builder: &mut GroupBuilder, known: &Known) {
         let tail = known.block.words * 8 - 1 - text.bytes;
         builder.string(tail as u8, text.prefix.as_deref().unwrap_or(b"secret"));
     }
-    if let Some(hash) = known.hash {
-        builder.hash(hash);
+    if let Some(first) = known.equal {
+        builder.equals(first);
     }
 }

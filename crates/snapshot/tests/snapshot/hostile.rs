@@ -11,6 +11,9 @@ pub fn exercise(bytes: Vec<u8>) -> Option<Losses> {
     let losses = snapshot.verify(&mut |_| {});
     for index in 0..snapshot.groups().len() {
         let Ok(group) = snapshot.group(index) else { continue };
+        for equal in group.equals().unwrap_or_default() {
+            assert!(equal.first < equal.block);
+        }
         let Ok(fields) = group.fields() else { continue };
         for edge in fields.edges().map_while(Result::ok) {
             assert!(u64::from(edge.to.block.0) < snapshot.blocks());

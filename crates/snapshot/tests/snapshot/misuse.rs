@@ -3,7 +3,7 @@
 use bactrian_snapshot::*;
 
 fn check(build: impl FnOnce(&mut GroupBuilder), expected: &str) {
-    let columns = Columns { hashes: true, ..Columns::default() };
+    let columns = Columns { equals: true, ..Columns::default() };
     let mut builder = GroupBuilder::new(columns).expect("there is memory");
     builder.start(BlockId(0));
     build(&mut builder);
@@ -23,7 +23,6 @@ fn groups_that_do_not_fit_together() {
     check(|group| group.block(8, 1, 0), "fewer fields");
     check(|group| group.block(8, 1, tag::STRING), "fewer fields or facts");
     check(|group| group.block(8, 1, tag::CLOSURE), "fewer fields or facts");
-    check(|group| group.block(8, 1, tag::DOUBLE), "fewer fields or facts");
     check(|group| group.block(12, 0, 0), "not one of a word");
     check(|group| group.immediate(1), "more fields");
     check(
@@ -58,10 +57,21 @@ fn groups_that_do_not_fit_together() {
     check(
         |group| {
             group.block(8, 0, 0);
-            group.hash(1);
+            group.block(16, 0, 0);
+            group.equals(BlockId(0));
         },
-        "needs none",
+        "or has values",
     );
+    for first in [1, 2] {
+        check(
+            |group| {
+                group.block(8, 0, tag::DOUBLE);
+                group.block(16, 0, tag::DOUBLE);
+                group.equals(BlockId(first));
+            },
+            "not before it",
+        );
+    }
     check(
         |group| (0..=u64::from(GROUP_BLOCKS)).for_each(|at| group.block(8 + at * 8, 0, 0)),
         "too many blocks",

@@ -16,7 +16,7 @@ pub fn read(snapshot: &Snapshot) -> Result<Heap> {
             closure: None,
             custom: None,
             text: None,
-            hash: None,
+            equal: None,
         }));
         let first = group.facts().first;
         let at = |block: BlockId| start + (block.0 - first.0) as usize;
@@ -35,8 +35,8 @@ pub fn read(snapshot: &Snapshot) -> Result<Heap> {
             let at = at(text.block);
             blocks[at].text = Some(text);
         }
-        for (block, hash) in group.hashes()? {
-            blocks[at(block)].hash = Some(hash);
+        for Equal { block, first } in group.equals()? {
+            blocks[at(block)].equal = Some(first);
         }
     }
     let (columns, info) = (*snapshot.columns(), snapshot.info().clone());

@@ -9,10 +9,10 @@ use crate::read_back::read;
 fn columns() -> impl Strategy<Value = Columns> {
     let strings = proptest::option::of(0_u32..20);
     (any::<bool>(), strings, any::<bool>(), any::<bool>()).prop_map(
-        |(immediates, strings, hashes, continuations)| Columns {
+        |(immediates, strings, equals, continuations)| Columns {
             immediates,
             strings,
-            hashes,
+            equals,
             continuations,
         },
     )
