@@ -95,6 +95,7 @@ fn commands_print_what_the_golden_files_hold() {
         ("dominators", "heap dominators small.heap --no-index -n 3 --depth 4"),
         ("dominators_of", "heap dominators small.heap --no-index --of string --blocks -n 2"),
         ("dominators_of_nothing", "heap dominators small.heap --no-index --of nothing"),
+        ("duplicates", "heap duplicates small.heap --no-index -n 3"),
         ("show", "heap show small.heap #1 --no-index -n 4"),
         ("paths", "heap paths small.heap #1 --no-index -n 2"),
         ("paths_of_class", "heap paths small.heap string --no-index -n 3"),

@@ -222,6 +222,11 @@ fn is_of_outside(heap: &Heap, node: u32) -> bool {
         && heap.custom(node).is_some_and(|custom| custom.external_bytes > 0)
 }
 
+/// What the place of an allocation is called.
+pub(super) fn site_label(tables: &Tables, location: Option<Location>) -> Label {
+    label(tables, location, ClassBy::Site)
+}
+
 fn label(tables: &Tables, location: Option<Location>, by: ClassBy) -> Label {
     let Some(location) = location else { return Label::no_stack() };
     let function = match tables.names.get(location.function) {

@@ -9,6 +9,7 @@ mod classes;
 mod contents;
 mod diff;
 mod dominators;
+mod duplicates;
 mod finalisers;
 mod graph;
 mod info;
@@ -26,6 +27,7 @@ pub use diff::{ClassChange, Counted, DiffPoint, HeapDiff, Series};
 pub use dominators::{
     DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, MOST_LEVELS, dominators,
 };
+pub use duplicates::{DuplicateClass, DuplicateSite, DuplicateStructure, Duplicates, duplicates};
 pub use finalisers::{FinaliserGroup, Finalisers, finalisers};
 pub use graph::{
     Class, ClassKind, ClassTotal, Found, Heap, HeapError, Held, Holder, HolderKind, Holders,

@@ -3,6 +3,7 @@
 mod classes;
 mod diff;
 mod dominators;
+mod duplicates;
 mod finalisers;
 mod graph;
 mod hostile;

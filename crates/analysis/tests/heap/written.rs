@@ -40,6 +40,17 @@ pub fn bytes(blocks: &[Made], tables: &Tables, group: usize) -> Vec<u8> {
 /// The same of a snapshot that says what it is of.
 pub fn bytes_of(blocks: &[Made], tables: &Tables, group: usize, info: &Info) -> Vec<u8> {
     let columns = Columns { continuations: true, ..Columns::default() };
+    bytes_with(columns, blocks, &[], tables, group)
+}
+
+/// The same with these columns, in which some blocks have the contents of earlier ones.
+pub fn bytes_with(
+    columns: Columns,
+    blocks: &[Made],
+    equals: &[(u32, u32)],
+    tables: &Tables,
+    group: usize,
+) -> Vec<u8> {
     let write = || -> Result<Vec<u8>> {
         let count = blocks.len() as u32;
         let mut writer = Writer::new(Vec::new(), columns, count, info)?;
@@ -49,6 +60,9 @@ pub fn bytes_of(blocks: &[Made], tables: &Tables, group: usize, info: &Info) -> 
             builder.start(BlockId(id));
             for made in part {
                 address += 8 * (put(&mut builder, address, made) + 1);
+                if let Some((_, first)) = equals.iter().find(|(block, _)| *block == id) {
+                    builder.equals(BlockId(*first));
+                }
                 id += 1;
             }
             writer.group(builder.finish()?)?;

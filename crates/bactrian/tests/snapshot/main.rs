@@ -11,6 +11,7 @@ mod compilers;
 #[path = "../record/runs.rs"]
 mod runs;
 
+mod duplicates;
 mod faults;
 mod graph;
 mod heaps;

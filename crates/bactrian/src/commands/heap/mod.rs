@@ -3,6 +3,7 @@
 mod classes;
 pub mod diff;
 mod dominators;
+mod duplicates;
 pub mod export;
 mod finalisers;
 mod paths;
@@ -30,6 +31,7 @@ use crate::output::{Console, print_json_of_snapshots, show_number};
   bactrian heap suspects server.1.heap       what is likely wrong
   bactrian heap dominators server.1.heap     what would be free without whom
   bactrian heap diff server.*.heap           what grows
+  bactrian heap duplicates server.1.heap     what is there more than once
 
 What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
 pub struct Args {
@@ -59,6 +61,7 @@ enum Verb {
     Finalisers(finalisers::Args),
     Suspects(suspects::Args),
     Diff(diff::Args),
+    Duplicates(duplicates::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -77,6 +80,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Finalisers(args) => finalisers::run(args, console),
         Verb::Suspects(args) => suspects::run(args, console),
         Verb::Diff(args) => diff::run(args, console),
+        Verb::Duplicates(args) => duplicates::run(args, console),
     }
 }
 

@@ -1,0 +1,200 @@
+//! What is there more than once: blocks that are equal, with all that they point to.
+//!
+//! Blocks are equal if their kinds, sizes and immediates are, and what they point to is equal in order, all the way
+//! down; strings, floats and boxed integers if their contents are, which the snapshot tells. What is in a cycle is equal
+//! to nothing. It is not known here what a program may change: what would be saved is so if it changes none of them.
+
+mod keys;
+mod sharing;
+mod sites;
+
+use bactrian_graph::Node;
+use serde::Serialize;
+
+use super::{ClassKind, Heap, WORD};
+use crate::labels::Label;
+use keys::Keys;
+use sharing::{Equals, Fate, Sharing};
+
+pub use sites::DuplicateSite;
+
+/// How many addresses of equal blocks are told of each structure.
+const EXAMPLES: usize = 3;
+
+/// What is there more than once, and what sharing it would save. Sizes are in bytes with headers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Duplicates {
+    /// All blocks that can be reached and are not static.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Blocks that would not be needed.
+    pub saved_blocks: u64,
+    /// What they take.
+    pub saved: u64,
+    /// Blocks that were not compared: objects, lazy values, continuations, custom blocks with memory outside the heap,
+    /// and those with something in them that the snapshot does not tell.
+    pub left_out: u64,
+    /// Whether the snapshot tells immediates; otherwise blocks with immediates are not compared.
+    pub immediates_known: bool,
+    /// Whether the snapshot tells equal contents; otherwise strings and floats are not compared.
+    pub contents_known: bool,
+    /// What would be saved by class of blocks, most first.
+    pub classes: Vec<DuplicateClass>,
+    /// Where such blocks were allocated, as far as they were sampled; most first.
+    pub sites: Vec<DuplicateSite>,
+    /// Blocks of those that were sampled.
+    pub sampled_blocks: u64,
+    /// The largest structures that are there more than once, by what would be saved. What is part of a larger one
+    /// is not told by itself.
+    pub structures: Vec<DuplicateStructure>,
+    /// How many of them there are.
+    pub structure_count: u64,
+}
+
+/// Blocks of a class that would not be needed.
+#[derive(Clone, Debug, Serialize)]
+pub struct DuplicateClass {
+    /// What the class is called, with its place.
+    #[serde(flatten)]
+    pub label: Label,
+    /// What tells it from others.
+    pub kind: ClassKind,
+    /// How many blocks would not be needed.
+    pub blocks: u64,
+    /// What they take.
+    pub saved: u64,
+}
+
+/// A block, with what it points to, that is there more than once.
+#[derive(Clone, Debug, Serialize)]
+pub struct DuplicateStructure {
+    /// Its topmost block.
+    pub what: String,
+    /// How often it is there.
+    pub copies: u64,
+    /// What a copy takes that others could be used for, on average.
+    pub each: u64,
+    /// What would be saved if there were one.
+    pub saved: u64,
+    /// Addresses of some of its topmost blocks.
+    pub examples: Vec<String>,
+    /// Their nodes.
+    pub nodes: Vec<Node>,
+}
+
+/// Finds what is there more than once; tells the largest `most` structures.
+pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
+    let snapshot = heap.snapshot();
+    let keys = Keys::of(snapshot);
+    let left_out = keys.left_out();
+    let first = bactrian_graph::duplicates(
+        heap.graph(),
+        heap.components(),
+        |node| keys.get(node),
+        |_, _| true,
+    );
+    let mut is_static = keys.into_static();
+    is_static.resize(first.len(), true);
+    let sharing = Equals {
+        graph: heap.graph(),
+        components: heap.components(),
+        first: &first,
+        weights: heap.weights(),
+        stays: &is_static,
+    }
+    .share();
+    let mut answer = Duplicates {
+        blocks: 0,
+        bytes: 0,
+        saved_blocks: 0,
+        saved: sharing.saved.iter().sum::<u64>().saturating_mul(WORD),
+        left_out,
+        immediates_known: snapshot.columns().immediates,
+        contents_known: snapshot.columns().equals,
+        classes: classes(heap, &sharing),
+        sites: Vec::new(),
+        sampled_blocks: 0,
+        structures: structures(heap, &first, &sharing, most),
+        structure_count: sharing.tops.iter().filter(|&&tops| tops > 0).count() as u64,
+    };
+    answer.saved_blocks = answer.classes.iter().map(|class| class.blocks).sum();
+    for (node, (&component, is_static)) in heap.components().of.iter().zip(&is_static).enumerate() {
+        if component != bactrian_graph::NONE && !is_static {
+            answer.blocks += 1;
+            answer.bytes += u64::from(heap.weights()[node]) * WORD;
+        }
+    }
+    sites::find(heap, &first, &sharing, &is_static, &mut answer);
+    answer
+}
+
+fn classes(heap: &Heap, sharing: &Sharing) -> Vec<DuplicateClass> {
+    let mut totals = vec![(0_u64, 0_u64); heap.classes().len()];
+    for &node in sharing.several.iter().filter(|&&node| sharing.fate[node as usize] != Fate::Stays)
+    {
+        if let Some((blocks, words)) = totals.get_mut(heap.class_of()[node as usize] as usize) {
+            *blocks += 1;
+            *words += u64::from(heap.weights()[node as usize]);
+        }
+    }
+    let rows = heap.classes().iter().zip(totals).filter(|(_, (blocks, _))| *blocks > 0);
+    let mut rows: Vec<_> = rows
+        .map(|(class, (blocks, words))| DuplicateClass {
+            label: Label {
+                name: class.name.clone(),
+                file: class.place.clone(),
+                ..Label::default()
+            },
+            kind: class.kind,
+            blocks,
+            saved: words * WORD,
+        })
+        .collect();
+    rows.sort_by(|a, b| b.saved.cmp(&a.saved).then_with(|| a.label.cmp(&b.label)));
+    rows
+}
+
+fn structures(
+    heap: &Heap,
+    first: &[Node],
+    sharing: &Sharing,
+    most: usize,
+) -> Vec<DuplicateStructure> {
+    let mut chosen: Vec<Node> =
+        (0..first.len() as Node).filter(|&node| sharing.tops[node as usize] > 0).collect();
+    let key = |&node: &Node| (u64::MAX - sharing.saved[node as usize], node);
+    if most < chosen.len() {
+        chosen.select_nth_unstable_by_key(most, key);
+        chosen.truncate(most);
+    }
+    chosen.sort_unstable_by_key(key);
+    // Those that stay and some that would go, of each.
+    let mut places = vec![u32::MAX; first.len()];
+    for (place, &node) in (0..).zip(&chosen) {
+        places[node as usize] = place;
+    }
+    let mut examples = vec![Vec::new(); chosen.len()];
+    for &node in &sharing.several {
+        let place = places[first[node as usize] as usize] as usize;
+        if let Some(examples) = examples.get_mut(place)
+            && sharing.fate[node as usize] != Fate::Below
+            && examples.len() < EXAMPLES
+        {
+            examples.push(node);
+        }
+    }
+    let structures = chosen.into_iter().zip(examples).map(|(node, nodes)| {
+        let (tops, saved) = (sharing.tops[node as usize], sharing.saved[node as usize] * WORD);
+        let address = |&node: &Node| heap.address(node).map(|address| format!("{address:#x}"));
+        DuplicateStructure {
+            what: heap.describe(nodes.first().copied().unwrap_or(node)),
+            copies: u64::from(tops) + 1,
+            each: saved / u64::from(tops).max(1),
+            saved,
+            examples: nodes.iter().filter_map(address).collect(),
+            nodes,
+        }
+    });
+    structures.collect()
+}

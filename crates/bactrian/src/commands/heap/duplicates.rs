@@ -1,0 +1,160 @@
+//! `bactrian heap duplicates`: what is there more than once, and what sharing it would save.
+
+use std::io::Write;
+
+use bactrian_analysis::heap::{Duplicates, duplicates};
+use bactrian_analysis::units::show_bytes;
+use serde_json::json;
+
+use super::HeapArg;
+use crate::commands::arguments::TableArgs;
+use crate::failure::{Failure, Status};
+use crate::output::{
+    Align, Console, FAINT, HEADING, INTERVAL, SHARE, Table, show_error, show_number, show_share,
+};
+
+/// Equal structures (strings, lists, trees): what would be saved if each were there once.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    heap: HeapArg,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let heap = args.heap.open()?;
+    let mut answer = duplicates(&heap, args.table.most());
+    let class_count = args.table.cut(&mut answer.classes);
+    let site_count = args.table.cut(&mut answer.sites);
+    if args.table.json {
+        let result = json!({
+            "blocks": answer.blocks,
+            "bytes": answer.bytes,
+            "saved_blocks": answer.saved_blocks,
+            "saved": answer.saved,
+            "left_out": answer.left_out,
+            "immediates_known": answer.immediates_known,
+            "contents_known": answer.contents_known,
+            "class_count": class_count,
+            "classes": answer.classes,
+            "sampled_blocks": answer.sampled_blocks,
+            "site_count": site_count,
+            "sites": answer.sites,
+            "structure_count": answer.structure_count,
+            "structures": answer.structures,
+        });
+        args.heap.print_json("duplicates", &heap, &result, console)?;
+    } else {
+        print_head(&answer, console)?;
+        if answer.saved > 0 {
+            print_classes(&answer, console)?;
+            args.table.say_more(class_count, console)?;
+            print_sites(&answer, console)?;
+            args.table.say_more(site_count, console)?;
+            print_structures(&answer, console)?;
+            args.table.say_more(answer.structure_count as usize, console)?;
+        }
+    }
+    args.heap.finish(&heap, console)
+}
+
+fn print_head(answer: &Duplicates, console: &mut Console) -> Result<(), Failure> {
+    let share = answer.saved as f64 / (answer.bytes as f64).max(1.0);
+    let out = console.out();
+    writeln!(
+        out,
+        "{HEADING}duplicates{HEADING:#}: {} of {} ({}) would be saved if equal structures were shared",
+        show_bytes(answer.saved as f64),
+        show_bytes(answer.bytes as f64),
+        show_share(share).trim_start(),
+    )?;
+    let mut notes = vec![format!(
+        "and if none of them is changed, which is not known without types; {} would not be needed",
+        show_number(answer.saved_blocks, "block")
+    )];
+    if answer.left_out > 0 {
+        notes.push(format!(
+            "not compared: {} (objects, lazy values, continuations, memory outside the heap, what is not known)",
+            show_number(answer.left_out, "block")
+        ));
+    }
+    if !answer.immediates_known {
+        notes.push("the snapshot has no immediates: blocks with some were not compared".to_owned());
+    }
+    if !answer.contents_known {
+        let note =
+            "the snapshot does not tell equal contents: strings and floats were not compared";
+        notes.push(note.to_owned());
+    }
+    for note in notes {
+        writeln!(out, "{FAINT}{note}{FAINT:#}")?;
+    }
+    Ok(())
+}
+
+const SAVED: (&str, Align) = ("saved", Align::Right);
+
+fn print_classes(answer: &Duplicates, console: &mut Console) -> Result<(), Failure> {
+    writeln!(console.out())?;
+    let headings = [SAVED, (SHARE, Align::Right), ("blocks", Align::Right), ("type", Align::Left)];
+    let mut table = Table::new(&headings);
+    for row in &answer.classes {
+        table.row(vec![
+            show_bytes(row.saved as f64),
+            show_share(row.saved as f64 / answer.saved as f64),
+            row.blocks.to_string(),
+            row.label.text(),
+        ]);
+    }
+    Ok(table.print(console)?)
+}
+
+fn print_sites(answer: &Duplicates, console: &mut Console) -> Result<(), Failure> {
+    if answer.sites.is_empty() {
+        let note = "where they were allocated is not known: none of them was sampled";
+        writeln!(console.out(), "\n{FAINT}{note}{FAINT:#}")?;
+        return Ok(());
+    }
+    writeln!(console.out())?;
+    let headings = [
+        SAVED,
+        (INTERVAL, Align::Right),
+        (SHARE, Align::Right),
+        ("sampled", Align::Right),
+        ("site, estimated from samples", Align::Left),
+    ];
+    let mut table = Table::new(&headings);
+    for row in &answer.sites {
+        table.row(vec![
+            show_bytes(row.saved.value),
+            show_error(&row.saved),
+            show_share(row.share),
+            row.sampled_blocks.to_string(),
+            row.label.text(),
+        ]);
+    }
+    Ok(table.print(console)?)
+}
+
+fn print_structures(answer: &Duplicates, console: &mut Console) -> Result<(), Failure> {
+    writeln!(console.out())?;
+    let headings = [
+        SAVED,
+        ("copies", Align::Right),
+        ("each", Align::Right),
+        ("topmost block", Align::Left),
+        ("for example", Align::Left),
+    ];
+    let mut table = Table::new(&headings);
+    for row in &answer.structures {
+        table.row(vec![
+            show_bytes(row.saved as f64),
+            row.copies.to_string(),
+            show_bytes(row.each as f64),
+            row.what.clone(),
+            row.examples.iter().take(2).cloned().collect::<Vec<_>>().join(" "),
+        ]);
+    }
+    Ok(table.print(console)?)
+}
