@@ -23,7 +23,7 @@ fn ask_with(
     equals: &[(u32, u32)],
     tables: &Tables,
 ) -> Duplicates {
-    let bytes = bytes_with(columns, blocks, equals, tables, 3);
+    let bytes = bytes_with((columns, &Info::default()), blocks, equals, tables, 3);
     let snapshot = Snapshot::from_bytes(bytes).expect("a snapshot");
     let heap = Heap::new(snapshot, &mut |_| {}).expect("small");
     duplicates(&heap, usize::MAX)

@@ -40,12 +40,12 @@ pub fn bytes(blocks: &[Made], tables: &Tables, group: usize) -> Vec<u8> {
 /// The same of a snapshot that says what it is of.
 pub fn bytes_of(blocks: &[Made], tables: &Tables, group: usize, info: &Info) -> Vec<u8> {
     let columns = Columns { continuations: true, ..Columns::default() };
-    bytes_with(columns, blocks, &[], tables, group)
+    bytes_with((columns, info), blocks, &[], tables, group)
 }
 
 /// The same with these columns, in which some blocks have the contents of earlier ones.
 pub fn bytes_with(
-    columns: Columns,
+    (columns, info): (Columns, &Info),
     blocks: &[Made],
     equals: &[(u32, u32)],
     tables: &Tables,
