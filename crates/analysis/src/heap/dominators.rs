@@ -122,7 +122,7 @@ impl Opening<'_> {
             let new = || Group { key: Key::Class(class), tops: Vec::new(), dominated: 0 };
             let group = below.classes.entry(class).or_insert_with(new);
             group.tops.push(node);
-            group.dominated += self.heap.dominated_words(node);
+            group.dominated = group.dominated.saturating_add(self.heap.dominated_words(node));
         }
     }
 

@@ -129,3 +129,27 @@ fn none_are_none() {
     let found = finalisers(&heap(&[], &Tables::default()));
     assert_eq!((found.first, found.leaking, found.bytes), (0, 0, 0));
 }
+
+#[test]
+fn damaged_heaps_are_asked_everything() {
+    let blocks = [
+        Closure(0, vec![To(1), Int(5)]),
+        Block(0, vec![To(2), To(0), Int(1)]),
+        Block(1, vec![To(1)]),
+        Text(30),
+        Block(0, (0..20).map(|n| if n % 3 == 0 { To(n % 4) } else { Int(0) }).collect()),
+    ];
+    let whole = bytes(&blocks, &finalised(&[(0, 0, 4), (0, 2, 1)], &[(0, 1), (0, 3)]), 2);
+    let mut asked = 0;
+    for at in 0..whole.len() {
+        for change in [1, 0x80] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= change;
+            let Ok(snapshot) = Snapshot::from_bytes(damaged) else { continue };
+            let Ok(heap) = Heap::new(snapshot, &mut |_| {}) else { continue };
+            super::hostile::ask_everything(&heap);
+            asked += 1;
+        }
+    }
+    assert!(asked > whole.len(), "{asked} of {}", whole.len());
+}

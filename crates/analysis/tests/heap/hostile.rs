@@ -4,7 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use bactrian_analysis::heap::{ClassBy, Heap, OpenOptions, RootsQuestion, classes, roots, summary};
+use bactrian_analysis::heap::{
+    ClassBy, DominatorsQuestion, Found, Heap, OpenOptions, RootsQuestion, Series, ShapesQuestion,
+    class_paths, classes, dominators, finalisers, paths, roots, show, summary, suspects,
+};
 
 /// Asks every question. The answer is how much was said, so that nothing is left out.
 pub fn ask_everything(heap: &Heap) -> usize {
@@ -24,8 +27,35 @@ pub fn ask_everything(heap: &Heap) -> usize {
     assert!(heap.components().of.len() == heap.graph().nodes());
     assert!(heap.shares().iter().all(|share| share.is_finite()));
     assert!(heap.reversed().edges() == heap.graph().edges());
+    ask_who_holds(heap);
     let summary = summary(heap);
     all.all.rows.len() + by.iter().sum::<usize>() + described + summary.uses.len()
+}
+
+/// Asks for trees, paths and faults. Of single nodes only some, since each takes a look at all.
+fn ask_who_holds(heap: &Heap) {
+    let everything: Vec<u32> = (0..heap.classes().len() as u32).collect();
+    for of in [None, Some(Found::Classes(everything.clone()))] {
+        for by_block in [false, true] {
+            let (of, min_share) = (of.clone(), 0.0);
+            dominators(heap, &DominatorsQuestion { of, by_block, depth: 5, limit: 3, min_share });
+        }
+    }
+    let question = ShapesQuestion { depth: 10, limit: 3, min_share: 0.0 };
+    assert!(class_paths(heap, &everything, &question).blocks <= heap.blocks() as u64);
+    let step = 1 + heap.graph().nodes() / 10;
+    for node in (0..heap.root()).step_by(step).chain([heap.root()]) {
+        assert_eq!(show(heap, node, 3).this.node, node);
+        assert_eq!(paths(heap, node).target.node, node);
+    }
+    let found = finalisers(heap);
+    assert!(found.leaking <= found.first + found.last);
+    let mut series = Series::default();
+    series.look_at(heap);
+    series.look_at(heap);
+    let growth = series.finish();
+    assert_eq!(growth.all.change, 0);
+    suspects(heap, Some(&growth));
 }
 
 /// Opens the snapshot at `path` with these bytes as its index, and asks everything.

@@ -54,20 +54,23 @@ fn by_passes(heap: &Heap, pairs: &[(Node, Node)], hard: &[usize], answers: &mut 
     for part in starts.chunks(64) {
         reached.fill(0);
         for (bit, &start) in part.iter().enumerate() {
-            reached[start] |= 1 << bit;
+            reached.get_mut(start).into_iter().for_each(|bits| *bits |= 1 << bit);
         }
         for &node in &order {
             let bits = reached[component(node)];
             if bits != 0 {
                 for &target in heap.graph().successors(node) {
-                    reached[component(target)] |= bits;
+                    if let Some(reached) = reached.get_mut(component(target)) {
+                        *reached |= bits;
+                    }
                 }
             }
         }
         for &at in hard {
             let (from, to) = pairs[at];
             if let Ok(bit) = part.binary_search(&component(from)) {
-                answers[at] = reached[component(to)] >> bit & 1 == 1;
+                let bits = reached.get(component(to)).copied().unwrap_or(0);
+                answers[at] = bits >> bit & 1 == 1;
             }
         }
     }
