@@ -96,6 +96,8 @@ fn commands_print_what_the_golden_files_hold() {
         ("dominators_of", "heap dominators small.heap --no-index --of string --blocks -n 2"),
         ("dominators_of_nothing", "heap dominators small.heap --no-index --of nothing"),
         ("duplicates", "heap duplicates small.heap --no-index -n 3"),
+        ("graph", "heap graph small.heap --no-index --nodes 8"),
+        ("graph_of_too_many", "heap graph small.heap --nodes 100000"),
         ("show", "heap show small.heap #1 --no-index -n 4"),
         ("paths", "heap paths small.heap #1 --no-index -n 2"),
         ("paths_of_class", "heap paths small.heap string --no-index -n 3"),

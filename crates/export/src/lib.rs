@@ -49,7 +49,10 @@ use bactrian_analysis::Profile;
 
 pub use about::{About, LivePoint};
 pub use format::{Format, UnknownFormat};
-pub use heap::{HeapFormat, HeapOptions, UnknownHeapFormat, Written, export_heap};
+pub use heap::{
+    HeapFormat, HeapOptions, UnknownHeapFormat, Written, export_heap, write_graph_dot,
+    write_graph_svg,
+};
 pub use json::SCHEMA_VERSION;
 
 /// Writes `profile` to `out`. `timeline` is how much was live over time, earliest first; only the Firefox

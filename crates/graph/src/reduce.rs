@@ -12,6 +12,8 @@ use crate::{Components, Graph, NONE, Node};
 pub struct Limits {
     /// How many sets, the largest by weight.
     pub largest: usize,
+    /// How many sets in all, those on ways included, as far as one large set with its way leaves a choice.
+    pub shown: usize,
     /// How many sets are shown on the way to each of them from the nearest above it that is shown anyway: the root's
     /// or another large one. The middle of longer ways is left out.
     pub way: usize,
@@ -27,6 +29,8 @@ pub struct Reduced {
     pub edges: Vec<SetEdge>,
     /// How many sets there were before the largest were chosen.
     pub all: usize,
+    /// For each node the place of its set in `sets`; [`NONE`] if it is not reached.
+    pub of: Vec<u32>,
 }
 
 /// A set of nodes, all reached through its entry.
@@ -93,7 +97,7 @@ pub fn reduce(
     let sets = Sets::of(view, components, &members, weights, stands_alone);
     let shown = sets.choose(limits);
     let edges = sets.edges(view, components, &members, &shown);
-    sets.reduced(&members, shown, edges)
+    sets.reduced(components, &members, shown, edges)
 }
 
 /// More than one component has edges to this one.
@@ -121,8 +125,11 @@ struct Shown {
     places: HashMap<u32, usize>,
     sets: Vec<(u32, SetKind)>,
     /// Ways whose middle is left out: between which sets, and how many.
-    gaps: Vec<(u32, u32, u64)>,
+    gaps: Vec<Gap>,
 }
+
+/// A way whose middle is left out: from which set to which, and how many between.
+type Gap = (u32, u32, u64);
 
 impl Sets {
     /// Goes through the components from the root's, which has the highest number, to the lowest: when a
@@ -184,12 +191,11 @@ impl Sets {
             by_weight.truncate(largest);
         }
         by_weight.sort_unstable_by_key(key);
-        let mut kinds: HashMap<u32, SetKind> =
-            by_weight.iter().map(|&set| (set, SetKind::Large)).collect();
-        kinds.insert(0, SetKind::Root);
-        let mut gaps = Vec::new();
-        for &large in &by_weight {
-            self.show_way(large, limits.way, &mut kinds, &mut gaps);
+        let (mut kinds, mut gaps) = self.with_ways(&by_weight, limits.way);
+        // Fewer large ones, until there is room for their ways.
+        while kinds.len() > limits.shown && by_weight.len() > 1 {
+            by_weight.truncate(by_weight.len() - by_weight.len().div_ceil(8));
+            (kinds, gaps) = self.with_ways(&by_weight, limits.way);
         }
         let mut sets: Vec<_> = kinds.into_iter().collect();
         sets.sort_unstable_by_key(|(set, _)| if *set == 0 { (0, 0) } else { key(set) });
@@ -199,6 +205,18 @@ impl Sets {
         Shown { places, sets, gaps }
     }
 
+    /// The largest sets and ways to them; and the ways whose middle is left out.
+    fn with_ways(&self, largest: &[u32], way: usize) -> (HashMap<u32, SetKind>, Vec<Gap>) {
+        let mut kinds: HashMap<u32, SetKind> =
+            largest.iter().map(|&set| (set, SetKind::Large)).collect();
+        kinds.insert(0, SetKind::Root);
+        let mut gaps = Vec::new();
+        for &large in largest {
+            self.show_way(large, way, &mut kinds, &mut gaps);
+        }
+        (kinds, gaps)
+    }
+
     /// Shows the sets between a large one and the one above it that is shown anyway, without the middle if they are
     /// too many.
     fn show_way(
@@ -206,7 +224,7 @@ impl Sets {
         large: u32,
         most: usize,
         kinds: &mut HashMap<u32, SetKind>,
-        gaps: &mut Vec<(u32, u32, u64)>,
+        gaps: &mut Vec<Gap>,
     ) {
         let before = |set: u32| self.all[set as usize].before;
         let is_anchor = |set: u32| matches!(kinds.get(&set), Some(SetKind::Root | SetKind::Large));
@@ -270,7 +288,13 @@ impl Sets {
         edges
     }
 
-    fn reduced(&self, members: &Members, shown: Shown, edges: Vec<SetEdge>) -> Reduced {
+    fn reduced(
+        &self,
+        components: &Components,
+        members: &Members,
+        shown: Shown,
+        edges: Vec<SetEdge>,
+    ) -> Reduced {
         let mut rest = Set {
             kind: SetKind::Rest,
             entry: NONE,
@@ -290,6 +314,15 @@ impl Sets {
         if rest.nodes > 0 {
             sets.push(rest);
         }
-        Reduced { sets, edges, all: self.all.len() }
+        let mut places = vec![shown.sets.len() as u32; self.all.len()];
+        for (&set, &place) in &shown.places {
+            places[set as usize] = place as u32;
+        }
+        let place = |&component: &u32| match self.of.get(component as usize) {
+            Some(&set) => places[set as usize],
+            None => NONE,
+        };
+        let of = components.of.iter().map(place).collect();
+        Reduced { sets, edges, all: self.all.len(), of }
     }
 }

@@ -15,6 +15,7 @@ mod graph;
 mod info;
 mod merged;
 mod paths;
+mod reduced;
 mod roots;
 mod show;
 mod summary;
@@ -39,6 +40,7 @@ pub use paths::{
     ClassPaths, PathRow, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, class_paths,
     paths,
 };
+pub use reduced::{ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced};
 pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
 pub use show::{Allocation, FieldLine, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};

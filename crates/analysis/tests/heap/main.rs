@@ -9,6 +9,7 @@ mod graph;
 mod hostile;
 mod index;
 mod paths;
+mod reduced;
 mod roots;
 mod summary;
 mod suspects;

@@ -19,7 +19,7 @@ use crate::output::{
     show_number, show_value,
 };
 
-/// What changed between two traces, significant changes first; of two heap snapshots, what `heap diff` tells.
+/// What changed between two traces, or heap snapshots; significant changes first
 ///
 /// A change is significant (marked *) if it stands out of what sampling alone would show in a table of this
 /// size: of the changes marked, no more than 5 in 100 are chance. Status 1 if there is one, 0 if not.

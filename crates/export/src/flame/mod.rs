@@ -7,7 +7,7 @@
 //! and written, so the size of the file is bounded. What is left out is counted in the picture.
 
 mod layout;
-mod names;
+pub(crate) mod names;
 mod palette;
 mod svg;
 

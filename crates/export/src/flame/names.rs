@@ -10,7 +10,7 @@ const MAX_NAME: usize = 400;
 
 /// A name of bounded length, without characters that XML forbids or that would change how their
 /// neighbours are read: controls, line ends, marks of writing direction.
-pub(super) fn tame(name: &str) -> Cow<'_, str> {
+pub(crate) fn tame(name: &str) -> Cow<'_, str> {
     let end = name.char_indices().nth(MAX_NAME).map(|(end, _)| end);
     if end.is_none() && !name.chars().any(is_unfit) {
         return Cow::Borrowed(name);
@@ -30,7 +30,7 @@ fn is_unfit(c: char) -> bool {
 }
 
 /// Shows a text as XML, inside or outside of quotes.
-pub(super) struct Escaped<'a>(pub &'a str);
+pub(crate) struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,7 +64,7 @@ pub(super) fn shorten(name: &str, columns: usize) -> Cow<'_, str> {
 }
 
 /// The start of a text, with a mark that it was cut; nothing if there is no room for three columns.
-pub(super) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
+pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
     }

@@ -3,6 +3,7 @@
 mod addresses;
 mod dot;
 mod format;
+mod graph;
 mod heapsnapshot;
 mod hprof;
 mod pprof;
@@ -14,6 +15,7 @@ use std::io::{self, BufWriter, Write};
 use bactrian_analysis::heap::{Heap, MergedLimits};
 
 pub use format::{HeapFormat, UnknownHeapFormat};
+pub use graph::{write_graph_dot, write_graph_svg};
 
 /// What is wanted beside the format.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -41,7 +41,7 @@ fn stands_alone(node: Node) -> bool {
 fn all_sets_are_there_if_all_are_wanted() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
-        let limits = Limits { largest: usize::MAX, way: usize::MAX };
+        let limits = Limits { largest: usize::MAX, shown: usize::MAX, way: usize::MAX };
         let found = reduce(&case.graph, &together, case.root, &case.weights, stands_alone, limits);
         let circles = naive::circles(&case.graph, case.root);
         let expected = sets(&case, &circles);
@@ -83,7 +83,8 @@ fn all_sets_are_there_if_all_are_wanted() {
 fn what_is_shown_hangs_together_and_nothing_is_lost() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
-        let limits = Limits { largest: (seed % 4) as usize, way: (seed % 3) as usize };
+        let limits =
+            Limits { largest: (seed % 4) as usize, shown: usize::MAX, way: (seed % 3) as usize };
         let alone = |_| seed.is_multiple_of(2);
         let found = reduce(&case.graph, &together, case.root, &case.weights, alone, limits);
         let all = naive::reached(&case.graph, &[case.root], None);
@@ -118,7 +119,7 @@ fn ways_are_as_short_as_can_be() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let reduced = |largest, way| {
-            let limits = Limits { largest, way };
+            let limits = Limits { largest, shown: usize::MAX, way };
             reduce(&case.graph, &together, case.root, &case.weights, stands_alone, limits)
         };
         let all = reduced(usize::MAX, 0);
@@ -140,5 +141,22 @@ fn ways_are_as_short_as_can_be() {
         let shown = short.sets.iter().filter(|set| set.kind == SetKind::Way).count();
         let left_out: u64 = short.edges.iter().map(|edge| edge.left_out).sum();
         assert_eq!(shown + left_out as usize, on_the_way, "case {seed}");
+    });
+}
+
+#[test]
+fn no_more_sets_than_are_wanted() {
+    crate::judge(|seed, case| {
+        let together = components(&case.graph, case.root);
+        let shown = 3 + (seed % 8) as usize;
+        let limits = Limits { largest: usize::MAX, shown, way: 1 };
+        let alone = |_| false;
+        let found = reduce(&case.graph, &together, case.root, &case.weights, alone, limits);
+        let sets = found.sets.iter().filter(|set| set.kind != SetKind::Rest).count();
+        assert!(sets <= shown, "case {seed}: {sets} of {shown}");
+        // Every node is in the set that it is said to be in.
+        let mut nodes = vec![0; found.sets.len()];
+        found.of.iter().filter(|&&of| of != NONE).for_each(|&of| nodes[of as usize] += 1);
+        assert!(found.sets.iter().map(|set| set.nodes).eq(nodes), "case {seed}");
     });
 }

@@ -34,7 +34,7 @@ fn all_answers(graph: &Graph, root: Node) -> Dominators {
     assert_eq!(before.iter().filter(|&&before| before != NONE).count() as u64, total.max(1) - 1);
     let first = duplicates(graph, &together, |node| Some(u64::from(node)), |_, _| true);
     assert!(first.iter().copied().eq(0..graph.nodes() as Node));
-    let limits = Limits { largest: 10, way: 10 };
+    let limits = Limits { largest: 10, shown: usize::MAX, way: 10 };
     let reduced = reduce(graph, &together, root, &weights, |_| false, limits);
     assert_eq!(reduced.sets.iter().map(|set| set.weight).sum::<u64>(), total);
     assert!(reduced.sets.len() <= 112);
@@ -131,7 +131,7 @@ fn weights_and_components_that_do_not_fit_are_no_harm() {
     assert_eq!(fair_shares(&pair, &other, 0, &[1, 1]), [0.0, 0.0]);
     assert_eq!(reach(&pair, &other, &[&[0]], &[1, 1]), [0]);
     assert_eq!(duplicates(&pair, &other, |_| Some(0), |_, _| true), [0, 1]);
-    let limits = Limits { largest: 1, way: 1 };
+    let limits = Limits { largest: 1, shown: usize::MAX, way: 1 };
     assert!(reduce(&pair, &other, 0, &[1, 1], |_| false, limits).sets.is_empty());
 }
 
@@ -212,7 +212,7 @@ fn what_is_shared_is_divided_as_the_seed_says() {
     assert_eq!(shares, [15.0, 5.0, 5.0, 5.0, 8.0, 8.0]);
     assert_eq!(*dominators(&figure, 0, &weights).retained, [15, 1, 1, 1, 4, 8]);
     // d and e have several parents and stand for themselves; the others are one tree.
-    let limits = Limits { largest: 1, way: 1 };
+    let limits = Limits { largest: 1, shown: usize::MAX, way: 1 };
     let reduced = reduce(&figure, &together, 0, &weights, |_| false, limits);
     let sets = reduced.sets.iter().map(|set| (set.kind, set.entry, set.nodes, set.weight));
     assert!(sets.eq([

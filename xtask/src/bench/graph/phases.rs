@@ -114,7 +114,7 @@ pub fn run(file: &Path) -> Outcome {
     let roots: Vec<&[Node]> = graph.successors(root).chunks(1).take(64).collect();
     black_box(phase("what 64 roots reach", || reach(&graph, &together, &roots, &weights))?);
     drop(phase("shortest paths", || shortest(&graph, root))?);
-    let limits = Limits { largest: 50, way: 10 };
+    let limits = Limits { largest: 50, shown: usize::MAX, way: 10 };
     let alone = |_| false;
     drop(phase("reduced graph", || reduce(&graph, &together, root, &weights, alone, limits))?);
     Ok(())

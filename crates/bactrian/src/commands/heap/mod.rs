@@ -6,6 +6,7 @@ mod dominators;
 mod duplicates;
 pub mod export;
 mod finalisers;
+mod graph;
 mod paths;
 mod roots;
 mod show;
@@ -32,6 +33,7 @@ use crate::output::{Console, print_json_of_snapshots, show_number};
   bactrian heap dominators server.1.heap     what would be free without whom
   bactrian heap diff server.*.heap           what grows
   bactrian heap duplicates server.1.heap     what is there more than once
+  bactrian heap graph server.1.heap -o h.svg  all of it in one picture
 
 What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
 pub struct Args {
@@ -62,6 +64,7 @@ enum Verb {
     Suspects(suspects::Args),
     Diff(diff::Args),
     Duplicates(duplicates::Args),
+    Graph(graph::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -81,6 +84,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Suspects(args) => suspects::run(args, console),
         Verb::Diff(args) => diff::run(args, console),
         Verb::Duplicates(args) => duplicates::run(args, console),
+        Verb::Graph(args) => graph::run(args, console),
     }
 }
 

@@ -1,0 +1,169 @@
+//! A heap small enough to be drawn: blocks that reach each other are one, and so is everything that hangs on a single
+//! parent. What is left are sets of blocks, each entered through one block; the largest are told, with ways from the roots.
+//!
+//! Roots are sets of their own: each module and thread, each of their fields and frames.
+
+use std::collections::HashMap;
+
+use bactrian_graph::{Limits, NONE, Node, SetKind, reduce};
+use serde::Serialize;
+
+use super::{Heap, WORD};
+
+/// Sets between the roots and a large set that are told, at most.
+const WAY: usize = 6;
+/// Classes that are told of each set.
+const CLASSES: usize = 3;
+
+/// A heap in a few sets. Sizes are in bytes with headers.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReducedHeap {
+    /// Bytes of all blocks that can be reached.
+    pub total: u64,
+    /// How many blocks that are.
+    pub blocks: u64,
+    /// How many sets there are in all.
+    pub all: u64,
+    /// Those that are told: the root of all first, then the largest, the rest last.
+    pub sets: Vec<ReducedSet>,
+    /// Pointers between them. No set points to itself, and none can be reached from those that it reaches.
+    pub edges: Vec<ReducedEdge>,
+}
+
+/// A set of blocks that are reached through its entry.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReducedSet {
+    /// Why it is told.
+    pub kind: ReducedKind,
+    /// Its entry, a block or a root; null for the rest.
+    pub node: Option<Node>,
+    /// The entry's address, if it is a block.
+    pub address: Option<String>,
+    /// What the entry is.
+    pub what: String,
+    /// How many blocks are the entry together, because they reach each other; 1 if it is one block.
+    pub entry_blocks: u64,
+    /// How many blocks the set has.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The part of all bytes that is.
+    pub share: f64,
+    /// What most of them are.
+    pub classes: Vec<ReducedClass>,
+}
+
+/// Why a set is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReducedKind {
+    /// The root of all.
+    Root,
+    /// What holds blocks from outside the heap.
+    Holder,
+    /// It is one of the largest.
+    Large,
+    /// It is on the way to one of the largest.
+    Way,
+    /// All sets that are not told.
+    Rest,
+}
+
+/// Blocks of one class in a set.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReducedClass {
+    /// What the class is called.
+    pub name: String,
+    /// How many blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Pointers from one set to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReducedEdge {
+    /// The set, by its place in the list.
+    pub from: usize,
+    /// The other one.
+    pub to: usize,
+    /// How many pointers.
+    pub pointers: u64,
+    /// How many sets between them are left out; then there need be no pointers.
+    pub left_out: u64,
+}
+
+/// Reduces a heap to about so many sets.
+pub fn reduced(heap: &Heap, sets: usize) -> ReducedHeap {
+    // Kinds of roots belong to the root of all: they say little in a picture.
+    let stands_alone = |node: Node| heap.holders().get(node).is_some_and(|holder| holder.level > 1);
+    let limits = Limits { largest: sets, shown: sets.max(2), way: WAY };
+    let (graph, components) = (heap.graph(), heap.components());
+    let found = reduce(graph, components, heap.root(), heap.weights(), stands_alone, limits);
+    let mut classes = Classes { of: vec![HashMap::new(); found.sets.len()] };
+    classes.count(heap, &found.of);
+    let total: u64 = found.sets.iter().map(|set| set.weight).sum();
+    let sets = found.sets.iter().enumerate().map(|(place, set)| {
+        let node = Some(set.entry).filter(|&entry| entry != NONE);
+        let is_holder = node.is_some_and(|node| heap.holders().get(node).is_some());
+        let blocks = classes.of[place].values().map(|(blocks, _)| blocks).sum();
+        ReducedSet {
+            kind: match set.kind {
+                SetKind::Root => ReducedKind::Root,
+                _ if is_holder => ReducedKind::Holder,
+                SetKind::Large => ReducedKind::Large,
+                SetKind::Way => ReducedKind::Way,
+                SetKind::Rest => ReducedKind::Rest,
+            },
+            node,
+            address: node.and_then(|node| heap.address(node)).map(|at| format!("{at:#x}")),
+            what: node.map_or_else(|| "the rest".to_owned(), |node| heap.describe(node)),
+            entry_blocks: set.entry_nodes,
+            blocks,
+            bytes: set.weight.saturating_mul(WORD),
+            share: set.weight as f64 / (total as f64).max(1.0),
+            classes: classes.largest(heap, place),
+        }
+    });
+    let sets: Vec<_> = sets.collect();
+    let edge = |edge: &bactrian_graph::SetEdge| ReducedEdge {
+        from: edge.from,
+        to: edge.to,
+        pointers: edge.edges,
+        left_out: edge.left_out,
+    };
+    ReducedHeap {
+        total: total.saturating_mul(WORD),
+        blocks: sets.iter().map(|set| set.blocks).sum(),
+        all: found.all as u64,
+        sets,
+        edges: found.edges.iter().map(edge).collect(),
+    }
+}
+
+/// Blocks and words of each class, by set.
+struct Classes {
+    of: Vec<HashMap<u32, (u64, u64)>>,
+}
+
+impl Classes {
+    fn count(&mut self, heap: &Heap, set_of: &[u32]) {
+        for (node, &set) in set_of.iter().enumerate().take(heap.blocks()) {
+            if let Some(classes) = self.of.get_mut(set as usize) {
+                let (blocks, words) = classes.entry(heap.class_of()[node]).or_default();
+                *blocks += 1;
+                *words += u64::from(heap.weights()[node]);
+            }
+        }
+    }
+
+    fn largest(&self, heap: &Heap, place: usize) -> Vec<ReducedClass> {
+        let mut classes: Vec<_> = self.of[place].iter().collect();
+        classes.sort_unstable_by_key(|&(class, &(_, words))| (std::cmp::Reverse(words), *class));
+        let named = classes.into_iter().take(CLASSES).filter_map(|(&class, &(blocks, words))| {
+            let name = heap.classes().get(class as usize)?.name.clone();
+            Some(ReducedClass { name, blocks, bytes: words.saturating_mul(WORD) })
+        });
+        named.collect()
+    }
+}

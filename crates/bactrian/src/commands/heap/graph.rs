@@ -1,0 +1,90 @@
+//! `bactrian heap graph`: a heap in one picture.
+
+use std::path::{Path, PathBuf};
+
+use bactrian_analysis::heap::reduced;
+use bactrian_export::{write_graph_dot, write_graph_svg};
+
+use super::HeapArg;
+use crate::failure::{Failure, Status};
+use crate::output::{Console, show_number, write_file};
+
+/// The heap in one picture: what hangs together is one, the largest sets are shown with ways from the roots.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian heap graph server.heap -o server.svg
+  bactrian heap graph server.heap --nodes 200 | dot -Tpdf > server.pdf")]
+pub struct Args {
+    #[command(flatten)]
+    heap: HeapArg,
+    /// About how many sets to show
+    #[arg(long, short, visible_alias = "limit", value_name = "SETS", default_value_t = 50)]
+    nodes: usize,
+    /// Format to write; if not given it is that of the file's name, or dot
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<GraphFormat>,
+    /// Where to write it; standard output if not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, conflicts_with_all = ["format", "output"])]
+    json: bool,
+}
+
+/// What to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum GraphFormat {
+    /// For Graphviz
+    Dot,
+    /// A picture
+    Svg,
+    /// For scripts
+    Json,
+}
+
+/// More would be drawn for hours, and read by nobody.
+const MOST: usize = 2_000;
+
+impl Args {
+    fn format(&self) -> GraphFormat {
+        let extension = self.output.as_deref().and_then(Path::extension);
+        match (self.json, self.format, extension.and_then(|text| text.to_str())) {
+            (true, _, _) | (_, None, Some("json")) => GraphFormat::Json,
+            (_, Some(format), _) => format,
+            (_, None, Some("svg")) => GraphFormat::Svg,
+            (_, None, _) => GraphFormat::Dot,
+        }
+    }
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    if !(1..=MOST).contains(&args.nodes) {
+        return Err(Failure::Usage(format!("--nodes is a number from 1 to {MOST}")));
+    }
+    let heap = args.heap.open()?;
+    let answer = reduced(&heap, args.nodes);
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    let title = args.heap.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into());
+    match args.format() {
+        GraphFormat::Json if output == Path::new("-") => {
+            args.heap.print_json("graph", &heap, &answer, console)?;
+        }
+        format => write_file(output, console, |mut out, _| {
+            match format {
+                GraphFormat::Dot => write_graph_dot(&answer, &title, &mut out)?,
+                GraphFormat::Svg => write_graph_svg(&answer, &title, &mut out)?,
+                GraphFormat::Json => {
+                    serde_json::to_writer_pretty(&mut out, &answer)
+                        .map_err(std::io::Error::from)?;
+                    writeln!(out)?;
+                }
+            }
+            Ok(())
+        })?,
+    }
+    if output != Path::new("-") {
+        let what = show_number(answer.sets.len() as u64, "set");
+        console.note(&format!("{}: {what}", output.display()))?;
+    }
+    args.heap.finish(&heap, console)
+}

@@ -1,0 +1,125 @@
+//! Pictures of reduced heaps that are made up: well-formed whatever the names, nothing over anything else.
+
+use bactrian_analysis::heap::{ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet};
+
+use super::{write_graph_dot, write_graph_svg};
+
+fn set(kind: ReducedKind, what: &str, blocks: u64) -> ReducedSet {
+    let class = ReducedClass { name: format!("closure {what}"), blocks, bytes: 8 * blocks };
+    ReducedSet {
+        kind,
+        node: None,
+        address: None,
+        what: what.to_owned(),
+        entry_blocks: 1,
+        blocks,
+        bytes: 16 * blocks,
+        share: blocks as f64 / 100.0,
+        classes: vec![class],
+    }
+}
+
+fn edge(from: usize, to: usize, left_out: u64) -> ReducedEdge {
+    ReducedEdge { from, to, pointers: u64::from(left_out == 0), left_out }
+}
+
+fn heap(name: &str) -> ReducedHeap {
+    let sets = vec![
+        set(ReducedKind::Root, "all roots", 0),
+        set(ReducedKind::Holder, name, 0),
+        set(ReducedKind::Large, name, 60),
+        set(ReducedKind::Way, name, 1),
+        set(ReducedKind::Rest, "the rest", 39),
+    ];
+    let edges = vec![edge(0, 1, 0), edge(1, 2, 0), edge(1, 3, 3), edge(2, 3, 0), edge(3, 4, 0)];
+    ReducedHeap { total: 1600, blocks: 100, all: 7, sets, edges }
+}
+
+fn svg(heap: &ReducedHeap, title: &str) -> String {
+    let mut out = Vec::new();
+    write_graph_svg(heap, title, &mut out).expect("room in memory");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+fn dot(heap: &ReducedHeap, title: &str) -> String {
+    let mut out = Vec::new();
+    write_graph_dot(heap, title, &mut out).expect("room in memory");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+#[test]
+fn names_cannot_break_a_picture() {
+    let long = "x".repeat(5_000);
+    for name in ["Main.(<&>)", "\"]]>\\", "a\0b\u{1b}[31m\n\u{202e}", "été 数", &long, ""] {
+        let text = svg(&heap(name), name);
+        let document = roxmltree::Document::parse(&text).expect("well-formed XML");
+        let boxes = document
+            .descendants()
+            .filter(|node| node.attribute("class").is_some_and(|class| class.starts_with("box ")));
+        assert_eq!(boxes.count(), 5, "{name}");
+        let text = dot(&heap(name), name);
+        for line in text.lines() {
+            let quotes = line.replace("\\\\", "").replace("\\\"", "").matches('"').count();
+            assert_eq!(quotes % 2, 0, "{line}");
+            assert!(!line.chars().any(char::is_control) && line.len() < 1_000, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_picture_for_graphviz() {
+    let expected = r##"digraph heap {
+  rankdir=LR;
+  label="run.heap\n1.60 kB in 100 blocks; 4 of 7 sets are shown";
+  labelloc=t;
+  node [shape=box, style=filled, fillcolor=white, fontname="sans-serif"];
+  s0 [label="all roots", fillcolor="#d9dde3"];
+  s1 [label="Main", fillcolor="#dbe9f6"];
+  s2 [label="Main\n960 B, 60.0 %, 60 blocks\nclosure Main 50 %", fillcolor="#fbe3c0"];
+  s3 [label="Main\n16 B, 1.00 %, 1 block"];
+  s4 [label="the rest\n624 B, 39.0 %, 39 blocks\nclosure the rest 50 %", style=dashed];
+  s0 -> s1;
+  s1 -> s2;
+  s1 -> s3 [style=dotted, label="3 sets between"];
+  s2 -> s3;
+  s3 -> s4;
+}
+"##;
+    assert_eq!(dot(&heap("Main"), "run.heap"), expected);
+}
+
+#[test]
+fn an_empty_heap_is_a_picture_too() {
+    let empty = ReducedHeap { total: 0, blocks: 0, all: 0, sets: vec![], edges: vec![] };
+    roxmltree::Document::parse(&svg(&empty, "empty")).expect("well-formed XML");
+    assert!(dot(&empty, "empty").ends_with("}\n"));
+}
+
+#[test]
+fn boxes_do_not_overlap() {
+    let heap = heap("Main");
+    let text = svg(&heap, "run.heap");
+    let document = roxmltree::Document::parse(&text).expect("well-formed XML");
+    let number = |node: roxmltree::Node<'_, '_>, name: &str| -> f64 {
+        node.attribute(name).and_then(|text| text.parse().ok()).expect("a number")
+    };
+    let boxes: Vec<[f64; 4]> = document
+        .descendants()
+        .filter(|node| node.attribute("class").is_some_and(|class| class.starts_with("box ")))
+        .map(|node| {
+            let [x, y] = ["x", "y"].map(|name| number(node, name));
+            [x, y, x + number(node, "width"), y + number(node, "height")]
+        })
+        .collect();
+    let root = document.root_element();
+    for (at, one) in boxes.iter().enumerate() {
+        assert!(one[2] < number(root, "width") && one[3] < number(root, "height"));
+        for other in &boxes[..at] {
+            let is_apart = one[0] >= other[2]
+                || other[0] >= one[2]
+                || one[1] >= other[3]
+                || other[1] >= one[3];
+            assert!(is_apart, "{one:?} {other:?}");
+        }
+    }
+}
