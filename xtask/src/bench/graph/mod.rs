@@ -71,7 +71,8 @@ pub fn run(arguments: &[String]) -> Outcome {
         println!("{}", bench.size(nodes)?);
         if let Some(bactrian) = &bactrian {
             let report = bench.with_graph("mixed", nodes, |bench, graph| {
-                report::table(&bench.xtask, bactrian, &bench.folder, graph, &readers)
+                let how = (&*readers, bench.rounds);
+                report::table(&bench.xtask, bactrian, &bench.folder, graph, how)
             });
             println!("{}", report?);
         }

@@ -17,21 +17,22 @@ use crate::Outcome;
 use crate::bench::measure::{Run, Usage, measure};
 use crate::command::succeed;
 
-/// What Bactrian is asked, which together is what the others tell in one report.
-const QUESTIONS: [&str; 4] = ["summary", "roots", "types", "dominators"];
+/// What Bactrian is asked, one after the other with an index; together it is what hprof-analyzer tells in one report.
+const QUESTIONS: [&str; 4] = ["dominators", "types", "summary", "suspects"];
+/// What the others do not tell: what each root reaches, and its fair share.
+const BESIDES: &str = "roots";
 
-/// Who reads Java's heap dumps, with the arguments that come before and after the file.
+/// Who reads Java's heap dumps, and the file that it writes. They are looked for in `PATH`: `cargo install --locked`.
 pub const READERS: [Reader; 2] = [
-    Reader { name: "hprof-analyzer", before: &[], after: &["report.html"] },
-    Reader { name: "hprof-slurp", before: &["-i"], after: &[] },
+    Reader { name: "hprof-analyzer", report: Some("report.html") },
+    Reader { name: "hprof-slurp", report: None },
 ];
 
 /// A tool that reads Java's heap dumps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reader {
     pub name: &'static str,
-    before: &'static [&'static str],
-    after: &'static [&'static str],
+    report: Option<&'static str>,
 }
 
 /// Writes a graph as a snapshot: what points to something is a block of ordinary tag, what does not is a string.
@@ -93,11 +94,11 @@ pub fn table(
     bactrian: &Path,
     folder: &Path,
     graph: &Path,
-    readers: &[Reader],
+    (readers, rounds): (&[Reader], usize),
 ) -> Result<String, String> {
     let [heap, dump] = ["report.heap", "report.hprof"].map(|name| folder.join(name));
     let made = make(xtask, bactrian, graph, &heap, &dump)
-        .and_then(|exporting| rows(bactrian, folder, &heap, &dump, exporting, readers));
+        .and_then(|exporting| rows(bactrian, folder, &heap, &dump, exporting, (readers, rounds)));
     for file in [&heap, &dump, &folder.join("report.heap.index"), &folder.join("report.html")] {
         // They may not be there.
         let _ = fs::remove_file(file);
@@ -126,42 +127,73 @@ fn rows(
     heap: &Path,
     dump: &Path,
     exporting: Usage,
-    readers: &[Reader],
+    (readers, rounds): (&[Reader], usize),
 ) -> Result<String, String> {
     let size = |file: &Path| file.metadata().map_or(0, |metadata| metadata.len()) as f64 / 1e6;
     let mut text = format!(
-        "| the same heap, as a snapshot ({:.0} MB) and as HPROF ({:.0} MB) | CPU | memory | times our CPU |\n\
-         |---|--:|--:|--:|\n",
+        "| the same heap, as a snapshot ({:.0} MB) and as HPROF ({:.0} MB) | CPU | memory | times our report | \
+         with roots |\n|---|--:|--:|--:|--:|\n",
         size(heap),
         size(dump)
     );
-    let mut ours = Usage { cpu_seconds: 0.0, max_rss_bytes: 0 };
-    for question in QUESTIONS {
-        eprintln!("bactrian heap {question}");
-        let words = ["heap".into(), question.into(), heap.into()];
-        let usage = measure(&Run::new(bactrian.to_path_buf(), words.to_vec()))?;
-        ours.cpu_seconds += usage.cpu_seconds;
-        ours.max_rss_bytes = ours.max_rss_bytes.max(usage.max_rss_bytes);
-        text.push_str(&row(&format!("bactrian heap {question}"), usage, None));
-    }
-    text.push_str(&row("all of these", ours, None));
-    for reader in readers {
-        eprintln!("{}", reader.name);
-        let after = reader.after.iter().map(|name| folder.join(name).into_os_string());
-        let words = reader.before.iter().map(OsString::from).chain([dump.into()]).chain(after);
-        match measure(&Run::new(PathBuf::from(reader.name), words.collect())) {
-            Ok(usage) => text.push_str(&row(reader.name, usage, Some(ours))),
-            Err(why) => text.push_str(&format!("| {} | {why} | | |\n", reader.name)),
+    let asked: Vec<&str> = QUESTIONS.into_iter().chain([BESIDES]).collect();
+    let mut ours: Vec<Option<Usage>> = vec![None; asked.len()];
+    let mut theirs: Vec<Result<Option<Usage>, String>> = vec![Ok(None); readers.len()];
+    // Interleaved, so that the neighbours disturb all alike.
+    for round in 1..=rounds {
+        eprintln!("round {round} of {rounds}");
+        // Each round begins without an index; there may be none.
+        let _ = fs::remove_file(heap.with_extension("heap.index"));
+        for (question, best) in asked.iter().zip(&mut ours) {
+            let words = ["heap".into(), question.into(), heap.into()];
+            let usage = measure(&Run::new(bactrian.to_path_buf(), words.to_vec()))?;
+            *best = Some(best.map_or(usage, |best| better(best, usage)));
+        }
+        for (reader, best) in readers.iter().zip(&mut theirs) {
+            let report = reader.report.map(|name| folder.join(name).into_os_string());
+            let words = [OsString::from(dump)].into_iter().chain(report).collect();
+            let usage = measure(&Run::new(PathBuf::from(reader.name), words));
+            *best = match (usage, best.clone()) {
+                (Ok(usage), Ok(best)) => Ok(Some(best.map_or(usage, |best| better(best, usage)))),
+                (Err(why), _) | (_, Err(why)) => Err(why),
+            };
         }
     }
-    text.push_str(&row("bactrian heap export --to hprof", exporting, None));
+    let mut sum = Usage { cpu_seconds: 0.0, max_rss_bytes: 0 };
+    let mut report = sum;
+    for (question, usage) in asked.iter().zip(ours.into_iter().flatten()) {
+        text.push_str(&row(&format!("bactrian heap {question}"), usage, &[]));
+        sum.cpu_seconds += usage.cpu_seconds;
+        sum.max_rss_bytes = sum.max_rss_bytes.max(usage.max_rss_bytes);
+        if *question != BESIDES {
+            report = sum;
+        }
+    }
+    text.push_str(&row("our report: all but roots", report, &[]));
+    text.push_str(&row("with roots", sum, &[]));
+    for (reader, usage) in readers.iter().zip(theirs) {
+        match usage {
+            Ok(Some(usage)) => text.push_str(&row(reader.name, usage, &[report, sum])),
+            Ok(None) => {}
+            Err(why) => text.push_str(&format!("| {} | {why} | | | |\n", reader.name)),
+        }
+    }
+    text.push_str(&row("bactrian heap export --to hprof", exporting, &[]));
     Ok(text)
 }
 
-fn row(name: &str, usage: Usage, ours: Option<Usage>) -> String {
-    let times = ours.map_or(String::new(), |ours| {
-        format!("{:.1}", usage.cpu_seconds / ours.cpu_seconds.max(1e-3))
-    });
+/// The least time of two runs, and the most memory.
+fn better(one: Usage, other: Usage) -> Usage {
+    Usage {
+        cpu_seconds: one.cpu_seconds.min(other.cpu_seconds),
+        max_rss_bytes: one.max_rss_bytes.max(other.max_rss_bytes),
+    }
+}
+
+fn row(name: &str, usage: Usage, ours: &[Usage]) -> String {
+    let times = ours.iter().map(|ours| usage.cpu_seconds / ours.cpu_seconds.max(1e-3));
+    let times: Vec<String> = times.map(|times| format!("{times:.1}")).collect();
+    let times = if ours.is_empty() { " | ".to_owned() } else { times.join(" | ") };
     let megabytes = usage.max_rss_bytes as f64 / 1e6;
     format!("| {name} | {:.2} s | {megabytes:.0} MB | {times} |\n", usage.cpu_seconds)
 }
@@ -173,7 +205,8 @@ mod tests {
     #[test]
     fn others_are_compared_with_all_our_answers() {
         let usage = |cpu_seconds| Usage { cpu_seconds, max_rss_bytes: 2_000_000 };
-        assert_eq!(row("x", usage(1.5), None), "| x | 1.50 s | 2 MB |  |\n");
-        assert_eq!(row("x", usage(3.0), Some(usage(1.5))), "| x | 3.00 s | 2 MB | 2.0 |\n");
+        assert_eq!(row("x", usage(1.5), &[]), "| x | 1.50 s | 2 MB |  |  |\n");
+        let ours = [usage(1.5), usage(2.0)];
+        assert_eq!(row("x", usage(3.0), &ours), "| x | 3.00 s | 2 MB | 2.0 | 1.5 |\n");
     }
 }
