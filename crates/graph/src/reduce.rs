@@ -150,8 +150,10 @@ impl Sets {
         for component in (0..components.count).rev() {
             let index = component as usize;
             let nodes = members.of(component);
-            let is_part = parent[index] < SEVERAL && !nodes.iter().any(|&node| stands_alone(node));
-            let set = if is_part { of[parent[index] as usize] } else { all.len() as u32 };
+            // If components are not in order, there may be one that was not seen yet.
+            let above = of.get(parent[index] as usize).copied().unwrap_or(NONE);
+            let is_part = above != NONE && !nodes.iter().any(|&node| stands_alone(node));
+            let set = if is_part { above } else { all.len() as u32 };
             if !is_part {
                 let before = nearest[index];
                 let distance = all.get(before as usize).map_or(0, |set| set.distance + 1);
@@ -165,7 +167,7 @@ impl Sets {
             let distance = gathered.distance;
             for &target in nodes.iter().flat_map(|&node| view.successors(node)) {
                 let to = components.of[target as usize] as usize;
-                if to == index {
+                if to == index || to >= count {
                     continue;
                 }
                 parent[to] = match parent[to] {
@@ -271,8 +273,8 @@ impl Sets {
                 continue;
             }
             for &target in members.of(component).iter().flat_map(|&node| view.successors(node)) {
-                let to = self.of[components.of[target as usize] as usize];
-                if to != from {
+                let to = self.of.get(components.of[target as usize] as usize);
+                if let Some(&to) = to.filter(|&&to| to != from) {
                     *counts.entry((places[from as usize], places[to as usize])).or_default() += 1;
                 }
             }

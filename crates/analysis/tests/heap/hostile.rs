@@ -6,7 +6,8 @@ use std::path::Path;
 
 use bactrian_analysis::heap::{
     ClassBy, DominatorsQuestion, Found, Heap, OpenOptions, RootsQuestion, Series, ShapesQuestion,
-    class_paths, classes, dominators, finalisers, paths, roots, show, summary, suspects,
+    class_paths, classes, dominators, duplicates, finalisers, paths, reduced, roots, show, summary,
+    suspects,
 };
 
 /// Asks every question. The answer is how much was said, so that nothing is left out.
@@ -56,6 +57,12 @@ fn ask_who_holds(heap: &Heap) {
     let growth = series.finish();
     assert_eq!(growth.all.change, 0);
     suspects(heap, Some(&growth));
+    let copies = duplicates(heap, 5);
+    assert!(copies.saved <= copies.bytes && copies.structures.len() <= 5);
+    let picture = reduced(heap, 20);
+    let places = 0..picture.sets.len();
+    let is_placed = |place: usize| places.contains(&place);
+    assert!(picture.edges.iter().all(|edge| is_placed(edge.from) && is_placed(edge.to)));
 }
 
 /// Opens the snapshot at `path` with these bytes as its index, and asks everything.
