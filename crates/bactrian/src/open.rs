@@ -60,7 +60,14 @@ pub fn open_evidence(path: &Path) -> Result<Evidence, Failure> {
 /// Why a snapshot cannot be opened.
 pub fn bad_snapshot(path: &Path, error: &bactrian_snapshot::Error) -> anyhow::Error {
     let hint = match error {
+        bactrian_snapshot::Error::Version(version) if *version < bactrian_snapshot::VERSION => {
+            ". It is of an earlier Bactrian: take it anew"
+        }
         bactrian_snapshot::Error::Version(_) => NEWER,
+        bactrian_snapshot::Error::NotASnapshot { .. } => {
+            ". Snapshots are what `bactrian record --snapshots` and `bactrian snapshot` write; traces are for \
+             `bactrian top` and others"
+        }
         _ => "",
     };
     anyhow::anyhow!("{}: {error}{hint}", name(path))
@@ -79,7 +86,7 @@ fn open_input(path: &Path) -> Result<Input, Failure> {
 
 fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
     let hint = match is_snapshot(&input) {
-        true => ". It is a heap snapshot: `bactrian info` and `bactrian check` read those",
+        true => ". It is a heap snapshot: `bactrian heap`, `info` and `check` read those",
         false => {
             ". A trace is the file that MEMTRACE names when a program linked with memtrace runs"
         }

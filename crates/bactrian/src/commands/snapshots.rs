@@ -178,7 +178,7 @@ pub fn tell(
         }
         Some(first) => {
             let path = shortened(&first.path).display().to_string();
-            console.note(&format!("look at it: bactrian info {path}"))?;
+            console.note(&format!("look at it: bactrian heap roots {path}"))?;
         }
         None if account.failed.is_empty() && account.skipped.is_empty() => {
             let why = match status.signal() {
