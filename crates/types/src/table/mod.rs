@@ -1,0 +1,20 @@
+//! What the compiler knew of a program, in one file (`.types`).
+
+mod ids;
+mod model;
+mod read;
+mod wire;
+mod write;
+
+pub use ids::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
+pub use model::{
+    Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, ModuleField,
+    ModuleItem, Representation, Site, SiteKind, Table, Text, Type, Unit,
+};
+pub use read::Error;
+
+/// The version of the format that is read and written here.
+pub const VERSION: u64 = 1;
+
+/// The first bytes of every table.
+const MAGIC: &[u8; 8] = b"\x89TYPES\r\n";

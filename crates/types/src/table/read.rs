@@ -1,0 +1,206 @@
+//! Reading tables. A table is used as a whole or not at all: all numbers in it are checked here, once.
+
+use std::fmt;
+
+use super::model::{
+    Declaration, Extension, Field, Kind, Layout, ModuleItem, Representation, Table, Type,
+};
+use super::wire::{Parse, Record, Source};
+use super::{DeclarationId, LayoutId, MAGIC, TypeId, VERSION};
+
+/// Length of the magic number, the length of the rest and its checksum.
+const HEADER: usize = MAGIC.len() + 8 + 4;
+
+/// Why a table of types cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// It is something else.
+    NotATable,
+    /// It is of another version.
+    Version(u64),
+    /// It is cut: so many bytes are there, so many should be.
+    Cut(u64, u64),
+    /// It was changed since it was written.
+    Changed,
+    /// It says something that makes no sense, at this byte.
+    Wrong(u64, &'static str),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotATable => f.write_str("not a table of types: it does not begin as one"),
+            Error::Version(version) => {
+                write!(f, "a table of types of version {version}; this reads version {VERSION}")
+            }
+            Error::Cut(there, should) => {
+                write!(f, "a table of types that is cut: {there} of {should} bytes are there")
+            }
+            Error::Changed => {
+                f.write_str("a table of types that was damaged: its checksum is wrong")
+            }
+            Error::Wrong(offset, what) => {
+                write!(f, "a table of types that is wrong: {what} (at byte {offset})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Table {
+    /// Reads a table from the bytes of its file.
+    pub fn read(bytes: &[u8]) -> Result<Table, Error> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(Error::NotATable);
+        }
+        let Some((header, body)) = bytes.split_at_checked(HEADER) else {
+            return Err(Error::Cut(bytes.len() as u64, HEADER as u64));
+        };
+        let length = header[8..16].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        if length != body.len() as u64 {
+            return Err(Error::Cut(bytes.len() as u64, length.saturating_add(HEADER as u64)));
+        }
+        if header[16..20] != crc32fast::hash(body).to_le_bytes() {
+            return Err(Error::Changed);
+        }
+        let mut source = Source::new(body);
+        let wrong =
+            |source: &Source<'_>, what| Error::Wrong((bytes.len() - source.left()) as u64, what);
+        match source.varint() {
+            Ok(VERSION) => {}
+            Ok(version) => return Err(Error::Version(version)),
+            Err(what) => return Err(wrong(&source, what)),
+        }
+        let table = get(&mut source).map_err(|what| wrong(&source, what))?;
+        check(&table).map_err(|what| wrong(&source, what))?;
+        Ok(table)
+    }
+}
+
+fn get(source: &mut Source<'_>) -> Parse<Table> {
+    let table = Table {
+        compiler: Record::get(source)?,
+        units: Record::get(source)?,
+        types: Record::get(source)?,
+        declarations: Record::get(source)?,
+        extensions: Record::get(source)?,
+        layouts: Record::get(source)?,
+        sites: Record::get(source)?,
+        failures: Record::get(source)?,
+    };
+    if source.left() == 0 { Ok(table) } else { Err("there is more than a table") }
+}
+
+/// Whether all numbers stand for something, and types are made of earlier ones.
+fn check(table: &Table) -> Parse<()> {
+    let checks = Checks { table };
+    for (at, of) in table.types.iter().enumerate() {
+        checks.made_of(at, of)?;
+    }
+    table.declarations.iter().try_for_each(|declaration| checks.declaration(declaration))?;
+    table.extensions.iter().try_for_each(|extension| checks.extension(extension))?;
+    table.layouts.iter().try_for_each(|layout| checks.module(layout))?;
+    table.units.iter().try_for_each(|unit| unit.layout.map_or(Ok(()), |id| checks.layout(id)))?;
+    for site in &table.sites {
+        checks.of(site.of)?;
+        there(site.unit.index(), table.units.len(), "a unit that is not there")?;
+    }
+    Ok(())
+}
+
+struct Checks<'a> {
+    table: &'a Table,
+}
+
+fn there(number: usize, count: usize, otherwise: &'static str) -> Parse<()> {
+    if number < count { Ok(()) } else { Err(otherwise) }
+}
+
+impl Checks<'_> {
+    fn of(&self, id: TypeId) -> Parse<()> {
+        there(id.index(), self.table.types.len(), "a type that is not there")
+    }
+
+    fn layout(&self, id: LayoutId) -> Parse<()> {
+        there(id.index(), self.table.layouts.len(), "a layout that is not there")
+    }
+
+    /// Whether a declared type has as many arguments as parameters.
+    fn applied(&self, id: DeclarationId, arguments: usize) -> Parse<()> {
+        match self.table.declarations.get(id.index()) {
+            Some(declaration) if declaration.arity as usize == arguments => Ok(()),
+            Some(_) => Err("a type with too few or too many arguments"),
+            None => Err("a declaration that is not there"),
+        }
+    }
+
+    fn made_of(&self, at: usize, of: &Type) -> Parse<()> {
+        let earlier = |id: &TypeId| there(id.index(), at, "a type that is made of a later one");
+        match of {
+            Type::Variable(_) | Type::Object(_) | Type::Opaque(_) => Ok(()),
+            Type::Constructed { declaration, arguments } => {
+                self.applied(*declaration, arguments.len())?;
+                arguments.iter().try_for_each(earlier)
+            }
+            Type::Tuple(of) => of.iter().try_for_each(earlier),
+            Type::Arrow { argument, result, .. } => earlier(argument).and(earlier(result)),
+            Type::Package { layout, .. } => self.layout(*layout),
+        }
+    }
+
+    fn fields(&self, fields: &[Field]) -> Parse<()> {
+        fields.iter().try_for_each(|field| self.of(field.of))
+    }
+
+    fn declaration(&self, declaration: &Declaration) -> Parse<()> {
+        if let Some(generic) = declaration.generic {
+            self.applied(generic, declaration.arity as usize)?;
+        }
+        match &declaration.kind {
+            Kind::Abstract(_) | Kind::Open | Kind::Builtin(_) => Ok(()),
+            Kind::Alias(of) => self.of(*of),
+            Kind::Record(representation, fields) => {
+                if *representation == Representation::Unboxed && fields.len() != 1 {
+                    return Err("an unboxed record without its one field");
+                }
+                self.fields(fields)
+            }
+            Kind::Variant(representation, constructors) => {
+                let one = matches!(&constructors[..], [one] if one.arguments.len() == 1);
+                if *representation == Representation::Unboxed && !one {
+                    return Err("an unboxed variant without its one argument");
+                }
+                constructors.iter().try_for_each(|constructor| {
+                    self.fields(&constructor.arguments)?;
+                    let Some(result) = &constructor.result else { return Ok(()) };
+                    if result.len() != declaration.arity as usize {
+                        return Err("a constructor of another type");
+                    }
+                    result.iter().try_for_each(|id| self.of(*id))
+                })
+            }
+            Kind::Cases { cases, .. } => {
+                cases.iter().try_for_each(|case| case.of.map_or(Ok(()), |id| self.of(id)))
+            }
+        }
+    }
+
+    fn extension(&self, extension: &Extension) -> Parse<()> {
+        self.applied(extension.extends, extension.result.len())?;
+        extension.result.iter().try_for_each(|id| self.of(*id))?;
+        self.fields(&extension.arguments)
+    }
+
+    fn module(&self, layout: &Layout) -> Parse<()> {
+        there(layout.public as usize, layout.fields.len() + 1, "a module with too few fields")?;
+        layout.fields.iter().try_for_each(|field| match &field.item {
+            ModuleItem::Value(of) => self.of(*of),
+            ModuleItem::Module(layout) => self.layout(*layout),
+            ModuleItem::Extension(id) => {
+                there(id.index(), self.table.extensions.len(), "a constructor that is not there")
+            }
+            ModuleItem::Other(_) => Ok(()),
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! Tables of types: what is written comes back, and what is damaged is told, not read.
+
+use bactrian_types::{
+    Builtin, Case, Constructor, Declaration, DeclarationId, Error, Extension, ExtensionId, Failure,
+    Field, Kind, Layout, LayoutId, ModuleField, ModuleItem, Representation, Site, SiteKind, Table,
+    Type, TypeId, Unit, UnitId,
+};
+
+fn field(name: &str, of: u32) -> Field {
+    Field { name: name.into(), is_mutable: name == "mutable", of: TypeId(of) }
+}
+
+fn declaration(name: &str, arity: u32, kind: Kind) -> Declaration {
+    Declaration { name: name.into(), arity, kind, generic: None }
+}
+
+/// A table with something of every kind in it.
+fn everything() -> Table {
+    let constructor = |name: &str, arguments, result| Constructor {
+        name: name.into(),
+        tag: 0,
+        arguments,
+        result,
+    };
+    let constructed = |declaration, arguments| Type::Constructed {
+        declaration: DeclarationId(declaration),
+        arguments,
+    };
+    Table {
+        compiler: "4.13.1".into(),
+        units: vec![Unit {
+            name: "Dune__exe__Main".into(),
+            source: "bin/main.ml".into(),
+            file: "main.cmt".into(),
+            interface: Some([7; 16]),
+            implementation: None,
+            layout: Some(LayoutId(0)),
+        }],
+        types: vec![
+            Type::Variable(0),
+            constructed(0, vec![]),
+            constructed(1, vec![TypeId(0)]),
+            Type::Tuple(vec![TypeId(1), TypeId(2)]),
+            Type::Arrow { label: "~key".into(), argument: TypeId(1), result: TypeId(3) },
+            Type::Package { name: "Main.S".into(), layout: LayoutId(0) },
+            Type::Object("< m : int >".into()),
+            Type::Opaque("?".into()),
+        ],
+        declarations: vec![
+            declaration("int", 0, Kind::Builtin(Builtin::Immediate)),
+            declaration(
+                "list",
+                1,
+                Kind::Variant(
+                    Representation::Boxed,
+                    vec![
+                        constructor("[]", vec![], None),
+                        constructor("::", vec![field("", 0), field("", 2)], None),
+                    ],
+                ),
+            ),
+            declaration(
+                "Main.t",
+                0,
+                Kind::Record(Representation::Floats, vec![field("mutable", 1)]),
+            ),
+            declaration("Main.u", 0, Kind::Abstract("no .cmt".into())),
+            declaration("Main.a", 0, Kind::Alias(TypeId(3))),
+            declaration("exn", 0, Kind::Open),
+            declaration(
+                "[ `A of int ]",
+                0,
+                Kind::Cases {
+                    cases: vec![Case { name: "A".into(), hash: -65, of: Some(TypeId(1)) }],
+                    is_closed: true,
+                },
+            ),
+            Declaration {
+                generic: Some(DeclarationId(1)),
+                ..declaration(
+                    "Main.g",
+                    1,
+                    Kind::Variant(
+                        Representation::Unboxed,
+                        vec![constructor("G", vec![field("", 0)], Some(vec![TypeId(1)]))],
+                    ),
+                )
+            },
+        ],
+        extensions: vec![Extension {
+            name: "Main.Error".into(),
+            extends: DeclarationId(5),
+            result: vec![],
+            arguments: vec![field("", 1)],
+        }],
+        layouts: vec![Layout {
+            name: "Main".into(),
+            fields: vec![
+                ModuleField { name: "x".into(), item: ModuleItem::Value(TypeId(3)) },
+                ModuleField { name: "Error".into(), item: ModuleItem::Extension(ExtensionId(0)) },
+                ModuleField { name: "M".into(), item: ModuleItem::Module(LayoutId(0)) },
+                ModuleField { name: "F".into(), item: ModuleItem::Other("functor".into()) },
+            ],
+            public: 2,
+        }],
+        sites: vec![Site {
+            unit: UnitId(0),
+            file: "bin/main.ml".into(),
+            line: 12,
+            start: 4,
+            end: 300,
+            kind: SiteKind::Constructor,
+            tag: Some(0),
+            words: Some(2),
+            of: TypeId(2),
+            name: "::".into(),
+        }],
+        failures: vec![Failure { file: "other.cmt".into(), reason: "it is cut".into() }],
+    }
+}
+
+#[test]
+fn what_is_written_comes_back() {
+    let table = everything();
+    assert_eq!(Table::read(&table.to_bytes()), Ok(table));
+    assert_eq!(Table::read(&Table::default().to_bytes()), Ok(Table::default()));
+}
+
+#[test]
+fn damage_is_told() {
+    let bytes = everything().to_bytes();
+    for cut in 0..bytes.len() {
+        assert!(Table::read(&bytes[..cut]).is_err(), "cut at {cut}");
+    }
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x10;
+        assert!(Table::read(&changed).is_err(), "changed at {at}");
+    }
+    assert_eq!(Table::read(b"something else"), Err(Error::NotATable));
+}
+
+#[test]
+fn numbers_stand_for_something() {
+    let wrong = |change: &dyn Fn(&mut Table)| {
+        let mut table = everything();
+        change(&mut table);
+        match Table::read(&table.to_bytes()) {
+            Err(Error::Wrong(_, what)) => what,
+            other => panic!("{other:?}"),
+        }
+    };
+    let later = Type::Tuple(vec![TypeId(3)]);
+    assert_eq!(
+        wrong(&|table| table.types[3] = later.clone()),
+        "a type that is made of a later one"
+    );
+    assert_eq!(
+        wrong(&|table| table.declarations[1].arity = 2),
+        "a type with too few or too many arguments"
+    );
+    assert_eq!(wrong(&|table| table.sites[0].of = TypeId(99)), "a type that is not there");
+    assert_eq!(wrong(&|table| table.layouts[0].public = 9), "a module with too few fields");
+    assert_eq!(
+        wrong(&|table| table.units[0].layout = Some(LayoutId(1))),
+        "a layout that is not there"
+    );
+}
