@@ -41,6 +41,7 @@ pub mod executable;
 mod fingerprint;
 pub mod frames;
 pub mod heap_layout;
+pub mod linked_units;
 pub mod marshal;
 mod runtime;
 pub mod symbol;

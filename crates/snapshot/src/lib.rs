@@ -33,7 +33,7 @@
 //! writer.group(group.finish()?)?;
 //!
 //! let mut tables = Tables::default();
-//! tables.modules.push(Module { name: tables.names.add("Main") });
+//! tables.modules.push(Module::named(tables.names.add("Main")));
 //! let kind = RootKind::Global { module: ModuleId(0), field: 0 };
 //! tables.roots.push(Root { kind, target: Pointer::to(BlockId(0)) });
 //! writer.tables(&tables)?;
@@ -70,4 +70,4 @@ pub use reader::{
 pub use writer::{EncodedGroup, GroupBuilder, Writer};
 
 /// The version of the format that is read and written.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

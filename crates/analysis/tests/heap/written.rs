@@ -125,7 +125,7 @@ pub fn modules(names: &[&str], roots: &[(u32, u32, u32)]) -> Tables {
     let mut tables = Tables::default();
     for name in names {
         let name = tables.names.add(name);
-        tables.modules.push(Module { name });
+        tables.modules.push(Module::named(name));
     }
     for &(module, field, block) in roots {
         let kind = RootKind::Global { module: ModuleId(module), field };

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use bactrian_ocaml::linked_units::LinkedUnit;
 use bactrian_ocaml::symbol;
 use bactrian_snapshot::{
     BlockId, Continuation, Ephemeron, Finaliser, FinaliserKind, FinaliserPart, FrameId, Held,
@@ -68,9 +69,7 @@ impl<'a> TableMaker<'a> {
     }
 
     pub fn roots(&mut self, found: &Roots) {
-        let names: Vec<NameId> =
-            found.modules.iter().map(|module| self.tables.names.add(module)).collect();
-        self.tables.modules = names.into_iter().map(|name| Module { name }).collect();
+        self.modules(found);
         self.threads(found);
         for root in &found.roots {
             if let Some(target) = self.pointer(root.value) {
@@ -93,6 +92,21 @@ impl<'a> TableMaker<'a> {
                 self.tables.roots.push(Root { kind, target });
             }
             self.tables.finalisers.push(Finaliser { kind, value, function });
+        }
+    }
+
+    /// Modules, with the digests of what they were linked from.
+    fn modules(&mut self, found: &Roots) {
+        let units: HashMap<&str, &LinkedUnit> =
+            found.units.iter().map(|unit| (unit.name.as_str(), unit)).collect();
+        for module in &found.modules {
+            let unit = units.get(module.name.as_str());
+            self.tables.modules.push(Module {
+                name: self.tables.names.add(&module.name),
+                fields: module.fields,
+                interface: unit.and_then(|unit| unit.interface),
+                implementation: unit.and_then(|unit| unit.implementation),
+            });
         }
     }
 

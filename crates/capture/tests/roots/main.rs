@@ -55,9 +55,11 @@ fn check_common(roots: &Roots, what: &str) {
         Place::Global { module, .. } => roots.modules.get(module as usize),
         _ => None,
     });
-    let globals: BTreeSet<_> = globals.map(String::as_str).collect();
+    let globals: BTreeSet<_> = globals.map(|module| module.name.as_str()).collect();
     assert!(globals.contains("Heap_roots"), "{what}: {globals:?}");
     assert!(globals.contains("Stdlib__Hashtbl"), "{what}");
+    let hashtbl = roots.units.iter().find(|unit| unit.name == "Stdlib__Hashtbl");
+    assert!(hashtbl.is_some_and(|unit| unit.interface.is_some()), "{what}: {hashtbl:?}");
     let main = functions(roots, 0);
     assert!(main.contains("Heap_roots.deep"), "{what}: {main:?}");
     let frames = roots.frames.values().flat_map(|frame| &frame.locations);
@@ -123,7 +125,8 @@ fn roots_are_those_that_the_runtime_lists() {
 /// Continuations that are reachable from a list in a global, as heap_roots_5 keeps them: the fibers' addresses.
 fn suspended(roots: &Roots, memory: &dyn Memory) -> Vec<u64> {
     const CONTINUATION: u64 = 245;
-    let module = roots.modules.iter().position(|name| name == "Heap_roots_5").expect("its module");
+    let module =
+        roots.modules.iter().position(|module| module.name == "Heap_roots_5").expect("its module");
     let of_module = |root: &&roots::Root| matches!(root.place, Place::Global { module: of, .. } if of as usize == module);
     let mut found = BTreeSet::new();
     for global in roots.roots.iter().filter(of_module) {
@@ -256,7 +259,7 @@ fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
         Place::Global { module, .. } => roots.modules.get(module as usize),
         _ => None,
     });
-    let modules: BTreeSet<_> = modules.map(String::as_str).collect();
+    let modules: BTreeSet<_> = modules.map(|module| module.name.as_str()).collect();
     // Its own module is there only when it has run to its end.
     assert!(modules.contains("Stdlib__Hashtbl"), "{modules:?}");
     let functions = |thread: u32| {
@@ -370,7 +373,7 @@ let () = Host_call.call := run
                 Place::DynamicGlobal { module, .. } => roots.modules.get(module as usize),
                 _ => None,
             });
-            let dynamic: BTreeSet<_> = dynamic.map(String::as_str).collect();
+            let dynamic: BTreeSet<_> = dynamic.map(|module| module.name.as_str()).collect();
             assert_eq!(dynamic, ["Plugin"].into(), "{what}");
             let functions = functions(&roots, 0);
             assert!(functions.contains("Plugin.run"), "{what}: {functions:?}");

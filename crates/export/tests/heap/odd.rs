@@ -23,7 +23,7 @@ fn large(words: u64) -> Vec<u8> {
         group.string(0, b"");
         writer.group(group.finish()?)?;
         let mut tables = Tables::default();
-        tables.modules.push(Module { name: tables.names.add("Main") });
+        tables.modules.push(Module::named(tables.names.add("Main")));
         let kind = RootKind::Global { module: ModuleId(0), field: 0 };
         tables.roots = vec![Root { kind, target: Pointer::to(BlockId(0)) }];
         writer.tables(&tables)?;

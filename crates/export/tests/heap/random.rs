@@ -52,7 +52,7 @@ pub fn bytes() -> Vec<u8> {
         writer.group(group.finish()?)?;
         let mut tables = Tables::default();
         for (module, name) in (0..).zip(["Camel", "Dromedary", "Llama"]) {
-            tables.modules.push(Module { name: tables.names.add(name) });
+            tables.modules.push(Module::named(tables.names.add(name)));
             for field in 0..5 {
                 let kind = RootKind::Global { module: ModuleId(module), field };
                 let block = if module + field == 0 { 0 } else { chance.below(BLOCKS) as u32 };

@@ -83,7 +83,7 @@ pub fn bytes() -> Vec<u8> {
 
 fn tables() -> Tables {
     let mut tables = Tables::default();
-    tables.modules.push(Module { name: tables.names.add("Main") });
+    tables.modules.push(Module::named(tables.names.add("Main")));
     let place = |tables: &mut Tables, function: &str, line| Location {
         function: tables.names.add(function),
         file: tables.names.add("src/main.ml"),

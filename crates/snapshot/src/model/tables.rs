@@ -112,6 +112,19 @@ pub enum Number {
 pub struct Module {
     /// Its name, as `Stdlib.List`.
     pub name: NameId,
+    /// How many fields its block has. Not known in bytecode, where the block is one of the heap.
+    pub fields: Option<u32>,
+    /// The digest of its interface (`.cmi`), if the program has it.
+    pub interface: Option<[u8; 16]>,
+    /// The digest of its implementation (`.cmx`), if the program has it.
+    pub implementation: Option<[u8; 16]>,
+}
+
+impl Module {
+    /// A module of which no more than the name is known.
+    pub fn named(name: NameId) -> Module {
+        Module { name, fields: None, interface: None, implementation: None }
+    }
 }
 
 /// A thread.

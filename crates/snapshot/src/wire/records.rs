@@ -59,6 +59,16 @@ impl Record for bool {
     }
 }
 
+/// Digests.
+impl Record for [u8; 16] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+    fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
+        cursor.array()
+    }
+}
+
 impl Record for String {
     fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, self.len() as u64);
@@ -214,7 +224,7 @@ structs! {
         ring_bytes, external_bytes
     }
     Statistic { name, value }
-    Module { name }
+    Module { name, fields, interface, implementation }
     Thread { number, domain, system_id, name, first_frame, frames }
     Location { function, file, line, start_char, end_char }
     Frame { location, return_address, is_inlined }

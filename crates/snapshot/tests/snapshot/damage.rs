@@ -128,7 +128,7 @@ fn what_is_no_snapshot_is_refused() {
     let (_, bytes) = sample(3, 3);
     let mut later = bytes.clone();
     later[8] = 9;
-    assert!(refused(&later).contains("version 9; this reads version 2"));
+    assert!(refused(&later).contains("version 9; this reads version 3"));
     let mut damaged = bytes;
     damaged[13] ^= 1;
     assert!(refused(&damaged).contains("checksum of its header"));

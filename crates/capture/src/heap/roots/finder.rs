@@ -59,6 +59,7 @@ impl<'a> Finder<'a> {
             Code::Native => self.globals(),
             Code::Bytecode => self.interpreter_globals(),
         }
+        self.linked_units();
         self.c_roots();
         self.threads();
         if self.target.code == Code::Bytecode {

@@ -3,9 +3,9 @@
 use bactrian_ocaml::symbol;
 use bactrian_ocaml::value::header_words;
 
-use super::Place;
 use super::finder::Finder;
 use super::words::addresses;
+use super::{Module, Place};
 
 const MOST_MODULES: usize = 1 << 20;
 const MOST_BLOCKS: usize = 1 << 20;
@@ -94,7 +94,7 @@ impl Finder<'_> {
             return None;
         }
         let module = self.found.modules.len() as u32;
-        self.found.modules.push(name.to_owned());
+        self.found.modules.push(Module { name: name.to_owned(), fields: Some(fields as u32) });
         for field in 0..fields {
             let slot = block.checked_add(8 * field as u64)?;
             let value = self.words.word(slot)?;

@@ -10,7 +10,7 @@ use bactrian_ocaml::frames::Location;
 use bactrian_ocaml::value::header_words;
 
 use super::finder::Finder;
-use super::{Frame, Place};
+use super::{Frame, Module, Place};
 
 const MOST_MODULES: usize = 1 << 20;
 /// Words; OCaml's own limit is a thousandth of it.
@@ -42,7 +42,7 @@ impl<'a> Finder<'a> {
             let known = program.as_ref().and_then(|program| program.globals.name(module as u32));
             // What has no name is a constant of the program.
             let name = known.map_or_else(|| format!("constant {module}"), str::to_owned);
-            self.found.modules.push(name);
+            self.found.modules.push(Module { name, fields: None });
             self.add(slot, value, Place::Global { module: module as u32, field: 0 });
         }
     }

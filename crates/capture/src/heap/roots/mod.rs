@@ -17,6 +17,7 @@ mod finalisers;
 mod finder;
 mod globals;
 mod interpreter;
+mod linked;
 mod memprof;
 mod spaces;
 mod stack_check;
@@ -30,6 +31,7 @@ use std::ops::Range;
 use bactrian_agent_abi::frozen::Frozen;
 pub use bactrian_agent_abi::frozen::{List, Listed, Slot};
 pub use bactrian_ocaml::frames::Location;
+use bactrian_ocaml::linked_units::LinkedUnit;
 use finder::Finder;
 pub use stack_check::StackCheck;
 pub use stacks::{Scanned, StackSlot, Stacks};
@@ -46,8 +48,10 @@ pub struct Roots {
     pub roots: Vec<Root>,
     /// Frames that roots are in, by return address.
     pub frames: BTreeMap<u64, Frame>,
-    /// Names of modules, by number.
-    pub modules: Vec<String>,
+    /// Modules, by number.
+    pub modules: Vec<Module>,
+    /// What the program was linked from, as far as it tells.
+    pub units: Vec<LinkedUnit>,
     /// Threads, by number.
     pub threads: Vec<Thread>,
     /// Values with a finaliser that was not called yet.
@@ -62,6 +66,15 @@ pub struct Roots {
     pub gaps: Vec<String>,
     /// Names that are missing, and why.
     pub unnamed: Option<&'static str>,
+}
+
+/// A module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Its name.
+    pub name: String,
+    /// How many fields its block has; in bytecode it is a block of the heap, which is looked at later.
+    pub fields: Option<u32>,
 }
 
 /// A value that the collector takes for reachable.

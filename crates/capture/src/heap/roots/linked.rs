@@ -1,0 +1,41 @@
+//! What a program was linked from: it says so itself, for Dynlink.
+
+use bactrian_ocaml::Code;
+use bactrian_ocaml::bytecode::Sections;
+use bactrian_ocaml::linked_units::{LinkedUnit, linked_units};
+use bactrian_ocaml::value::header_words;
+
+use super::finder::Finder;
+
+/// Programs with a thousand modules have some 100 kB.
+const LONGEST_MAP: usize = 1 << 26;
+
+impl Finder<'_> {
+    /// Notes the units of the program. It works without them, so what cannot be read is no gap.
+    pub(super) fn linked_units(&mut self) {
+        let units = match self.target.code {
+            Code::Native => self.native_units(),
+            Code::Bytecode => self.bytecode_units(),
+        };
+        self.found.units = units.unwrap_or_default();
+    }
+
+    /// A string in the program's data holds a marshalled list.
+    fn native_units(&mut self) -> Option<Vec<LinkedUnit>> {
+        let map = self.target.global("caml_globals_map")?;
+        let header = self.words.word(map.checked_sub(8)?)?;
+        let length = header_words(header as usize).checked_mul(8)?;
+        if length > LONGEST_MAP {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        self.memory.read(map, &mut bytes).then_some(())?;
+        linked_units(&bytes).ok()
+    }
+
+    /// A section of the file holds one, of interfaces only.
+    fn bytecode_units(&self) -> Option<Vec<LinkedUnit>> {
+        let sections = Sections::read(self.target.bytecode.as_deref()?).ok()??;
+        linked_units(sections.find(b"CRCS")?.bytes).ok()
+    }
+}

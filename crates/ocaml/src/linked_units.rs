@@ -1,0 +1,83 @@
+//! The compilation units that a program was linked from, with the digests of what they were compiled to: by these it is
+//! known whether a file beside the program is still the one that it was made from.
+//!
+//! Native programs carry them for Dynlink, marshalled, in a string called `caml_globals_map`; bytecode in the section
+//! CRCS. Both are lists of tuples that begin with the unit's name and the digest of its interface, if there is
+//! one; in native programs the digest of the implementation follows.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::error::Error;
+use crate::marshal::{Data, Value};
+
+/// The digest of a compiled file, as OCaml's `Digest` makes it.
+pub type Digest = [u8; 16];
+
+/// A compilation unit of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkedUnit {
+    /// Its name, as `Stdlib__Map`.
+    pub name: String,
+    /// The digest of its interface (`.cmi`).
+    pub interface: Option<Digest>,
+    /// The digest of its implementation (`.cmx`). None in bytecode, and for units of which only the interface was
+    /// used.
+    pub implementation: Option<Digest>,
+}
+
+/// Reads the marshalled list that begins `bytes`.
+///
+/// # Errors
+/// If it is no marshalled value. What is in it and no unit is left out.
+pub fn linked_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
+    let (data, _) = Data::read(bytes, 0)?;
+    let units = data.list(data.root()).filter_map(|unit| {
+        let name = data.string(data.field(unit, 0)?)?;
+        Some(LinkedUnit {
+            name: String::from_utf8_lossy(name).into_owned(),
+            interface: digest(&data, data.field(unit, 1)),
+            implementation: digest(&data, data.field(unit, 2)),
+        })
+    });
+    Ok(units.collect())
+}
+
+/// `Some digest`, as OCaml stores it.
+fn digest(data: &Data<'_>, option: Option<Value>) -> Option<Digest> {
+    data.string(data.field(option?, 0)?)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    /// `[("A", Some (String.make 16 'i'), Some (String.make 16 'm'), []); ("B", None, None, [])]`, marshalled.
+    fn two() -> Vec<u8> {
+        let mut body = vec![0xA0, 0xC0, 0x21, b'A'];
+        for letter in [b'i', b'm'] {
+            body.extend([0x90, 0x30]);
+            body.extend([letter; 16]);
+        }
+        body.extend([0x40, 0xA0, 0xC0, 0x21, b'B', 0x40, 0x40, 0x40, 0x40]);
+        let mut bytes = vec![0x84, 0x95, 0xA6, 0xBE];
+        bytes.extend((body.len() as u32).to_be_bytes());
+        bytes.extend([0; 3].map(|_: u32| 0).iter().flat_map(|n: &u32| n.to_be_bytes()));
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn units_have_digests() {
+        let unit = |name: &str, interface, implementation| LinkedUnit {
+            name: name.into(),
+            interface,
+            implementation,
+        };
+        let expected = vec![unit("A", Some([b'i'; 16]), Some([b'm'; 16])), unit("B", None, None)];
+        assert_eq!(linked_units(&two()).expect("it is marshalled"), expected);
+        assert!(linked_units(&two()[..30]).is_err());
+        assert!(linked_units(b"").is_err());
+    }
+}
