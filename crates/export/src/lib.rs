@@ -50,7 +50,7 @@ use bactrian_analysis::Profile;
 pub use about::{About, LivePoint};
 pub use format::{Format, UnknownFormat};
 pub use heap::{
-    HeapFormat, HeapOptions, UnknownHeapFormat, Written, export_heap, write_graph_dot,
+    HeapFormat, HeapOptions, Picture, UnknownHeapFormat, Written, export_heap, write_graph_dot,
     write_graph_svg,
 };
 pub use json::SCHEMA_VERSION;

@@ -3,7 +3,7 @@
 //!
 //! For: the questions of who holds what. [`dominators`] (what only one holds), [`components`] (who hold each other),
 //! [`fair_shares`] (what is shared, divided), [`reach`] (all that many hold), [`shortest`] paths, [`duplicates`]
-//! (what is there twice), [`reduce`] (the whole in one picture).
+//! (what is there twice), [`reduce`] (the whole in one picture), [`neighbourhood`] (what is around one).
 //!
 //! The caller owes: one root. Where there are many, one node with edges to them all; it is the last or the first,
 //! as the caller likes. Columns that are mapped from a file ([`MappedFile`]) must not be written to while they are
@@ -49,6 +49,7 @@ mod duplicates;
 mod error;
 mod graph;
 mod memory;
+mod neighbourhood;
 mod reach;
 mod reduce;
 mod shares;
@@ -62,6 +63,7 @@ pub use dominators::{Dominators, dominators};
 pub use duplicates::duplicates;
 pub use error::{Error, Result};
 pub use graph::Graph;
+pub use neighbourhood::{Neighbour, Neighbourhood, Within, neighbourhood};
 pub use reach::reach;
 pub use reduce::{Limits, Reduced, Set, SetEdge, SetKind, reduce};
 pub use shares::fair_shares;

@@ -3,6 +3,7 @@
 //!
 //! Sizes are in bytes and count the header of each block, as the collector does.
 
+mod around;
 mod census;
 mod check;
 mod classes;
@@ -21,6 +22,7 @@ mod show;
 mod summary;
 mod suspects;
 
+pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundQuestion, around};
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassRow, ClassTable, classes};
 pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use bactrian_analysis::heap::{
-    ClassBy, DominatorsQuestion, Found, Heap, OpenOptions, RootsQuestion, Series, ShapesQuestion,
-    class_paths, classes, dominators, duplicates, finalisers, paths, reduced, roots, show, summary,
-    suspects,
+    AroundQuestion, ClassBy, DominatorsQuestion, Found, Heap, OpenOptions, RootsQuestion, Series,
+    ShapesQuestion, around, class_paths, classes, dominators, duplicates, finalisers, paths,
+    reduced, roots, show, summary, suspects,
 };
 
 /// Asks every question. The answer is how much was said, so that nothing is left out.
@@ -48,6 +48,9 @@ fn ask_who_holds(heap: &Heap) {
     for node in (0..heap.root()).step_by(step).chain([heap.root()]) {
         assert_eq!(show(heap, node, 3).this.node, node);
         assert_eq!(paths(heap, node).target.node, node);
+        let near = around(heap, &AroundQuestion { centre: node, steps: 3, most: 20 });
+        assert!(near.told <= near.near && near.told <= 20);
+        assert!(near.edges.iter().all(|edge| edge.from.max(edge.to) < near.nodes.len()));
     }
     let found = finalisers(heap);
     assert!(found.leaking <= found.first + found.last);

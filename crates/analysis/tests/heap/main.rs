@@ -1,5 +1,6 @@
 //! Questions to heap snapshots as graphs, asked to small heaps that are written down here block by block.
 
+mod around;
 mod classes;
 mod diff;
 mod dominators;

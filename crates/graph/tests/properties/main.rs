@@ -10,7 +10,8 @@ mod reduction;
 use std::collections::{HashMap, HashSet};
 
 use bactrian_graph::{
-    Graph, NONE, Node, Tree, components, dominators, duplicates, fair_shares, reach, shortest,
+    Graph, NONE, Neighbour, Node, Tree, Within, components, dominators, duplicates, fair_shares,
+    neighbourhood, reach, shortest,
 };
 
 use random::{Case, Random, case};
@@ -150,6 +151,28 @@ fn shortest_paths_are_as_short_as_can_be() {
                 }
             }
         }
+    });
+}
+
+#[test]
+fn neighbours_are_the_nearest_and_then_the_largest() {
+    judge(|seed, Case { graph, root, weights }| {
+        let mut random = Random(seed);
+        let within = Within { steps: random.below(5) as u32, most: random.below(12) };
+        let size = |node: Node| u64::from(weights[node as usize] / 10);
+        let found = neighbourhood(&graph, &graph.reversed(), root, within, size);
+        let distances = naive::distances_either_way(&graph, root);
+        let near = |node: Node| {
+            let distance = distances[node as usize].filter(|&distance| distance <= within.steps)?;
+            Some(Neighbour { node, distance })
+        };
+        let mut expected: Vec<_> = (0..graph.nodes() as Node).filter_map(near).collect();
+        expected.sort_by_key(|near| (near.distance, std::cmp::Reverse(size(near.node)), near.node));
+        let beyond = expected.split_off(within.most.min(expected.len()));
+        assert_eq!(found.near, expected, "case {seed}");
+        let left_out: HashSet<_> = found.left_out.iter().copied().collect();
+        assert_eq!(left_out.len(), found.left_out.len(), "case {seed}: none is there twice");
+        assert_eq!(left_out, beyond.iter().map(|near| near.node).collect(), "case {seed}");
     });
 }
 

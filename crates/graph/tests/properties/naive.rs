@@ -93,6 +93,26 @@ pub fn distances(graph: &Graph, root: Node) -> Vec<Option<usize>> {
     distances
 }
 
+/// How many edges each node is away from another, whichever way they go.
+pub fn distances_either_way(graph: &Graph, from: Node) -> Vec<Option<u32>> {
+    let touch =
+        |a: Node, b: Node| graph.successors(a).contains(&b) || graph.successors(b).contains(&a);
+    let nodes = 0..graph.nodes() as Node;
+    let mut distances = vec![None; graph.nodes()];
+    distances[from as usize] = Some(0);
+    for distance in 1..graph.nodes() as u32 {
+        for node in nodes.clone().filter(|&node| node != from) {
+            let is_next = nodes
+                .clone()
+                .any(|other| distances[other as usize] == Some(distance - 1) && touch(node, other));
+            if is_next && distances[node as usize].is_none() {
+                distances[node as usize] = Some(distance);
+            }
+        }
+    }
+    distances
+}
+
 /// Whether two nodes are equal all the way down.
 pub fn is_equal(
     graph: &Graph,

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bactrian_graph::{
-    Builder, Dominators, Graph, Limits, NONE, Node, SetKind, components, dominators, duplicates,
-    fair_shares, reach, reduce, shortest,
+    Builder, Dominators, Graph, Limits, NONE, Node, SetKind, Within, components, dominators,
+    duplicates, fair_shares, neighbourhood, reach, reduce, shortest,
 };
 
 fn graph(nodes: usize, successors: impl Fn(Node, &mut Builder)) -> Graph {
@@ -38,6 +38,10 @@ fn all_answers(graph: &Graph, root: Node) -> Dominators {
     let reduced = reduce(graph, &together, root, &weights, |_| false, limits);
     assert_eq!(reduced.sets.iter().map(|set| set.weight).sum::<u64>(), total);
     assert!(reduced.sets.len() <= 112);
+    let within = Within { steps: u32::MAX, most: 10 };
+    let near = neighbourhood(graph, &graph.reversed(), root, within, u64::from);
+    assert!(near.near.len() <= 10);
+    assert!((near.near.len() + near.left_out.len()) as u64 >= total);
     found
 }
 

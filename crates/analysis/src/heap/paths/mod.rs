@@ -4,7 +4,7 @@
 //! blocks of a class ([`class_paths`]): one shortest path to each, merged as a tree.
 
 mod shapes;
-mod steps;
+pub(super) mod steps;
 
 use std::collections::HashMap;
 

@@ -59,7 +59,7 @@ impl Step {
     }
 
     /// How a node holds what none of its fields does.
-    fn beside_fields(heap: &Heap, from: Node) -> Step {
+    pub fn beside_fields(heap: &Heap, from: Node) -> Step {
         if from as usize >= heap.blocks() {
             return Step::Root;
         }
@@ -104,6 +104,26 @@ pub fn steps(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<Step> {
         }
     }
     found
+}
+
+/// Every field through which one of these nodes, which are in order, points to another of them.
+pub fn fields_between(heap: &Heap, nodes: &[Node]) -> Vec<(Node, Step, Node)> {
+    let group_of = |node: &Node| heap.snapshot().group_of(bactrian_snapshot::BlockId(*node));
+    let blocks = &nodes[..nodes.partition_point(|&node| (node as usize) < heap.blocks())];
+    let by_group: Vec<&[Node]> = blocks.chunk_by(|a, b| group_of(a) == group_of(b)).collect();
+    let is_one = |node: Node| nodes.binary_search(&node).is_ok();
+    let between = |part: &&[Node]| {
+        let mut found = Vec::new();
+        let group = part.first().and_then(group_of).map(|index| heap.snapshot().group(index));
+        let Some(Ok(group)) = group else { return found };
+        pointers(&group, |from, step, to| {
+            if is_one(from) && is_one(to) {
+                found.push((from, step, to));
+            }
+        });
+        found
+    };
+    by_group.par_iter().flat_map_iter(between).collect()
 }
 
 fn steps_of_group(heap: &Heap, pairs: &[(Node, Node)], wanted: &[u32]) -> Vec<(u32, Step)> {

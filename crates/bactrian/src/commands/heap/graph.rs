@@ -1,23 +1,32 @@
-//! `bactrian heap graph`: a heap in one picture.
+//! `bactrian heap graph`: a heap in one picture, or what is around a block.
 
 use std::path::{Path, PathBuf};
 
-use bactrian_analysis::heap::reduced;
-use bactrian_export::{write_graph_dot, write_graph_svg};
+use bactrian_analysis::heap::{AroundQuestion, Heap, around, reduced};
+use bactrian_export::{Picture, write_graph_dot, write_graph_svg};
+use serde::Serialize;
 
 use super::HeapArg;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number, write_file};
 
-/// The heap in one picture: what hangs together is one, the largest sets are shown with ways from the roots.
+/// The heap in one picture: what hangs together is one, the largest sets are shown with ways from the roots. Or, with
+/// --around, the blocks near one block.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap graph server.heap -o server.svg
-  bactrian heap graph server.heap --nodes 200 | dot -Tpdf > server.pdf")]
+  bactrian heap graph server.heap --nodes 200 | dot -Tpdf > server.pdf
+  bactrian heap graph server.heap --around Main.table --steps 3 -o table.svg")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
-    /// About how many sets to show
+    /// Draw what is around a block, block by block: 0xADDRESS, #NUMBER, or a module or value of one (Main.table, Main.3)
+    #[arg(long, value_name = "BLOCK")]
+    around: Option<String>,
+    /// With --around: how many pointers away, whichever way they go
+    #[arg(long, value_name = "STEPS", default_value_t = 2, requires = "around")]
+    steps: u32,
+    /// About how many sets to show; with --around, how many blocks at most, the nearest and largest
     #[arg(long, short, visible_alias = "limit", value_name = "SETS", default_value_t = 50)]
     nodes: usize,
     /// Format to write; if not given it is that of the file's name, or dot
@@ -62,20 +71,46 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return Err(Failure::Usage(format!("--nodes is a number from 1 to {MOST}")));
     }
     let heap = args.heap.open()?;
-    let answer = reduced(&heap, args.nodes);
-    let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let title = args.heap.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into());
+    match &args.around {
+        None => {
+            let answer = reduced(&heap, args.nodes);
+            let picture = Picture::of_reduced(&answer, &title);
+            let what = show_number(answer.sets.len() as u64, "set");
+            write(args, &heap, &answer, &picture, &what, console)?;
+        }
+        Some(block) => {
+            let centre = heap.find_node(block).map_err(|error| args.heap.not_found(&error))?;
+            let question = AroundQuestion { centre, steps: args.steps, most: args.nodes };
+            let answer = around(&heap, &question);
+            let picture = Picture::of_around(&answer, &title);
+            let what = format!("{} of {} blocks and roots", answer.told, answer.near);
+            write(args, &heap, &answer, &picture, &what, console)?;
+        }
+    }
+    args.heap.finish(&heap, console)
+}
+
+/// Writes an answer in the format that is wanted; `what` is said of a file.
+fn write(
+    args: &Args,
+    heap: &Heap,
+    answer: &impl Serialize,
+    picture: &Picture,
+    what: &str,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
     match args.format() {
         GraphFormat::Json if output == Path::new("-") => {
-            args.heap.print_json("graph", &heap, &answer, console)?;
+            args.heap.print_json("graph", heap, answer, console)?;
         }
         format => write_file(output, console, |mut out, _| {
             match format {
-                GraphFormat::Dot => write_graph_dot(&answer, &title, &mut out)?,
-                GraphFormat::Svg => write_graph_svg(&answer, &title, &mut out)?,
+                GraphFormat::Dot => write_graph_dot(picture, &mut out)?,
+                GraphFormat::Svg => write_graph_svg(picture, &mut out)?,
                 GraphFormat::Json => {
-                    serde_json::to_writer_pretty(&mut out, &answer)
-                        .map_err(std::io::Error::from)?;
+                    serde_json::to_writer_pretty(&mut out, answer).map_err(std::io::Error::from)?;
                     writeln!(out)?;
                 }
             }
@@ -83,8 +118,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         })?,
     }
     if output != Path::new("-") {
-        let what = show_number(answer.sets.len() as u64, "set");
         console.note(&format!("{}: {what}", output.display()))?;
     }
-    args.heap.finish(&heap, console)
+    Ok(())
 }

@@ -1,54 +1,60 @@
-//! The reduced graph for Graphviz.
+//! A picture for Graphviz.
 
 use std::io::{self, Write};
 
-use bactrian_analysis::heap::{ReducedHeap, ReducedKind};
-
-use super::{headline, made_of, size};
+use super::{Look, Picture};
 use crate::flame::names::{cut, tame};
 
 /// Characters of a line that fit into a box.
 const WIDEST: usize = 60;
 
-/// Writes a reduced heap.
+/// Writes a picture.
 ///
 /// # Errors
 /// If `out` does not take it.
-pub fn write(heap: &ReducedHeap, title: &str, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(picture: &Picture, out: &mut dyn Write) -> io::Result<()> {
+    let (title, headline) = (quoted(&picture.title, WIDEST), quoted(&picture.headline, 2 * WIDEST));
     writeln!(out, "digraph heap {{\n  rankdir=LR;")?;
-    writeln!(out, "  label=\"{}\\n{}\";\n  labelloc=t;", quoted(title), headline(heap))?;
+    writeln!(out, "  label=\"{title}\\n{headline}\";\n  labelloc=t;")?;
     writeln!(out, "  node [shape=box, style=filled, fillcolor=white, fontname=\"sans-serif\"];")?;
-    for (place, set) in heap.sets.iter().enumerate() {
-        let mut lines = vec![quoted(&set.what)];
-        if set.blocks > 0 {
-            lines.push(quoted(&size(set)));
-        }
-        lines.extend(made_of(set).map(|text| quoted(&text)));
-        let style = match set.kind {
-            ReducedKind::Root => ", fillcolor=\"#d9dde3\"",
-            ReducedKind::Holder => ", fillcolor=\"#dbe9f6\"",
-            ReducedKind::Large => ", fillcolor=\"#fbe3c0\"",
-            ReducedKind::Way => "",
-            ReducedKind::Rest => ", style=dashed",
+    for (place, one) in picture.boxes.iter().enumerate() {
+        let texts: Vec<_> = one.texts.iter().map(|text| quoted(text, WIDEST)).collect();
+        let style = match one.look {
+            Look::Root => ", fillcolor=\"#d9dde3\"",
+            Look::Holder => ", fillcolor=\"#dbe9f6\"",
+            Look::Large => ", fillcolor=\"#fbe3c0\"",
+            Look::Plain => "",
+            Look::Centre => ", fillcolor=\"#fbe3c0\", penwidth=3",
+            Look::Rest => ", style=dashed",
         };
-        writeln!(out, "  s{place} [label=\"{}\"{style}];", lines.join("\\n"))?;
+        writeln!(out, "  s{place} [label=\"{}\"{style}];", texts.join("\\n"))?;
     }
-    for edge in &heap.edges {
-        let label = match (edge.left_out, edge.pointers) {
-            (0, 0 | 1) => String::new(),
-            (0, pointers) => format!(" [label=\"{pointers}\"]"),
-            (left_out, _) => format!(" [style=dotted, label=\"{left_out} sets between\"]"),
+    for line in &picture.lines {
+        let mut attributes = Vec::new();
+        if line.is_gap {
+            attributes.push("style=dotted".to_owned());
+        }
+        // The rest stands at the end, also where it points back.
+        if Some(line.from) == picture.rest {
+            attributes.push("style=dashed, constraint=false".to_owned());
+        }
+        if !line.label.is_empty() {
+            attributes.push(format!("label=\"{}\"", quoted(&line.label, WIDEST)));
+        }
+        let attributes = match attributes.is_empty() {
+            true => String::new(),
+            false => format!(" [{}]", attributes.join(", ")),
         };
-        writeln!(out, "  s{} -> s{}{label};", edge.from, edge.to)?;
+        writeln!(out, "  s{} -> s{}{attributes};", line.from, line.to)?;
     }
     writeln!(out, "}}")
 }
 
 /// A text as it can stand between quotes.
-fn quoted(text: &str) -> String {
+fn quoted(text: &str, widest: usize) -> String {
     let tamed = tame(text);
     let mut quoted = String::new();
-    for c in cut(&tamed, WIDEST).chars() {
+    for c in cut(&tamed, widest).chars() {
         if matches!(c, '"' | '\\') {
             quoted.push('\\');
         }

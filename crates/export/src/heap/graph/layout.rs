@@ -1,6 +1,7 @@
 //! Where boxes and lines of a drawing go: in columns, so that every line goes from left to right.
 //!
-//! The way of Sugiyama. A box is one column further right than the furthest that points to it. A line over several
+//! The way of Sugiyama. A box is one column further right than the furthest that points to it; where boxes point to each
+//! other in a circle, some line is taken to go the other way, and is marked. A line over several
 //! columns has a *bend* in each column between, which takes a place among the boxes there. Then the order in columns is
 //! changed so that few lines cross: each thing goes where its neighbours are in the middle, sweep after sweep, and the best order is kept.
 //! Last, things are moved up and down towards their neighbours as far as those above and below allow.
@@ -28,12 +29,20 @@ pub(super) struct Sketch {
 pub(super) struct Drawing {
     /// For each box its column, from 0, and where its middle is.
     pub boxes: Vec<(usize, f64)>,
-    /// For each line the places it goes through, from its first box to its last: columns and heights.
-    pub lines: Vec<Vec<(usize, f64)>>,
+    /// For each line the way it goes.
+    pub lines: Vec<Way>,
     /// How many columns there are.
     pub columns: usize,
     /// How high all of it is; the top is at 0.
     pub height: f64,
+}
+
+/// The way of a line.
+pub(super) struct Way {
+    /// The places it goes through from left to right, both boxes included: columns and heights.
+    pub places: Vec<(usize, f64)>,
+    /// Whether its first box is the one on the right.
+    pub is_back: bool,
 }
 
 impl Sketch {
@@ -52,19 +61,47 @@ impl Sketch {
         let at = |thing: usize| (things.all[thing].column, things.all[thing].middle - top);
         Drawing {
             boxes: (0..self.heights.len()).map(at).collect(),
-            lines: things
-                .ways
-                .iter()
-                .map(|way| way.iter().map(|&thing| at(thing)).collect())
+            lines: (things.ways.iter().zip(&self.lines))
+                .map(|(way, line)| Way {
+                    places: way.iter().map(|&thing| at(thing)).collect(),
+                    is_back: way.first().is_some_and(|&first| first != line.0),
+                })
                 .collect(),
             columns: count,
             height: bottom - top,
         }
     }
 
-    /// The column of each box: one more than the furthest that points to it. Lines of a circle do not count where
-    /// they would close it.
+    /// The column of each box: one more than the furthest that points to it. Lines against the order count as if they
+    /// were turned round.
     fn columns(&self) -> Vec<usize> {
+        let count = self.heights.len();
+        let order = self.order();
+        let mut rank = vec![0; count];
+        order.iter().enumerate().for_each(|(at, &one)| rank[one] = at);
+        let mut to: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for &(from, target) in &self.lines {
+            if from != target && from < count && target < count {
+                let is_forward = rank[from] < rank[target];
+                let (from, target) = if is_forward { (from, target) } else { (target, from) };
+                to[from].push(target);
+            }
+        }
+        let mut columns = vec![0; count];
+        for &at in &order {
+            for &target in &to[at] {
+                columns[target] = columns[target].max(columns[at] + 1);
+            }
+        }
+        let furthest = columns.iter().copied().max().unwrap_or(0);
+        if let Some(last) = self.last.filter(|&last| last < count) {
+            columns[last] = furthest.max(1);
+        }
+        columns
+    }
+
+    /// All boxes, those that point before those they point to, but for one line of each circle.
+    fn order(&self) -> Vec<usize> {
         let count = self.heights.len();
         let mut before = vec![0_usize; count];
         let mut to: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -74,7 +111,7 @@ impl Sketch {
                 to[from].push(target);
             }
         }
-        let mut columns = vec![0; count];
+        let mut order = Vec::with_capacity(count);
         let mut is_done = vec![false; count];
         let mut ready: Vec<usize> = (0..count).filter(|&at| before[at] == 0).rev().collect();
         for next in 0..count {
@@ -86,22 +123,16 @@ impl Sketch {
                 if std::mem::replace(&mut is_done[at], true) {
                     continue;
                 }
+                order.push(at);
                 for &target in &to[at] {
                     before[target] -= 1;
-                    if !is_done[target] {
-                        columns[target] = columns[target].max(columns[at] + 1);
-                        if before[target] == 0 {
-                            ready.push(target);
-                        }
+                    if !is_done[target] && before[target] == 0 {
+                        ready.push(target);
                     }
                 }
             }
         }
-        let furthest = columns.iter().copied().max().unwrap_or(0);
-        if let Some(last) = self.last.filter(|&last| last < count) {
-            columns[last] = furthest.max(1);
-        }
-        columns
+        order
     }
 }
 
@@ -147,6 +178,8 @@ impl Things {
                 things.ways.push(Vec::new());
                 continue;
             };
+            let (from, to, start, end) =
+                if start > end { (to, from, end, start) } else { (from, to, start, end) };
             let mut way = vec![from];
             for column in start + 1..end {
                 things.all.push(Thing {
@@ -160,7 +193,7 @@ impl Things {
                 way.push(things.all.len() - 1);
             }
             way.push(to);
-            // A line that does not go to the right is drawn, but has no say.
+            // A line to its own box is drawn, but has no say.
             if start < end {
                 for pair in way.windows(2) {
                     things.all[pair[0]].after.push(pair[1]);
@@ -350,8 +383,10 @@ mod tests {
         check(&drawing);
         let columns: Vec<_> = drawing.boxes.iter().map(|place| place.0).collect();
         assert_eq!((columns, drawing.columns), (vec![0, 1, 1, 2, 3], 4));
+        assert!(drawing.lines.iter().all(|way| !way.is_back));
         // The one over two columns has a bend.
-        assert_eq!(drawing.lines.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2, 2, 3, 2]);
+        let lengths: Vec<_> = drawing.lines.iter().map(|way| way.places.len()).collect();
+        assert_eq!(lengths, [2, 2, 2, 2, 3, 2]);
     }
 
     #[test]
@@ -371,6 +406,10 @@ mod tests {
         let drawing = draw(4, &[(0, 1), (1, 2), (2, 0), (3, 3), (0, 9), (2, 3)]);
         check(&drawing);
         assert_eq!(drawing.lines.len(), 6);
+        let is_back: Vec<_> = drawing.lines.iter().map(|way| way.is_back).collect();
+        assert_eq!(is_back, [false, false, true, false, false, false]);
+        // It goes through the column between.
+        assert_eq!(drawing.lines[2].places.len(), 3);
         let chain: Vec<_> = (0..2_000).map(|at| (at, at + 1)).collect();
         check(&draw(300, &(0..299).map(|at| (0, at + 1)).collect::<Vec<_>>()));
         assert_eq!(draw(2_001, &chain).columns, 2_001);

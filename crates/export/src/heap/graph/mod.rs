@@ -1,46 +1,76 @@
-//! The reduced graph of a heap as a picture: for Graphviz, or drawn here.
+//! Heaps as pictures, for Graphviz or drawn here: the reduced graph of a whole heap, and what is around one block. Both are
+//! made a [`Picture`] first, boxes and lines; how these are written does not depend on what they mean.
 
+mod around;
 mod dot;
 mod layout;
+mod reduced;
 mod svg;
 #[cfg(test)]
 mod tests;
 
-use bactrian_analysis::heap::{ReducedHeap, ReducedKind, ReducedSet};
-use bactrian_analysis::units::show_bytes;
-
 pub use dot::write as write_graph_dot;
 pub use svg::write as write_graph_svg;
 
-/// How large a set is, in a line: `12.3 MB, 16.8 %, 1234 blocks`.
-fn size(set: &ReducedSet) -> String {
-    let blocks = match set.blocks {
-        1 => "1 block".to_owned(),
-        blocks => format!("{blocks} blocks"),
-    };
-    let percent = set.share * 100.0;
+/// Boxes and lines between them.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    title: String,
+    /// What the picture is of, in a line.
+    headline: String,
+    boxes: Vec<PictureBox>,
+    lines: Vec<Line>,
+    /// The box of all that is not shown, by its place.
+    rest: Option<usize>,
+    /// Whether labels of lines are to be seen in a drawing: where there are many lines, they would hide each other.
+    has_labels: bool,
+    /// How to read it, in lines.
+    foot: &'static [&'static str],
+}
+
+#[derive(Clone, Debug)]
+struct PictureBox {
+    look: Look,
+    /// What stands in it; the first line is its name.
+    texts: Vec<String>,
+    /// More of it, for who asks.
+    about: Vec<String>,
+    /// What its bar shows: a part of all, up to 1.
+    bar: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Root,
+    Holder,
+    Large,
+    Plain,
+    Centre,
+    Rest,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    /// Boxes, by their places.
+    from: usize,
+    to: usize,
+    /// How many pointers it stands for.
+    pointers: u64,
+    label: String,
+    /// More of it, for who asks.
+    about: String,
+    /// Whether something between its ends is left out.
+    is_gap: bool,
+}
+
+/// `12.3`, with more digits if there is little before the point.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
     let digits = if percent < 10.0 { 2 } else { 1 };
-    format!("{}, {percent:.digits$} %, {blocks}", show_bytes(set.bytes as f64))
+    format!("{percent:.digits$} %")
 }
 
-/// What most of a set is, in a line; nothing if it has one block, or none.
-fn made_of(set: &ReducedSet) -> Option<String> {
-    if set.blocks < 2 {
-        return None;
-    }
-    let part = |bytes: u64| 100.0 * bytes as f64 / (set.bytes as f64).max(1.0);
-    let classes =
-        set.classes.iter().map(|class| format!("{} {:.0} %", class.name, part(class.bytes)));
-    Some(classes.collect::<Vec<_>>().join("; "))
-}
-
-/// What the picture is of, in a line.
-fn headline(heap: &ReducedHeap) -> String {
-    let shown = heap.sets.iter().filter(|set| set.kind != ReducedKind::Rest).count();
-    format!(
-        "{} in {} blocks; {shown} of {} sets are shown",
-        show_bytes(heap.total as f64),
-        heap.blocks,
-        heap.all
-    )
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }

@@ -1,8 +1,11 @@
 //! Pictures of reduced heaps that are made up: well-formed whatever the names, nothing over anything else.
 
-use bactrian_analysis::heap::{ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet};
+use bactrian_analysis::heap::{
+    Around, AroundEdge, AroundKind, AroundNode, ReducedClass, ReducedEdge, ReducedHeap,
+    ReducedKind, ReducedSet,
+};
 
-use super::{write_graph_dot, write_graph_svg};
+use super::{Picture, write_graph_dot, write_graph_svg};
 
 fn set(kind: ReducedKind, what: &str, blocks: u64) -> ReducedSet {
     let class = ReducedClass { name: format!("closure {what}"), blocks, bytes: 8 * blocks };
@@ -37,13 +40,13 @@ fn heap(name: &str) -> ReducedHeap {
 
 fn svg(heap: &ReducedHeap, title: &str) -> String {
     let mut out = Vec::new();
-    write_graph_svg(heap, title, &mut out).expect("room in memory");
+    write_graph_svg(&Picture::of_reduced(heap, title), &mut out).expect("room in memory");
     String::from_utf8(out).expect("UTF-8")
 }
 
 fn dot(heap: &ReducedHeap, title: &str) -> String {
     let mut out = Vec::new();
-    write_graph_dot(heap, title, &mut out).expect("room in memory");
+    write_graph_dot(&Picture::of_reduced(heap, title), &mut out).expect("room in memory");
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -121,5 +124,87 @@ fn boxes_do_not_overlap() {
                 || other[1] >= one[3];
             assert!(is_apart, "{one:?} {other:?}");
         }
+    }
+}
+
+fn around(name: &str) -> Around {
+    let node = |kind, node, distance| AroundNode {
+        kind,
+        node,
+        address: None,
+        what: name.to_owned(),
+        distance,
+        blocks: 1,
+        shallow: 16,
+        dominated: node.map(|_| 32),
+        share: 0.25,
+    };
+    let edge = |from, to, fields: &[&str]| AroundEdge {
+        from,
+        to,
+        pointers: fields.len().max(1) as u64,
+        fields: fields.iter().map(|&field| field.to_owned()).collect(),
+    };
+    Around {
+        steps: 1,
+        near: 4,
+        told: 3,
+        nodes: vec![
+            node(AroundKind::Centre, Some(7), Some(0)),
+            node(AroundKind::Block, Some(8), Some(1)),
+            node(AroundKind::Holder, Some(9), Some(1)),
+            node(AroundKind::Rest, None, None),
+        ],
+        // A circle, a block that points to itself, a root, and both ways to the rest.
+        edges: vec![
+            edge(0, 1, &["0", "3", "4", "6"]),
+            edge(1, 0, &["stack"]),
+            edge(0, 0, &["1"]),
+            edge(2, 0, &[]),
+            edge(0, 3, &[]),
+            edge(3, 1, &[]),
+        ],
+    }
+}
+
+#[test]
+fn what_is_around_a_block_for_graphviz() {
+    let expected = r##"digraph heap {
+  rankdir=LR;
+  label="run.heap\naround #7 x; 3 of 4 blocks and roots within 1 step are shown";
+  labelloc=t;
+  node [shape=box, style=filled, fillcolor=white, fontname="sans-serif"];
+  s0 [label="#7 x\n16 B; alone holds 32 B, 25.0 %\npoints to itself: 1", fillcolor="#fbe3c0", penwidth=3];
+  s1 [label="#8 x\n16 B; alone holds 32 B, 25.0 %"];
+  s2 [label="#9 x\n16 B; alone holds 32 B, 25.0 %", fillcolor="#dbe9f6"];
+  s3 [label="x\n16 B, 25.0 %, 1 block\n1 of it within 1 step", style=dashed];
+  s0 -> s1 [label="0, 3, 4 and 1 more"];
+  s1 -> s0 [label="stack"];
+  s2 -> s0;
+  s0 -> s3;
+  s3 -> s1 [style=dashed, constraint=false];
+}
+"##;
+    let mut out = Vec::new();
+    write_graph_dot(&Picture::of_around(&around("x"), "run.heap"), &mut out).expect("room");
+    assert_eq!(String::from_utf8(out).expect("UTF-8"), expected);
+}
+
+#[test]
+fn what_is_around_a_block_is_drawn_with_its_fields() {
+    for name in ["x", "\"]]>&<\\", "a\0\u{202e}"] {
+        let mut out = Vec::new();
+        write_graph_svg(&Picture::of_around(&around(name), name), &mut out).expect("room");
+        let text = String::from_utf8(out).expect("UTF-8");
+        let document = roxmltree::Document::parse(&text).expect("well-formed XML");
+        let texts = |class: &str| -> Vec<_> {
+            let of_class = |node: &roxmltree::Node<'_, '_>| node.attribute("class") == Some(class);
+            document.descendants().filter(of_class).filter_map(|node| node.text()).collect()
+        };
+        assert_eq!(texts("label"), ["0, 3, 4 and 1 more", "stack"]);
+        let count = |class: &str| text.matches(&format!("class=\"{class}\"")).count();
+        // One line of the circle goes back, and has a tip.
+        let counts = ["box centre", "box rest", "line", "line back", "tip back"].map(count);
+        assert_eq!(counts, [1, 1, 2, 1, 1], "{name}");
     }
 }

@@ -1,0 +1,197 @@
+//! What is around a block: the blocks and roots that it points to and that point to it, theirs, and so on, with the fields
+//! between them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bactrian_graph::{Node, Within, neighbourhood};
+use serde::Serialize;
+
+use super::paths::steps::{Step, fields_between};
+use super::{Heap, WORD};
+
+/// Fields that are told of the pointers from one block to another.
+const FIELDS: usize = 8;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AroundQuestion {
+    /// The block or root in the middle.
+    pub centre: Node,
+    /// How many pointers others may be away, whichever way these go.
+    pub steps: u32,
+    /// How many blocks and roots are told at most, the centre included: it always is.
+    pub most: usize,
+}
+
+/// What is around a block. Sizes are in bytes with headers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Around {
+    /// How far away others are at most.
+    pub steps: u32,
+    /// How many blocks and roots are near enough, the centre included.
+    pub near: u64,
+    /// How many of them are told.
+    pub told: u64,
+    /// The centre first, the nearest before the others, of these the ones that dominate most. Last the rest, if there is any:
+    /// all blocks of the heap that are not told.
+    pub nodes: Vec<AroundNode>,
+    /// Pointers between them, also from and to the rest.
+    pub edges: Vec<AroundEdge>,
+}
+
+/// A block or root, or the rest.
+#[derive(Clone, Debug, Serialize)]
+pub struct AroundNode {
+    /// What it is here.
+    pub kind: AroundKind,
+    /// Its number; null for the rest.
+    pub node: Option<Node>,
+    /// Its address, if it is a block.
+    pub address: Option<String>,
+    /// What it is.
+    pub what: String,
+    /// How many pointers it is away from the centre; null for the rest.
+    pub distance: Option<u32>,
+    /// How many blocks it is: 1, none if it is a root, all that are left if it is the rest.
+    pub blocks: u64,
+    /// Their bytes.
+    pub shallow: u64,
+    /// What would be free without it, itself included; null for the rest.
+    pub dominated: Option<u64>,
+    /// The part of all that can be reached that is dominated; of the rest, the part of all blocks.
+    pub share: f64,
+}
+
+/// What a node is in its surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AroundKind {
+    /// The one that was asked for.
+    Centre,
+    /// Another block.
+    Block,
+    /// What holds blocks from outside the heap.
+    Holder,
+    /// Everything that is not told.
+    Rest,
+}
+
+/// Pointers from one to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AroundEdge {
+    /// The one that points, by its place in the list.
+    pub from: usize,
+    /// The other one; the same if a block points to itself.
+    pub to: usize,
+    /// How many pointers.
+    pub pointers: u64,
+    /// Through which fields: their numbers from 0, or `stack`, `data`, `unknown`; the first eight. Nothing where a root
+    /// points, and where the rest does or is pointed to.
+    pub fields: Vec<String>,
+}
+
+/// Finds what is around a block or root.
+pub fn around(heap: &Heap, question: &AroundQuestion) -> Around {
+    let within = Within { steps: question.steps, most: question.most.max(1) };
+    let dominated = |node: Node| heap.dominated_words(node);
+    let (graph, back) = (heap.graph(), heap.reversed());
+    let found = neighbourhood(graph, back, question.centre, within, dominated);
+    let near = (found.near.len() + found.left_out.len()) as u64;
+    let told: Vec<Node> = found.near.iter().map(|near| near.node).collect();
+    let mut nodes: Vec<_> =
+        found.near.iter().map(|near| tell(heap, near.node, near.distance)).collect();
+    let mut edges = edges(heap, &told);
+    if let Some(rest) = rest(heap, &nodes) {
+        nodes.push(rest);
+    } else {
+        // Only roots are not told.
+        edges.retain(|edge| edge.from < told.len() && edge.to < told.len());
+    }
+    Around { steps: question.steps, near, told: told.len() as u64, nodes, edges }
+}
+
+fn tell(heap: &Heap, node: Node, distance: u32) -> AroundNode {
+    let is_block = (node as usize) < heap.blocks();
+    let words = u64::from(heap.weights().get(node as usize).copied().unwrap_or(0));
+    let dominated = heap.dominated_words(node);
+    AroundNode {
+        kind: match (distance, is_block) {
+            (0, _) => AroundKind::Centre,
+            (_, true) => AroundKind::Block,
+            (_, false) => AroundKind::Holder,
+        },
+        node: Some(node),
+        address: heap.address(node).map(|address| format!("{address:#x}")),
+        what: heap.describe(node),
+        distance: Some(distance),
+        blocks: u64::from(is_block),
+        shallow: words.saturating_mul(WORD),
+        dominated: Some(dominated.saturating_mul(WORD)),
+        share: dominated as f64 / (heap.reached_words() as f64).max(1.0),
+    }
+}
+
+/// All blocks that are not told; nothing if there are none.
+fn rest(heap: &Heap, told: &[AroundNode]) -> Option<AroundNode> {
+    let words = heap.weights().iter().map(|&words| u64::from(words)).sum::<u64>();
+    let all = words.saturating_mul(WORD);
+    let shallow = all.saturating_sub(told.iter().map(|node| node.shallow).sum());
+    let blocks = heap.blocks() as u64 - told.iter().map(|node| node.blocks).sum::<u64>();
+    (blocks > 0).then(|| AroundNode {
+        kind: AroundKind::Rest,
+        node: None,
+        address: None,
+        what: "the rest".to_owned(),
+        distance: None,
+        blocks,
+        shallow,
+        dominated: None,
+        share: shallow as f64 / (all as f64).max(1.0),
+    })
+}
+
+/// Pointers between those that are told, and from and to all others, whose place is after theirs.
+fn edges(heap: &Heap, told: &[Node]) -> Vec<AroundEdge> {
+    let rest = told.len();
+    let place: HashMap<Node, usize> =
+        told.iter().enumerate().map(|(place, &node)| (node, place)).collect();
+    let place_of = |node: &Node| place.get(node).copied().unwrap_or(rest);
+    let mut edges: BTreeMap<(usize, usize), AroundEdge> = BTreeMap::new();
+    let mut count = |from: usize, to: usize| {
+        let none = AroundEdge { from, to, pointers: 0, fields: Vec::new() };
+        edges.entry((from, to)).or_insert(none).pointers += 1;
+    };
+    for (from, &node) in told.iter().enumerate() {
+        heap.graph().successors(node).iter().for_each(|to| count(from, place_of(to)));
+        let others = heap.reversed().successors(node).iter().map(place_of);
+        others.filter(|&other| other == rest).for_each(|other| count(other, from));
+    }
+    let mut in_order = told.to_vec();
+    in_order.sort_unstable();
+    let mut by_field: HashMap<(usize, usize), u64> = HashMap::new();
+    for (from, step, to) in fields_between(heap, &in_order) {
+        let ends = (place_of(&from), place_of(&to));
+        *by_field.entry(ends).or_default() += 1;
+        if let Some(edge) = edges.get_mut(&ends).filter(|edge| edge.fields.len() < FIELDS) {
+            edge.fields.extend(field(step));
+        }
+    }
+    // Stacks of continuations and data of ephemerons are no fields.
+    for (ends, edge) in &mut edges {
+        let is_beside = edge.pointers > by_field.get(ends).copied().unwrap_or(0);
+        if is_beside && edge.fields.len() < FIELDS && edge.from < rest && edge.to < rest {
+            edge.fields.extend(field(Step::beside_fields(heap, told[edge.from])));
+        }
+    }
+    edges.into_values().collect()
+}
+
+fn field(step: Step) -> Option<String> {
+    match step {
+        Step::Root => None,
+        Step::Field(field) | Step::Element(field) => Some(field.to_string()),
+        Step::Stack => Some("stack".to_owned()),
+        Step::Data => Some("data".to_owned()),
+        Step::Unknown => Some("unknown".to_owned()),
+    }
+}

@@ -1,0 +1,108 @@
+//! What is near a node, whichever way edges go.
+
+use std::cmp::Reverse;
+
+use crate::bits::Bits;
+use crate::{Graph, Node};
+
+/// How much of a neighbourhood is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Within {
+    /// How many edges away a node may be.
+    pub steps: u32,
+    /// How many nodes there may be, the centre included.
+    pub most: usize,
+}
+
+/// What is near a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbourhood {
+    /// The nearest first, the centre before all; of those that are equally near the largest first.
+    pub near: Vec<Neighbour>,
+    /// Those that are near enough, but were too many.
+    pub left_out: Vec<Node>,
+}
+
+/// A node near another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The node.
+    pub node: Node,
+    /// How many edges it is away.
+    pub distance: u32,
+}
+
+/// The nodes around `centre`. A step goes along an edge or against it: `backward` is `forward` with all edges turned round.
+/// If there are too many nodes, the nearest are kept, and of those the ones that `size` says are largest. So whatever is
+/// kept hangs together with the centre.
+pub fn neighbourhood(
+    forward: &Graph,
+    backward: &Graph,
+    centre: Node,
+    within: Within,
+    size: impl Fn(Node) -> u64,
+) -> Neighbourhood {
+    let mut found = Neighbourhood::default();
+    let nodes = forward.nodes().max(backward.nodes());
+    if centre as usize >= nodes {
+        return found;
+    }
+    let (forward, backward) = (forward.view(), backward.view());
+    let order = |&node: &Node| (Reverse(size(node)), node);
+    let mut is_seen = Bits::new(nodes);
+    is_seen.set(centre as usize);
+    let (mut ring, mut next) = (vec![centre], Vec::new());
+    for distance in 0..=within.steps {
+        let room = (within.most - found.near.len()).min(ring.len());
+        // What does not fit need not be in order.
+        if room > 0 && room < ring.len() {
+            ring.select_nth_unstable_by_key(room, order);
+        }
+        let (near, left_out) = ring.split_at_mut(room);
+        near.sort_unstable_by_key(order);
+        found.near.extend(near.iter().map(|&node| Neighbour { node, distance }));
+        found.left_out.extend_from_slice(left_out);
+        if ring.is_empty() || distance == within.steps {
+            break;
+        }
+        for &node in &ring {
+            for &other in forward.successors(node).iter().chain(backward.successors(node)) {
+                if !is_seen.has(other as usize) {
+                    is_seen.set(other as usize);
+                    next.push(other);
+                }
+            }
+        }
+        ring.clear();
+        std::mem::swap(&mut ring, &mut next);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::graph;
+
+    #[test]
+    fn the_nearest_are_kept_and_then_the_largest() {
+        // 0 -> 1 -> 2 -> 3, 4 -> 1, 1 -> 5
+        let forward = graph(&[&[1], &[2, 5], &[3], &[], &[1], &[]]);
+        let backward = forward.reversed();
+        let near = |steps, most| {
+            let within = Within { steps, most };
+            let found = neighbourhood(&forward, &backward, 2, within, u64::from);
+            let near: Vec<_> = found.near.iter().map(|near| (near.node, near.distance)).collect();
+            (near, found.left_out)
+        };
+        assert_eq!(near(0, 9), (vec![(2, 0)], vec![]));
+        assert_eq!(near(1, 9), (vec![(2, 0), (3, 1), (1, 1)], vec![]));
+        let (kept, mut left_out) = near(7, 4);
+        left_out.sort_unstable();
+        assert_eq!(kept, [(2, 0), (3, 1), (1, 1), (5, 2)]);
+        assert_eq!(left_out, [0, 4]);
+        assert_eq!(near(1, 0).0, []);
+        let nowhere = neighbourhood(&forward, &backward, 6, Within { steps: 1, most: 1 }, |_| 0);
+        assert_eq!(nowhere, Neighbourhood::default());
+    }
+}
