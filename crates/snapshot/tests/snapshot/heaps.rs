@@ -183,11 +183,8 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
         Statistic { name: name(dice), value: Number::Whole(dice.below(u64::MAX)) },
         Statistic { name: name(dice), value: Number::Real(1.5) },
     ];
-    tables.modules = vec![Module {
-        fields: Some(3),
-        interface: Some([7; 16]),
-        ..Module::named(name(dice))
-    }];
+    tables.modules =
+        vec![Module { fields: Some(3), interface: Some([7; 16]), ..Module::named(name(dice)) }];
     tables.frames =
         vec![
             Frame { location, return_address: dice.below(u64::MAX), is_inlined: dice.chance(2) };

@@ -79,7 +79,7 @@ fn write(
     }
     let mut tables = Tables::default();
     for (number, &target) in (0..).zip(graph.successors(*root)) {
-        tables.modules.push(Module { name: tables.names.add(&format!("Module{number}")) });
+        tables.modules.push(Module::named(tables.names.add(&format!("Module{number}"))));
         let kind = RootKind::Global { module: ModuleId(number), field: 0 };
         tables.roots.push(Root { kind, target: Pointer::to(BlockId(target)) });
     }
