@@ -1,0 +1,19 @@
+(* From the compiler's types to the table's. *)
+
+open Types
+
+(* Where names are looked up, and the numbers of variables that came so far. *)
+type context
+
+val context : Modules.frame -> context
+val type_ : context -> type_expr -> int
+
+(* The number of a type of the language, as [predefined "string" []]. *)
+val predefined : string -> int list -> int
+val extension : Modules.extension -> int
+
+(* How the block of a module type looks: set by who knows. *)
+val layout_of_package : (Modules.frame -> string -> Path.t -> (Longident.t * type_expr) list -> int) ref
+
+(* Completes what was referred to. *)
+val finish : unit -> unit
