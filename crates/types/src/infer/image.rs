@@ -16,7 +16,7 @@ pub(crate) const FAR: u8 = u8::MAX;
 const BATCH: usize = 8;
 
 /// What a header says of a block besides its size: the tag, and for custom blocks which identifier they have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Form(u16);
 
 impl Form {
@@ -108,14 +108,9 @@ impl Image {
     }
 
     /// Where a block's pointers are among all.
-    pub(crate) fn range(&self, block: u32) -> std::ops::Range<usize> {
+    fn range(&self, block: u32) -> std::ops::Range<usize> {
         let at = block as usize;
         self.offsets[at] as usize..self.offsets[at + 1] as usize
-    }
-
-    /// A pointer by its place among all.
-    pub(crate) fn pointer(&self, at: usize) -> (u8, u32) {
-        (self.positions[at], self.targets[at])
     }
 
     /// Where the field of this number points to.

@@ -1,8 +1,25 @@
 //! What type every block of a snapshot has.
+//!
+//! Each step is a file: `image` reads the heap, `units` decides which modules the table knows, `evidence` says what
+//! globals and samples are (`sites`), `spread` takes types along pointers with what `shape` says of a
+//! type and a header, `pull` learns what variables are, `why` finds out why the rest has no type, and `answer` makes
+//! classes of it all. Types are `terms`; `unify` compares them and `print` writes them.
 
-#[expect(dead_code, reason = "inference, which uses it, comes next")]
+mod answer;
+mod collections;
+mod evidence;
+mod hash;
 mod image;
+mod print;
+mod pull;
+mod shape;
+mod sites;
+mod spread;
+mod terms;
 mod typing;
+mod unify;
+mod units;
+mod why;
 
 pub use typing::{
     CATEGORIES, Category, ClassId, Collection, Conflict, Coverage, FieldType, Reason, TypeClass,

@@ -1,10 +1,9 @@
 //! The answer: a type for each block, where it comes from, and how much is known in all.
 
-use std::collections::HashMap;
+use bactrian_snapshot::{BlockId, Snapshot};
 
-use bactrian_snapshot::{BlockId, Snapshot, tag};
-
-use super::image::{Form, UNREAD};
+use super::hash::Map;
+use super::image::Form;
 use crate::{DeclarationId, Table, Text};
 
 /// An entry of [`Typing::classes`].
@@ -194,9 +193,12 @@ pub struct Typing {
     pub(crate) forms: Vec<Form>,
     pub(crate) words: Vec<u32>,
     /// By class, form and size.
-    pub(crate) outlines: HashMap<(u32, Form, u32), Outline>,
+    pub(crate) outlines: Map<(u32, Form, u32), Outline>,
     /// For blocks whose contents decide, in order of blocks.
-    pub(crate) special: Vec<(u32, Outline)>,
+    pub(crate) special: Vec<(u32, u32)>,
+    pub(crate) contents: Vec<Outline>,
+    /// By class and what the contents say.
+    pub(crate) content_numbers: Map<(u32, u32), u32>,
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) coverage: Coverage,
     pub(crate) units: Vec<UnitStanding>,
@@ -205,31 +207,7 @@ pub struct Typing {
 impl Typing {
     /// Finds the types of all blocks. Never fails: what is damaged or not known has no type.
     pub fn infer(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Typing {
-        let _ = table;
-        let image = super::image::Image::read(snapshot, &[], progress);
-        let (forms, words) = image.without_pointers();
-        let mut typing = Typing { forms, words, ..Typing::default() };
-        let mut known: HashMap<Form, u32> = HashMap::new();
-        for at in 0..typing.forms.len() {
-            let form = typing.forms[at];
-            let class = *known.entry(form).or_insert_with(|| {
-                let name = format!("block of tag {}", form.tag());
-                typing.classes.push(TypeClass { name, ..TypeClass::default() });
-                typing.classes.len() as u32 - 1
-            });
-            let category = match form {
-                UNREAD => Category::Unknown,
-                form if form.tag() >= tag::ABSTRACT => Category::TagOnly,
-                _ => Category::Unknown,
-            };
-            typing.class_of.push(class);
-            typing.category_of.push(category as u8);
-            typing.origin_of.push(u32::MAX);
-            typing.reason_of.push(u16::MAX);
-            let sum = &mut typing.coverage.categories[category as usize];
-            *sum = (sum.0 + 1, sum.1 + u64::from(typing.words[at]) + 1);
-        }
-        typing
+        super::answer::infer(table, snapshot, progress)
     }
 
     /// All classes.
@@ -305,7 +283,7 @@ impl Typing {
 
     fn outline(&self, block: BlockId) -> Option<&Outline> {
         if let Ok(found) = self.special.binary_search_by_key(&block.0, |(block, _)| *block) {
-            return Some(&self.special[found].1);
+            return self.contents.get(self.special[found].1 as usize);
         }
         let at = block.index();
         let key = (*self.class_of.get(at)?, *self.forms.get(at)?, *self.words.get(at)?);

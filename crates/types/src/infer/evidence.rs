@@ -1,0 +1,222 @@
+//! Where types come from: globals, samples, finalisers.
+
+use bactrian_snapshot::{Location, RootKind, Snapshot, Tables};
+
+use crate::{Builtin, ExtensionId, Kind, LayoutId, ModuleItem, Table};
+
+use super::hash::Map;
+use super::image::{Image, number};
+use super::sites::{Found, Sites};
+use super::spread::{Origin, Spread};
+use super::terms::{Head, Scope, Term};
+use super::typing::Category;
+use super::units::Units;
+
+/// Origins of types, as a person reads them.
+#[derive(Default)]
+pub(crate) struct Origins {
+    pub texts: Vec<String>,
+}
+
+impl Origins {
+    fn add(&mut self, spread: &mut Spread<'_>, text: String, rank: Category) -> Origin {
+        self.texts.push(text);
+        spread.ranks.push(rank);
+        self.texts.len() as Origin - 1
+    }
+}
+
+/// What became of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SampleCounts {
+    pub found: u64,
+    pub ambiguous: u64,
+    pub nothing: u64,
+}
+
+/// Collects all evidence, and lets it spread.
+pub(crate) struct Evidence<'a, 't> {
+    pub table: &'t Table,
+    pub tables: &'t Tables,
+    pub units: &'t Units,
+    pub spread: &'a mut Spread<'t>,
+    pub origins: Origins,
+    pub samples: SampleCounts,
+}
+
+impl<'t> Evidence<'_, 't> {
+    /// The types of what modules hold.
+    pub(crate) fn globals(&mut self) {
+        let image = self.spread.image;
+        let mut fields: Vec<(u32, &'t ModuleItem, String)> = Vec::new();
+        for root in &self.tables.roots {
+            let (RootKind::Global { module, field } | RootKind::DynamicGlobal { module, field }) =
+                root.kind
+            else {
+                continue;
+            };
+            let Some(&Some((layout, count))) = self.units.layouts.get(module.index()) else {
+                continue;
+            };
+            let known = self.table.layouts.get(layout.index()).filter(|_| field < count);
+            let known = known.and_then(|layout| layout.fields.get(field as usize));
+            let target = Some(root.target).filter(|target| target.infix == 0);
+            if let (Some(known), Some(target)) = (known, target)
+                && let Some(block) = number(target.block, image)
+            {
+                let module = self.tables.modules.get(module.index());
+                let module = module.map_or("?", |module| self.tables.names.get(module.name));
+                fields.push((block, &known.item, format!("global {module}.{}", known.name)));
+            }
+        }
+        self.extensions(&fields);
+        for (block, item, text) in fields {
+            let term = match item {
+                ModuleItem::Value(of) => {
+                    self.spread.terms.instantiate(*of, &mut Scope::closed(&[]))
+                }
+                ModuleItem::Module(layout) => self.module(*layout),
+                ModuleItem::Extension(_) | ModuleItem::Other(_) => continue,
+            };
+            let origin = self.origins.add(self.spread, text, Category::Exact);
+            self.spread.give(block, term, origin);
+            self.spread.run();
+        }
+    }
+
+    fn module(&mut self, layout: LayoutId) -> Term {
+        self.spread.terms.make(Head::Module(layout), &[])
+    }
+
+    /// Notes the constructors of extensible types that modules hold, and those of the language.
+    fn extensions(&mut self, fields: &[(u32, &'t ModuleItem, String)]) {
+        for &(block, item, _) in fields {
+            match item {
+                ModuleItem::Extension(id) => self.spread.note_extension(block, *id),
+                ModuleItem::Module(layout) => self.spread.note_modules(block, *layout),
+                ModuleItem::Value(_) | ModuleItem::Other(_) => {}
+            }
+        }
+        let by_name: Map<&str, ExtensionId> = self
+            .table
+            .extensions
+            .iter()
+            .enumerate()
+            .filter(|(_, extension)| !extension.name.contains('.'))
+            .map(|(at, extension)| (&*extension.name, ExtensionId(at as u32)))
+            .collect();
+        for label in &self.tables.labels {
+            let name = self.tables.names.get(label.name);
+            if let Some(&id) = name.strip_prefix("caml_exn_").and_then(|name| by_name.get(name))
+                && let Some(block) = number(label.block, self.spread.image)
+            {
+                self.spread.note_extension(block, id);
+            }
+        }
+    }
+
+    /// The types of blocks that were sampled when they were allocated.
+    pub(crate) fn samples(&mut self) {
+        let image = self.spread.image;
+        let mut sites = Sites::new(self.table, &self.units.is_used);
+        let mut origins: Map<Location, Origin> = Map::default();
+        for sample in &self.tables.samples {
+            let stack = sample.stack.and_then(|stack| self.tables.stacks.get(stack.index()));
+            let (Some(stack), Some(block)) = (stack, number(sample.block, image)) else {
+                continue;
+            };
+            let (form, words) = (image.forms[block as usize], image.words[block as usize]);
+            let spread = &mut *self.spread;
+            let found = sites.find(
+                stack.location,
+                (&self.tables.names, form, words),
+                (&mut spread.terms, &mut spread.shapes),
+            );
+            let term = match found {
+                Found::Scheme(of) => spread.terms.instantiate(of, &mut Scope::fresh()),
+                Found::Term(term) => term,
+                Found::Ambiguous => {
+                    self.samples.ambiguous += 1;
+                    continue;
+                }
+                Found::Nothing => {
+                    self.samples.nothing += 1;
+                    continue;
+                }
+            };
+            self.samples.found += 1;
+            // Strings are made as bytes.
+            let is_bytes = self.spread.terms.builtin(term) == Some(Builtin::Bytes);
+            let term = if is_bytes { Term::TEXT } else { term };
+            let origin = match origins.get(&stack.location) {
+                Some(&origin) => origin,
+                None => {
+                    let text = self.sampled_at(&stack.location);
+                    let origin = self.origins.add(self.spread, text, Category::Sample);
+                    origins.insert(stack.location, origin);
+                    origin
+                }
+            };
+            self.spread.give(block, term, origin);
+            self.spread.run();
+        }
+    }
+
+    fn sampled_at(&self, location: &Location) -> String {
+        format!("sampled at {}:{}", self.tables.names.get(location.file), location.line)
+    }
+
+    /// What the functions of finalisers are called with.
+    pub(crate) fn finalisers(&mut self) {
+        let image = self.spread.image;
+        let mut origin = None;
+        for finaliser in &self.tables.finalisers {
+            let (Some(value), Some(function)) = (finaliser.value, finaliser.function) else {
+                continue;
+            };
+            // Those that run last are called with unit.
+            if finaliser.kind == bactrian_snapshot::FinaliserKind::Last || function.infix != 0 {
+                continue;
+            }
+            let place = number(value.block, image).zip(number(function.block, image));
+            let Some((value, function)) = place.filter(|_| value.infix == 0) else { continue };
+            let Some(term) = self.spread.typed(function) else { continue };
+            if !matches!(self.spread.terms.head(term), Head::Arrow(_))
+                || self.spread.typed(value).is_some()
+            {
+                continue;
+            }
+            let argument = self.spread.terms.arguments(term).first().copied();
+            let origin = *origin.get_or_insert_with(|| {
+                let text = "its finaliser".to_owned();
+                self.origins.add(self.spread, text, Category::Inference)
+            });
+            self.spread.give(value, argument.unwrap_or(Term::ANY), origin);
+            self.spread.run();
+        }
+    }
+
+    /// What variables stand for, told by the blocks that are of them.
+    pub(crate) fn inference(&mut self) {
+        let text = "others in the same place".to_owned();
+        let origin = self.origins.add(self.spread, text, Category::Inference);
+        self.spread.pull(origin);
+    }
+}
+
+/// The integers of all cases of polymorphic variants, in order.
+pub(crate) fn case_hashes(table: &Table) -> Vec<i32> {
+    let cases = table.declarations.iter().filter_map(|declaration| match &declaration.kind {
+        Kind::Cases { cases, .. } => Some(cases),
+        _ => None,
+    });
+    let mut hashes: Vec<i32> = cases.flatten().map(|case| case.hash).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
+}
+
+/// Reads a heap as inference needs it.
+pub(crate) fn read(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Image {
+    Image::read(snapshot, &case_hashes(table), progress)
+}

@@ -1,0 +1,404 @@
+//! What a type says of a block with a certain header: whether it can be one, and what its fields are then.
+//!
+//! Answers are remembered by type, tag and size, so that a heap of a few thousand types costs a lookup per block.
+
+use std::rc::Rc;
+
+use bactrian_snapshot::tag;
+
+use crate::{
+    Builtin, Constructor, Declaration, DeclarationId, Field, Kind, Layout, LayoutId, ModuleItem,
+    Representation, Text, TypeId,
+};
+
+use super::hash::Map;
+use super::image::Form;
+use super::terms::{Head, Scope, Term, Terms};
+
+/// Lazy values that are being forced, on OCaml 5.
+const FORCING: u8 = 244;
+
+/// What a type says of a block.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    /// It can be one.
+    Fits(Rc<Fit>),
+    /// It can, but then it is a value of this other type: what is unboxed, and lazy values that the collector
+    /// replaced by what they became.
+    Becomes(Term),
+    /// It cannot.
+    Clashes,
+    /// The type is a variable that is not bound yet, or nothing.
+    Waits,
+}
+
+/// A block that is what its type says.
+#[derive(Debug)]
+pub(crate) struct Fit {
+    pub fields: Fields,
+    pub named: Named,
+    /// Why fields have no types, if they have none.
+    pub why: Why,
+}
+
+/// Types of fields.
+#[derive(Clone, Debug)]
+pub(crate) enum Fields {
+    /// There are none, or none that are known.
+    None,
+    /// All are of the same type.
+    Same(Term),
+    /// One after another; [`Term::NONE`] where it is not known.
+    Each(Rc<[Term]>),
+    /// As the extension says that the first field points to.
+    Open,
+    /// As the integer says that is in the first field.
+    Cases,
+    /// Those of a module, as many as this.
+    Module(LayoutId, u32),
+}
+
+/// Where names of fields are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Nothing,
+    Record(DeclarationId),
+    /// A constructor by its place in its declaration.
+    Constructor(DeclarationId, u32),
+}
+
+/// Why fields have no types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Why {
+    Environment,
+    Thunk,
+    Abstract(DeclarationId),
+    Object,
+    Module,
+    Extension,
+    Case,
+    Opaque,
+    /// A variable: existential, or of a functor's parameter, or not found out.
+    Variable,
+}
+
+/// Shapes that were asked for.
+pub(crate) struct Shapes {
+    known: Map<(Term, Form, u32), Shape>,
+    /// What fits, but with variables of its own for each block: one of them.
+    passing: Map<(Term, Form, u32), Rc<Fit>>,
+    /// For each identifier of custom blocks, the type of the language that it stands for.
+    customs: Vec<Custom>,
+    /// Whether the tag of lazy values that are being forced means that.
+    has_forcing: bool,
+}
+
+/// What an identifier of custom blocks stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Custom {
+    Builtin(Builtin),
+    Other,
+}
+
+impl Custom {
+    fn of(identifier: &str) -> Custom {
+        match identifier {
+            "_i" => Custom::Builtin(Builtin::Int32),
+            "_j" => Custom::Builtin(Builtin::Int64),
+            "_n" => Custom::Builtin(Builtin::Nativeint),
+            _ => Custom::Other,
+        }
+    }
+}
+
+impl Shapes {
+    pub(crate) fn new<'a>(identifiers: impl Iterator<Item = &'a str>, has_forcing: bool) -> Shapes {
+        Shapes {
+            known: Map::default(),
+            passing: Map::default(),
+            customs: identifiers.map(Custom::of).collect(),
+            has_forcing,
+        }
+    }
+
+    /// What a custom block's identifier stands for, if that is known.
+    pub(crate) fn custom(&self, form: Form) -> Option<Custom> {
+        self.customs.get(form.custom()?).copied()
+    }
+
+    /// What a type says of a block. A constructor may tell what variables in the type are: then they are bound.
+    #[inline]
+    pub(crate) fn of(
+        &mut self,
+        terms: &mut Terms<'_>,
+        term: Term,
+        form: Form,
+        words: u32,
+    ) -> Shape {
+        if let Some(shape) = self.known.get(&(term, form, words)) {
+            return shape.clone();
+        }
+        let (shape, is_lasting) = self.find(terms, term, form, words);
+        if is_lasting {
+            self.known.insert((term, form, words), shape.clone());
+        } else if let Shape::Fits(fit) = &shape
+            && terms.is_ground(term)
+        {
+            self.passing.entry((term, form, words)).or_insert_with(|| fit.clone());
+        }
+        shape
+    }
+
+    /// All that fits so far, in order.
+    pub(crate) fn fitting(&self) -> Vec<((Term, Form, u32), Rc<Fit>)> {
+        let lasting = self.known.iter().filter_map(|(key, shape)| match shape {
+            Shape::Fits(fit) => Some((*key, fit.clone())),
+            _ => None,
+        });
+        let passing = self.passing.iter().map(|(key, fit)| (*key, fit.clone()));
+        let mut all: Vec<_> = lasting.chain(passing).collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all
+    }
+
+    /// The second is whether all blocks that look like this one have the same answer.
+    fn find(&self, terms: &mut Terms<'_>, term: Term, form: Form, words: u32) -> (Shape, bool) {
+        let tag = form.tag();
+        let shape = match terms.head(term) {
+            Head::None | Head::Any => Shape::Waits,
+            Head::Variable(_) => return (Shape::Waits, false),
+            Head::Text => fits_if(tag == tag::STRING),
+            Head::Tuple => {
+                let parts = terms.arguments(term);
+                match tag == 0 && words as usize == parts.len() {
+                    true => fits(Fields::Each(parts.into()), Named::Nothing, Why::Variable),
+                    false => Shape::Clashes,
+                }
+            }
+            Head::Arrow(_) if tag == tag::CLOSURE => {
+                fits(Fields::None, Named::Nothing, Why::Environment)
+            }
+            Head::Arrow(_) => Shape::Clashes,
+            Head::Object(_) if tag == tag::OBJECT => {
+                fits(Fields::None, Named::Nothing, Why::Object)
+            }
+            Head::Object(_) => Shape::Clashes,
+            Head::Opaque(_) => fits(Fields::None, Named::Nothing, Why::Opaque),
+            Head::Package(_, layout) | Head::Module(layout) => {
+                let known = terms.table.layouts.get(layout.index());
+                module(known, layout, tag, words)
+            }
+            Head::Declared(id) => match terms.table.declarations.get(id.index()) {
+                Some(declaration) => {
+                    return self.declared(terms, term, (id, declaration), form, words);
+                }
+                None => Shape::Clashes,
+            },
+        };
+        (shape, true)
+    }
+
+    fn declared(
+        &self,
+        terms: &mut Terms<'_>,
+        term: Term,
+        (id, declaration): (DeclarationId, &Declaration),
+        form: Form,
+        words: u32,
+    ) -> (Shape, bool) {
+        let tag = form.tag();
+        let shape = match &declaration.kind {
+            Kind::Abstract(_) | Kind::Alias(_) => {
+                fits(Fields::None, Named::Nothing, Why::Abstract(id))
+            }
+            Kind::Builtin(builtin) => self.builtin(terms, term, *builtin, form),
+            Kind::Open if tag == 0 && words > 0 => {
+                fits(Fields::Open, Named::Nothing, Why::Extension)
+            }
+            // A constructor without arguments.
+            Kind::Open if tag == tag::OBJECT => fits(Fields::None, Named::Nothing, Why::Extension),
+            Kind::Cases { .. } if tag == 0 && words == 2 => {
+                fits(Fields::Cases, Named::Nothing, Why::Case)
+            }
+            Kind::Open | Kind::Cases { .. } => Shape::Clashes,
+            Kind::Record(Representation::Boxed, fields) => {
+                match tag == 0 && words as usize == fields.len() {
+                    true => {
+                        let fields = instances(terms, fields, term);
+                        fits(Fields::Each(fields), Named::Record(id), Why::Variable)
+                    }
+                    false => Shape::Clashes,
+                }
+            }
+            Kind::Record(Representation::Floats, fields) => {
+                match tag == tag::DOUBLE_ARRAY && words as usize == fields.len() {
+                    true => fits(Fields::None, Named::Record(id), Why::Variable),
+                    false => Shape::Clashes,
+                }
+            }
+            Kind::Record(Representation::Unboxed, fields) => match &fields[..] {
+                [field] => Shape::Becomes(instances(terms, std::slice::from_ref(field), term)[0]),
+                _ => Shape::Clashes,
+            },
+            Kind::Variant(representation, constructors) => {
+                let is_unboxed = *representation == Representation::Unboxed;
+                let made_with = constructors.iter().position(|constructor| {
+                    let is_block = !constructor.arguments.is_empty();
+                    is_block && (is_unboxed || constructor.tag == u32::from(tag))
+                });
+                let Some(at) = made_with else { return (Shape::Clashes, true) };
+                let made_with = &constructors[at];
+                if !is_unboxed && made_with.arguments.len() != words as usize {
+                    return (Shape::Clashes, true);
+                }
+                let Some((fields, is_lasting)) = arguments(terms, made_with, term) else {
+                    return (Shape::Clashes, terms.is_ground(term));
+                };
+                if is_unboxed {
+                    return (Shape::Becomes(fields[0]), is_lasting);
+                }
+                let named = Named::Constructor(id, at as u32);
+                return (fits(Fields::Each(fields), named, Why::Variable), is_lasting);
+            }
+        };
+        (shape, true)
+    }
+
+    fn builtin(&self, terms: &Terms<'_>, term: Term, builtin: Builtin, form: Form) -> Shape {
+        let tag = form.tag();
+        let argument = terms.arguments(term).first().copied().unwrap_or(Term::ANY);
+        match builtin {
+            Builtin::Immediate => Shape::Clashes,
+            Builtin::String | Builtin::Bytes => fits_if(tag == tag::STRING),
+            Builtin::Float => fits_if(tag == tag::DOUBLE),
+            Builtin::Floatarray => fits_if(tag == tag::DOUBLE_ARRAY || tag == 0),
+            Builtin::Int32 | Builtin::Int64 | Builtin::Nativeint => {
+                let is_other =
+                    self.custom(form).is_some_and(|custom| custom != Custom::Builtin(builtin));
+                fits_if(tag == tag::CUSTOM && !is_other)
+            }
+            Builtin::Array if tag == tag::DOUBLE_ARRAY => fits_if(may_be_float(terms, argument)),
+            Builtin::Array if tag == 0 => {
+                fits(Fields::Same(argument), Named::Nothing, Why::Variable)
+            }
+            Builtin::Array => Shape::Clashes,
+            Builtin::Lazy if tag == tag::LAZY || tag == FORCING && self.has_forcing => {
+                fits(Fields::None, Named::Nothing, Why::Thunk)
+            }
+            Builtin::Lazy if tag == tag::FORWARD => {
+                fits(Fields::Each([argument].into()), Named::Nothing, Why::Variable)
+            }
+            Builtin::Lazy => Shape::Becomes(argument),
+        }
+    }
+}
+
+fn fits(fields: Fields, named: Named, why: Why) -> Shape {
+    Shape::Fits(Rc::new(Fit { fields, named, why }))
+}
+
+/// Whether a block without fields fits.
+fn fits_if(does: bool) -> Shape {
+    if does { fits(Fields::None, Named::Nothing, Why::Variable) } else { Shape::Clashes }
+}
+
+/// A module's block has the fields that the layout tells, or only those that others can see.
+fn module(layout: Option<&Layout>, id: LayoutId, tag: u8, words: u32) -> Shape {
+    let Some(layout) = layout.filter(|_| tag == 0) else { return Shape::Clashes };
+    let is_known = words as usize == layout.fields.len() || words == layout.public;
+    let fields = if is_known { Fields::Module(id, words) } else { Fields::None };
+    fits(fields, Named::Nothing, Why::Module)
+}
+
+/// Whether an array of such may be one of floats.
+fn may_be_float(terms: &Terms<'_>, element: Term) -> bool {
+    let element = terms.shallow(element);
+    match terms.head(element) {
+        Head::Any | Head::Variable(_) | Head::Opaque(_) | Head::None => true,
+        Head::Declared(_) => match terms.declaration(element).map(|known| &known.kind) {
+            Some(Kind::Builtin(builtin)) => *builtin == Builtin::Float,
+            Some(
+                Kind::Abstract(_)
+                | Kind::Alias(_)
+                | Kind::Record(Representation::Unboxed, _)
+                | Kind::Variant(Representation::Unboxed, _),
+            ) => true,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn instances(terms: &mut Terms<'_>, fields: &[Field], term: Term) -> Rc<[Term]> {
+    let parameters = terms.arguments(term).to_vec();
+    let mut scope = Scope::closed(&parameters);
+    fields.iter().map(|field| terms.instantiate(field.of, &mut scope)).collect()
+}
+
+/// The types of a constructor's arguments, and whether they are the same for all blocks of this type; `None` if the
+/// constructor makes values of another type.
+fn arguments(
+    terms: &mut Terms<'_>,
+    constructor: &Constructor,
+    term: Term,
+) -> Option<(Rc<[Term]>, bool)> {
+    let Some(result) = &constructor.result else {
+        return Some((instances(terms, &constructor.arguments, term), true));
+    };
+    let fields: Vec<TypeId> = constructor.arguments.iter().map(|field| field.of).collect();
+    made_by(terms, result, &fields, term)
+}
+
+/// The types of arguments of a constructor that says what it makes.
+pub(crate) fn made_by(
+    terms: &mut Terms<'_>,
+    result: &[TypeId],
+    fields: &[TypeId],
+    term: Term,
+) -> Option<(Rc<[Term]>, bool)> {
+    let mut scope = Scope::fresh();
+    let made: Vec<_> = result.iter().map(|&of| terms.instantiate(of, &mut scope)).collect();
+    let pairs: Vec<_> = terms.arguments(term).iter().copied().zip(made).collect();
+    let fields: Vec<_> = fields.iter().map(|&of| terms.instantiate(of, &mut scope)).collect();
+    terms.unify_all(&pairs).ok()?;
+    let is_open = |local: Term| matches!(terms.head(terms.shallow(local)), Head::Variable(_));
+    // Those of the type itself are older than those of the constructor, so that they are not bound to each other.
+    let is_lasting = !scope.locals().any(|local| terms.shallow(local) == local && is_open(local));
+    let mut known = Map::default();
+    let fields = fields.into_iter().map(|field| terms.resolve(field, &mut known)).collect();
+    Some((fields, is_lasting))
+}
+
+/// The types of a module's fields.
+pub(crate) fn module_fields(terms: &mut Terms<'_>, layout: &Layout, count: u32) -> Rc<[Term]> {
+    let fields = layout.fields.iter().take(count as usize);
+    fields
+        .map(|field| match &field.item {
+            // Variables in types of globals are those of polymorphic values.
+            ModuleItem::Value(of) => terms.instantiate(*of, &mut Scope::closed(&[])),
+            ModuleItem::Module(layout) => terms.make(Head::Module(*layout), &[]),
+            ModuleItem::Extension(_) | ModuleItem::Other(_) => Term::NONE,
+        })
+        .collect()
+}
+
+/// The constructor and the fields of a block, as `named` tells.
+pub(crate) fn names(terms: &Terms<'_>, named: Named) -> (Option<Text>, Vec<Text>) {
+    let of = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect();
+    let kind =
+        |id: DeclarationId| terms.table.declarations.get(id.index()).map(|known| &known.kind);
+    match named {
+        Named::Nothing => (None, Vec::new()),
+        Named::Record(id) => match kind(id) {
+            Some(Kind::Record(_, fields)) => (None, of(fields)),
+            _ => (None, Vec::new()),
+        },
+        Named::Constructor(id, at) => match kind(id) {
+            Some(Kind::Variant(_, constructors)) => match constructors.get(at as usize) {
+                Some(made_with) => (Some(made_with.name.clone()), of(&made_with.arguments)),
+                None => (None, Vec::new()),
+            },
+            _ => (None, Vec::new()),
+        },
+    }
+}
