@@ -7,6 +7,39 @@ use crate::memory::{prefetch, zeroes};
 /// Of so many targets of a node, what is known is fetched when the node is visited.
 const AHEAD: usize = 8;
 
+/// Of a node with more targets than that left, more is fetched, and earlier: what so many visits need is in no cache.
+const LARGE: u32 = 256;
+
+/// Fetches what visits of the next targets of a large node will need. A hash table has its cells anywhere in memory, and
+/// each visit would wait for one thing after the other: the cell, what it points to, what is known of that. So each of
+/// these is asked for some targets after the one that it depends on.
+#[inline(never)]
+fn look_ahead(view: View<'_>, number: &[u32], incoming: &[u32], next: usize) {
+    // Nowhere further than `LARGE`.
+    let ahead = |far: usize| view.targets[next + far];
+    let fetch_node = |node: Node| {
+        prefetch(number, node);
+        prefetch(view.offsets, node);
+    };
+    fetch_node(ahead(15));
+    prefetch(view.targets, view.offsets[ahead(9) as usize]);
+    let below = |far: usize| view.successors(ahead(far)).iter().take(FEW);
+    below(5).for_each(|&soon| fetch_node(soon));
+    for &soon in below(3) {
+        match number[soon as usize] {
+            0 => prefetch(view.targets, view.offsets[soon as usize]),
+            known => prefetch(incoming, known),
+        }
+    }
+    // The next cell of the same bucket.
+    for &soon in below(1).filter(|&&soon| number[soon as usize] == 0) {
+        view.successors(soon).iter().take(FEW).for_each(|&later| fetch_node(later));
+    }
+}
+
+/// Targets of a small node.
+const FEW: usize = 4;
+
 /// What the search found. Nodes are numbered from 1, in the order of visits; the root is 1. Arrays but the first
 /// go by these numbers, and what they have for 0 means nothing.
 pub struct Search {
@@ -47,6 +80,9 @@ pub fn search(view: View<'_>, root: Node) -> Search {
         while next < end {
             let target = view.targets[next as usize] as usize;
             next += 1;
+            if end - next > LARGE {
+                look_ahead(view, &number, &incoming, next as usize);
+            }
             let known = number[target];
             if known == 0 {
                 last += 1;

@@ -1,8 +1,11 @@
 //! Semidominators of all nodes, from the last to the first.
 
-use crate::memory::zeroes;
+use crate::memory::{prefetch, zeroes};
 
 use super::sideways::Sideways;
+
+/// How many sources before it is needed, what is known of one is fetched.
+const AHEAD: usize = 16;
 
 /// Makes `semi` the semidominator of every node. Leaves each group of `sideways` with the parent of its node in
 /// its first place, because the array of parents is used up. Gives the two arrays that are not needed any more.
@@ -21,6 +24,10 @@ pub fn find(semi: &mut [u32], parent: Vec<u32>, sideways: &mut Sideways) -> (Vec
             let source = sideways.sources[place];
             // Nothing is above the root.
             if least != 1 {
+                if let Some(soon) = place.checked_sub(AHEAD) {
+                    prefetch(&forest.ancestor, sideways.sources[soon]);
+                    prefetch(&forest.label, sideways.sources[soon]);
+                }
                 let found = if source < number { source } else { forest.least(source, number) };
                 least = least.min(found);
             }

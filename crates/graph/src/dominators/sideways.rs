@@ -3,7 +3,11 @@
 use crate::bits::Bits;
 use crate::buckets::sum_up;
 use crate::graph::View;
-use crate::memory::zeroes;
+use crate::memory::{prefetch, zeroes};
+
+/// How many edges before it is needed, the number of a target is fetched, and then the place that it has.
+const FAR: usize = 32;
+const NEAR: usize = 12;
 
 /// Groups of sources, one for each node whose semidominator may be another than its parent, in order of the nodes.
 /// Everything by numbers of the search.
@@ -43,8 +47,14 @@ impl Sideways {
             if from == 0 {
                 continue;
             }
-            for &target in view.successors(node as u32) {
-                let to = number[target as usize];
+            for edge in view.offsets[node] as usize..view.offsets[node + 1] as usize {
+                if let Some(&soon) = view.targets.get(edge + FAR) {
+                    prefetch(number, soon);
+                }
+                if let Some(&soon) = view.targets.get(edge + NEAR) {
+                    prefetch(&places, number[soon as usize]);
+                }
+                let to = number[view.targets[edge] as usize];
                 if to < from && to != 1 {
                     let place = &mut places[to as usize];
                     *place -= 1;
