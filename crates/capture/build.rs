@@ -1,11 +1,12 @@
-//! Builds the agent and lays it down where `agent.rs` includes it.
+//! Builds the agent and lays it down where `agent.rs` includes it; lists the sources of the helper that reads `.cmt`
+//! files for `types/helper.rs`, which is compiled on the user's machine.
 //!
 //! The agent needs a profile of its own (no unwinding), so it is a workspace of its own and is built by a
 //! cargo of its own. It depends on nothing outside this repository.
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -17,6 +18,7 @@ fn main() {
     {
         println!("cargo:rerun-if-changed=../{part}");
     }
+    list_helper(&out.join("helper.rs"));
     let target = |what| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     let laid_down = out.join("agent.so");
     if (target("OS").as_str(), target("ARCH").as_str()) != ("linux", "x86_64") {
@@ -36,4 +38,24 @@ fn main() {
     assert!(status.success(), "the agent does not build: see above");
     let built = out.join("build/release/libbactrian_agent.so");
     fs::copy(&built, &laid_down).expect("the agent was built");
+}
+
+/// Writes a Rust array of the names and texts of the helper's sources.
+fn list_helper(path: &Path) {
+    let folder = fs::canonicalize("../../ocaml/types").expect("the helper's sources are there");
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let files = fs::read_dir(&folder).expect("it can be listed");
+    let mut files: Vec<_> = files.map(|file| file.expect("it can be listed").path()).collect();
+    files.retain(|file| {
+        file.extension().is_some_and(|end| ["ml", "mli", "sh"].iter().any(|known| end == *known))
+    });
+    files.sort();
+    let mut list = String::from("&[\n");
+    for file in &files {
+        println!("cargo:rerun-if-changed={}", file.display());
+        let name = file.file_name().and_then(|name| name.to_str()).expect("a plain name");
+        list.push_str(&format!("    ({name:?}, include_str!({file:?})),\n"));
+    }
+    list.push_str("]\n");
+    fs::write(path, list).expect("OUT_DIR is writable");
 }

@@ -47,6 +47,7 @@ pub enum Command {
     Convert(commands::convert::Args),
     Export(commands::export::Args),
     Heap(commands::heap::Args),
+    Types(commands::types::Args),
     Agent(commands::agent::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),

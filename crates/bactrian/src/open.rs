@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bactrian_analysis::TraceFile;
 use bactrian_snapshot::{Snapshot, is_snapshot};
 use bactrian_trace::{Input, Losses};
+use bactrian_types::Table;
 
 use crate::failure::Failure;
 use crate::output::Console;
@@ -55,6 +56,18 @@ pub fn open_evidence(path: &Path) -> Result<Evidence, Failure> {
         return Ok(Evidence::Snapshot(Box::new(snapshot)));
     }
     trace(path, input).map(|trace| Evidence::Trace(Box::new(trace)))
+}
+
+/// Opens a table of types.
+pub fn open_types(path: &Path) -> Result<Table, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| anyhow::anyhow!("{}: {error}", name(path)))?;
+    Ok(Table::read(&bytes).map_err(|error| {
+        let hint = match error {
+            bactrian_types::Error::NotATable => ". Tables are what `bactrian types build` writes",
+            _ => ". Make it anew with `bactrian types build`",
+        };
+        anyhow::anyhow!("{}: {error}{hint}", name(path))
+    })?)
 }
 
 /// Why a snapshot cannot be opened.

@@ -1,6 +1,5 @@
 //! The agent that this binary carries, and where it is put so that the dynamic linker finds it.
 
-use std::env;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -9,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::StatVfsMountFlags;
+
+use crate::cache::{self, Fingerprint};
 
 /// The agent, a shared library. Empty where programs cannot be observed.
 pub static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
@@ -19,7 +20,7 @@ pub static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
 /// If there is no directory that it can be put into and loaded from.
 pub fn install() -> io::Result<PathBuf> {
     let mut last = io::Error::other("there is no directory for it: set XDG_CACHE_HOME");
-    for directory in candidates() {
+    for directory in cache::directories() {
         match install_into(&directory) {
             Ok(path) => return Ok(path),
             Err(error) => {
@@ -29,19 +30,6 @@ pub fn install() -> io::Result<PathBuf> {
         }
     }
     Err(last)
-}
-
-/// Directories to try, the best first.
-fn candidates() -> Vec<PathBuf> {
-    let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let user = rustix::process::geteuid().as_raw();
-    let own = [
-        variable("XDG_CACHE_HOME").map(|path| path.join("bactrian")),
-        variable("HOME").map(|path| path.join(".cache/bactrian")),
-        variable("XDG_RUNTIME_DIR").map(|path| path.join("bactrian")),
-        Some(env::temp_dir().join(format!("bactrian-{user}"))),
-    ];
-    own.into_iter().flatten().collect()
 }
 
 /// Puts the agent into `directory`, which is made if need be.
@@ -60,8 +48,8 @@ pub fn install_into(directory: &Path) -> io::Result<PathBuf> {
     if flags.contains(StatVfsMountFlags::NOEXEC) {
         return Err(io::Error::other("it is on a file system from which no code may be loaded"));
     }
-    let path =
-        directory.join(format!("agent-{}-{:016x}.so", env!("CARGO_PKG_VERSION"), hash(AGENT)));
+    let print = Fingerprint::new().with(AGENT).number();
+    let path = directory.join(format!("agent-{}-{print:016x}.so", env!("CARGO_PKG_VERSION")));
     if is_there(&path) {
         return Ok(path);
     }
@@ -80,12 +68,6 @@ fn is_there(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let trusted = [user, 0].contains(&metadata.uid()) && metadata.mode() & 0o022 == 0;
     metadata.is_file() && trusted && fs::read(path).is_ok_and(|bytes| bytes == AGENT)
-}
-
-/// FNV-1a: enough to tell builds apart.
-fn hash(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]

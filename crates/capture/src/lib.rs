@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod attach;
+mod cache;
 pub mod doctor;
 mod elf;
 pub mod heap;
@@ -13,6 +14,7 @@ pub mod ledger;
 pub mod memory;
 pub mod program;
 pub mod snapshot;
+pub mod types;
 
 pub use bactrian_agent_abi::ledger::Limit;
 pub use bactrian_agent_abi::{

@@ -25,6 +25,7 @@ mod snapshots;
 pub mod timeline;
 pub mod top;
 pub mod tree;
+pub mod types;
 
 use crate::cli::Command;
 use crate::failure::{Failure, Status};
@@ -50,6 +51,7 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Convert(args) => convert::run(&args, console),
         Command::Export(args) => export::run(&args, console),
         Command::Heap(args) => heap::run(&args, console),
+        Command::Types(args) => types::run(&args, console),
         Command::Agent(args) => agent::run(&args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args),

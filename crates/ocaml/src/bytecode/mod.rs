@@ -27,4 +27,4 @@ pub use opcode::{Allocates, INSTRUCTION_SETS, InstructionSet, Opcode, Operands};
 pub use program::{Place, Program};
 #[cfg(feature = "std")]
 pub(crate) use sections::version_of;
-pub use sections::{Section, Sections};
+pub use sections::{Section, Sections, version_of_file};

@@ -38,6 +38,16 @@ const MAGIC_NUMBERS: &[(u16, Version)] = &[
     (37, Version::new(5, 5)),
 ];
 
+/// The version of OCaml whose compiler wrote a file that begins like this: `.cmi`, `.cmt`, `.cmx` and others have the
+/// same numbers as executables, with another letter.
+pub fn version_of_file(beginning: &[u8; 12]) -> Option<Version> {
+    let [letter, digits @ ..] = beginning.strip_prefix(b"Caml1999")? else { return None };
+    if !letter.is_ascii_alphabetic() {
+        return None;
+    }
+    version_of(number(digits)?)
+}
+
 /// The version of OCaml that a magic number stands for.
 pub(crate) fn version_of(magic: u16) -> Option<Version> {
     MAGIC_NUMBERS.iter().find(|(number, _)| *number == magic).map(|&(_, version)| version)

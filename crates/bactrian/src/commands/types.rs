@@ -1,0 +1,178 @@
+//! `bactrian types`: tables of what the compiler knew of a program's types.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bactrian_capture::types::{self, Sources};
+use bactrian_types::Table;
+use serde::Serialize;
+
+use super::info::line;
+use crate::failure::{Failure, Status};
+use crate::open::open_types;
+use crate::output::{Console, show_number, visible};
+
+/// Make and look at tables of types, which heap commands use.
+///
+/// OCaml's compiler leaves what it knew of types in .cmt files (dune has it do so always; otherwise -bin-annot). A table
+/// holds what is needed to tell the types of blocks. Heap commands make one by themselves when the program is still where
+/// it was built; a table that was made before goes wherever snapshots go.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Verb {
+    Build(BuildArgs),
+    Info(InfoArgs),
+}
+
+/// Make a table from the .cmt files of a build.
+///
+/// Folders are searched with all that is in them; the standard library is always there. The compiler that wrote the files
+/// must be installed, with its compiler-libs.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian types build _build -o server.types
+  bactrian types build _build $(ocamlfind query -r yojson lwt) -o server.types    with libraries
+  bactrian heap types server.1.heap --types server.types")]
+struct BuildArgs {
+    /// Folders with .cmt files, or .cmt files
+    #[arg(value_name = "DIRECTORY", required = true)]
+    places: Vec<PathBuf>,
+    /// Where to write the table
+    #[arg(long, short, value_name = "FILE", default_value = "program.types")]
+    output: PathBuf,
+    /// The ocamlopt that the files were compiled with [default: of that version on the PATH or in opam's switches]
+    #[arg(long, value_name = "PATH")]
+    compiler: Option<PathBuf>,
+}
+
+/// What is in a table.
+#[derive(clap::Args, Debug)]
+struct InfoArgs {
+    /// Table of types
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// List all modules, and all files that could not be read
+    #[arg(long)]
+    full: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    match &args.verb {
+        Verb::Build(args) => build(args, console),
+        Verb::Info(args) => info(args, console),
+    }
+}
+
+fn build(args: &BuildArgs, console: &mut Console) -> Result<Status, Failure> {
+    if let Some(missing) = args.places.iter().find(|place| !place.exists()) {
+        return Err(
+            anyhow::anyhow!("{}: there is no such folder or file", missing.display()).into()
+        );
+    }
+    let sources = Sources::within(&args.places);
+    let mut say = |note: &str| drop(console.note(note));
+    let built = types::build(sources, args.compiler.as_deref(), &args.output, &mut say);
+    built.map_err(failure)?;
+    let table = open_types(&args.output)?;
+    tell(&args.output, &table, console)?;
+    Ok(Status::Done)
+}
+
+/// What was made, in two lines.
+fn tell(path: &Path, table: &Table, console: &mut Console) -> Result<(), Failure> {
+    let facts = Facts::of(table);
+    console.note(&format!(
+        "{}: {} of OCaml {}, {}, {}",
+        path.display(),
+        show_number(facts.modules, "module"),
+        facts.compiler,
+        show_number(facts.declarations, "type"),
+        show_number(facts.sites, "site"),
+    ))?;
+    if facts.not_readable > 0 {
+        let files = show_number(facts.not_readable, "file");
+        let list = format!("bactrian types info --full {}", path.display());
+        console.warn(&format!("{files} could not be read: `{list}` lists them"))?;
+    }
+    Ok(())
+}
+
+/// What went wrong, and whose fault it is.
+pub fn failure(error: types::Error) -> Failure {
+    match error {
+        types::Error::NoCompiler(..)
+        | types::Error::NotCompiled(_)
+        | types::Error::BadCompiler(..) => Failure::NotSupported(error.to_string()),
+        error => anyhow::anyhow!("{error}").into(),
+    }
+}
+
+/// What a table has in it.
+#[derive(Serialize)]
+struct Facts<'a> {
+    compiler: &'a str,
+    modules: u64,
+    /// Modules whose implementation can be compared with what a program was linked from.
+    modules_with_implementation: u64,
+    declarations: u64,
+    types: u64,
+    exceptions: u64,
+    sites: u64,
+    not_readable: u64,
+}
+
+impl Facts<'_> {
+    fn of(table: &Table) -> Facts<'_> {
+        let with = table.units.iter().filter(|unit| unit.implementation.is_some()).count();
+        Facts {
+            compiler: &table.compiler,
+            modules: table.units.len() as u64,
+            modules_with_implementation: with as u64,
+            declarations: table.declarations.len() as u64,
+            types: table.types.len() as u64,
+            exceptions: table.extensions.len() as u64,
+            sites: table.sites.len() as u64,
+            not_readable: table.failures.len() as u64,
+        }
+    }
+}
+
+fn info(args: &InfoArgs, console: &mut Console) -> Result<Status, Failure> {
+    let table = open_types(&args.file)?;
+    let facts = Facts::of(&table);
+    if args.json {
+        serde_json::to_writer_pretty(console.out(), &facts).map_err(std::io::Error::from)?;
+        writeln!(console.out())?;
+        return Ok(Status::Done);
+    }
+    line(console, "compiler", &format!("OCaml {}", visible(facts.compiler)))?;
+    let with = facts.modules_with_implementation;
+    let modules = show_number(facts.modules, "module");
+    line(console, "modules", &format!("{modules}, {with} with the digest of their code"))?;
+    line(console, "declarations", &facts.declarations.to_string())?;
+    line(console, "exceptions", &format!("{} and other extensions", facts.exceptions))?;
+    line(console, "sites", &facts.sites.to_string())?;
+    line(console, "not readable", &show_number(facts.not_readable, "file"))?;
+    if args.full {
+        for unit in &table.units {
+            writeln!(console.out(), "{}  {}", visible(&unit.name), visible(&unit.file))?;
+        }
+        for failure in &table.failures {
+            writeln!(
+                console.out(),
+                "not readable: {}: {}",
+                visible(&failure.file),
+                visible(&failure.reason)
+            )?;
+        }
+    }
+    Ok(Status::Done)
+}

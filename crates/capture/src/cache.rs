@@ -1,0 +1,36 @@
+//! Where things are put that can be made again.
+
+use std::env;
+use std::path::PathBuf;
+
+/// Directories of this user's to try, the best first.
+pub(crate) fn directories() -> Vec<PathBuf> {
+    let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let user = rustix::process::geteuid().as_raw();
+    let own = [
+        variable("XDG_CACHE_HOME").map(|path| path.join("bactrian")),
+        variable("HOME").map(|path| path.join(".cache/bactrian")),
+        variable("XDG_RUNTIME_DIR").map(|path| path.join("bactrian")),
+        Some(env::temp_dir().join(format!("bactrian-{user}"))),
+    ];
+    own.into_iter().flatten().collect()
+}
+
+/// Tells things apart by their bytes (FNV-1a).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fingerprint(u64);
+
+impl Fingerprint {
+    pub fn new() -> Fingerprint {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub fn with(self, bytes: &[u8]) -> Fingerprint {
+        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        Fingerprint(bytes.iter().fold(self.0, step))
+    }
+
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,98 @@
+//! Tables of types: what the compiler knew of a program, gathered from the files that it left.
+//!
+//! Such files (`.cmt`) can be read only by the libraries of the compiler that wrote them. So a helper in OCaml is carried
+//! as source, compiled once with that compiler, and kept (`helper.rs`); `compiler.rs` finds the compiler, `sources.rs` the
+//! files, `tables.rs` keeps tables that were made for programs without being asked for.
+
+mod compiler;
+mod helper;
+mod sources;
+mod tables;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bactrian_ocaml::Version;
+pub use compiler::Compiler;
+pub use sources::{LinkedModule, Sources};
+pub use tables::table_for;
+
+/// Why no table of types could be made.
+#[derive(Debug)]
+pub enum Error {
+    /// There are no `.cmt` files in these places.
+    NoFiles(Vec<PathBuf>),
+    /// The files were written by compilers of different versions.
+    Mixed(Version, Version),
+    /// There is no compiler of this version, but perhaps others.
+    NoCompiler(Version, Vec<String>),
+    /// This is no compiler that can be used, because of that.
+    BadCompiler(PathBuf, String),
+    /// The helper could not be compiled; what the compiler said.
+    NotCompiled(String),
+    /// The helper failed; what it said.
+    HelperFailed(String),
+    /// The operating system said no, about this file.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoFiles(places) => {
+                let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
+                write!(
+                    f,
+                    "no .cmt files in {}. The compiler writes them with -bin-annot, which dune always gives it: build \
+                     the program, and name the folder that it was built in (with dune: _build)",
+                    places.join(", ")
+                )
+            }
+            Error::Mixed(one, other) => write!(
+                f,
+                "some .cmt files are of OCaml {one}, some of {other}: name folders of one build only"
+            ),
+            Error::NoCompiler(version, others) => {
+                write!(
+                    f,
+                    "the .cmt files are of OCaml {version}, and no ocamlopt of that version was found"
+                )?;
+                if !others.is_empty() {
+                    write!(f, " (only of {})", others.join(", "))?;
+                }
+                f.write_str(": put it on the PATH, or name it with --compiler")
+            }
+            Error::BadCompiler(path, why) => {
+                write!(f, "{}: not an ocamlopt that can be used: {why}", path.display())
+            }
+            Error::NotCompiled(said) => write!(
+                f,
+                "the helper that reads .cmt files cannot be compiled (are compiler-libs installed? On Debian they \
+                 are in ocaml-compiler-libs or ocaml-nox): {said}"
+            ),
+            Error::HelperFailed(said) => write!(f, "reading .cmt files failed: {said}"),
+            Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Makes a table of all sources and the standard library, and writes it to `output`. What the helper said of it is
+/// returned.
+///
+/// # Errors
+/// If there is no compiler for the sources, or the helper does not work with it.
+pub fn build(
+    mut sources: Sources,
+    compiler: Option<&Path>,
+    output: &Path,
+    note: &mut dyn FnMut(&str),
+) -> Result<String, Error> {
+    let version = sources.version()?;
+    let compiler = Compiler::find(version, compiler)?;
+    sources.add_folder(&compiler.library);
+    let helper = helper::installed(&compiler, note)?;
+    helper::run(&helper, &sources, &compiler, output)
+}

@@ -1,0 +1,164 @@
+//! The `.cmt` files of a build.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use bactrian_ocaml::Version;
+use bactrian_ocaml::bytecode::version_of_file;
+
+use super::Error;
+
+/// Folders that are looked into at most; whoever names the root of a disk means something else.
+const MOST_FOLDERS: usize = 200_000;
+/// How many folders above a program its build is looked for.
+const FAR: usize = 6;
+
+/// `.cmt` files that a table is to be made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    files: Vec<PathBuf>,
+    /// Where they were looked for.
+    places: Vec<PathBuf>,
+}
+
+/// A module that a program was linked from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkedModule {
+    /// Its name, as `Stdlib__Map`.
+    pub name: String,
+    /// The digest of its `.cmx` file.
+    pub implementation: Option<[u8; 16]>,
+}
+
+impl Sources {
+    /// All files in these folders and all that are in them, and files that are named themselves.
+    pub fn within(places: &[PathBuf]) -> Sources {
+        let mut files = Vec::new();
+        for place in places {
+            if place.is_dir() { search(place, &mut files) } else { files.push(place.clone()) }
+        }
+        Sources { files, places: places.to_owned() }
+    }
+
+    /// Those of the modules that a program was linked from, as far as they are in these places. Of several with one
+    /// name, the one that fits, or the first.
+    pub fn of_modules(modules: &[LinkedModule], places: &[PathBuf]) -> Sources {
+        let mut by_name: HashMap<String, Vec<PathBuf>> = HashMap::new();
+        for file in Sources::within(places).files {
+            by_name.entry(unit_name(&file)).or_default().push(file);
+        }
+        let linked = modules.iter().filter_map(|module| {
+            let candidates = by_name.get(&module.name)?;
+            let fits = |file: &&PathBuf| {
+                digest_of(file).is_some_and(|own| Some(own) == module.implementation)
+            };
+            candidates.iter().find(fits).or(candidates.first()).cloned()
+        });
+        Sources { files: linked.collect(), places: places.to_owned() }
+    }
+
+    /// The files.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Adds those of a folder, without the folders in it; those that are there are not added again.
+    pub fn add_folder(&mut self, folder: &Path) {
+        for file in entries(folder).into_iter().filter(|path| is_cmt(path)) {
+            if !self.files.contains(&file) {
+                self.files.push(file);
+            }
+        }
+    }
+
+    /// The version of the compiler that wrote them.
+    ///
+    /// # Errors
+    /// If there is none, or more than one.
+    pub fn version(&self) -> Result<Version, Error> {
+        let mut versions: BTreeMap<Version, usize> = BTreeMap::new();
+        for version in self.files.iter().filter_map(|file| version_of(file)) {
+            *versions.entry(version).or_default() += 1;
+        }
+        let mut versions = versions.into_keys();
+        match (versions.next(), versions.next()) {
+            (Some(version), None) => Ok(version),
+            (Some(one), Some(other)) => Err(Error::Mixed(one, other)),
+            (None, _) => Err(Error::NoFiles(self.places.clone())),
+        }
+    }
+}
+
+/// Where a program was built: the `_build` that it is in or that is beside it or above it; otherwise its own folder, if that
+/// has `.cmt` files.
+pub(super) fn build_of(program: &Path) -> Option<PathBuf> {
+    let program = fs::canonicalize(program).ok()?;
+    let folders = program.ancestors().skip(1);
+    let is_build = |folder: &&Path| folder.file_name().is_some_and(|name| name == "_build");
+    if let Some(build) = folders.clone().find(is_build) {
+        return Some(build.to_owned());
+    }
+    let own = program.parent()?;
+    if entries(own).iter().any(|path| is_cmt(path)) {
+        return Some(own.to_owned());
+    }
+    folders.take(FAR).map(|folder| folder.join("_build")).find(|build| build.is_dir())
+}
+
+/// Finds `.cmt` files. Links are not followed, so there is an end.
+fn search(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut waiting = vec![folder.to_owned()];
+    let mut left = MOST_FOLDERS;
+    while let Some(folder) = waiting.pop() {
+        let Some(fewer) = left.checked_sub(1) else { return };
+        left = fewer;
+        for path in entries(&folder) {
+            if is_cmt(&path) {
+                files.push(path);
+            } else if path.file_name().is_some_and(|name| name != ".git")
+                && !path.is_symlink()
+                && path.is_dir()
+            {
+                waiting.push(path);
+            }
+        }
+    }
+}
+
+/// What is in a folder, in order; nothing if it cannot be read.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn is_cmt(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "cmt")
+}
+
+/// The unit that a file is of: the compiler names files after units, except for the first letter.
+fn unit_name(file: &Path) -> String {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let mut letters = name.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+}
+
+fn version_of(file: &Path) -> Option<Version> {
+    let mut beginning = [0; 12];
+    File::open(file).ok()?.read_exact(&mut beginning).ok()?;
+    version_of_file(&beginning)
+}
+
+/// The digest at the end of the `.cmx` file that belongs to a `.cmt` file: beside it, or where dune puts it.
+fn digest_of(file: &Path) -> Option<[u8; 16]> {
+    let beside = file.with_extension("cmx");
+    let name = beside.file_name()?;
+    let native = file.parent()?.parent()?.join("native").join(name);
+    let bytes = fs::read(&beside).or_else(|_| fs::read(native)).ok()?;
+    bytes.last_chunk().copied()
+}

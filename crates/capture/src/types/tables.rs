@@ -1,0 +1,79 @@
+//! Tables that are made for a program without being asked for, and kept for the next time.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use bactrian_ocaml::Version;
+
+use super::sources::build_of;
+use super::{Compiler, Error, LinkedModule, Sources, helper};
+use crate::cache::{self, Fingerprint};
+
+/// How many of a program's modules must be among the installed libraries if it is not where it was built, so that their
+/// types are worth the while: the compiler itself is such a program.
+const WORTHWHILE: f64 = 0.9;
+
+/// The table of a program that is still where it was built, or all of libraries; made, or made before. None if
+/// nothing is known of its types.
+///
+/// # Errors
+/// If there is a build and no table can be made of it.
+pub fn table_for(
+    program: &Path,
+    version: Version,
+    modules: &[LinkedModule],
+    note: &mut dyn FnMut(&str),
+) -> Result<Option<PathBuf>, Error> {
+    let Ok(program) = fs::canonicalize(program) else { return Ok(None) };
+    let build = build_of(&program);
+    let compiler = match Compiler::find(version, None) {
+        Ok(compiler) => compiler,
+        Err(error) if build.is_some() => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    let places: Vec<_> = build.iter().cloned().chain([libraries(&compiler)]).collect();
+    let sources = Sources::of_modules(modules, &places);
+    let found = sources.files().len() as f64;
+    if found == 0.0 || build.is_none() && found < WORTHWHILE * modules.len() as f64 {
+        return Ok(None);
+    }
+    let name = format!("{:016x}.types", print(&compiler, &sources));
+    let folders = cache::directories().into_iter().map(|folder| folder.join("types"));
+    let folders: Vec<_> = folders.collect();
+    let kept = folders.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
+    if kept.is_some() {
+        return Ok(kept);
+    }
+    let Some(folder) = folders.into_iter().find(|folder| fs::create_dir_all(folder).is_ok()) else {
+        return Ok(None);
+    };
+    let helper = helper::installed(&compiler, note)?;
+    note(&format!("reading the types of {} modules (once)", sources.files().len()));
+    let path = folder.join(name);
+    helper::run(&helper, &sources, &compiler, &path)?;
+    Ok(Some(path))
+}
+
+/// Where libraries are installed: beside the standard library (opam), or in it (Debian).
+fn libraries(compiler: &Compiler) -> PathBuf {
+    let own = &compiler.library;
+    let above = own.parent().filter(|_| own.ends_with("lib/ocaml"));
+    let above = above.filter(|above| above.join("findlib").is_dir() || above.join("dune").is_dir());
+    above.unwrap_or(own).to_owned()
+}
+
+/// Tells builds apart: by their files, and when these were written.
+fn print(compiler: &Compiler, sources: &Sources) -> u64 {
+    let mut print = Fingerprint::new().with(helper::name(compiler).as_bytes());
+    for file in sources.files() {
+        print = print.with(file.as_os_str().as_encoded_bytes());
+        if let Ok(metadata) = fs::metadata(file) {
+            print = print.with(&metadata.len().to_le_bytes());
+            print = print
+                .with(&metadata.mtime().to_le_bytes())
+                .with(&metadata.mtime_nsec().to_le_bytes());
+        }
+    }
+    print.number()
+}
