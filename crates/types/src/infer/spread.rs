@@ -146,8 +146,9 @@ impl<'t> Spread<'t> {
     /// Gives a block a type that fits it.
     fn settle(&mut self, block: u32, term: Term, origin: Origin) {
         let at = block as usize;
-        let old = self.terms.shallow(self.of[at]);
+        let old = self.of[at];
         match self.terms.head(old) {
+            // Also if the variable is bound by now: its fields were not looked at yet.
             Head::None | Head::Any | Head::Variable(_) => {
                 self.of[at] = term;
                 self.origin[at] = origin;

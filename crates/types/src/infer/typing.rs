@@ -163,6 +163,10 @@ pub enum UnitFate {
     Whole,
     /// Only those that others can see.
     Public,
+    /// Only what is allocated in it: its block has other fields than the table knows.
+    SitesOnly,
+    /// None: whether the table knows this version of it cannot be told.
+    Unchecked,
     /// None: the table knows nothing of it.
     Missing,
     /// None: the table knows another version of it.

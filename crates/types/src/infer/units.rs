@@ -1,12 +1,12 @@
 //! Which units of a table are those of the program, and what they say of its modules' blocks.
 //!
-//! A wrong unit would give wrong types to all that its globals hold. So one is used only if nothing speaks
-//! against it: its name is that of one module, no other unit has it, and the module has no field that it does
-//! not know.
+//! A wrong unit would give wrong types to all that its globals hold. So one is used only if the program repeats its
+//! digest, and what it says of the module's block only if that has as many fields. A module of which the
+//! program says no digest, as in a stripped executable, has no types.
 
-use bactrian_snapshot::{CodeKind, RootKind, Snapshot};
+use bactrian_snapshot::{Module, RootKind, Snapshot};
 
-use crate::{LayoutId, Table, UnitId};
+use crate::{LayoutId, Table, Unit, UnitId};
 
 use super::hash::Map;
 use super::typing::{UnitFate, UnitStanding};
@@ -15,8 +15,6 @@ use super::typing::{UnitFate, UnitStanding};
 pub(crate) struct Units {
     /// For each module of the snapshot: its layout and how many fields of it hold.
     pub layouts: Vec<Option<(LayoutId, u32)>>,
-    /// For each module, its unit.
-    pub units: Vec<Option<UnitId>>,
     /// For each unit of the table, whether it is used.
     pub is_used: Vec<bool>,
     pub standings: Vec<UnitStanding>,
@@ -40,17 +38,24 @@ impl Units {
         }
         let mut units = Units {
             layouts: vec![None; tables.modules.len()],
-            units: vec![None; tables.modules.len()],
             is_used: vec![false; table.units.len()],
             standings: Vec::new(),
         };
-        let is_native = snapshot.info().code == CodeKind::Native;
         for (at, module) in tables.modules.iter().enumerate() {
             let name = tables.names.get(module.name);
             let candidates = known.get(&plain(name)).map_or(&[][..], |found| found);
-            let fate = match candidates {
-                [] => UnitFate::Missing,
-                &[unit] => units.judge(table, unit, at, greatest[at], is_native),
+            let fitting: Vec<UnitId> = candidates
+                .iter()
+                .copied()
+                .filter(|unit| fits(&table.units[unit.index()], module) == Some(true))
+                .collect();
+            let fate = match (&fitting[..], candidates) {
+                (_, []) => UnitFate::Missing,
+                (&[unit], _) => units.take(table, unit, at, (module.fields, greatest[at])),
+                ([], &[unit]) if fits(&table.units[unit.index()], module).is_none() => {
+                    UnitFate::Unchecked
+                }
+                ([], _) => UnitFate::Stale,
                 _ => UnitFate::Ambiguous,
             };
             units.standings.push(UnitStanding { name: name.to_owned(), fate });
@@ -58,32 +63,37 @@ impl Units {
         units
     }
 
-    /// Decides whether a unit is used for a module, of which it is known which field is the last that points to
-    /// something.
-    fn judge(
+    /// Uses a unit for a module, whose block has so many fields, if that is known, of which the last that points to
+    /// something is this.
+    fn take(
         &mut self,
         table: &Table,
         id: UnitId,
         module: usize,
-        last: Option<u32>,
-        is_native: bool,
+        (fields, last): (Option<u32>, Option<u32>),
     ) -> UnitFate {
-        let unit = &table.units[id.index()];
-        let layout = unit.layout.and_then(|id| Some((id, table.layouts.get(id.index())?)));
-        let Some((layout_id, layout)) = layout else {
-            self.is_used[id.index()] = true;
-            self.units[module] = Some(id);
-            return UnitFate::Public;
-        };
-        let count = if is_native { layout.fields.len() as u32 } else { layout.public };
-        if last.is_some_and(|last| last >= count) {
-            return UnitFate::Stale;
-        }
         self.is_used[id.index()] = true;
-        self.units[module] = Some(id);
+        let layout = table.units[id.index()].layout;
+        let Some(layout_id) = layout.filter(|id| id.index() < table.layouts.len()) else {
+            return UnitFate::SitesOnly;
+        };
+        let layout = &table.layouts[layout_id.index()];
+        // In bytecode the number of fields is not known, and hidden ones are not there.
+        let count = fields.unwrap_or(layout.public);
+        let is_whole = count as usize == layout.fields.len();
+        if (!is_whole && count != layout.public) || last.is_some_and(|last| last >= count) {
+            return UnitFate::SitesOnly;
+        }
         self.layouts[module] = Some((layout_id, count));
-        if is_native { UnitFate::Whole } else { UnitFate::Public }
+        if is_whole { UnitFate::Whole } else { UnitFate::Public }
     }
+}
+
+/// Whether a unit is what a module was made from; `None` if nothing tells.
+fn fits(unit: &Unit, module: &Module) -> Option<bool> {
+    let same = |one: Option<[u8; 16]>, other: Option<[u8; 16]>| Some(one? == other?);
+    same(unit.implementation, module.implementation)
+        .or_else(|| same(unit.interface, module.interface))
 }
 
 /// A unit's name without how it is mangled: `Stdlib__Map` and `Stdlib.Map` are the same.

@@ -101,6 +101,8 @@ impl Reasons {
                 Some(UnitFate::Missing) => format!("no .cmt file of {name}"),
                 Some(UnitFate::Stale) => format!("the .cmt file of {name} is of another build"),
                 Some(UnitFate::Ambiguous) => format!("several .cmt files of {name}"),
+                Some(UnitFate::Unchecked) => format!("no digest to check the .cmt file of {name}"),
+                Some(UnitFate::SitesOnly) => format!("another layout of module {name}"),
                 Some(UnitFate::Public) => format!("hidden values of {name}"),
                 Some(UnitFate::Whole) | None => "functors, classes and the like".to_owned(),
             };
