@@ -287,6 +287,19 @@ and number_constructors context t constructors =
 
 let type_ context ty = type_at 0 context ty
 
+let is_function context ty =
+  let rec of_ frame depth ty =
+    match Compat.desc ty with
+    | Tarrow _ -> true
+    | Tpoly (ty, _) -> of_ frame depth ty
+    | Tconstr (path, _, _) when depth < deepest -> (
+        match Modules.find_type frame path with
+        | Some (Ok { of_ = `Declaration { type_manifest = Some ty; _ }; scope; _ }) -> of_ scope (depth + 1) ty
+        | _ -> false)
+    | _ -> false
+  in
+  of_ context.frame 0 ty
+
 let predefined name arguments =
   let id = List.assoc name Predef.builtin_idents in
   match Modules.find_type Modules.nowhere (Path.Pident id) with

@@ -8,6 +8,9 @@ type context
 val context : Modules.frame -> context
 val type_ : context -> type_expr -> int
 
+(* Whether values of this type are functions, also if it is called otherwise. *)
+val is_function : context -> type_expr -> bool
+
 (* The number of a type of the language, as [predefined "string" []]. *)
 val predefined : string -> int list -> int
 val extension : Modules.extension -> int

@@ -391,11 +391,6 @@ let bind_module frame id m = bind_in frame None (title_in frame) id m
 let bind_opened frame o = items frame None (title_in frame) Hidden (Some (evaluate frame (title_in frame) o.open_expr)) o.open_bound_items
 let bind_exception frame e = bind frame None e.ext_id (Extension (make_extension frame (title_in frame) e))
 
-let generic_frame frame m =
-  let rec find f = match List.assq_opt m f.functors with
-    | Some f -> Some f
-    | None -> Option.bind f.parent find
-  in
-  match find frame with
-  | Some f -> fst (Lazy.force f.generic_body)
-  | None -> frame
+let generic frame m =
+  let rec find f = match List.assq_opt m f.functors with Some f -> Some f | None -> Option.bind f.parent find in
+  match find frame with Some f -> Lazy.force f.generic_body | None -> (frame, Unknown "functor")

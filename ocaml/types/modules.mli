@@ -43,8 +43,8 @@ val name : t -> string
 (* Where only types of the language have names. *)
 val nowhere : frame
 
-(* The frame of a functor's body that is applied to nothing known: where the code in it is looked at. *)
-val generic_frame : frame -> Typedtree.module_expr -> frame
+(* The body of a functor that is applied to nothing known: where the code in it is looked at. *)
+val generic : frame -> Typedtree.module_expr -> frame * t
 
 (* How units are found, by the names of their modules. *)
 val find_unit : (from:string -> string -> t) ref

@@ -18,25 +18,41 @@ let add ~unit frame structure =
         { unit; file = start.pos_fname; line = start.pos_lnum; start = start.pos_cnum - start.pos_bol;
           stop = max 0 (loc.loc_end.pos_cnum - start.pos_bol); site = kind; block_tag = tag; words; type_; what }
   in
+  (* What is never a block itself says nothing of blocks that are allocated on the way to it. *)
+  let is_immediate ty =
+    match Compat.desc ty with
+    | Tconstr (Path.Pident id, [], _) -> Ident.is_predef id && List.mem (Ident.name id) [ "int"; "char"; "bool"; "unit" ]
+    | _ -> false
+  in
   let convert ty = Convert.type_ (Convert.context !frame) ty in
-  let is_function ty = match Compat.desc ty with Tarrow _ -> true | _ -> false in
+  let is_function ty = Convert.is_function (Convert.context !frame) ty in
   (* Blocks of a boxed number come from primitives of the compiler, and from those that return it unboxed. *)
+  let boxed (p : Primitive.description) ty =
+    match Compat.desc ty with
+    | Tconstr (Path.Pident id, [], _)
+      when Ident.is_predef id && (p.prim_name.[0] = '%' || p.prim_native_repr_res <> Primitive.Same_as_ocaml_repr) ->
+        boxed_tag (Ident.name id)
+    | _ -> None
+  in
   let primitive loc (p : Primitive.description) ty =
-    let number = match Compat.desc ty with Tconstr (Path.Pident id, [], _) when Ident.is_predef id -> boxed_tag (Ident.name id) | _ -> None in
-    let boxes = p.prim_name <> "" && p.prim_name.[0] = '%' || p.prim_native_repr_res <> Primitive.Same_as_ocaml_repr in
-    match number with
-    | Some (tag, words) when boxes -> emit loc S_primitive ~tag ~words ~what:p.prim_name (convert ty)
-    | _ -> emit loc S_primitive ~what:p.prim_name (convert ty)
+    match boxed p ty with
+    | Some (tag, words) -> emit loc S_primitive ~tag ~words ~what:p.prim_name (convert ty)
+    | _ -> if not (is_immediate ty) then emit loc S_primitive ~what:p.prim_name (convert ty)
+  in
+  (* A number that is computed for a field may be boxed where the block is made. *)
+  let boxed_for loc argument =
+    match argument.exp_desc with
+    | Texp_apply ({ exp_desc = Texp_ident (_, _, { val_kind = Val_prim p; _ }); _ }, _) when boxed p argument.exp_type <> None ->
+        primitive loc p argument.exp_type
+    | _ -> ()
   in
   let record e fields representation =
     let words = Array.length fields in
-    let emit = emit e.exp_loc S_record in
     match representation with
-    | Record_regular -> emit ~tag:0 ~words (convert e.exp_type)
-    | Record_float -> emit ~tag:float_array_tag ~words (convert e.exp_type)
-    | Record_inlined tag -> emit ~tag ~words (convert e.exp_type)
-    | Record_extension _ -> emit ~tag:0 ~words:(words + 1) (convert e.exp_type)
-    | Record_unboxed _ -> ()
+    | Record_regular -> emit e.exp_loc S_record ~tag:0 ~words (convert e.exp_type)
+    | Record_float -> emit e.exp_loc S_record ~tag:float_array_tag ~words (convert e.exp_type)
+    (* Those inside a constructor come with it. *)
+    | Record_inlined _ | Record_extension _ | Record_unboxed _ -> ()
   in
   let constructor e (c : constructor_description) arguments =
     let what = c.cstr_name in
@@ -63,25 +79,34 @@ let add ~unit frame structure =
     let unit_ = Convert.predefined "unit" [] in
     emit body.exp_loc S_closure ~tag:closure_tag (Table.type_ (Arrow ("", unit_, convert body.exp_type)))
   in
+  let other e = if not (is_immediate e.exp_type) then emit e.exp_loc S_other (convert e.exp_type) in
   let apply e f arguments =
+    let given = List.length (List.filter (fun (_, argument) -> argument <> None) arguments) in
     match f.exp_desc with
-    | Texp_ident (_, _, { val_kind = Val_prim { prim_name = "%makemutable"; _ }; _ }) when not (is_function e.exp_type) ->
-        emit e.exp_loc S_record ~tag:0 ~words:1 (convert e.exp_type)
-    | Texp_ident (_, _, { val_kind = Val_prim p; _ }) ->
-        if is_function e.exp_type then emit e.exp_loc S_partial ~tag:closure_tag ~what:p.prim_name (convert e.exp_type);
-        if List.length arguments >= p.prim_arity then primitive e.exp_loc p e.exp_type
-    | _ ->
-        if is_function e.exp_type then emit e.exp_loc S_partial ~tag:closure_tag (convert e.exp_type)
-        else emit e.exp_loc S_other (convert e.exp_type)
+    | Texp_ident (_, _, { val_kind = Val_prim p; _ }) when given = p.prim_arity ->
+        if p.prim_name = "%makemutable" then emit e.exp_loc S_record ~tag:0 ~words:1 (convert e.exp_type)
+        else primitive e.exp_loc p e.exp_type
+    | _ when is_function e.exp_type -> emit e.exp_loc S_partial ~tag:closure_tag (convert e.exp_type)
+    | _ -> other e
   in
+  (* What stands for an exception or another constructor of an open type. *)
+  let made_constructor loc = emit loc S_other ~tag:248 ~words:2 (Convert.predefined "extension_constructor" []) in
   let expr (self : Tast_iterator.iterator) e =
     let loc = e.exp_loc in
-    let other kind = emit loc kind (convert e.exp_type) in
+    let boxed_for = List.iter (boxed_for loc) in
     (match e.exp_desc with
-    | Texp_construct (_, c, arguments) -> constructor e c arguments
-    | Texp_variant (what, Some _) -> emit loc S_case ~tag:0 ~words:2 ~what (convert e.exp_type)
-    | Texp_tuple parts -> emit loc S_tuple ~tag:0 ~words:(List.length parts) (convert e.exp_type)
-    | Texp_record { fields; representation; _ } -> record e fields representation
+    | Texp_construct (_, c, arguments) ->
+        constructor e c arguments;
+        boxed_for arguments
+    | Texp_variant (what, Some argument) ->
+        emit loc S_case ~tag:0 ~words:2 ~what (convert e.exp_type);
+        boxed_for [ argument ]
+    | Texp_tuple parts ->
+        emit loc S_tuple ~tag:0 ~words:(List.length parts) (convert e.exp_type);
+        boxed_for parts
+    | Texp_record { fields; representation; _ } ->
+        record e fields representation;
+        Array.iter (function _, Overridden (_, value) -> boxed_for [ value ] | _ -> ()) fields
     | Texp_array [] -> ()
     | Texp_array parts -> emit loc S_array ~words:(List.length parts) (convert e.exp_type)
     | Texp_function _ -> emit loc S_closure ~tag:closure_tag (convert e.exp_type)
@@ -90,38 +115,70 @@ let add ~unit frame structure =
     | Texp_field (_, _, { lbl_repres = Record_float; _ }) -> emit loc S_other ~tag:253 ~words:1 (convert e.exp_type)
     | Texp_ident (_, _, { val_kind = Val_prim p; _ }) ->
         emit loc S_closure ~tag:closure_tag ~what:p.prim_name (convert e.exp_type)
-    | Texp_object _ | Texp_new _ | Texp_override _ -> other S_object
+    | Texp_object _ | Texp_new _ | Texp_override _ -> emit loc S_object (convert e.exp_type)
     | Texp_pack m ->
         Modules.bind_module !frame None m;
-        other S_module
-    | Texp_letmodule (id, _, _, m, _) ->
-        Modules.bind_module !frame id m;
-        other S_other
-    | Texp_letexception (e, _) -> Modules.bind_exception !frame e
+        emit loc S_module (convert e.exp_type)
+    | Texp_letmodule (id, _, _, m, _) -> Modules.bind_module !frame id m
+    | Texp_letexception (e, _) ->
+        made_constructor e.ext_loc;
+        Modules.bind_exception !frame e
     | Texp_open (o, _) -> Modules.bind_opened !frame o
-    | Texp_ident _ | Texp_send _ | Texp_match _ | Texp_ifthenelse _ | Texp_let _ | Texp_try _ | Texp_sequence _ | Texp_field _
-    | Texp_letop _ | Texp_assert _ ->
-        other S_other
+    | Texp_letop { body; _ } ->
+        (* What follows is a function, with the location of its body. *)
+        emit body.c_rhs.exp_loc S_closure ~tag:closure_tag
+          (Table.type_ (Arrow ("", convert body.c_lhs.pat_type, convert body.c_rhs.exp_type)));
+        other e
+    | Texp_send _ -> other e
     | _ -> ());
     Tast_iterator.default_iterator.expr self e
   in
-  let module_expr (self : Tast_iterator.iterator) m =
-    let module_ () = emit m.mod_loc S_module (Table.type_ (Opaque "module")) in
+  let module_at loc m =
     match m.mod_desc with
-    | Tmod_functor _ ->
-        emit m.mod_loc S_module ~tag:closure_tag (Table.type_ (Opaque "functor"));
-        let around = !frame in
-        frame := Modules.generic_frame around m;
-        Tast_iterator.default_iterator.module_expr self m;
-        frame := around
-    | Tmod_structure _ | Tmod_constraint _ | Tmod_unpack _ | Tmod_apply _ ->
-        module_ ();
-        Tast_iterator.default_iterator.module_expr self m
-    | _ -> Tast_iterator.default_iterator.module_expr self m
+    | Tmod_functor _ -> emit loc S_module ~tag:closure_tag (Table.type_ (Opaque "functor"))
+    | Tmod_structure _ | Tmod_constraint _ | Tmod_unpack _ | Tmod_apply _ -> emit loc S_module (Table.type_ (Opaque "module"))
+    | _ -> ()
+  in
+  (* The block that a functor makes carries the location of what the functor is bound to. *)
+  let body_at loc around m =
+    let rec of_ frame m =
+      match m.mod_desc with
+      | Tmod_functor (_, body) ->
+          let inside, made = Modules.generic frame m in
+          (match body.mod_desc with
+          | Tmod_functor _ -> of_ inside body
+          | _ -> (
+              match Layouts.of_module inside (Modules.name made) body.mod_type made with
+              | Module layout ->
+                  let words = List.length (Rows.get layouts layout).fields in
+                  emit loc S_module ~tag:0 ~words (Table.type_ (Package (Modules.name made, layout)))
+              | _ -> ()))
+      | _ -> ()
+    in
+    of_ around m
+  in
+  let module_binding (self : Tast_iterator.iterator) mb =
+    module_at mb.mb_loc mb.mb_expr;
+    body_at mb.mb_loc !frame mb.mb_expr;
+    Tast_iterator.default_iterator.module_binding self mb
+  in
+  let module_expr (self : Tast_iterator.iterator) m =
+    module_at m.mod_loc m;
+    let around = !frame in
+    (match m.mod_desc with Tmod_functor _ -> frame := fst (Modules.generic around m) | _ -> ());
+    Tast_iterator.default_iterator.module_expr self m;
+    frame := around
   in
   let class_expr (self : Tast_iterator.iterator) c =
     emit c.cl_loc S_other (Table.type_ (Opaque "class"));
     Tast_iterator.default_iterator.class_expr self c
   in
-  let iterator = { Tast_iterator.default_iterator with expr; module_expr; class_expr } in
+  let structure_item (self : Tast_iterator.iterator) i =
+    (match i.str_desc with
+    | Tstr_exception e -> made_constructor e.tyexn_constructor.ext_loc
+    | Tstr_typext e -> List.iter (fun (e : extension_constructor) -> made_constructor e.ext_loc) e.tyext_constructors
+    | _ -> ());
+    Tast_iterator.default_iterator.structure_item self i
+  in
+  let iterator = { Tast_iterator.default_iterator with expr; structure_item; module_binding; module_expr; class_expr } in
   iterator.structure iterator structure

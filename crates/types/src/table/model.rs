@@ -293,7 +293,8 @@ pub enum SiteKind {
     Primitive,
     /// A function that is given some of its arguments.
     Partial,
-    /// Some other expression, which allocates if what is inlined or boxed there does.
+    /// Some other expression, which allocates if what is inlined or boxed there does. If a closure is allocated by a
+    /// call, it is not what the call returns, but a function that was given some of its arguments on the way.
     Other,
 }
 
