@@ -74,6 +74,7 @@ struct Answer<'a, 't> {
     /// Classes of terms, and of headers.
     of_term: Map<Term, u32>,
     of_form: Map<Form, u32>,
+    constructors: Option<u32>,
     resolved: Map<Term, Term>,
 }
 
@@ -85,6 +86,7 @@ impl<'a, 't> Answer<'a, 't> {
             typing: Typing::default(),
             of_term: Map::default(),
             of_form: Map::default(),
+            constructors: None,
             resolved: Map::default(),
         };
         // The first class is that of blocks that are not there.
@@ -116,6 +118,9 @@ impl<'a, 't> Answer<'a, 't> {
                     }
                     let rank = self.spread.ranks.get(self.spread.origin[at] as usize);
                     (last.1, rank.copied().unwrap_or(Category::Unknown))
+                }
+                None if self.spread.extensions.contains_key(&block) => {
+                    (self.constructor_class(), Category::Exact)
                 }
                 None => self.by_form(self.spread.image.forms[at]),
             };
@@ -284,6 +289,17 @@ impl<'a, 't> Answer<'a, 't> {
             class.constants = constants(&declaration.kind, &declaration.name);
         }
         class.arguments = parts.into_iter().map(|part| ClassId(self.class(part))).collect();
+        class
+    }
+
+    /// The class of constructors of extensible types, which are values themselves only if they have no arguments.
+    fn constructor_class(&mut self) -> u32 {
+        let next = self.typing.classes.len() as u32;
+        let class = *self.constructors.get_or_insert(next);
+        if class == next {
+            let name = "extension constructor".to_owned();
+            self.typing.classes.push(TypeClass { name, ..TypeClass::default() });
+        }
         class
     }
 

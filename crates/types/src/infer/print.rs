@@ -48,7 +48,13 @@ impl Writing<'_, '_> {
                 let at = *self.variables.entry(number).or_insert(next);
                 self.text.push_str(&variable(at));
             }
-            Head::Object(text) | Head::Opaque(text) | Head::Package(text, _) => {
+            Head::Package(text, _) => {
+                self.text.push_str("(module ");
+                let text = self.terms.text(text);
+                self.text.push_str(cut(text));
+                self.text.push(')');
+            }
+            Head::Object(text) | Head::Opaque(text) => {
                 let text = self.terms.text(text);
                 self.text.push_str(cut(text));
             }

@@ -11,8 +11,9 @@
 //! - The first type stays, and evidence comes in order: globals, then samples, then inference. A later type that
 //!   agrees may add to it ([`Terms::unify`]); one that does not is told as a conflict and goes no further.
 //! - Constants in static data are shared by the compiler between all expressions that look alike, whatever their
-//!   types: so there, a second type is no conflict, and nothing is learnt from there being two. The same holds for
-//!   the empty array.
+//!   types: so there, a second type is no conflict, and nothing is learnt from there being two, but that the
+//!   block is what both have in common. The same holds for the empty array and for functions, which may be
+//!   polymorphic.
 //! - A block that is reached as a variable waits until the variable is bound. What variables are is learnt from
 //!   two types of one block at once; and when all else is done, from the blocks that wait for them, if all of
 //!   them agree ([`Spread::pull`]): elements that are known tell what a list is a list of.
@@ -79,6 +80,8 @@ pub(crate) struct Spread<'t> {
     /// How each origin ranks, and blocks whose conflicts are between equals.
     pub(super) ranks: Vec<Category>,
     pub distrusted: Map<u32, ()>,
+    /// Constants that have nothing in common with themselves.
+    pub many: Map<u32, ()>,
 }
 
 impl<'t> Spread<'t> {
@@ -112,6 +115,7 @@ impl<'t> Spread<'t> {
             boxed,
             ranks: Vec::new(),
             distrusted: Map::default(),
+            many: Map::default(),
         }
     }
 
@@ -148,6 +152,7 @@ impl<'t> Spread<'t> {
         let at = block as usize;
         let old = self.of[at];
         match self.terms.head(old) {
+            Head::Any if self.many.contains_key(&block) => return,
             // Also if the variable is bound by now: its fields were not looked at yet.
             Head::None | Head::Any | Head::Variable(_) => {
                 self.of[at] = term;
@@ -156,8 +161,12 @@ impl<'t> Spread<'t> {
             }
             _ => {}
         }
-        if old == term || self.is_shared(block) {
+        if old == term {
             return;
+        }
+        let is_function = matches!(self.terms.head(term), Head::Arrow(_));
+        if self.is_shared(block) || is_function {
+            return self.share(block, old, term);
         }
         match self.terms.unify(old, term) {
             Ok(merged) => {
@@ -171,6 +180,24 @@ impl<'t> Spread<'t> {
             // What is bytes while it is filled may be a string from then on.
             Err(_) if self.image.forms[at].tag() == tag::STRING => {}
             Err(_) => self.clash(block, (old, self.origin[at]), (term, origin)),
+        }
+    }
+
+    /// Gives a second type to a block that may have many: it has what both have in common.
+    fn share(&mut self, block: u32, old: Term, term: Term) {
+        if !self.is_shared(block) {
+            return;
+        }
+        let mark = self.terms.mark();
+        let is_function = matches!(self.terms.head(old), Head::Arrow(_));
+        let does_agree = !is_function && self.terms.unify(old, term).is_ok();
+        self.terms.undo(mark);
+        if !does_agree {
+            let common = self.terms.in_common(old, term);
+            self.of[block as usize] = common;
+            if common == Term::ANY {
+                self.many.insert(block, ());
+            }
         }
     }
 

@@ -185,6 +185,46 @@ impl Terms<'_> {
         Ok(if merged == left && self.head(a) == head { a } else { self.make(head, &merged) })
     }
 
+    /// What two types have in common: where they differ, nothing.
+    pub(crate) fn in_common(&mut self, a: Term, b: Term) -> Term {
+        self.fuel = FUEL;
+        self.common(a, b, 0)
+    }
+
+    fn common(&mut self, a: Term, b: Term, depth: u8) -> Term {
+        let (a, b) = (self.shallow(a), self.shallow(b));
+        if a == b {
+            return a;
+        }
+        if depth > DEEPEST || self.fuel == 0 {
+            return Term::ANY;
+        }
+        self.fuel -= 1;
+        let head = match (self.head(a), self.head(b)) {
+            (Head::Tuple, Head::Tuple) => Head::Tuple,
+            (Head::Arrow(label), Head::Arrow(_)) => Head::Arrow(label),
+            (Head::Declared(one), Head::Declared(other)) => {
+                let root = |id: DeclarationId| {
+                    let known = self.table.declarations.get(id.index());
+                    known.and_then(|known| known.generic).unwrap_or(id)
+                };
+                match (one == other, root(one) == root(other)) {
+                    (true, _) => Head::Declared(one),
+                    (_, true) => Head::Declared(root(one)),
+                    _ => return Term::ANY,
+                }
+            }
+            _ => return Term::ANY,
+        };
+        let (left, right) = (self.arguments(a).to_vec(), self.arguments(b).to_vec());
+        if left.len() != right.len() {
+            return Term::ANY;
+        }
+        let pairs = left.iter().zip(&right);
+        let parts: Vec<_> = pairs.map(|(&a, &b)| self.common(a, b, depth + 1)).collect();
+        self.make(head, &parts)
+    }
+
     fn bind(&mut self, number: u32, to: Term) {
         self.bindings[number as usize] = to;
         self.bound.push(number);

@@ -36,6 +36,10 @@ impl Reasons {
                 reasons.waiting.push(block);
             }
         }
+        let many = reasons.number("constants that several types share".to_owned());
+        for &block in spread.many.keys() {
+            reasons.give(spread, block, many);
+        }
         reasons.waiting.sort_unstable();
         reasons.inherit(spread);
         reasons.modules(spread, tables, units);
@@ -185,7 +189,7 @@ fn text(spread: &Spread<'_>, why: Why, of: Option<DeclarationId>) -> String {
         Why::Thunk => "lazy values that were not forced".to_owned(),
         Why::Abstract(id) => format!("abstract type {}", name(id)),
         Why::Object => "parts of objects".to_owned(),
-        Why::Module => "modules of another layout".to_owned(),
+        Why::Module => "values in modules whose types are not known".to_owned(),
         Why::Extension => "constructors that are not known".to_owned(),
         Why::Case => "polymorphic variants whose case is not known".to_owned(),
         Why::Opaque => "types that are not followed".to_owned(),
