@@ -1,0 +1,183 @@
+(* Values of many types, each of which knows its own: `know` notes a block with its type as a person writes it. At the end, addresses and
+   types are written to the file that is named, so that what is found out from outside can be compared block by block. *)
+
+let opaque = Sys.opaque_identity
+
+type known = Known : 'a * string -> known
+
+let truth : known list ref = ref []
+
+let know name value =
+  if Obj.is_block (Obj.repr value) then truth := Known (value, name) :: !truth;
+  value
+
+(* Every cell of a list, and every element by its own function. *)
+let rec know_list name item list =
+  match know (name ^ " list") list with
+  | [] -> ()
+  | first :: rest ->
+      item first;
+      know_list name item rest
+
+let string text = ignore (know "string" text)
+let float number = ignore (know "float" number)
+let nothing _ = ()
+let count = 200
+let numbers = List.init count (fun n -> n)
+
+(* Records and variants. *)
+
+type point = { x : int; mutable label : string }
+type speeds = { fast : float; mutable slow : float }
+type 'a tree = Leaf | Node of { left : 'a tree; value : 'a; right : 'a tree } | Pair of 'a * 'a tree
+type wrapped = Wrapped of point [@@unboxed]
+type color = Red | Green | Blue of int | Mixed of color * color
+type ('a, 'b) either = Left of 'a | Right of 'b
+
+let point n = know "Types_truth.point" { x = n; label = know "string" (string_of_int n) }
+let know_point p = ignore (know "Types_truth.point" p); string p.label
+let points = List.map point numbers
+let () = know_list "Types_truth.point" know_point points
+let speeds = List.map (fun n -> know "Types_truth.speeds" { fast = float_of_int n; slow = 0.5 }) numbers
+let wrapped = List.map (fun n -> Wrapped (point n)) numbers
+
+let rec tree n =
+  if n = 0 then Leaf
+  else if n mod 5 = 0 then know "string Types_truth.tree" (Pair (know "string" (string_of_int n), tree (n - 1)))
+  else
+    let value = know "string" (string_of_int n) in
+    know "string Types_truth.tree" (Node { left = tree (n / 2); value; right = tree ((n - 1) / 2) })
+
+let strings = tree (opaque 500)
+
+let rec point_tree n =
+  if n = 0 then Leaf
+  else know "Types_truth.point Types_truth.tree" (Node { left = point_tree (n / 2); value = point n; right = Leaf })
+
+let point_trees = [| point_tree (opaque 1000); point_tree 77 |]
+let () = ignore (know "Types_truth.point Types_truth.tree array" point_trees)
+
+let colors =
+  let mix n = know "Types_truth.color" (Mixed (know "Types_truth.color" (Blue n), if n mod 2 = 0 then Red else Green)) in
+  Array.init count mix
+
+let () = ignore (know "Types_truth.color array" colors)
+
+let eithers =
+  let make n =
+    if n mod 2 = 0 then know "(string, float) Types_truth.either" (Left (know "string" (string_of_int n)))
+    else know "(string, float) Types_truth.either" (Right (know "float" (float_of_int n)))
+  in
+  List.map make numbers
+
+let () = know_list "(string, float) Types_truth.either" nothing eithers
+
+(* Tuples and options. *)
+
+let tuples = List.map (fun n -> know "int * string * float" (n, string_of_int n, float_of_int n)) numbers
+let () = know_list "(int * string * float)" (fun (_, s, f) -> string s; float f) tuples
+let options = List.map (fun n -> if n mod 3 = 0 then None else know "Types_truth.point option" (Some (point n))) numbers
+let () = know_list "Types_truth.point option" nothing options
+let results = List.map (fun n -> if n mod 2 = 0 then know "(string, int) result" (Ok (string_of_int n)) else Error n) numbers
+
+(* Types that say what they construct, and what they hide. *)
+
+type _ term =
+  | Int : int -> int term
+  | Text : string -> string term
+  | Both : 'a term * 'b term -> ('a * 'b) term
+  | Choice : bool term * 'a term * 'a term -> 'a term
+  | Truth : bool term
+
+type shown = Shown : 'a * ('a -> string) -> shown
+
+let text n = know "string Types_truth.term" (Text (know "string" (string_of_int n)))
+let choice n = know "string Types_truth.term" (Choice (Truth, text n, text (n + 1)))
+let both n = know "(int * string) Types_truth.term" (Both (know "int Types_truth.term" (Int n), choice n))
+let terms = List.map both numbers
+let shown = List.map (fun n -> know "Types_truth.shown" (if n mod 2 = 0 then Shown (n, string_of_int) else Shown (point n, fun p -> p.label))) numbers
+
+(* Polymorphic variants. *)
+
+type shape = [ `Circle of float | `Group of shape list | `Point ]
+
+let shape_type = "[ `Circle of float | `Group of Types_truth.shape list | `Point ]"
+
+let shape n : shape =
+  let circle = `Circle (float_of_int n) in
+  know shape_type (`Group [ know shape_type circle; `Point ])
+
+let shapes = List.map shape numbers
+
+(* Modules: functors with named and unnamed arguments, signatures, values. *)
+
+module String_map = Map.Make (String)
+
+module Int_map = Map.Make (struct
+  type t = int
+
+  let compare = compare
+end)
+
+module String_set = Set.Make (String)
+
+let by_name = List.fold_left (fun map n -> String_map.add (string_of_int n) (point n) map) String_map.empty numbers
+let by_number = List.fold_left (fun map n -> Int_map.add n (string_of_int n) map) Int_map.empty numbers
+let name_set = List.fold_left (fun set n -> String_set.add (string_of_int n) set) String_set.empty numbers
+let () = ignore (know "Types_truth.point Map.Make(String).t" by_name)
+let () = ignore (know "string Types_truth.Int_map.t" by_number)
+let () = ignore (know "Set.Make(String).t" name_set)
+
+module type Stack_like = sig
+  type 'a t
+
+  val empty : 'a t
+  val push : 'a -> 'a t -> 'a t
+end
+
+module Hidden : Stack_like = struct
+  type 'a t = { items : 'a list; size : int }
+
+  let empty = { items = []; size = 0 }
+  let push item stack = { items = item :: stack.items; size = stack.size + 1 }
+end
+
+let hidden = List.map (fun n -> know "Types_truth.point Types_truth.Hidden.t" (Hidden.push (point n) Hidden.empty)) numbers
+
+(* The standard library. *)
+
+let hashed : (string, point list) Hashtbl.t =
+  let table = Hashtbl.create 16 in
+  List.iter (fun n -> Hashtbl.replace table (know "string" (string_of_int n)) [ point n ]) numbers;
+  table
+
+let () = ignore (know "(string, Types_truth.point list) Hashtbl.t" hashed)
+let queue : point Queue.t = Queue.create ()
+let () = List.iter (fun n -> Queue.push (point n) queue) numbers
+let () = ignore (know "Types_truth.point Queue.t" queue)
+let buffer = Buffer.create 100
+let () = Buffer.add_string buffer "text"; ignore (know "Buffer.t" buffer)
+let forced = List.map (fun n -> let l = lazy (point (opaque n)) in ignore (Lazy.force l); l) numbers
+let suspended = List.map (fun n -> know "Types_truth.point Lazy.t" (lazy (point (opaque n)))) numbers
+let reference = know "Types_truth.point list ref" (ref points)
+let arrays = List.map (fun n -> know "string array" (Array.make 3 (string_of_int n))) numbers
+let floats = List.map (fun n -> know "float array" (Array.make 3 (float_of_int n))) numbers
+let boxed = List.map (fun n -> know "int64" (Int64.of_int n)) numbers
+let small = List.map (fun n -> know "int32" (Int32.of_int n)) numbers
+
+(* Exceptions. *)
+
+exception Lost of string * int
+
+let errors = List.map (fun n -> know "exn" (Lost (know "string" (string_of_int n), n))) numbers
+
+let () =
+  let out = open_out Sys.argv.(1) in
+  Gc.compact ();
+  let write (Known (value, name)) =
+    let address = Int64.shift_left (Int64.of_int (Obj.magic value : int)) 1 in
+    Printf.fprintf out "%Lx\t%s\n" address name
+  in
+  List.iter write !truth;
+  close_out out;
+  ignore (opaque (strings, speeds, wrapped, tuples, results, terms, shown, shapes, hidden, forced, suspended, reference, arrays, floats, boxed, small, errors))
