@@ -15,8 +15,7 @@ let () =
     exit 2
   end;
   match
-    List.iter Units.add (Units.search (List.rev !inputs));
-    Units.finish ();
+    Units.add (Units.search (List.rev !inputs));
     Convert.finish ();
     Table.save !output
   with

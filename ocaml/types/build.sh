@@ -4,12 +4,10 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$here"/*.ml "$here"/*.mli "$work"
 output=$(realpath -m "$2")
+cp "$here"/*.ml "$here"/*.mli "$work"
 cd "$work"
-case $("$1" -version) in
-4.*) mv compat_4.ml compat.ml ;;
-*) mv compat_5.ml compat.ml ;;
-esac
-"$1" -I +compiler-libs -w +a-4-9-40..42-44-45-70 ocamlcommon.cmxa compat.ml names.ml wire.ml table.ml modules.mli modules.ml convert.mli convert.ml \
-    layouts.mli layouts.ml sites.mli sites.ml units.mli units.ml bactrian_cmt.ml -o "$output"
+version=$("$1" -version | cut -d . -f 1,2)
+sed "/(\*! .* \*)/{/ $version /!d}" "$here/compat.ml" >compat.ml
+"$1" -I +compiler-libs -w +a-4-9-40..42-44-45-70 ocamlcommon.cmxa compat.ml names.ml wire.ml table.ml modules.mli modules.ml \
+    convert.mli convert.ml layouts.mli layouts.ml sites.mli sites.ml units.mli units.ml bactrian_cmt.ml -o "$output"

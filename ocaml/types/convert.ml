@@ -243,6 +243,9 @@ and kind t declaration =
   | _, Compat.Abstract -> (
       match (t.origin, builtin t.name) with
       | Modules.Predefined, Some builtin -> Builtin builtin
+      (* What OCaml 5 declares as abstract, but makes as a reference. *)
+      | Modules.Declared, _ when List.mem t.name [ "Atomic.t"; "atomic_t"; "CamlinternalAtomic.t" ] && t.arity = 1 ->
+          Record (Boxed, [ { field = "contents"; is_mutable = true; of_ = Table.type_ (Variable 0) } ])
       | Modules.Hidden, _ when declaration.type_immediate <> Type_immediacy.Always ->
           Abstract "its implementation was not found"
       | _ -> if declaration.type_immediate = Type_immediacy.Always then Builtin Immediate else Abstract "")
@@ -251,9 +254,8 @@ and kind t declaration =
         match representation with Record_unboxed _ -> Unboxed | Record_float -> Floats | _ -> Boxed
       in
       Record (representation, fields context labels)
-  | _, Compat.Variant (constructors, representation) ->
-      let representation = match representation with Variant_unboxed -> Unboxed | Variant_regular -> Boxed in
-      Variant (representation, number_constructors context t constructors)
+  | _, Compat.Variant (constructors, is_unboxed) ->
+      Variant ((if is_unboxed then Unboxed else Boxed), number_constructors context t constructors)
   | _, Compat.Open -> Open
 
 and fields context labels =
@@ -360,7 +362,8 @@ let break_circles () =
 
 let drain () =
   while not (Queue.is_empty waiting) do
-    (Queue.pop waiting) ()
+    (* What cannot be completed stays as it is: abstract. *)
+    try (Queue.pop waiting) () with Stack_overflow | Not_found | Invalid_argument _ | Failure _ -> ()
   done
 
 let finish () =

@@ -42,7 +42,8 @@ and functor_ = {
 and body = Code of module_expr | Signature of origin * Types.module_type
 
 and frame = {
-  unit_ : string;
+  unit_ : int; (* which one, for [find_unit] *)
+  prefix : string; (* the unit's name as a person writes it *)
   table : entity Ident.Tbl.t;
   parent : frame option;
   twin : frame Lazy.t option; (* the same functor's body, applied to nothing known *)
@@ -60,10 +61,10 @@ let fresh =
   let last = ref 0 in
   fun () -> incr last; !last
 
-let frame ?parent ?twin ?(is_generic = false) unit_ =
-  { unit_; table = Ident.Tbl.create 16; parent; twin; is_generic; functors = [] }
+let frame unit_ prefix =
+  { unit_; prefix; table = Ident.Tbl.create 16; parent = None; twin = None; is_generic = false; functors = [] }
 
-let inner parent = frame ~parent ~is_generic:parent.is_generic parent.unit_
+let inner parent = { parent with table = Ident.Tbl.create 16; parent = Some parent; twin = None; functors = [] }
 let name = function Structure s -> s.title | Functor f -> f.functor_title | Unknown why -> why
 let uid = function Structure s -> s.id | Functor f -> f.functor_id | Unknown _ -> 0
 
@@ -130,7 +131,7 @@ let is_named =
   in
   of_
 
-let nowhere = frame ""
+let nowhere = frame (-1) ""
 
 let predefined =
   let known = Hashtbl.create 20 in
@@ -189,7 +190,7 @@ and apply m argument ~named ~is_open name =
 and title_of = function Structure s -> s.title | Functor f -> f.functor_title | Unknown why -> why
 
 and instantiate f argument ~twin title =
-  let frame = frame ~parent:f.around ?twin ~is_generic:(Option.is_none twin || f.around.is_generic) f.around.unit_ in
+  let frame = { (inner f.around) with twin; is_generic = Option.is_none twin || f.around.is_generic } in
   (match (f.parameter, argument) with
   | Named (Some id, _), Some argument -> bind frame None id (Module argument)
   | _ -> ());
@@ -361,11 +362,11 @@ let rec scrape frame = function
       match find_module_type frame path with Some (scope, Some mty) -> scrape scope mty | _ -> (frame, mty))
   | mty -> (frame, mty)
 
-let of_structure unit_ s =
-  let frame = frame unit_ in
-  (Structure (structure frame (Names.unit unit_) s), frame)
+let of_structure unit_ prefix s =
+  let frame = frame unit_ prefix in
+  (Structure (structure frame prefix s), frame)
 
-let of_signature unit_ signature = of_module_type (frame unit_) Hidden (Names.unit unit_) (Mty_signature signature)
+let of_signature unit_ prefix signature = of_module_type (frame unit_ prefix) Hidden prefix (Mty_signature signature)
 let of_value frame title mty = of_module_type frame Parameter title mty
 
 let equate m name scope ty =
@@ -379,17 +380,16 @@ let equate m name scope ty =
   | Functor _ | Unknown _ -> ()
 
 let module_type_name frame path =
-  match path with Path.Pident id -> Names.dot (Names.unit frame.unit_) (Ident.name id) | _ -> Names.path path
+  match path with Path.Pident id -> Names.dot frame.prefix (Ident.name id) | _ -> Names.path path
 
 let view outer m signature =
   let frame = inner outer in
   items frame None (title_of m) Hidden (Some (Lazy.from_val m)) signature;
   frame
 
-let title_in frame = Names.unit frame.unit_
-let bind_module frame id m = bind_in frame None (title_in frame) id m
-let bind_opened frame o = items frame None (title_in frame) Hidden (Some (evaluate frame (title_in frame) o.open_expr)) o.open_bound_items
-let bind_exception frame e = bind frame None e.ext_id (Extension (make_extension frame (title_in frame) e))
+let bind_module frame id m = bind_in frame None frame.prefix id m
+let bind_opened frame o = items frame None frame.prefix Hidden (Some (evaluate frame frame.prefix o.open_expr)) o.open_bound_items
+let bind_exception frame e = bind frame None e.ext_id (Extension (make_extension frame frame.prefix e))
 
 let generic frame m =
   let rec find f = match List.assq_opt m f.functors with Some f -> Some f | None -> Option.bind f.parent find in

@@ -46,11 +46,13 @@ val nowhere : frame
 (* The body of a functor that is applied to nothing known: where the code in it is looked at. *)
 val generic : frame -> Typedtree.module_expr -> frame * t
 
-(* How units are found, by the names of their modules. *)
-val find_unit : (from:string -> string -> t) ref
+(* How units are found by the names of their modules, from a unit with this number. *)
+val find_unit : (from:int -> string -> t) ref
 
-val of_structure : string -> Typedtree.structure -> t * frame
-val of_signature : string -> signature -> t
+(* A unit with this number and name. *)
+val of_structure : int -> string -> Typedtree.structure -> t * frame
+val of_signature : int -> string -> signature -> t
+
 (* Names as seen through a signature, where types are those that the module really has. *)
 val view : frame -> t -> signature -> frame
 

@@ -1,4 +1,5 @@
 type t = {
+  number : int; (* among all that were read *)
   name : string;
   file : string;
   interface : Digest.t option;
@@ -10,25 +11,32 @@ type t = {
 }
 
 let folders : string list ref = ref []
+let input_folders : string list ref = ref []
+let all : t Table.Rows.t = Table.Rows.create ()
 let known : (string, t) Hashtbl.t = Hashtbl.create 100 (* several may have the same name *)
-let announced : t list ref = ref []
 let failure file reason = ignore (Table.Rows.add Table.failures (file, reason))
 
-let rec search names =
-  let inside name =
-    if Sys.is_directory name then
-      search (List.sort compare (List.map (Filename.concat name) (Array.to_list (Sys.readdir name))))
-    else if Filename.check_suffix name ".cmt" then [ name ]
-    else []
+(* Links from folder to folder may go round in circles. *)
+let deepest_folder = 30
+
+let search names =
+  let rec inside depth name =
+    match Sys.is_directory name with
+    | true when depth < deepest_folder ->
+        let names = Array.to_list (Sys.readdir name) in
+        List.concat_map (inside (depth + 1)) (List.map (Filename.concat name) (List.sort compare names))
+    | true -> []
+    | false -> if Filename.check_suffix name ".cmt" then [ name ] else []
+    | exception Sys_error reason ->
+        if depth = 0 then failure name reason;
+        []
   in
-  List.concat_map
-    (fun name -> try inside name with Sys_error reason -> failure name reason; [])
-    names
+  List.concat_map (inside 0) names
 
 let reason = function
-  | Cmt_format.Error (Not_a_typedtree what) -> what
-  | Cmi_format.Error _ -> "it was written by another version of the compiler"
-  | End_of_file | Failure _ -> "it is cut or damaged"
+  | Cmt_format.Error (Not_a_typedtree _) | Cmi_format.Error (Not_an_interface _) -> "it is not a .cmt file"
+  | Cmi_format.Error (Wrong_version_interface _) -> "it was written by another version of the compiler"
+  | Cmi_format.Error (Corrupted_interface _) | End_of_file | Failure _ -> "it is cut or damaged"
   | Sys_error what -> what
   | Stack_overflow -> "it needs a larger stack"
   | error -> Printexc.to_string error
@@ -64,110 +72,113 @@ let implementation_digest file =
   | None -> None
   | Some name -> ( try of_file name with Sys_error _ | End_of_file -> None)
 
+let register unit_ =
+  ignore (Table.Rows.add all unit_);
+  Hashtbl.add known unit_.name unit_;
+  unit_
+
 let read file =
   let cmt = Cmt_format.read_cmt file in
   let imports = Hashtbl.create 20 in
   List.iter (fun (name, digest) -> Hashtbl.replace imports name digest) cmt.cmt_imports;
   let absolute folder = if Filename.is_relative folder then Filename.concat cmt.cmt_builddir folder else folder in
-  let unit_ =
-    { name = cmt.cmt_modname; file; interface = interface_digest cmt file; imports;
-      directories = Filename.dirname file :: List.map absolute (Compat.load_path cmt);
-      structure = (match cmt.cmt_annots with Implementation s -> Some s | _ -> None);
-      source = Option.value cmt.cmt_sourcefile ~default:""; evaluated = None }
-  in
-  Hashtbl.add known unit_.name unit_;
-  unit_
+  match cmt.cmt_annots with
+  | Implementation structure ->
+      Ok
+        (register
+           { number = all.count; name = cmt.cmt_modname; file; interface = interface_digest cmt file; imports;
+             directories = Filename.dirname file :: List.map absolute (Compat.load_path cmt); structure = Some structure;
+             source = Option.value cmt.cmt_sourcefile ~default:""; evaluated = None })
+  | Partial_implementation _ | Partial_interface _ -> Error "it has errors in it"
+  | Packed _ -> Error "it is a pack of other units"
+  | Interface _ -> Error "there is no implementation in it"
 
 let evaluate unit_ =
   match (unit_.evaluated, unit_.structure) with
   | Some made, _ -> made
   | None, None -> (Modules.Unknown unit_.name, None)
   | None, Some structure ->
-      let m, frame = Modules.of_structure unit_.name structure in
+      let m, frame = Modules.of_structure unit_.number (Names.unit unit_.name) structure in
       let made = (m, Some frame) in
       unit_.evaluated <- Some made;
       made
 
-(* A unit that is not in the table, but used by one that is: its .cmt, or at least its .cmi. *)
+(* A unit that is used by one of the table, but not in it: its .cmt, or at least its .cmi. *)
 let load ~directories name =
-  let file = String.uncapitalize_ascii name in
-  let candidates =
-    List.concat_map
-      (fun folder -> [ Filename.concat folder file; Filename.concat folder name ])
-      (!folders @ directories)
-  in
+  let bases folder = [ Filename.concat folder (String.uncapitalize_ascii name); Filename.concat folder name ] in
+  let candidates = List.concat_map bases (!folders @ directories @ !input_folders) in
   let exists extension = List.find_opt (fun base -> Sys.file_exists (base ^ extension)) candidates in
-  let of_cmi () =
-    match exists ".cmi" with
-    | None -> None
-    | Some base -> (
-        match Cmi_format.read_cmi (base ^ ".cmi") with
-        | exception _ -> None
-        | cmi ->
-            let m = Modules.of_signature name cmi.cmi_sign in
-            Some
-              { name; file = base ^ ".cmi"; interface = Option.join (List.assoc_opt name cmi.cmi_crcs);
-                imports = Hashtbl.create 1; directories; structure = None; source = ""; evaluated = Some (m, None) })
+  let of_cmt base = match read (base ^ ".cmt") with Ok unit_ -> Some unit_ | Error _ | (exception _) -> None in
+  let of_cmi base =
+    match Cmi_format.read_cmi (base ^ ".cmi") with
+    | exception _ -> None
+    | cmi ->
+        let m = Modules.of_signature all.count (Names.unit name) cmi.cmi_sign in
+        let imports = Hashtbl.create 20 in
+        List.iter (fun (name, digest) -> Hashtbl.replace imports name digest) cmi.cmi_crcs;
+        Some
+          (register
+             { number = all.count; name; file = base ^ ".cmi"; interface = Option.join (Hashtbl.find_opt imports name); imports;
+               directories; structure = None; source = ""; evaluated = Some (m, None) })
   in
-  let of_cmt () =
-    match exists ".cmt" with
-    | None -> None
-    | Some base -> ( match read (base ^ ".cmt") with exception _ -> None | u -> if u.structure = None then None else Some u)
-  in
-  match of_cmt () with
+  match Option.bind (exists ".cmt") of_cmt with
   | Some unit_ -> Some unit_
-  | None ->
-      let unit_ = of_cmi () in
-      Option.iter (fun u -> Hashtbl.add known name u) unit_;
-      unit_
+  | None -> Option.bind (exists ".cmi") of_cmi
 
-let fits digest unit_ =
-  match (digest, unit_.interface) with Some a, Some b -> a = b | _ -> true
+let fits digest unit_ = match (digest, unit_.interface) with Some a, Some b -> a = b | _ -> true
+let searched : (int * string, unit) Hashtbl.t = Hashtbl.create 20
 
 (* A unit's name alone may mean several units; the digest says which one was compiled against. *)
 let find ~from name =
-  let user = Hashtbl.find_opt known from in
-  let digest = Option.join (Option.bind user (fun u -> Hashtbl.find_opt u.imports name)) in
-  let evaluate unit_ = fst (evaluate unit_) in
-  match List.filter (fun u -> u.structure <> None || u.evaluated <> None) (Hashtbl.find_all known name) with
-  | [] -> (
-      let directories = match user with Some u -> u.directories | None -> [] in
-      match load ~directories name with
-      | Some unit_ when fits digest unit_ -> evaluate unit_
-      | Some _ -> Modules.Unknown (Names.unit name ^ ", which was compiled anew since")
-      | None ->
-          Modules.Unknown (Names.unit name))
-  | candidates -> (
-      match List.find_opt (fits digest) (List.rev candidates) with
-      | Some unit_ -> evaluate unit_
-      | None -> Modules.Unknown (Names.unit name ^ ", which was compiled anew since"))
+  let user = Table.Rows.get all from in
+  let digest = Option.join (Hashtbl.find_opt user.imports name) in
+  let fitting () = List.find_opt (fits digest) (List.rev (Hashtbl.find_all known name)) in
+  let unit_ =
+    match fitting () with
+    | None when not (Hashtbl.mem searched (from, name)) ->
+        Hashtbl.add searched (from, name) ();
+        ignore (load ~directories:user.directories name);
+        fitting ()
+    | found -> found
+  in
+  match unit_ with
+  | Some unit_ -> fst (evaluate unit_)
+  | None when Hashtbl.mem known name -> Modules.Unknown (Names.unit name ^ " as it was then")
+  | None -> Modules.Unknown (Names.unit name)
 
 let () = Modules.find_unit := find
-
-let add file =
-  match read file with
-  | { structure = None; _ } -> failure file "there is no implementation in it"
-  | unit_ -> announced := unit_ :: !announced
-  | exception error -> failure file (reason error)
 
 let layout unit_ m frame structure =
   Option.map
     (fun (cmi : Cmi_format.cmi_infos) -> Layouts.of_unit frame m (Names.unit unit_.name) structure ~interface:cmi.cmi_sign)
     (cmi_beside unit_.file)
 
-let finish_unit unit_ structure =
-  let m, frame = evaluate unit_ in
-  let frame = Option.get frame in
-  let unit_layout = try layout unit_ m frame structure with error -> failure unit_.file (reason error); None in
-  let number =
-    Table.Rows.add Table.units
-      { unit_name = unit_.name; source = unit_.source; cmt = unit_.file; interface = unit_.interface;
-        implementation = implementation_digest unit_.file; unit_layout }
-  in
-  Sites.add ~unit:number frame structure
+let finish unit_ =
+  match (evaluate unit_, unit_.structure) with
+  | (m, Some frame), Some structure ->
+      let unit_layout = try layout unit_ m frame structure with error -> failure unit_.file (reason error); None in
+      let number =
+        Table.Rows.add Table.units
+          { unit_name = unit_.name; source = unit_.source; cmt = unit_.file; interface = unit_.interface;
+            implementation = implementation_digest unit_.file; unit_layout }
+      in
+      Sites.add ~unit:number frame structure
+  | _ -> ()
 
-let finish () =
-  let finish_one unit_ =
-    try Option.iter (finish_unit unit_) unit_.structure with error -> failure unit_.file (reason error)
+let add files =
+  input_folders := List.sort_uniq compare (List.map Filename.dirname files);
+  (* Installed files are often links to those that were built. *)
+  let contents = Hashtbl.create 100 in
+  let read file =
+    match Digest.file file with
+    | digest when Hashtbl.mem contents digest -> None
+    | digest -> (
+        Hashtbl.add contents digest ();
+        match read file with
+        | Ok unit_ -> Some unit_
+        | Error reason -> failure file reason; None)
+    | exception Sys_error reason -> failure file reason; None
   in
-  List.iter finish_one (List.rev !announced)
+  let read file = try read file with error -> failure file (reason error); None in
+  let finish unit_ = try finish unit_ with error -> failure unit_.file (reason error) in
+  List.iter finish (List.filter_map read files)
