@@ -153,7 +153,6 @@ impl<'t> Spread<'t> {
         let old = self.of[at];
         match self.terms.head(old) {
             Head::Any if self.many.contains_key(&block) => return,
-            // Also if the variable is bound by now: its fields were not looked at yet.
             Head::None | Head::Any | Head::Variable(_) => {
                 self.of[at] = term;
                 self.origin[at] = origin;
@@ -170,7 +169,7 @@ impl<'t> Spread<'t> {
         }
         match self.terms.unify(old, term) {
             Ok(merged) => {
-                if merged != old && self.upgrades > 0 {
+                if merged != old && self.upgrades > 0 && self.does_fit(block, merged) {
                     self.upgrades -= 1;
                     self.of[at] = merged;
                     self.queue.push(block);
@@ -181,6 +180,11 @@ impl<'t> Spread<'t> {
             Err(_) if self.image.forms[at].tag() == tag::STRING => {}
             Err(_) => self.clash(block, (old, self.origin[at]), (term, origin)),
         }
+    }
+
+    fn does_fit(&mut self, block: u32, term: Term) -> bool {
+        let (form, words) = (self.image.forms[block as usize], self.image.words[block as usize]);
+        matches!(self.shapes.of(&mut self.terms, term, form, words), Shape::Fits(_))
     }
 
     /// Gives a second type to a block that may have many: it has what both have in common.
@@ -258,6 +262,11 @@ impl<'t> Spread<'t> {
     pub(crate) fn run(&mut self) {
         loop {
             if let Some((block, term, origin)) = self.later.pop() {
+                // It waits no longer, and what it waited for may turn out not to fit.
+                let of = &mut self.of[block as usize];
+                if matches!(self.terms.head(*of), Head::Variable(_)) {
+                    *of = Term::NONE;
+                }
                 self.give(block, term, origin);
             } else if let Some(block) = self.queue.pop() {
                 self.step(block);

@@ -1,0 +1,5 @@
+//! Types of blocks of small programs that are written down by hand: one test for each rule.
+
+mod random;
+mod rules;
+mod world;
