@@ -10,7 +10,8 @@ use crate::failure::{Failure, Status};
 use crate::filters::{FilterArgs, pattern};
 use crate::open::TraceArg;
 use crate::output::{
-    Console, FAINT, HEADING, print_json, show_error, show_estimate, show_share, show_value, visible,
+    Console, FAINT, HEADING, LAST, print_json, show_error, show_estimate, show_share, show_value,
+    tree_marks, visible,
 };
 
 /// Who calls what allocates, as a tree.
@@ -114,21 +115,19 @@ impl Printer<'_> {
         left_out: usize,
         indent: &str,
     ) -> Result<(), Failure> {
-        let alone = branches.len() == 1 && left_out == 0;
+        let lines = branches.len() + usize::from(left_out > 0);
         for (at, branch) in branches.iter().enumerate() {
-            let last = at + 1 == branches.len() && left_out == 0;
-            let (mark, below) = match (alone, last) {
-                (true, _) => ("", ""),
-                (false, true) => ("└ ", "  "),
-                (false, false) => ("├ ", "│ "),
-            };
+            let (mark, below) = tree_marks(at, lines);
             let name = branch.label.text();
             self.line(&format!("{indent}{mark}{}", visible(&name)), branch)?;
             self.branches(&branch.children, branch.left_out, &format!("{indent}{below}"))?;
         }
         if left_out > 0 {
             let space = " ".repeat(NUMBERS);
-            writeln!(self.console.out(), "{space}{indent}└ {FAINT}{left_out} left out{FAINT:#}")?;
+            writeln!(
+                self.console.out(),
+                "{space}{indent}{LAST}{FAINT}{left_out} left out{FAINT:#}"
+            )?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod chart;
 mod file;
 mod json;
 mod table;
+mod tree;
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -17,6 +18,7 @@ pub use chart::chart;
 pub use file::write_file;
 pub use json::{print_json, print_json_of_files, print_json_of_snapshots};
 pub use table::{Align, INTERVAL, SHARE, Table};
+pub use tree::{LAST, tree_marks};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -10,7 +10,7 @@ use bactrian_analysis::units::{show_bytes, show_count};
 use super::HeapArg;
 use crate::commands::arguments::share;
 use crate::failure::{Failure, Status};
-use crate::output::{Align, Console, HEADING, Table, show_number, show_share};
+use crate::output::{Align, Console, HEADING, Table, show_number, show_share, tree_marks};
 
 /// What would be free without whom: the tree of dominators, largest first.
 ///
@@ -93,15 +93,9 @@ impl Printing {
     /// Rows of one level with those below; the answer bounds how many levels there are.
     fn rows(&mut self, all: &[DominatorRow], left_out: DominatorsLeftOut, indent: &str) {
         let tells_rest = left_out.rows > 0 && left_out.dominated as f64 >= self.least;
-        // A chain is not indented.
-        let is_alone = all.len() == 1 && !tells_rest;
+        let lines = all.len() + usize::from(tells_rest);
         for (at, row) in all.iter().enumerate() {
-            let is_last = at + 1 == all.len() && !tells_rest;
-            let (mark, below) = match (is_alone, is_last) {
-                (true, _) => ("", ""),
-                (false, true) => ("└ ", "  "),
-                (false, false) => ("├ ", "│ "),
-            };
+            let (mark, below) = tree_marks(at, lines);
             let number = row.node.map_or(String::new(), |node| format!("#{node} "));
             let [shallow, blocks] = match row.objects {
                 0 => [String::new(), String::new()],
@@ -117,7 +111,7 @@ impl Printing {
             self.rows(&row.rows, row.left_out, &format!("{indent}{below}"));
         }
         if tells_rest {
-            let mark = if all.is_empty() { "" } else { "└ " };
+            let (mark, _) = tree_marks(all.len(), lines);
             let what = match all.is_empty() {
                 true => show_number(left_out.rows, "row"),
                 false => format!("{} more", left_out.rows),

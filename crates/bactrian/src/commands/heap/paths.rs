@@ -11,7 +11,9 @@ use serde_json::json;
 use super::HeapArg;
 use crate::commands::arguments::share;
 use crate::failure::{Failure, Status};
-use crate::output::{Align, Console, FAINT, HEADING, Table, show_number, show_share, visible};
+use crate::output::{
+    Align, Console, FAINT, HEADING, LAST, Table, show_number, show_share, tree_marks, visible,
+};
 
 /// Why something is alive: shortest paths from roots.
 ///
@@ -143,14 +145,9 @@ impl Printing {
     /// Rows of one level with those below; the answer bounds how many levels there are.
     fn rows(&mut self, rows: &[ShapeRow], left_out: ShapesLeftOut, indent: &str) {
         let tells_rest = left_out.rows > 0 && left_out.bytes as f64 >= self.least;
-        let is_alone = rows.len() == 1 && !tells_rest;
+        let lines = rows.len() + usize::from(tells_rest);
         for (at, row) in rows.iter().enumerate() {
-            let is_last = at + 1 == rows.len() && !tells_rest;
-            let (mark, below) = match (is_alone, is_last) {
-                (true, _) => ("", ""),
-                (false, true) => ("└ ", "  "),
-                (false, false) => ("├ ", "│ "),
-            };
+            let (mark, below) = tree_marks(at, lines);
             let step = if row.step.is_empty() { String::new() } else { format!("{}: ", row.step) };
             let repeats = if row.repeats { ", and so on" } else { "" };
             let here = if row.here > 0 { show_count(row.here as f64) } else { String::new() };
@@ -165,7 +162,7 @@ impl Printing {
         }
         if tells_rest {
             let bytes = show_bytes(left_out.bytes as f64);
-            let what = format!("{indent}└ … {} more", left_out.rows);
+            let what = format!("{indent}{LAST}… {} more", left_out.rows);
             self.table.faint(vec![bytes, String::new(), String::new(), String::new(), what]);
         }
     }
