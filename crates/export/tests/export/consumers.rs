@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use bactrian_analysis::{Column, Measure, Of, TraceFile, Unit};
 use bactrian_export::Format;
@@ -12,12 +11,8 @@ use serde_json::Value;
 
 use crate::golden;
 use crate::hostile::{self, hostile};
+use crate::tools::{ask_node, pprof};
 use crate::traces::{exported, profile, tiny};
-
-/// The folder of the tools.
-fn tools() -> PathBuf {
-    PathBuf::from(std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it"))
-}
 
 /// Writes an export where tools can open it.
 fn file(name: &str, trace: &TraceFile, format: Format) -> PathBuf {
@@ -25,25 +20,6 @@ fn file(name: &str, trace: &TraceFile, format: Format) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, exported(trace, format)).expect("the folder for such files is there");
     path
-}
-
-/// What a tool says about a file that it has nothing to complain of.
-fn ask(command: &mut Command) -> String {
-    let output = command.output().expect("the tool is there");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && complaint.is_empty(), "{command:?}: {complaint}");
-    String::from_utf8(output.stdout).expect("tools speak UTF-8")
-}
-
-fn pprof(file: &Path, flags: &[&str]) -> String {
-    ask(Command::new(tools().join("pprof")).args(flags).arg(file).env("TZ", "UTC"))
-}
-
-/// Runs one of the scripts that open a file in a tool and print in JSON what it shows.
-fn script(name: &str, file: &Path) -> Value {
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../consumers");
-    let said = ask(Command::new("node").arg(scripts.join(name)).arg(tools()).arg(file));
-    serde_json::from_str(&said).expect("scripts print JSON")
 }
 
 /// Bactrian's own total.
@@ -94,7 +70,7 @@ fn check_columns(shown: &Value, trace: &TraceFile, format: Format) {
 #[ignore = "needs Speedscope: cargo xtask consumers"]
 fn speedscope_shows_it() {
     for (name, trace) in [("tiny", tiny()), ("hostile", hostile())] {
-        let shown = script("speedscope.mjs", &file(name, &trace, Format::Speedscope));
+        let shown = ask_node("speedscope.mjs", &file(name, &trace, Format::Speedscope));
         assert_eq!(shown["name"], "tiny.exe");
         assert_eq!(shown["said"], Value::Array(Vec::new()), "{name}");
         check_columns(&shown["profiles"], &trace, Format::Speedscope);
@@ -109,7 +85,7 @@ fn speedscope_shows_it() {
 #[ignore = "needs the Firefox Profiler: cargo xtask consumers"]
 fn firefox_shows_it() {
     for (name, trace) in [("tiny", tiny()), ("hostile", hostile())] {
-        let shown = script("firefox.mjs", &file(name, &trace, Format::Firefox));
+        let shown = ask_node("firefox.mjs", &file(name, &trace, Format::Firefox));
         assert_eq!(shown["name"], "tiny.exe");
         check_columns(&shown["threads"], &trace, Format::Firefox);
         let track = serde_json::json!([

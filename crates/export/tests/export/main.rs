@@ -4,6 +4,10 @@
 mod agreement;
 mod consumers;
 mod formats;
-mod golden;
 mod hostile;
 mod traces;
+
+#[path = "../golden/mod.rs"]
+mod golden;
+#[path = "../tools/mod.rs"]
+mod tools;

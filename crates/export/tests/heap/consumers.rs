@@ -8,18 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bactrian_analysis::heap::{Class, ClassKind, Heap, MergedLimits, merged_dominators};
+use bactrian_analysis::heap::{ClassKind, Heap, MergedLimits, merged_dominators};
 use bactrian_export::HeapFormat;
 use bactrian_graph::dominators;
 use serde_json::Value;
 
 use crate::tiny::{exported, open};
+use crate::tools::{ask_json, ask_node, pprof, script, tools};
 use crate::{golden, random, tiny};
-
-/// The folder of the tools.
-fn tools() -> PathBuf {
-    PathBuf::from(std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it"))
-}
 
 /// Heaps to look at.
 fn heaps() -> [(&'static str, Heap); 2] {
@@ -34,37 +30,12 @@ fn file(name: &str, heap: &Heap, format: HeapFormat) -> PathBuf {
     path
 }
 
-/// What a tool says about a file that it has nothing to complain of.
-fn ask(command: &mut Command) -> String {
-    let output = command.output().expect("the tool is there");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && complaint.is_empty(), "{command:?}: {complaint}");
-    String::from_utf8(output.stdout).expect("tools speak UTF-8")
-}
-
-/// What a tool says in JSON.
-fn ask_json(command: &mut Command) -> Value {
-    serde_json::from_str(&ask(command)).expect("it prints JSON")
-}
-
-fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../consumers").join(name)
-}
-
 fn rows<'a>(json: &'a Value, name: &str) -> &'a [Value] {
     json[name].as_array().expect("it is a list")
 }
 
 fn number(json: &Value) -> u64 {
     json.as_u64().unwrap_or_else(|| panic!("{json} is no number"))
-}
-
-/// The title of a class in tools that have one text for it.
-fn title(class: &Class) -> String {
-    match &class.place {
-        Some(place) => format!("{} ({place})", class.name),
-        None => class.name.clone(),
-    }
 }
 
 #[test]
@@ -94,7 +65,7 @@ fn devtools_shows_it() {
 fn heap_snapshot(name: &str, heap: &Heap, script_name: &str) -> Vec<Value> {
     let folder = Path::new(script_name).with_extension("");
     let file = file(&format!("{name}-{}", folder.display()), heap, HeapFormat::Heapsnapshot);
-    let json = ask_json(Command::new("node").arg(script(script_name)).arg(tools()).arg(&file));
+    let json = ask_node(script_name, &file);
     let nodes = rows(&json, "nodes");
     // And a root above ours.
     assert_eq!(nodes.len(), heap.graph().nodes() + 1);
@@ -106,7 +77,7 @@ fn heap_snapshot(name: &str, heap: &Heap, script_name: &str) -> Vec<Value> {
         let retained = heap.dominators().retained[id as usize];
         assert_eq!(number(&node["retained"]), 8 * retained, "{name}: {node}");
         let called = match (id as usize) < heap.blocks() {
-            true => title(heap.class(id)),
+            true => heap.class(id).title(),
             false if id == heap.root() => "(GC roots)".to_owned(),
             false => heap.holder_name(id),
         };
@@ -186,7 +157,7 @@ fn check_classes(heap: &Heap, json: &Value, by_id: &HashMap<u64, u32>) {
             ClassKind::Holder => continue,
             ClassKind::String => "byte[]".to_owned(),
             ClassKind::FloatArray => "double[]".to_owned(),
-            _ => title(class).replace('/', "∕"),
+            _ => class.title().replace('/', "∕"),
         };
         let shown = classes.get(&*name).or_else(|| classes.get(&*format!("{name}[]")));
         let shown = shown.unwrap_or_else(|| panic!("there is no class {name}"));
@@ -207,13 +178,10 @@ fn check_classes(heap: &Heap, json: &Value, by_id: &HashMap<u64, u32>) {
 fn pprof_shows_it() {
     for (name, heap) in heaps() {
         let file = file(name, &heap, HeapFormat::Pprof);
-        let pprof = |flags: &[&str]| {
-            ask(Command::new(tools().join("pprof")).args(flags).arg(&file).env("TZ", "UTC"))
-        };
-        let top = pprof(&["-top", "-unit=B", "-nodecount=10000"]);
+        let top = pprof(&file, &["-top", "-unit=B", "-nodecount=10000"]);
         let total = 8 * heap.reached_words();
         assert!(top.contains(&format!("{total}B total")), "{name}:\n{top}");
-        let top_blocks = pprof(&["-top", "-sample_index=inuse_objects"]);
+        let top_blocks = pprof(&file, &["-top", "-sample_index=inuse_objects"]);
         assert!(top_blocks.contains(&format!("{} total", heap.blocks())), "{name}:\n{top_blocks}");
         // What pprof calls cumulative is what we call dominated.
         let limits = MergedLimits { min_share: 0.0, depth: 100 };
@@ -227,6 +195,5 @@ fn pprof_shows_it() {
         }
     }
     let tiny = file("tiny", &tiny::tiny(), HeapFormat::Pprof);
-    let mut raw = Command::new(tools().join("pprof"));
-    golden::check("tiny.heap.pprof.txt", &ask(raw.arg("-raw").arg(tiny).env("TZ", "UTC")));
+    golden::check("tiny.heap.pprof.txt", &pprof(&tiny, &["-raw"]));
 }

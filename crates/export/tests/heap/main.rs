@@ -2,8 +2,12 @@
 
 mod consumers;
 mod formats;
-mod golden;
 mod hprof;
 mod odd;
 mod random;
 mod tiny;
+
+#[path = "../golden/mod.rs"]
+mod golden;
+#[path = "../tools/mod.rs"]
+mod tools;
