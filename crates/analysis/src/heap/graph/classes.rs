@@ -68,7 +68,7 @@ pub enum ClassKind {
     Holder,
 }
 
-/// Classes that are there whatever the tables say; their numbers are their places here.
+/// Classes that are there whatever the tables say; their numbers, by the names below, are their places here.
 const FIXED: [(ClassKind, &str, Option<u8>); 12] = [
     (ClassKind::String, "string", Some(tag::STRING)),
     (ClassKind::Float, "float", Some(tag::DOUBLE)),
@@ -83,12 +83,30 @@ const FIXED: [(ClassKind, &str, Option<u8>); 12] = [
     (ClassKind::Unread, "not readable", None),
     (ClassKind::Holder, "root", None),
 ];
+const STRING: u32 = number_of(ClassKind::String);
+const FLOAT: u32 = number_of(ClassKind::Float);
+const FLOAT_ARRAY: u32 = number_of(ClassKind::FloatArray);
+const OBJECT: u32 = number_of(ClassKind::Object);
+const LAZY: u32 = number_of(ClassKind::Lazy);
+const FORWARD: u32 = number_of(ClassKind::Forward);
+const CONTINUATION: u32 = number_of(ClassKind::Continuation);
+const EPHEMERON: u32 = number_of(ClassKind::Ephemeron);
+const ABSTRACT: u32 = number_of(ClassKind::Abstract);
 /// Closures without functions, which no sound heap has.
-const NO_FUNCTION: u32 = 9;
+const NO_FUNCTION: u32 = number_of(ClassKind::Closure);
 /// Blocks that cannot be read.
-pub(super) const UNREAD: u32 = 10;
+pub(super) const UNREAD: u32 = number_of(ClassKind::Unread);
 /// What holds blocks from outside the heap.
-pub(super) const HOLDER: u32 = 11;
+pub(super) const HOLDER: u32 = number_of(ClassKind::Holder);
+
+/// The place of a kind among those that are always there; to be asked while compiling, of these only.
+const fn number_of(kind: ClassKind) -> u32 {
+    let mut place = 0;
+    while FIXED[place].0 as u8 != kind as u8 {
+        place += 1;
+    }
+    place as u32
+}
 
 /// Sizes that are told apart: each up to 8 fields, then up to 16, 32 and so on to 2^20, then all.
 const SIZES: u32 = 27;
@@ -127,21 +145,21 @@ impl<'a> Classifier<'a> {
     #[inline]
     pub fn of_shape(&self, tag: u8, words: u64) -> u32 {
         match tag {
-            tag::STRING => 0,
-            tag::DOUBLE => 1,
-            tag::DOUBLE_ARRAY => 2,
-            tag::OBJECT => 3,
-            tag::LAZY => 4,
-            tag::FORWARD => 5,
-            tag::CONTINUATION if Scanned::of(tag, self.columns) == Scanned::None => 6,
-            tag::ABSTRACT => 8,
+            tag::STRING => STRING,
+            tag::DOUBLE => FLOAT,
+            tag::DOUBLE_ARRAY => FLOAT_ARRAY,
+            tag::OBJECT => OBJECT,
+            tag::LAZY => LAZY,
+            tag::FORWARD => FORWARD,
+            tag::CONTINUATION if Scanned::of(tag, self.columns) == Scanned::None => CONTINUATION,
+            tag::ABSTRACT => ABSTRACT,
             tag => FIRST_SHAPE + u32::from(tag) * SIZES + size(words),
         }
     }
 
     /// The class of ephemerons and weak arrays, for blocks that the table of them names.
     pub fn of_ephemeron(&self) -> u32 {
-        7
+        EPHEMERON
     }
 
     /// The class of a closure: that of its first function.
