@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_snapshot::{Location, Tables};
+use bactrian_snapshot::{Location, Sample, Tables};
 use serde::Serialize;
 
 use super::graph::ClassTotal;
@@ -156,12 +156,11 @@ fn largest_first(rows: &mut [ClassRow]) {
 
 fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
     let tables = heap.tables();
-    let weight = |block: usize| heap.weights().get(block).copied().map_or(0, u64::from);
     let mut labels: Vec<Label> = Vec::new();
     let mut known: HashMap<Label, u32> = HashMap::new();
     let mut of_block: HashMap<u32, u32> = HashMap::new();
     let mut tallies: Vec<(Tally, Tally)> = Vec::new();
-    let (mut samples, mut is_exact) = (0_u64, !tables.samples.is_empty());
+    let mut samples = 0_u64;
     for sample in &tables.samples {
         if is_of_outside(heap, sample.block.0) {
             continue;
@@ -175,17 +174,16 @@ fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
             labels.push(label);
             tallies.push(Default::default());
         }
-        let words = weight(sample.block.index());
-        is_exact &= u64::from(sample.samples) >= words;
+        let words = words_of(heap, sample);
         samples += u64::from(sample.samples);
         let (of_words, of_blocks) = &mut tallies[number as usize];
         of_words.count(sample.samples.into(), 1.0);
         of_blocks.count(sample.samples.into(), 1.0 / words.max(1) as f64);
         of_block.insert(sample.block.0, number);
     }
-    if is_exact {
+    if is_all_sampled(heap) {
         let unknown = labels.len() as u32;
-        labels.push(Label { name: "[not sampled]".to_owned(), ..Label::default() });
+        labels.push(not_sampled());
         let group = |node: u32| of_block.get(&node).copied().unwrap_or(unknown);
         let totals = heap.totals_by(labels.len(), group);
         let rows = labels.into_iter().zip(&totals).map(|(label, total)| row(label, None, total));
@@ -214,6 +212,24 @@ fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
         note: Some(if rows.is_empty() { NO_SAMPLES } else { ESTIMATED }),
         rows,
     }
+}
+
+/// Whether every word that was allocated was sampled, as far as living blocks tell.
+pub(super) fn is_all_sampled(heap: &Heap) -> bool {
+    let samples = heap.tables().samples.iter();
+    let mut samples = samples.filter(|sample| !is_of_outside(heap, sample.block.0)).peekable();
+    samples.peek().is_some()
+        && samples.all(|sample| u64::from(sample.samples) >= words_of(heap, sample))
+}
+
+/// Words of a sampled block, with its header.
+fn words_of(heap: &Heap, sample: &Sample) -> u64 {
+    heap.weights().get(sample.block.index()).copied().map_or(0, u64::from)
+}
+
+/// What blocks without a sample are called where all others have one.
+pub(super) fn not_sampled() -> Label {
+    Label { name: "[not sampled]".to_owned(), ..Label::default() }
 }
 
 /// Whether a block is sampled for what it holds outside the heap, as a bigarray is: this says nothing of heap words.

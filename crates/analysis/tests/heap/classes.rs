@@ -92,6 +92,9 @@ fn what_is_held_outside_the_heap_does_not_count() {
     let table = classes(&heap(&blocks, &with_samples(&[(1, 1), (4, 500)])), ClassBy::Function);
     assert_eq!(numbers(&table)[0].0, "Main.keep.(fun)");
     assert_eq!(table.rows.len(), 1);
+    // Nor does it tell that all of the heap was sampled.
+    let table = classes(&heap(&blocks, &with_samples(&[(4, 500)])), ClassBy::Function);
+    assert!(!table.exact && table.rows.is_empty());
 }
 
 #[test]

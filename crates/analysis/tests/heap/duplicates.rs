@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bactrian_analysis::heap::{Duplicates, Heap, duplicates};
+use bactrian_analysis::Estimate;
+use bactrian_analysis::heap::{DuplicateSite, Duplicates, Heap, duplicates};
 use bactrian_snapshot::*;
 
 use super::written::{
@@ -109,8 +110,8 @@ fn static_data_stay() {
     assert_eq!((answer.saved, answer.blocks), (0, 0));
 }
 
-#[test]
-fn sites_are_those_of_all_copies() {
+/// Three equal blocks and another, of which some were sampled: block, stack, samples.
+fn with_samples(samples: &[(u32, u32, u32)]) -> Duplicates {
     let mut tables = modules(&["Main"], &[(0, 0, 0), (0, 1, 1), (0, 2, 2), (0, 3, 3)]);
     let names = ["Main.parse", "Main.rename"].map(|name| tables.names.add(name));
     tables.stacks = names
@@ -119,21 +120,46 @@ fn sites_are_those_of_all_copies() {
             location: Location { function, line: 3, ..Location::default() },
         })
         .to_vec();
-    let sample = |block, stack, samples| Sample {
+    let sample = |&(block, stack, samples): &(u32, u32, u32)| Sample {
         block: BlockId(block),
         allocation: 0,
         samples,
         stack: Some(StackId(stack)),
         time: None,
     };
-    tables.samples = vec![sample(0, 0, 1), sample(1, 1, 1), sample(2, 1, 2), sample(3, 0, 50)];
+    tables.samples = samples.iter().map(sample).collect();
     let cell = |value| Block(0, vec![Int(value)]);
-    let blocks = [cell(1), cell(1), cell(1), cell(2)];
-    let answer = ask_with(ALL, &blocks, &[], &tables);
+    ask_with(ALL, &[cell(1), cell(1), cell(1), cell(2)], &[], &tables)
+}
+
+#[test]
+fn sites_are_those_of_all_copies() {
+    let answer = with_samples(&[(0, 0, 1), (1, 1, 1), (2, 1, 2), (3, 0, 50)]);
     let sites: Vec<_> = answer.sites.iter().map(|row| (&*row.label.name, row.share)).collect();
     assert_eq!(sites, [("Main.rename", 0.75), ("Main.parse", 0.25)]);
     assert_eq!((answer.saved, answer.sampled_blocks), (32, 3));
-    assert!((answer.sites[0].saved.value - 24.0).abs() < 1e-9);
+    let Estimate { value, low, high } = answer.sites[0].saved;
+    assert!((value - 24.0).abs() < 1e-9 && low < value && value < high);
+    assert!(!answer.sites_exact);
+}
+
+#[test]
+fn sites_are_exact_if_every_word_was_sampled() {
+    let answer = with_samples(&[(0, 0, 2), (1, 1, 2), (2, 1, 2), (3, 0, 2)]);
+    assert!(answer.sites_exact);
+    let sites = |answer: &Duplicates| -> Vec<_> {
+        let row = |row: &DuplicateSite| {
+            let Estimate { value, low, high } = row.saved;
+            assert_eq!((value, value), (low, high));
+            (row.label.name.clone(), row.sampled_blocks, value.round())
+        };
+        answer.sites.iter().map(row).collect()
+    };
+    let name = str::to_owned;
+    assert_eq!(sites(&answer), [(name("Main.rename"), 2, 21.0), (name("Main.parse"), 1, 11.0)]);
+    // What was there before the first sample is not taken for what came later.
+    let answer = with_samples(&[(1, 1, 2), (3, 0, 2)]);
+    assert_eq!(sites(&answer), [(name("[not sampled]"), 0, 21.0), (name("Main.rename"), 1, 11.0)]);
 }
 
 #[test]

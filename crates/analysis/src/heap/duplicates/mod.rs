@@ -43,6 +43,8 @@ pub struct Duplicates {
     pub classes: Vec<DuplicateClass>,
     /// Where such blocks were allocated, as far as they were sampled; most first.
     pub sites: Vec<DuplicateSite>,
+    /// Whether every word was sampled, so that what sites have is not estimated.
+    pub sites_exact: bool,
     /// Blocks of those that were sampled.
     pub sampled_blocks: u64,
     /// The largest structures that are there more than once, by what would be saved. What is part of a larger one
@@ -114,6 +116,7 @@ pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
         contents_known: snapshot.columns().equals,
         classes: classes(heap, &sharing),
         sites: Vec::new(),
+        sites_exact: false,
         sampled_blocks: 0,
         structures: structures(heap, &first, &sharing, most),
         structure_count: sharing.tops.iter().filter(|&&tops| tops > 0).count() as u64,

@@ -1,7 +1,8 @@
 //! Where blocks were allocated that are there more than once, as far as they were sampled.
 //!
 //! All copies count, whichever of them would stay: that is chosen by their places in memory, and says nothing. A sample
-//! stands for some number of words, so a site's part of the samples is its part of what is there more than once.
+//! stands for some number of words, so a site's part of the samples is its part of what is there more than once. If every
+//! word was sampled nothing is estimated, and copies without samples are told beside the sites.
 
 use std::collections::HashMap;
 
@@ -10,9 +11,9 @@ use serde::Serialize;
 
 use super::Duplicates;
 use super::sharing::Sharing;
-use crate::estimate::{Estimate, Scale, Tally};
+use crate::estimate::{Estimate, Scale};
 use crate::heap::Heap;
-use crate::heap::classes::site_label;
+use crate::heap::classes::{is_all_sampled, not_sampled, site_label};
 use crate::labels::Label;
 
 /// Where some of the blocks were allocated that are there more than once.
@@ -23,9 +24,9 @@ pub struct DuplicateSite {
     pub label: Label,
     /// How many of them were sampled there.
     pub sampled_blocks: u64,
-    /// The site's part of all samples of such blocks.
+    /// The site's part of all samples of such blocks; of all their words, if every word was sampled.
     pub share: f64,
-    /// What would be saved of blocks from there, estimated from that.
+    /// What would be saved of blocks from there, by that part.
     pub saved: Estimate,
 }
 
@@ -37,14 +38,17 @@ pub(super) fn find(
     is_static: &[bool],
     answer: &mut Duplicates,
 ) {
-    let mut is_several = vec![false; first.len()];
-    sharing.several.iter().for_each(|&node| is_several[node as usize] = true);
+    let mut is_copy = vec![false; first.len()];
+    let mut words = 0_u64;
+    for at in sharing.several.iter().map(|&node| node as usize).filter(|&at| !is_static[at]) {
+        is_copy[at] = true;
+        words += u64::from(heap.weights()[at]);
+    }
     let tables = heap.tables();
     let mut sites: HashMap<Label, (u64, u64)> = HashMap::new();
     let mut samples = 0_u64;
     for sample in &tables.samples {
-        let at = sample.block.index();
-        if is_several.get(at) != Some(&true) || is_static.get(at) == Some(&true) {
+        if is_copy.get(sample.block.index()) != Some(&true) {
             continue;
         }
         let stack = sample.stack.and_then(|stack| tables.stacks.get(stack.index()));
@@ -54,15 +58,20 @@ pub(super) fn find(
         samples += u64::from(sample.samples);
         answer.sampled_blocks += 1;
     }
-    // As many samples as there are stand for all that would be saved.
-    let scale = Scale { rate: samples as f64 / (answer.saved as f64).max(1.0), unit: 1.0 };
+    answer.sites_exact = is_all_sampled(heap);
+    let others = words.saturating_sub(samples);
+    if answer.sites_exact && others > 0 {
+        sites.insert(not_sampled(), (0, others));
+        samples += others;
+    }
+    // As many samples as there are stand for all copies, and each word of a copy for its part of what would be saved.
+    let all = (words as f64).max(1.0);
+    let scale = Scale { rate: samples as f64 / all, unit: answer.saved as f64 / all };
     answer.sites = sites
         .into_iter()
         .map(|(label, (sampled_blocks, sum))| {
-            let mut tally = Tally::default();
-            tally.count(sum, 1.0);
             let share = sum as f64 / (samples as f64).max(1.0);
-            DuplicateSite { label, sampled_blocks, share, saved: scale.estimate(tally) }
+            DuplicateSite { label, sampled_blocks, share, saved: scale.of_samples(sum) }
         })
         .collect();
     answer.sites.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.label.cmp(&b.label)));

@@ -39,6 +39,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             "class_count": class_count,
             "classes": answer.classes,
             "sampled_blocks": answer.sampled_blocks,
+            "sites_exact": answer.sites_exact,
             "site_count": site_count,
             "sites": answer.sites,
             "structure_count": answer.structure_count,
@@ -117,22 +118,17 @@ fn print_sites(answer: &Duplicates, console: &mut Console) -> Result<(), Failure
         return Ok(());
     }
     writeln!(console.out())?;
-    let headings = [
-        SAVED,
-        (INTERVAL, Align::Right),
-        (SHARE, Align::Right),
-        ("sampled", Align::Right),
-        ("site, estimated from samples", Align::Left),
-    ];
+    let exact = answer.sites_exact;
+    let mut headings = vec![SAVED];
+    headings.extend((!exact).then_some((INTERVAL, Align::Right)));
+    headings.extend([(SHARE, Align::Right), ("sampled", Align::Right)]);
+    headings.push((if exact { "site" } else { "site, estimated from samples" }, Align::Left));
     let mut table = Table::new(&headings);
     for row in &answer.sites {
-        table.row(vec![
-            show_bytes(row.saved.value),
-            show_error(&row.saved),
-            show_share(row.share),
-            row.sampled_blocks.to_string(),
-            row.label.text(),
-        ]);
+        let mut cells = vec![show_bytes(row.saved.value)];
+        cells.extend((!exact).then(|| show_error(&row.saved)));
+        cells.extend([show_share(row.share), row.sampled_blocks.to_string(), row.label.text()]);
+        table.row(cells);
     }
     Ok(table.print(console)?)
 }
