@@ -1,16 +1,16 @@
 //! The tree of dominators, opened from above: what would be free if a block, or all blocks of a class, were not there.
 //!
-//! By class, each level shows what is held by the level above, all blocks of a class in one row. A block that is held by
-//! one of its own class counts to the same row: a list or a tree is one row and not a million levels. What is held by
-//! several roots together has no root above it, and stands beside them.
+//! By class, each level shows what is held by the level above, all blocks of a class in one row, as [`super::merged`]
+//! tells: a list or a tree is one row and not a million levels. What is held by several roots together has no root above
+//! it, and stands beside them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
-use bactrian_graph::Node;
+use bactrian_graph::{NONE, Node};
 use serde::Serialize;
 
-use super::{Class, Found, Heap, WORD};
+use super::merged::{MergedKind, Merging, Sum};
+use super::{Found, Heap, WORD};
 
 /// Levels that are told at most, whatever is asked for.
 pub const MOST_LEVELS: usize = 60;
@@ -52,7 +52,8 @@ pub struct DominatorRow {
     pub objects: u64,
     /// Their bytes.
     pub shallow: u64,
-    /// What would be free without them, themselves included.
+    /// What would be free without them, themselves included. What belongs to a row above, because it is of that row's
+    /// class, is counted there only.
     pub dominated: u64,
     /// The part of all that is.
     pub share: f64,
@@ -74,36 +75,16 @@ pub struct DominatorsLeftOut {
 /// Opens the tree of dominators.
 pub fn dominators(heap: &Heap, question: &DominatorsQuestion) -> DominatorTree {
     let opening = Opening { heap, question, total: heap.reached_words() };
-    let below = match &question.of {
-        None => Below { nodes: vec![heap.root()], ..Below::default() },
-        Some(Found::Node(node)) => Below { nodes: vec![*node], ..Below::default() },
-        Some(Found::Classes(classes)) => opening.of_classes(classes),
+    let starts = match &question.of {
+        None => vec![(MergedKind::Node(heap.root()), vec![heap.root()])],
+        Some(Found::Node(node)) => vec![(MergedKind::Node(*node), vec![*node])],
+        Some(Found::Classes(classes)) => opening.topmost(classes),
     };
-    let (groups, left_out) = opening.largest(below, 0.0);
-    let rows = groups.into_iter().map(|group| opening.row(group, 1)).collect();
+    let (rows, left_out) = match question.by_block {
+        true => opening.blocks(starts.into_iter().flat_map(|(_, nodes)| nodes).collect(), 0),
+        false => opening.starts(&starts),
+    };
     DominatorTree { total: opening.total.saturating_mul(WORD), rows, left_out }
-}
-
-/// What makes one row.
-struct Group {
-    key: Key,
-    /// Of a class: blocks that are held by the row above. Each may dominate others of the class.
-    tops: Vec<Node>,
-    /// In words.
-    dominated: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
-    Node(Node),
-    Class(u32),
-}
-
-/// What a row holds: nodes that make a row each, and classes.
-#[derive(Default)]
-struct Below {
-    nodes: Vec<Node>,
-    classes: BTreeMap<u32, Group>,
 }
 
 struct Opening<'a> {
@@ -113,158 +94,134 @@ struct Opening<'a> {
     total: u64,
 }
 
+/// Rows that are told, and what is not.
+type Rows = (Vec<DominatorRow>, DominatorsLeftOut);
+
 impl Opening<'_> {
-    /// Puts a node among those that are held.
-    fn put(&self, below: &mut Below, node: Node, class: u32) {
-        if node as usize >= self.heap.blocks() || self.question.by_block {
-            below.nodes.push(node);
-        } else {
-            let new = || Group { key: Key::Class(class), tops: Vec::new(), dominated: 0 };
-            let group = below.classes.entry(class).or_insert_with(new);
-            group.tops.push(node);
-            group.dominated = group.dominated.saturating_add(self.heap.dominated_words(node));
-        }
-    }
-
-    /// The blocks of these classes that no block of the same class dominates.
-    fn of_classes(&self, classes: &[u32]) -> Below {
-        let mut below = Below::default();
-        let class_of = self.heap.class_of();
+    /// The blocks of each of these classes that no block of the same class dominates.
+    fn topmost(&self, classes: &[u32]) -> Vec<(MergedKind, Vec<Node>)> {
+        let heap = self.heap;
+        let mut is_wanted = vec![false; heap.classes().len()];
         for &class in classes {
-            let mut above = Above::new(self.heap, class);
-            let of_class = class_of.iter().take(self.heap.blocks()).enumerate();
-            for (node, _) in of_class.filter(|(_, of)| **of == class) {
-                if !above.has_another(node as Node) {
-                    self.put(&mut below, node as Node, class);
-                }
-            }
+            is_wanted.get_mut(class as usize).into_iter().for_each(|wanted| *wanted = true);
         }
-        below
+        let wanted_class = |node: Node| {
+            let class = heap.class_of().get(node as usize).copied()?;
+            Some(class).filter(|&class| is_wanted.get(class as usize) == Some(&true))
+        };
+        let mut topmost = vec![Vec::new(); is_wanted.len()];
+        let group = |node: Node| wanted_class(node).unwrap_or(NONE);
+        heap.each_topmost(topmost.len(), group, |class, node| topmost[class].push(node));
+        // What nothing holds is in no tree.
+        let parents = (0..heap.blocks() as Node).zip(&*heap.dominators().parent);
+        for (node, _) in parents.filter(|(_, parent)| **parent == NONE) {
+            wanted_class(node).into_iter().for_each(|class| topmost[class as usize].push(node));
+        }
+        let topmost = (0..).map(MergedKind::Class).zip(topmost);
+        topmost.filter(|(_, nodes)| !nodes.is_empty()).collect()
     }
 
-    /// The rows to be told, largest first, and what is left out.
-    fn largest(&self, below: Below, min_share: f64) -> (Vec<Group>, DominatorsLeftOut) {
-        let Below { mut nodes, classes } = below;
+    /// Which rows are told, largest first, and what is left out.
+    fn largest(
+        &self,
+        mut rows: Vec<u32>,
+        about: impl Fn(u32) -> (u64, MergedKind),
+        min_share: f64,
+    ) -> (Vec<u32>, DominatorsLeftOut) {
         let mut left_out = DominatorsLeftOut::default();
-        let leave = |left_out: &mut DominatorsLeftOut, words: u64| {
+        let mut leave = |row: u32| {
+            let bytes = about(row).0.saturating_mul(WORD);
             left_out.rows += 1;
-            left_out.dominated = left_out.dominated.saturating_add(words.saturating_mul(WORD));
+            left_out.dominated = left_out.dominated.saturating_add(bytes);
         };
         // There may be millions of them: only those that are told are put in order.
         let least = min_share * self.total as f64;
-        nodes.retain(|&node| {
-            let words = self.heap.dominated_words(node);
-            let is_told = words as f64 >= least;
-            (!is_told).then(|| leave(&mut left_out, words));
+        rows.retain(|&row| {
+            let is_told = about(row).0 as f64 >= least;
+            (!is_told).then(|| leave(row));
             is_told
         });
-        let most = if self.question.limit == 0 { usize::MAX } else { self.question.limit };
-        if most < nodes.len() {
-            let order = |node: &Node| (Reverse(self.heap.dominated_words(*node)), *node);
-            nodes.select_nth_unstable_by_key(most, order);
-            nodes
-                .drain(most..)
-                .for_each(|node| leave(&mut left_out, self.heap.dominated_words(node)));
-        }
-        let single = |node: Node| Group {
-            key: Key::Node(node),
-            tops: Vec::new(),
-            dominated: self.heap.dominated_words(node),
+        let order = |row: &u32| {
+            let (words, kind) = about(*row);
+            (Reverse(words), kind)
         };
-        let mut groups: Vec<Group> = nodes.into_iter().map(single).collect();
-        groups.extend(classes.into_values());
-        groups.sort_by_key(|group| (Reverse(group.dominated), group.key));
-        let large = groups.partition_point(|group| group.dominated as f64 >= least);
-        let rest = groups.split_off(large.min(most));
-        rest.iter().for_each(|group| leave(&mut left_out, group.dominated));
-        (groups, left_out)
+        let most = if self.question.limit == 0 { usize::MAX } else { self.question.limit };
+        if most < rows.len() {
+            rows.select_nth_unstable_by_key(most, order);
+            rows.drain(most..).for_each(leave);
+        }
+        rows.sort_unstable_by_key(order);
+        (rows, left_out)
     }
 
-    /// A row with those below it. Levels are bounded by [`MOST_LEVELS`].
-    fn row(&self, group: Group, level: usize) -> DominatorRow {
-        let (key, dominated) = (group.key, group.dominated);
-        let (objects, shallow, below) = self.open(group);
-        let is_deepest = level >= self.question.depth.min(MOST_LEVELS);
-        let (told, left_out) =
-            self.largest(below, if is_deepest { f64::MAX } else { self.question.min_share });
+    /// Rows that have none above them, with those below.
+    fn starts(&self, starts: &[(MergedKind, Vec<Node>)]) -> Rows {
+        let about =
+            |(kind, nodes): &(MergedKind, Vec<Node>)| (self.heap.dominated_by(nodes), *kind);
+        let about: Vec<_> = starts.iter().map(about).collect();
+        let all = (0..starts.len() as u32).collect();
+        let (told, left_out) = self.largest(all, |at| about[at as usize], 0.0);
+        let row = |at: u32| {
+            let (kind, nodes) = &starts[at as usize];
+            let merging = Merging::of(self.heap, (*kind, nodes), self.depth() as u32);
+            self.entry(&merging, 0, 1)
+        };
+        (told.into_iter().map(row).collect(), left_out)
+    }
+
+    /// Rows of blocks, each by itself, that have a row of this level above them; with those below.
+    fn blocks(&self, nodes: Vec<Node>, level: usize) -> Rows {
+        let (heap, tree) = (self.heap, self.heap.dominated());
+        let about = |node| (heap.dominated_words(node), MergedKind::Node(node));
+        let (told, left_out) = self.largest(nodes, about, self.min_share(level));
+        let row = |node: Node| {
+            let words = heap.weights().get(node as usize).copied().map_or(0, u64::from);
+            let own = Sum { blocks: u64::from((node as usize) < heap.blocks()), words };
+            let below = self.blocks(tree.children(node).to_vec(), level + 1);
+            self.row(MergedKind::Node(node), own, heap.dominated_words(node), below)
+        };
+        (told.into_iter().map(row).collect(), left_out)
+    }
+
+    /// The row of an entry, with those below.
+    fn entry(&self, merging: &Merging, entry: u32, level: usize) -> DominatorRow {
+        let about =
+            |entry: u32| (merging.sums[entry as usize].words, merging.entries[entry as usize].kind);
+        let below = merging.children.children(entry).to_vec();
+        let (told, left_out) = self.largest(below, about, self.min_share(level));
+        let rows = told.into_iter().map(|entry| self.entry(merging, entry, level + 1)).collect();
+        let (words, kind) = about(entry);
+        self.row(kind, merging.entries[entry as usize].own, words, (rows, left_out))
+    }
+
+    /// How many levels are told.
+    fn depth(&self) -> usize {
+        self.question.depth.clamp(1, MOST_LEVELS)
+    }
+
+    /// What part of everything a row must have below one of this level; the topmost are all told, and those that are too
+    /// deep are not.
+    fn min_share(&self, level: usize) -> f64 {
+        match level {
+            0 => 0.0,
+            _ if level >= self.depth() => f64::INFINITY,
+            _ => self.question.min_share,
+        }
+    }
+
+    fn row(&self, kind: MergedKind, own: Sum, words: u64, (rows, left_out): Rows) -> DominatorRow {
         DominatorRow {
-            what: match key {
-                Key::Node(node) => self.heap.describe(node),
-                Key::Class(class) => {
-                    self.heap.classes().get(class as usize).map_or(String::new(), Class::title)
-                }
+            what: self.heap.describe_merged(kind),
+            node: match kind {
+                MergedKind::Node(node) => Some(node),
+                MergedKind::Class(_) | MergedKind::Rest => None,
             },
-            node: match key {
-                Key::Node(node) => Some(node),
-                Key::Class(_) => None,
-            },
-            objects,
-            shallow: shallow.saturating_mul(WORD),
-            dominated: dominated.saturating_mul(WORD),
-            share: dominated as f64 / (self.total as f64).max(1.0),
-            rows: told.into_iter().map(|group| self.row(group, level + 1)).collect(),
+            objects: own.blocks,
+            shallow: own.words.saturating_mul(WORD),
+            dominated: words.saturating_mul(WORD),
+            share: words as f64 / (self.total as f64).max(1.0),
+            rows,
             left_out,
         }
-    }
-
-    /// How many blocks a row has, their words, and what they hold.
-    fn open(&self, group: Group) -> (u64, u64, Below) {
-        let (class_of, weights) = (self.heap.class_of(), self.heap.weights());
-        let tree = self.heap.dominated();
-        let (mut objects, mut words) = (0, 0);
-        let mut below = Below::default();
-        let mut waiting = group.tops;
-        if let Key::Node(node) = group.key {
-            waiting.push(node);
-        }
-        while let Some(node) = waiting.pop() {
-            objects += u64::from((node as usize) < self.heap.blocks());
-            words += u64::from(weights.get(node as usize).copied().unwrap_or(0));
-            for &child in tree.children(node) {
-                let class = class_of.get(child as usize).copied().unwrap_or(u32::MAX);
-                match group.key == Key::Class(class) {
-                    true => waiting.push(child),
-                    false => self.put(&mut below, child, class),
-                }
-            }
-        }
-        (objects, words, below)
-    }
-}
-
-/// Tells of nodes whether a block of a class is among their dominators.
-struct Above<'a> {
-    class_of: &'a [u32],
-    parent: &'a [Node],
-    class: u32,
-    /// What is known of nodes that were passed.
-    known: Vec<Option<bool>>,
-    way: Vec<Node>,
-}
-
-impl Above<'_> {
-    fn new(heap: &Heap, class: u32) -> Above<'_> {
-        let parent = &*heap.dominators().parent;
-        let known = vec![None; parent.len()];
-        Above { class_of: heap.class_of(), parent, class, known, way: Vec::new() }
-    }
-
-    fn has_another(&mut self, node: Node) -> bool {
-        let mut at = node;
-        let found = loop {
-            at = match self.parent.get(at as usize) {
-                Some(&above) if (above as usize) < self.known.len() => above,
-                _ => break false,
-            };
-            if self.class_of.get(at as usize) == Some(&self.class) {
-                break true;
-            }
-            match self.known[at as usize] {
-                Some(found) => break found,
-                None => self.way.push(at),
-            }
-        };
-        self.way.drain(..).for_each(|node| self.known[node as usize] = Some(found));
-        found
     }
 }

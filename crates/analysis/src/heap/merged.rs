@@ -2,6 +2,9 @@
 //! that are held by others of their class, directly or through others, belong to the same entry as these. So a list of
 //! a million cells is one entry, a tree whose nodes and leaves alternate is two, and a heap of any size can be drawn.
 //!
+//! What an entry holds is all below it, and each block is in one entry. So the blocks of an entry that are held by others
+//! of their class through a second entry are counted in the first, and not in the second, which holds them as well.
+//!
 //! Entries that hold little, or are deep down, are not told apart: what they hold is summed up in one entry of the
 //! kind [`MergedKind::Rest`] below their parent, so that nothing is lost.
 
@@ -11,6 +14,9 @@ use bactrian_graph::{NONE, Node, Tree};
 use serde::Serialize;
 
 use super::{Class, Heap};
+
+/// Stands for the rest below an entry where classes have their numbers.
+const NO_CLASS: u32 = u32::MAX;
 
 /// How much of the tree is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,11 +28,11 @@ pub struct MergedLimits {
 }
 
 /// What the blocks of an entry have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergedKind {
-    /// It is one holder, by its node.
-    Holder(Node),
+    /// It is one holder, or the block that the tree begins with, by its node.
+    Node(Node),
     /// They are of one class, by its number, and held alone by those of the parent.
     Class(u32),
     /// They are of all kinds, and not told apart.
@@ -44,7 +50,8 @@ pub struct Merged {
     pub own_blocks: u64,
     /// How many words they have with their headers.
     pub own_words: u64,
-    /// How many blocks would be gone if its own were: those below it, and its own.
+    /// How many blocks it has with all below it. They would be gone if its own were, and with them those of entries
+    /// above that its own hold.
     pub blocks: u64,
     /// How many words these have.
     pub words: u64,
@@ -53,14 +60,14 @@ pub struct Merged {
 /// The merged tree. Parents come before their children, and all below an entry before what is beside it. Entries with
 /// one parent are in order of what they hold, the largest first and the rest last.
 pub fn merged_dominators(heap: &Heap, limits: &MergedLimits) -> Vec<Merged> {
-    let Merging { entries, sums } = Merging::of(heap);
-    let parents: Vec<Node> = entries.iter().map(|entry| entry.parent).collect();
-    let children = Tree::of(&parents);
+    let start = (MergedKind::Node(heap.root()), &[heap.root()][..]);
+    let Merging { entries, sums, children } =
+        Merging::of(heap, start, limits.depth.saturating_sub(1));
     let least = limits.min_share * heap.reached_words() as f64;
     let mut all: Vec<Merged> = Vec::new();
-    // What is to be told, with the place of its parent and its depth.
-    let mut waiting = vec![(Told::Entry(0), None, 0)];
-    while let Some((told, parent, depth)) = waiting.pop() {
+    // What is to be told, with the place of its parent.
+    let mut waiting = vec![(Told::Entry(0), None)];
+    while let Some((told, parent)) = waiting.pop() {
         let place = all.len();
         let entry = match told {
             Told::Entry(entry) => entry,
@@ -74,7 +81,10 @@ pub fn merged_dominators(heap: &Heap, limits: &MergedLimits) -> Vec<Merged> {
         let mut rest = Sum::default();
         let mut wanted = Vec::new();
         for child in children.children(entry as Node).iter().map(|&child| child as usize) {
-            match depth + 1 < limits.depth && sums[child].words as f64 >= least {
+            let is_told = entries[child].depth < limits.depth
+                && entries[child].kind != MergedKind::Rest
+                && sums[child].words as f64 >= least;
+            match is_told {
                 true => wanted.push(child),
                 false => rest.add(sums[child]),
             }
@@ -83,7 +93,7 @@ pub fn merged_dominators(heap: &Heap, limits: &MergedLimits) -> Vec<Merged> {
         wanted.sort_by_key(|&child| sums[child].words);
         let wanted = wanted.into_iter().map(Told::Entry);
         let rest = (rest != Sum::default()).then_some(Told::Rest(rest));
-        waiting.extend(rest.into_iter().chain(wanted).map(|told| (told, Some(place), depth + 1)));
+        waiting.extend(rest.into_iter().chain(wanted).map(|told| (told, Some(place))));
     }
     all
 }
@@ -95,9 +105,9 @@ enum Told {
 
 /// Blocks and their words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
-    blocks: u64,
-    words: u64,
+pub(super) struct Sum {
+    pub blocks: u64,
+    pub words: u64,
 }
 
 impl Sum {
@@ -115,56 +125,102 @@ impl Merged {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+pub(super) struct Entry {
     parent: Node,
-    kind: MergedKind,
-    own: Sum,
+    depth: u32,
+    pub kind: MergedKind,
+    pub own: Sum,
 }
 
-/// All entries, those above before those below, with what each holds.
-struct Merging {
-    entries: Vec<Entry>,
-    sums: Vec<Sum>,
+/// All entries, those above before those below, with what each holds. The first is what the tree begins with.
+pub(super) struct Merging {
+    pub entries: Vec<Entry>,
+    pub sums: Vec<Sum>,
+    pub children: Tree,
 }
 
 impl Merging {
-    fn of(heap: &Heap) -> Merging {
-        let tree = Tree::of(&heap.dominators().parent);
-        let root = heap.root();
-        let own = Sum::default();
-        let mut entries = vec![Entry { parent: NONE, kind: MergedKind::Holder(root), own }];
-        // Where blocks of a class that are held by an entry belong: below it, or to an entry of that class above it.
-        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
-        let mut waiting = vec![(root, 0)];
+    /// Merges what some nodes dominate, none of which dominates another. What has more than `deepest` entries above it
+    /// is not told apart.
+    pub fn of(heap: &Heap, (kind, start): (MergedKind, &[Node]), deepest: u32) -> Merging {
+        let tree = heap.dominated();
+        let first = Entry { parent: NONE, depth: 0, kind, own: Sum::default() };
+        let mut building = Building { entries: vec![first], known: HashMap::new(), deepest };
+        let mut waiting: Vec<(Node, u32)> = start.iter().map(|node| (*node, 0)).collect();
         while let Some((node, entry)) = waiting.pop() {
             let is_block = (node as usize) < heap.blocks();
             let words = heap.weights().get(node as usize).copied().unwrap_or(0);
             let sum = Sum { blocks: u64::from(is_block), words: u64::from(words) };
-            entries[entry as usize].own.add(sum);
+            building.entries[entry as usize].own.add(sum);
+            // Children of one class often come one after another.
+            let mut last = (NO_CLASS, 0);
             for &child in tree.children(node) {
                 if child as usize >= heap.blocks() {
-                    let kind = MergedKind::Holder(child);
-                    entries.push(Entry { parent: entry, kind, own });
-                    waiting.push((child, entries.len() as u32 - 1));
+                    waiting.push((child, building.holder(entry, child)));
                     continue;
                 }
                 let class = heap.class_of().get(child as usize).copied().unwrap_or(0);
-                let belongs = *known.entry((entry, class)).or_insert_with(|| {
-                    let kind = MergedKind::Class(class);
-                    above(&entries, entry, kind).unwrap_or_else(|| {
-                        entries.push(Entry { parent: entry, kind, own });
-                        entries.len() as u32 - 1
-                    })
-                });
-                waiting.push((child, belongs));
+                if class != last.0 {
+                    last = (class, building.of_class(entry, class));
+                }
+                waiting.push((child, last.1));
             }
         }
+        let Building { entries, .. } = building;
         let mut sums: Vec<Sum> = entries.iter().map(|entry| entry.own).collect();
         for entry in (1..entries.len()).rev() {
             let sum = sums[entry];
             sums[entries[entry].parent as usize].add(sum);
         }
-        Merging { entries, sums }
+        // The same, but for what is not reached and would not be free.
+        sums[0].words = heap.dominated_by(start);
+        let parents: Vec<Node> = entries.iter().map(|entry| entry.parent).collect();
+        Merging { entries, sums, children: Tree::of(&parents) }
+    }
+}
+
+struct Building {
+    entries: Vec<Entry>,
+    /// Where blocks of a class that are held by an entry belong: below it, or to an entry of that class above it.
+    known: HashMap<(u32, u32), u32>,
+    deepest: u32,
+}
+
+impl Building {
+    /// Where a block of a class belongs that is held by an entry.
+    fn of_class(&mut self, entry: u32, class: u32) -> u32 {
+        let kind = MergedKind::Class(class);
+        if self.entries[entry as usize].kind == kind {
+            return entry;
+        }
+        if let Some(&known) = self.known.get(&(entry, class)) {
+            return known;
+        }
+        let found = above(&self.entries, entry, kind).unwrap_or_else(|| self.below(entry, kind));
+        self.known.insert((entry, class), found);
+        found
+    }
+
+    /// Where a holder belongs that is held by an entry.
+    fn holder(&mut self, entry: u32, node: Node) -> u32 {
+        self.below(entry, MergedKind::Node(node))
+    }
+
+    /// A new entry below another, or the rest that is there if that would be too deep. So chains of entries are short,
+    /// whatever is in a heap.
+    fn below(&mut self, entry: u32, kind: MergedKind) -> u32 {
+        let Entry { depth, kind: of, .. } = self.entries[entry as usize];
+        let depth = depth.saturating_add(1);
+        let next = self.entries.len() as u32;
+        let (kind, place) = match depth > self.deepest {
+            _ if of == MergedKind::Rest => return entry,
+            true => (MergedKind::Rest, *self.known.entry((entry, NO_CLASS)).or_insert(next)),
+            false => (kind, next),
+        };
+        if place == next {
+            self.entries.push(Entry { parent: entry, depth, kind, own: Sum::default() });
+        }
+        place
     }
 }
 
@@ -180,15 +236,18 @@ fn above(entries: &[Entry], mut entry: u32, kind: MergedKind) -> Option<u32> {
 }
 
 impl Heap {
+    /// What would be free without some nodes, none of which dominates another; in words.
+    pub(super) fn dominated_by(&self, nodes: &[Node]) -> u64 {
+        nodes.iter().map(|node| self.dominated_words(*node)).fold(0, u64::saturating_add)
+    }
+
     /// What an entry of the merged tree is, in words: `module Main`, `closure Main.load (main.ml:12)`.
     pub fn describe_merged(&self, kind: MergedKind) -> String {
         match kind {
-            MergedKind::Holder(node) => self.describe(node),
-            MergedKind::Class(class) => match self.classes().get(class as usize) {
-                Some(Class { name, place: Some(place), .. }) => format!("{name} ({place})"),
-                Some(class) => class.name.clone(),
-                None => String::new(),
-            },
+            MergedKind::Node(node) => self.describe(node),
+            MergedKind::Class(class) => {
+                self.classes().get(class as usize).map_or(String::new(), Class::title)
+            }
             MergedKind::Rest => "smaller or deeper".to_owned(),
         }
     }

@@ -1,6 +1,9 @@
 //! The tree of dominators by class and by block, and single blocks.
 
-use bactrian_analysis::heap::{DominatorRow, DominatorsQuestion, Found, dominators, show};
+use bactrian_analysis::heap::{
+    DominatorRow, DominatorsLeftOut, DominatorsQuestion, Found, Heap, MergedKind, MergedLimits,
+    dominators, merged_dominators, show,
+};
 use bactrian_snapshot::*;
 
 use super::written::{Block, Closure, Int, Made, Text, To, heap, modules};
@@ -91,7 +94,7 @@ fn a_list_of_a_million_is_no_deeper_than_one_of_two() {
     let blocks: Vec<_> = (0..count).map(cell).collect();
     let bytes = super::written::bytes(&blocks, &modules(&["Main"], &[(0, 0, 0)]), 1 << 16);
     let snapshot = Snapshot::from_bytes(bytes).expect("a snapshot");
-    let heap = bactrian_analysis::heap::Heap::new(snapshot, &mut |_| {}).expect("small");
+    let heap = Heap::new(snapshot, &mut |_| {}).expect("small");
     let tree = dominators(&heap, &question());
     assert_eq!(
         lines(&tree.rows, 0).last().expect("rows"),
@@ -103,6 +106,65 @@ fn a_list_of_a_million_is_no_deeper_than_one_of_two() {
         lines(&dominators(&heap, &deep).rows, 0).len(),
         bactrian_analysis::heap::MOST_LEVELS
     );
+}
+
+/// A tree whose nodes have lists of nodes: each of three nodes has a string, and all but the last a cell of a list.
+#[test]
+fn what_holds_its_own_class_through_another_is_one_row_of_each() {
+    let blocks = vec![
+        Block(1, vec![To(1), To(2)]),
+        Block(0, vec![To(3), Int(0)]),
+        Text(3),
+        Block(1, vec![To(4), To(5)]),
+        Block(0, vec![To(6), Int(0)]),
+        Text(3),
+        Block(1, vec![Int(0), To(7)]),
+        Text(3),
+    ];
+    let heap = heap(&blocks, &modules(&["Main"], &[(0, 0, 0)]));
+    let tree = dominators(&heap, &DominatorsQuestion { of: Some(Found::Node(8)), ..question() });
+    // What cells hold beside themselves is counted with the nodes above them.
+    let expected = [
+        "0 field 0 of Main: 0, 0, 168",
+        "1 tag 1, 2 fields: 3, 72, 168",
+        "2 string: 3, 48, 48",
+        "2 tag 0, 2 fields: 2, 48, 48",
+    ];
+    assert_eq!(lines(&tree.rows, 0), expected);
+    let of = heap.find("tag 0, 2 fields").ok();
+    let tree = dominators(&heap, &DominatorsQuestion { of, ..question() });
+    let expected =
+        ["0 tag 0, 2 fields: 2, 48, 128", "1 tag 1, 2 fields: 2, 48, 80", "2 string: 2, 32, 32"];
+    assert_eq!(lines(&tree.rows, 0), expected);
+    // What is too deep is left out, and what is of a class above is not.
+    let tree = dominators(&heap, &DominatorsQuestion { depth: 4, ..question() });
+    let left_out = DominatorsLeftOut { rows: 1, dominated: 168 };
+    assert_eq!(
+        (lines(&tree.rows, 0).len(), tree.rows[0].rows[0].rows[0].rows[0].left_out),
+        (4, left_out)
+    );
+}
+
+/// A chain of blocks each of a class of its own, as no program has it, takes no time out of proportion.
+#[test]
+fn a_chain_of_a_hundred_thousand_classes() {
+    let count = 100_000;
+    let mut tables = modules(&["Main"], &[(0, 0, 0)]);
+    let code = |n: u32| Code { address: u64::from(n) * 16, location: Location::default() };
+    tables.codes = (0..count).map(code).collect();
+    let closure = |n: u32| Closure(n, vec![if n + 1 < count { To(n + 1) } else { Int(0) }]);
+    let blocks: Vec<_> = (0..count).map(closure).collect();
+    let bytes = super::written::bytes(&blocks, &tables, 1 << 16);
+    let heap = Heap::new(Snapshot::from_bytes(bytes).expect("a snapshot"), &mut |_| {});
+    let heap = heap.expect("small");
+    let total = u64::from(count) * 32;
+    let limits = MergedLimits { min_share: 0.0, depth: 100 };
+    let merged = merged_dominators(&heap, &limits);
+    assert_eq!((merged.len(), merged[0].words * 8), (101, total));
+    assert_eq!(merged[100].kind, MergedKind::Rest);
+    let every =
+        DominatorsQuestion { of: heap.find("closure").ok(), limit: 10, depth: 1, ..question() };
+    assert_eq!(dominators(&heap, &every).rows[0].dominated, total);
 }
 
 #[test]

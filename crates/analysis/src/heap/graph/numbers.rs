@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use bactrian_graph::{Dominators, NONE, Node, Tree};
+use bactrian_graph::{Dominators, NONE, Node};
 
 use super::Heap;
 use super::index::{Index, Kind};
@@ -200,10 +200,24 @@ impl Heap {
                 total.words += u64::from(weight);
             }
         }
-        // Down the tree of dominators: a block counts if no other of its group is on the way.
-        let dominators = self.dominators();
-        let retained: &[u64] = &dominators.retained;
-        let tree = Tree::of(&dominators.parent);
+        let retained: &[u64] = &self.dominators().retained;
+        self.each_topmost(count, group, |at, node| {
+            let words = retained.get(node as usize).copied().unwrap_or(0);
+            totals[at].dominated = totals[at].dominated.saturating_add(words);
+        });
+        totals
+    }
+
+    /// Visits those blocks of each of `count` groups that no other of the same group dominates. A node whose group is too
+    /// high a number is in none.
+    pub(crate) fn each_topmost(
+        &self,
+        count: usize,
+        group: impl Fn(Node) -> u32,
+        mut visit: impl FnMut(usize, Node),
+    ) {
+        let blocks = self.blocks() as Node;
+        let tree = self.dominated();
         let mut on_the_way = vec![0_u32; count];
         // Nodes whose children are visited, with the place of the next child.
         let mut way: Vec<(Node, u32)> = vec![(self.root(), 0)];
@@ -223,8 +237,7 @@ impl Heap {
                 && let Some(at) = Some(group(child) as usize).filter(|&at| at < count)
             {
                 if on_the_way[at] == 0 {
-                    let words = retained.get(child as usize).copied().unwrap_or(0);
-                    totals[at].dominated = totals[at].dominated.saturating_add(words);
+                    visit(at, child);
                 }
                 // Most have no children, and need not be on the way.
                 if tree.children(child).is_empty() {
@@ -234,6 +247,5 @@ impl Heap {
             }
             way.push((child, 0));
         }
-        totals
     }
 }

@@ -15,8 +15,8 @@ use crate::output::{Align, Console, HEADING, Table, show_number, show_share, tre
 /// What would be free without whom: the tree of dominators, largest first.
 ///
 /// A block dominates what can only be reached through it. At each level all blocks of a class are one row, and those
-/// that are held by one of their own class belong to it too, so that a list or a tree is one row. What several roots hold
-/// stands beside them.
+/// that are held by others of their class, directly or through others, belong to it too, so that a list or a tree is one
+/// row. What several roots hold stands beside them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap dominators server.1.heap
