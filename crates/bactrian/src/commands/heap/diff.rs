@@ -79,15 +79,12 @@ fn cut(rows: &mut Vec<ClassChange>, number: usize) {
     if number == 0 || rows.len() <= number {
         return;
     }
-    let mut changes: Vec<u64> = rows.iter().map(|row| row.change.unsigned_abs()).collect();
-    changes.sort_unstable_by_key(|change| std::cmp::Reverse(*change));
-    let least = changes[number - 1];
-    let mut left = number;
-    rows.retain(|row| {
-        let is_kept = left > 0 && row.change.unsigned_abs() >= least;
-        left -= usize::from(is_kept);
-        is_kept
-    });
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(rows[at].change.unsigned_abs()));
+    let mut is_kept = vec![false; rows.len()];
+    order.iter().take(number).for_each(|&at| is_kept[at] = true);
+    let mut is_kept = is_kept.into_iter();
+    rows.retain(|_| is_kept.next().unwrap_or(false));
 }
 
 fn signed(bytes: f64) -> String {
@@ -190,4 +187,34 @@ fn print_rows(answer: &HeapDiff, console: &mut Console) -> Result<(), Failure> {
         table.styled(cells, style);
     }
     Ok(table.print(console)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_changed_most_are_kept_in_their_order() {
+        let row = |change: i64| ClassChange {
+            class: String::new(),
+            blocks: Vec::new(),
+            bytes: Vec::new(),
+            change,
+            grows_always: false,
+            rate: None,
+            new: None,
+            gone: None,
+            surviving: None,
+        };
+        let check = |changes: &[i64], number: usize, expected: &[i64]| {
+            let mut rows: Vec<_> = changes.iter().copied().map(row).collect();
+            cut(&mut rows, number);
+            assert_eq!(rows.iter().map(|row| row.change).collect::<Vec<_>>(), expected);
+        };
+        check(&[5, 3, 3, -10], 2, &[5, -10]);
+        // Of equal ones the first; none of them in the place of what changed more.
+        check(&[3, 3, -10], 2, &[3, -10]);
+        check(&[3, 3, -10], 0, &[3, 3, -10]);
+        check(&[3], 2, &[3]);
+    }
 }
