@@ -47,6 +47,8 @@ pub struct Shown {
     pub held_by: Vec<NodeLine>,
     /// How many there are; who points to it twice is counted twice.
     pub held_by_count: u64,
+    /// How many there are, each counted once.
+    pub holder_count: u64,
     /// Ephemerons that have it as a key, and weak arrays that it is in; they do not hold it.
     pub weakly_held_by: u64,
     /// Functions that are to be called when it dies.
@@ -94,7 +96,7 @@ pub fn show(heap: &Heap, node: Node, limit: usize) -> Shown {
     let block = heap.block(node);
     let dominator = heap.dominators().parent.get(node as usize).copied();
     let (fields, field_count) = fields(heap, node, limit);
-    let (held_by, held_by_count) = held_by(heap, node, limit);
+    let (held_by, held_by_count, holder_count) = held_by(heap, node, limit);
     let dominated = heap.dominated_words(node);
     let custom = block.filter(|block| block.tag == tag::CUSTOM).and_then(|_| heap.custom(node));
     let prefix = heap.text(node).and_then(|text| text.prefix);
@@ -113,6 +115,7 @@ pub fn show(heap: &Heap, node: Node, limit: usize) -> Shown {
         field_count,
         held_by,
         held_by_count,
+        holder_count,
         weakly_held_by: weakly_held_by(heap, node),
         finalisers: finalisers(heap, node),
         allocation: allocation(heap, node),
@@ -222,12 +225,13 @@ pub(super) fn predecessors(heap: &Heap, node: Node) -> Vec<Node> {
     found.collect()
 }
 
-fn held_by(heap: &Heap, node: Node, limit: usize) -> (Vec<NodeLine>, u64) {
+fn held_by(heap: &Heap, node: Node, limit: usize) -> (Vec<NodeLine>, u64, u64) {
     let mut all = predecessors(heap, node);
     let count = all.len() as u64;
     all.sort_by_key(|&node| (std::cmp::Reverse(heap.dominated_words(node)), node));
     all.dedup();
-    (all.into_iter().take(limit).map(|node| heap.line(node)).collect(), count)
+    let holders = all.len() as u64;
+    (all.into_iter().take(limit).map(|node| heap.line(node)).collect(), count, holders)
 }
 
 fn weakly_held_by(heap: &Heap, node: Node) -> u64 {

@@ -115,7 +115,7 @@ fn print_held_by(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
         let what = format!("#{} {}", holder.node, holder.what);
         table.row(vec![show_bytes(holder.dominated as f64), what]);
     }
-    say_more(&mut table, answer.held_by_count.saturating_sub(answer.held_by.len() as u64), 2);
+    say_more(&mut table, answer.holder_count.saturating_sub(answer.held_by.len() as u64), 2);
     Ok(table.print(console)?)
 }
 
