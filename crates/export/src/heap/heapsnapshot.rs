@@ -166,10 +166,7 @@ fn strings(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     };
     TEXTS.iter().try_for_each(|text| string(text))?;
     for class in heap.classes() {
-        match &class.place {
-            Some(place) => string(&format!("{} ({place})", class.name))?,
-            None => string(&class.name)?,
-        }
+        string(&class.title())?;
     }
     for holder in heap.holders().iter() {
         string(&heap.holder_name(holder.node))?;

@@ -27,10 +27,8 @@ impl Keys {
     pub fn of(snapshot: &Snapshot) -> Keys {
         let blocks = snapshot.blocks() as usize;
         let mut found = Keys { keys: vec![NO_KEY; blocks], is_static: vec![false; blocks] };
-        let spaces = &snapshot.tables().spaces;
         let is_static = |block: &Block| {
-            let at = spaces.partition_point(|space| space.end <= block.address);
-            let space = spaces.get(at).filter(|space| space.start <= block.address);
+            let space = snapshot.tables().space_of(block.address);
             space.is_some_and(|space| space.kind == SpaceKind::Static)
         };
         let maker = Maker { snapshot, seed: RandomState::new().hash_one(0) };

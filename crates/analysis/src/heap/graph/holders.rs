@@ -331,10 +331,7 @@ impl Holder {
             },
             What::Address(address) => format!("{address:#x}"),
             What::Finalisers(when, class) => match classes.get(class as usize) {
-                Some(Class { name, place: Some(place), .. }) => {
-                    format!("{}: {name} ({place})", when.title())
-                }
-                Some(class) => format!("{}: {}", when.title(), class.name),
+                Some(class) => format!("{}: {}", when.title(), class.title()),
                 None => format!("{}: a function that is no block", when.title()),
             },
             What::Finaliser(index) => format!("finaliser {index}"),

@@ -78,35 +78,18 @@ impl Look<'_> {
 
     /// What some nodes dominate, each word once: those below another of them are left out.
     fn dominated_by_all(&self, nodes: &[Node]) -> u64 {
-        let parent = &*self.heap.dominators().parent;
-        let mut is_one = vec![false; parent.len()];
+        if nodes.is_empty() {
+            return 0;
+        }
+        let mut is_one = vec![false; self.heap.blocks()];
         for &node in nodes {
             is_one.get_mut(node as usize).into_iter().for_each(|is| *is = true);
         }
-        // Whether one of them is among the dominators of a node, found once for each node on the way.
-        let mut known: Vec<Option<bool>> = vec![None; parent.len()];
-        let mut way = Vec::new();
+        let group = |node: Node| u32::from(is_one.get(node as usize) != Some(&true));
         let mut words = 0_u64;
-        for &node in nodes {
-            let mut at = node;
-            let below = loop {
-                at = match parent.get(at as usize) {
-                    Some(&above) if (above as usize) < parent.len() => above,
-                    _ => break false,
-                };
-                if is_one[at as usize] {
-                    break true;
-                }
-                match known[at as usize] {
-                    Some(found) => break found,
-                    None => way.push(at),
-                }
-            };
-            way.drain(..).for_each(|node: Node| known[node as usize] = Some(below));
-            if !below {
-                words = words.saturating_add(self.heap.dominated_words(node));
-            }
-        }
+        self.heap.each_topmost(1, group, |_, node| {
+            words = words.saturating_add(self.heap.dominated_words(node));
+        });
         words
     }
 

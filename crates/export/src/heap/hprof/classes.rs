@@ -57,9 +57,8 @@ fn form(class: &Class, size: Option<u32>) -> Form {
 /// What a class is called; nothing if Java has a name for its arrays. Names of other arrays are as Java has them: tools
 /// put `[]` after the rest.
 pub fn name(class: &Class, form: Form) -> Option<String> {
-    let place = class.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
     // Some tools take a slash for the end of a package.
-    let name = format!("{}{place}", class.name).replace('/', "∕");
+    let name = class.title().replace('/', "∕");
     match form {
         Form::Elements => Some(format!("[L{};", name.replace(';', ","))),
         Form::Fields(..) => Some(name),
