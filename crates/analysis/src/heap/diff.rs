@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use bactrian_snapshot::{Number, SpaceKind};
 use serde::Serialize;
 
-use super::{Heap, WORD};
+use super::{Heap, WORD, difference};
 
 /// Less of the smaller heap's blocks found again than this: something has moved them.
 const FEW: f64 = 0.01;
@@ -182,7 +182,7 @@ impl Series {
                 let ends = bytes.first().zip(bytes.last());
                 ClassChange {
                     class,
-                    change: ends.map_or(0, |(first, last)| *last as i64 - *first as i64),
+                    change: ends.map_or(0, |(first, last)| difference(*last, *first)),
                     grows_always: bytes.len() > 2 && bytes.windows(2).all(|pair| pair[0] < pair[1]),
                     // Between two processes there is no time in which something grew.
                     rate: rate(&self.times, &bytes).filter(|_| !self.is_of_several),

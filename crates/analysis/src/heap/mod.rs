@@ -51,6 +51,12 @@ pub use suspects::{Severity, Suspect, SuspectKind, suspects};
 /// Bytes of a word. Only programs of 64 bits can be walked.
 pub const WORD: u64 = 8;
 
+/// What is more in one than in the other, as far as there are numbers for it: files may say anything.
+fn difference(one: u64, other: u64) -> i64 {
+    let difference = i128::from(one) - i128::from(other);
+    difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
 /// Bytes of a block with its header.
 pub(crate) fn block_bytes(words: u64) -> u64 {
     words.saturating_add(1).saturating_mul(WORD)

@@ -1,12 +1,14 @@
 //! A heap in one page: what its words are used for, where its blocks are, and how it explains the memory of the
 //! process.
 
+use std::collections::HashMap;
+
 use bactrian_snapshot::{Number, Tables};
 use serde::Serialize;
 
 use super::census::Use;
 use super::info::{MemoryUse, memory_use};
-use super::{Contents, Heap, KindRow, SpaceRow, WORD};
+use super::{Contents, Heap, KindRow, SpaceRow, WORD, difference};
 
 /// A heap in one page.
 #[derive(Clone, Debug, Serialize)]
@@ -144,7 +146,7 @@ fn major_heap(contents: &Contents, memory: &MemoryUse) -> MajorHeap {
         unreachable,
         free,
         fragments,
-        rest: mapped.zip(known).map(|(mapped, known)| mapped as i64 - known as i64),
+        rest: mapped.zip(known).map(|(mapped, known)| difference(mapped, known)),
         slack: mapped.filter(|&mapped| mapped > 0).map(|mapped| 1.0 - live as f64 / mapped as f64),
         fragmentation: fragments
             .zip(unused.filter(|&unused| unused > 0))
@@ -154,6 +156,7 @@ fn major_heap(contents: &Contents, memory: &MemoryUse) -> MajorHeap {
 
 fn process(tables: &Tables, contents: &Contents, memory: &MemoryUse) -> Process {
     let mut lines: Vec<ProcessLine> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for statistic in &tables.statistics {
         let name = tables.names.get(statistic.name);
         let Number::Whole(bytes) = statistic.value else { continue };
@@ -162,7 +165,7 @@ fn process(tables: &Tables, contents: &Contents, memory: &MemoryUse) -> Process 
             Some((what, "mapped bytes")) => (what, false),
             _ => continue,
         };
-        let at = lines.iter().position(|line| line.what == what).unwrap_or_else(|| {
+        let at = *places.entry(what).or_insert_with(|| {
             lines.push(ProcessLine { what: what.to_owned(), mapped: None, resident: None });
             lines.len() - 1
         });
@@ -179,6 +182,6 @@ fn process(tables: &Tables, contents: &Contents, memory: &MemoryUse) -> Process 
         resident: memory.resident,
         lines,
         heap_resident,
-        beyond_live: memory.resident.map(|resident| resident as i64 - explained as i64),
+        beyond_live: memory.resident.map(|resident| difference(resident, explained)),
     }
 }

@@ -1,9 +1,9 @@
 //! Shortest paths to a block and to the blocks of a class.
 
-use bactrian_analysis::heap::{Heap, ShapeRow, ShapesQuestion, class_paths, paths};
+use bactrian_analysis::heap::{Found, Heap, PathRow, ShapeRow, ShapesQuestion, class_paths, paths};
 use bactrian_snapshot::*;
 
-use super::written::{Block, Int, Made, Opaque, Text, To, bytes, heap, modules};
+use super::written::{Block, Int, Made, Opaque, Text, To, bytes, closures, heap, modules};
 
 fn steps(heap: &Heap, node: u32) -> Vec<Vec<String>> {
     let step = |step: &bactrian_analysis::heap::PathStep| {
@@ -33,6 +33,30 @@ fn list(count: u32) -> Heap {
     let written = bytes(&blocks, &modules(&["Main"], &[(0, 2, 0)]), 1 << 16);
     let snapshot = Snapshot::from_bytes(written).expect("a snapshot");
     Heap::new(snapshot, &mut |_| {}).expect("small")
+}
+
+/// Paths of many roots go through one large array, whose elements are looked through once for all of them.
+#[test]
+fn many_roots_hold_one_array() {
+    let (fields, roots) = (300_000, 5_000);
+    let element = |n: u32| if n + 1 == fields { To(1) } else { To(2) };
+    let blocks = [Block(0, (0..fields).map(element).collect()), Text(3), Text(5)];
+    let roots: Vec<_> = (0..roots).map(|field| (0, field, 0)).collect();
+    let answer = paths(&heap(&blocks, &modules(&["Main"], &roots)), 1);
+    assert_eq!((answer.roots, answer.more), (5_000, false));
+    let last = |row: &PathRow| row.steps.last().map(|step| step.step.clone());
+    assert!(answer.rows.iter().all(|row| last(row).as_deref() == Some("element 299999")));
+}
+
+/// As no program has it: each block is of a class of its own.
+#[test]
+fn a_chain_of_a_hundred_thousand_classes() {
+    let heap = closures(100_000);
+    let Ok(Found::Classes(classes)) = heap.find("closure") else { panic!("they are classes") };
+    let answer = class_paths(&heap, &classes, &ShapesQuestion { depth: usize::MAX, ..QUESTION });
+    let rows = lines(&answer.rows, 0);
+    assert_eq!((answer.blocks, rows.len()), (100_000, 60));
+    assert!(rows[59].contains(": 1 of "), "{}", rows[59]);
 }
 
 #[test]

@@ -64,3 +64,19 @@ fn an_empty_heap_has_a_summary() {
     let answer = summary(&heap(&[], &Tables::default()));
     assert_eq!((answer.blocks, answer.bytes, answer.uses.len()), (0, 0, 0));
 }
+
+#[test]
+fn memory_that_no_process_has_is_a_number_all_the_same() {
+    let mut tables = modules(&["Main"], &[(0, 0, 0)]);
+    tables.memory = Memory {
+        resident_bytes: Some(1 << 63),
+        mapped_heap_words: Some(0),
+        free_words: Some(u64::MAX),
+        fragment_words: Some(u64::MAX),
+        unreachable_words: Some(u64::MAX),
+        ..Memory::default()
+    };
+    let answer = summary(&heap(&[Text(3)], &tables));
+    assert_eq!(answer.process.beyond_live, Some(i64::MAX - 15));
+    assert_eq!(answer.major.rest, Some(i64::MIN));
+}

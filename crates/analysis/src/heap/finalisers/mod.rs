@@ -19,6 +19,8 @@ use reaching::{Search, reaches};
 
 /// Nodes that searches for cycles look at, all together.
 const MOST_SEARCHED: usize = 400_000_000;
+/// Steps of ways that are looked at together.
+const MOST_STEPS: usize = 8_000_000;
 /// Values of a group that are told.
 const VALUES: usize = 5;
 
@@ -113,24 +115,33 @@ fn class(heap: &Heap, node: Node) -> u32 {
 fn grouped<'a>(heap: &Heap, leaks: &'a [Leak]) -> Vec<(Vec<&'a Leak>, Vec<PathStep>)> {
     let mut search = Search::new(heap.graph().nodes());
     let mut left = MOST_SEARCHED;
-    let mut paths = Vec::with_capacity(leaks.len());
-    for leak in leaks {
-        let (path, seen) = search.path(heap.graph(), leak.function, leak.value, left);
-        left = left.saturating_sub(seen);
-        paths.push(path.unwrap_or_default());
-    }
-    drop(search);
-    let told = told_path(heap, &paths);
     let mut known: HashMap<(u32, u32, Shape), usize> = HashMap::new();
     let mut groups: Vec<(Vec<&Leak>, Vec<PathStep>)> = Vec::new();
-    for (leak, (steps, shape)) in leaks.iter().zip(told) {
-        let ends = (class(heap, leak.function), class(heap, leak.value));
-        let at = *known.entry((ends.0, ends.1, shape)).or_insert_with(|| {
-            groups.push((Vec::new(), steps));
-            groups.len() - 1
-        });
-        groups[at].0.push(leak);
+    let mut put = |leaks: &'a [Leak], paths: &[Vec<Node>]| {
+        for (leak, (steps, shape)) in leaks.iter().zip(told_path(heap, paths)) {
+            let ends = (class(heap, leak.function), class(heap, leak.value));
+            let at = *known.entry((ends.0, ends.1, shape)).or_insert_with(|| {
+                groups.push((Vec::new(), steps));
+                groups.len() - 1
+            });
+            groups[at].0.push(leak);
+        }
+    };
+    // Functions that all hold one list have ways as long as the list: not all of them are kept at once.
+    let (mut paths, mut steps, mut first) = (Vec::new(), 0, 0);
+    for (at, leak) in leaks.iter().enumerate() {
+        let (path, seen) = search.path(heap.graph(), leak.function, leak.value, left);
+        left = left.saturating_sub(seen);
+        let path = path.unwrap_or_default();
+        steps += path.len();
+        paths.push(path);
+        if steps >= MOST_STEPS {
+            put(&leaks[first..=at], &paths);
+            paths.clear();
+            (steps, first) = (0, at + 1);
+        }
     }
+    put(&leaks[first..], &paths);
     groups
 }
 

@@ -77,8 +77,9 @@ impl Heap {
         match self.find(text)? {
             Found::Node(node) => Ok(node),
             Found::Classes(classes) => {
-                let mut blocks =
-                    (0..).zip(self.class_of()).filter(|(_, class)| classes.contains(class));
+                // In order, and there may be many.
+                let is_one = |class: &u32| classes.binary_search(class).is_ok();
+                let mut blocks = (0..).zip(self.class_of()).filter(|(_, class)| is_one(class));
                 match (blocks.next(), blocks.next()) {
                     (Some((node, _)), None) => Ok(node),
                     _ => Err(NotFound(format!(

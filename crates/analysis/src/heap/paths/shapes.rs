@@ -123,6 +123,8 @@ pub fn class_paths(heap: &Heap, classes: &[u32], question: &ShapesQuestion) -> C
 
 struct Shape {
     above: u32,
+    /// How many are above it.
+    depth: u32,
     step: Step,
     class: u32,
     node: Node,
@@ -150,6 +152,7 @@ impl<'a> Merging<'a> {
         of.get_mut(root as usize).into_iter().for_each(|shape| *shape = 0);
         let top = Shape {
             above: 0,
+            depth: 0,
             step: Step::Root,
             class: u32::MAX,
             node: root,
@@ -196,8 +199,10 @@ impl<'a> Merging<'a> {
         }
         let found = self.repeated(above, class).unwrap_or_else(|| {
             let (here, blocks, bytes) = (0, 0, 0);
+            let depth = self.shapes[above as usize].depth + 1;
             self.shapes.push(Shape {
                 above,
+                depth,
                 step,
                 class,
                 node,
@@ -212,7 +217,8 @@ impl<'a> Merging<'a> {
         found
     }
 
-    /// The shape of that class which is on the path already; too many shapes count to the one above.
+    /// The shape of that class which is on the path already. What is deeper than is told counts to the one above, so that
+    /// paths are short, and so do too many shapes.
     fn repeated(&mut self, above: u32, class: u32) -> Option<u32> {
         let mut at = above;
         while at != 0 {
@@ -223,7 +229,8 @@ impl<'a> Merging<'a> {
             }
             at = shape.above;
         }
-        (self.shapes.len() >= MOST_SHAPES).then_some(above)
+        let is_too_deep = self.shapes[above as usize].depth as usize > MOST_LEVELS;
+        (is_too_deep || self.shapes.len() >= MOST_SHAPES).then_some(above)
     }
 
     fn sum_up(&mut self) {

@@ -2,7 +2,7 @@
 //! of blocks once.
 
 use bactrian_graph::{NONE, Node};
-use bactrian_snapshot::{FieldValue, Group};
+use bactrian_snapshot::{FieldValue, Group, tag};
 use rayon::prelude::*;
 
 use crate::heap::{ClassKind, Heap};
@@ -79,7 +79,8 @@ fn pointers(group: &Group<'_>, mut visit: impl FnMut(Node, Step, Node)) {
         let Ok(field) = field else { return };
         if let FieldValue::Pointer(to) = field.value {
             let block = group.blocks().get((field.block.0 - first) as usize);
-            let is_small = block.is_some_and(|block| block.words <= FEW || block.tag == 247);
+            let is_small =
+                block.is_some_and(|block| block.words <= FEW || block.tag == tag::CLOSURE);
             let step = if is_small { Step::Field(field.index) } else { Step::Element(field.index) };
             visit(field.block.0, step, to.block.0);
         }
@@ -131,19 +132,23 @@ fn steps_of_group(heap: &Heap, pairs: &[(Node, Node)], wanted: &[u32]) -> Vec<(u
     let index = wanted.first().map(|&at| bactrian_snapshot::BlockId(pairs[at as usize].0));
     let group = index.and_then(|block| heap.snapshot().group_of(block));
     let Some(Ok(group)) = group.map(|index| heap.snapshot().group(index)) else { return found };
+    // Many paths may have the same pair, and blocks many fields: equal pairs are looked for and found together.
+    let pair = |at: u32| pairs[at as usize];
+    let wanted: Vec<&[u32]> = wanted.chunk_by(|&a, &b| pair(a) == pair(b)).collect();
     let mut is_found = vec![false; wanted.len()];
     let mut next = 0;
     pointers(&group, |from, step, to| {
-        while next < wanted.len() && pairs[wanted[next] as usize].0 < from {
+        while wanted.get(next).is_some_and(|same| pair(same[0]).0 < from) {
             next += 1;
         }
-        let mut at = next;
-        while at < wanted.len() && pairs[wanted[at] as usize].0 == from {
-            if pairs[wanted[at] as usize].1 == to && !is_found[at] {
-                is_found[at] = true;
-                found.push((wanted[at], step));
-            }
-            at += 1;
+        if wanted.get(next).is_none_or(|same| pair(same[0]).0 > from) {
+            return;
+        }
+        let place = wanted[next..].binary_search_by_key(&(from, to), |same| pair(same[0]));
+        if let Ok(at) = place.map(|at| next + at)
+            && !std::mem::replace(&mut is_found[at], true)
+        {
+            found.extend(wanted[at].iter().map(|&same| (same, step)));
         }
     });
     found

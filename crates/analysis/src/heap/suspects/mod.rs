@@ -146,15 +146,19 @@ impl Look<'_> {
                 0 => String::new(),
                 count => format!("; {count} of the values are still in use and will leak later"),
             };
-            let steps = group.cycle.len().saturating_sub(1);
+            // None if the search for the way was given up.
+            let way = match group.cycle.len().saturating_sub(1) {
+                0 => String::new(),
+                1 => ", in 1 step".to_owned(),
+                steps => format!(", in {steps} steps"),
+            };
             let sentence = format!(
-                "{} of {} finalisers with the function {} can never run: the function itself holds the value ({}), in \
-                 {steps} {}. {} are held by nothing else{used}",
+                "{} of {} finalisers with the function {} can never run: the function itself holds the value \
+                 ({}){way}. {} are held by nothing else{used}",
                 show_count(group.count as f64),
                 show_count(group.of as f64),
                 group.function,
                 group.value,
-                if steps == 1 { "step" } else { "steps" },
                 self.size(words),
             );
             let next = ("finalisers", String::new());
