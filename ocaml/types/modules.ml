@@ -155,14 +155,14 @@ let rec find_module frame path =
   | Path.Pident id -> (
       match lookup frame id with Some (Module m) -> force m | _ -> Unknown (Names.path path))
   | Path.Pdot (prefix, name) -> module_in (find_module frame prefix) name
-  | Path.Papply (f, a) -> apply (find_module frame f) (Some (lazy (find_module frame a))) ~named:true ~is_open:false (Names.path path)
+  | Path.Papply (f, a) -> apply (find_module frame f) (Some (lazy (find_module frame a))) ~named:true ~is_open:false ~inside:false (Names.path path)
   | _ -> Unknown (Names.path path)
 [@@warning "-11"]
 
-(* What a functor makes of an argument. Results of the same functor and argument are the same; those of an argument without a name go
-   by the name of what they are bound to. What depends on another functor's parameter, and so may be any argument, is the body
-   itself. *)
-and apply m argument ~named ~is_open name =
+(* What a functor makes of an argument. Results of the same functor and argument are the same. They are called by both, but those of an
+   argument without a name go by the name of what they are bound to, as do those that are made [inside] another functor for its
+   own ends. What depends on another functor's parameter, and so may be any argument, is the body itself. *)
+and apply m argument ~named ~is_open ~inside name =
   match m with
   | Structure _ | Unknown _ -> Unknown name
   | Functor f -> (
@@ -177,9 +177,9 @@ and apply m argument ~named ~is_open name =
             match Hashtbl.find_opt f.instances key with
             | Some made -> made
             | None ->
-                let title =
-                  if Names.is_argument (title_of a) then name else Printf.sprintf "%s(%s)" f.functor_title (title_of a)
-                in
+                let of_argument = title_of a in
+                let is_told = f.functor_title = name || Names.is_argument of_argument || (inside && Names.is_applied of_argument) in
+                let title = if is_told then name else Printf.sprintf "%s(%s)" f.functor_title of_argument in
                 let made = lazy (instance title) in
                 Hashtbl.add f.instances key made;
                 made
@@ -240,7 +240,7 @@ and evaluate frame title m : t Lazy.t =
           let made = evaluate frame title f in
           let named = match argument with Some a -> is_named m && is_named a | None -> false in
           let argument = Option.map (evaluate frame (Names.argument title)) argument in
-          lazy (apply (force made) argument ~named ~is_open:frame.is_generic title)
+          lazy (apply (force made) argument ~named ~is_open:frame.is_generic ~inside:(Option.is_some frame.twin) title)
       | None -> Lazy.from_val (Unknown title))
 
 and structure frame title s =

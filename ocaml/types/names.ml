@@ -25,6 +25,9 @@ let is_argument name =
   let rec from i = i + 10 <= String.length name && (String.sub name i 10 = "(argument)" || from (i + 1)) in
   from 0
 
+(* A module that a functor made. *)
+let is_applied name = String.contains name '('
+
 let rec path = function
   | Path.Pident id when Ident.persistent id -> unit (Ident.name id)
   | Path.Pident id -> Ident.name id

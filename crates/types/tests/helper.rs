@@ -438,3 +438,51 @@ fn a_damaged_file_does_not_stop_the_rest() {
         assert_eq!(table.sites.len(), table_of_all.sites.len());
     }
 }
+
+#[test]
+fn units_of_the_same_name_are_told_apart_and_dunes_folders_are_known() {
+    for compiler in BOTH {
+        let root = compiler.folder().join("same");
+        let _ = fs::remove_dir_all(&root);
+        for (folder, fields) in [("a", "{ a : int }"), ("b", "{ b : string; c : float }")] {
+            // As dune has it: .cmt and .cmi in one folder, .cmx in another.
+            let [objects, native] =
+                ["byte", "native"].map(|kind| root.join(folder).join(".main.eobjs").join(kind));
+            for folder in [&objects, &native] {
+                fs::create_dir_all(folder).expect("a folder");
+            }
+            fs::write(objects.join("shape.ml"), format!("type t = {fields}")).expect("room");
+            fs::write(objects.join("main.ml"), "let all : Shape.t list = []").expect("room");
+            run(Command::new(compiler.ocamlopt())
+                .args(["-bin-annot", "-c", "shape.ml", "main.ml"])
+                .current_dir(&objects));
+            fs::rename(objects.join("main.cmx"), native.join("main.cmx")).expect("room");
+            // What is installed is the same once more.
+            let installed = root.join(folder).join("install");
+            fs::create_dir_all(&installed).expect("a folder");
+            fs::copy(objects.join("main.cmt"), installed.join("main.cmt")).expect("room");
+        }
+        table(compiler); // so that the helper is there
+        let output = compiler.folder().join("same.types");
+        run(Command::new(compiler.folder().join("bactrian-cmt")).arg("-o").arg(&output).arg(&root));
+        let table = Table::read(&fs::read(output).expect("a table")).expect("a whole table");
+        let mains: Vec<_> = table.units.iter().filter(|unit| &*unit.name == "Main").collect();
+        assert_eq!(mains.len(), 2, "{compiler:?}");
+        let sizes = mains.iter().map(|unit| {
+            assert!(unit.interface.is_some() && unit.implementation.is_some());
+            let layout = &table.layouts[unit.layout.expect("a layout").index()];
+            let ModuleItem::Value(list) = layout.fields[0].item else { panic!("a value") };
+            let Type::Constructed { arguments, .. } = &table.types[list.index()] else {
+                panic!("a list")
+            };
+            let Type::Constructed { declaration, .. } = table.types[arguments[0].index()] else {
+                panic!("a declared type")
+            };
+            let Kind::Record(_, fields) = &table.declarations[declaration.index()].kind else {
+                panic!("a record")
+            };
+            fields.len()
+        });
+        assert_eq!(sizes.collect::<Vec<_>>(), [1, 2], "{compiler:?}");
+    }
+}
