@@ -52,8 +52,9 @@ const TASKS: &[Task] = &[
         name: "bench",
         about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], record \
                 [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions], snapshot \
-                [--only pauses|majors|real] [--sizes MB,..] [--rounds N], or graph \
-                [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N]",
+                [--only pauses|majors|real] [--sizes MB,..] [--rounds N], graph \
+                [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N], or types \
+                [--sizes MILLIONS,..] [--rounds N]",
         run: bench::run,
     },
     Task {

@@ -6,6 +6,7 @@ mod record;
 mod rounds;
 mod snapshot;
 mod trace;
+mod types;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,10 +22,12 @@ pub fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "record" => record::run(rest),
         Some((what, rest)) if what == "snapshot" => snapshot::run(rest),
         Some((what, rest)) if what == "graph" => graph::run(rest),
+        Some((what, rest)) if what == "types" => types::run(rest),
         // What the measured process runs.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),
         Some((what, rest)) if what.starts_with("graph-") => graph::inner(&what[6..], rest),
-        _ => Err("say what to measure: trace, record, snapshot or graph".to_owned()),
+        Some((what, rest)) if what.starts_with("types-") => types::inner(&what[6..], rest),
+        _ => Err("say what to measure: trace, record, snapshot, graph or types".to_owned()),
     }
 }
 

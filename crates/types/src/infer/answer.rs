@@ -27,6 +27,7 @@ pub(crate) fn infer(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut
     let identifiers = tables.customs.iter().map(|&name| tables.names.get(name));
     let shapes = Shapes::new(identifiers, snapshot.columns().continuations);
     let mut spread = Spread::new(table, &image, shapes);
+    spread.has_immediates = snapshot.columns().immediates;
     let mut evidence = Evidence {
         table,
         tables,

@@ -4,6 +4,7 @@ use bactrian_snapshot::{Location, RootKind, Snapshot, Tables};
 
 use crate::{Builtin, ExtensionId, Kind, LayoutId, ModuleItem, Table};
 
+use super::eliminate::Elimination;
 use super::hash::Map;
 use super::image::{Image, number};
 use super::sites::{Found, Sites};
@@ -201,6 +202,12 @@ impl<'t> Evidence<'_, 't> {
         let text = "others in the same place".to_owned();
         let origin = self.origins.add(self.spread, text, Category::Inference);
         self.spread.pull(origin);
+        if self.units.is_closed() {
+            let text = "nothing else has such fields".to_owned();
+            let elimination = self.origins.add(self.spread, text, Category::Inference);
+            Elimination::new(self.spread).run(self.spread, elimination);
+            self.spread.pull(origin);
+        }
     }
 }
 

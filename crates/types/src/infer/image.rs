@@ -30,6 +30,11 @@ impl Form {
         Form(u16::from(tag::CUSTOM) | number.map_or(0, |number| (number + 1) << 8))
     }
 
+    /// A number that is different for different forms.
+    pub(crate) fn number(self) -> u16 {
+        self.0
+    }
+
     pub(crate) fn tag(self) -> u8 {
         self.0 as u8
     }

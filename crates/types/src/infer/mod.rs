@@ -7,6 +7,7 @@
 
 mod answer;
 mod collections;
+mod eliminate;
 mod evidence;
 mod hash;
 mod image;

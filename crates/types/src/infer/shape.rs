@@ -18,6 +18,10 @@ use super::terms::{Head, Scope, Term, Terms};
 /// Lazy values that are being forced, on OCaml 5.
 const FORCING: u8 = 244;
 
+/// Types whose values are something else: the standard library casts to and from them. Declared as variants and
+/// records, they would be conflicts.
+const LIES: &[&str] = &["CamlinternalOO.item", "CamlinternalOO.t", "CamlinternalOO.obj"];
+
 /// What a type says of a block.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
@@ -208,6 +212,9 @@ impl Shapes {
     ) -> (Shape, bool) {
         let tag = form.tag();
         let shape = match &declaration.kind {
+            _ if LIES.contains(&&*declaration.name) => {
+                fits(Fields::None, Named::Nothing, Why::Abstract(id))
+            }
             Kind::Abstract(_) | Kind::Alias(_) => {
                 fits(Fields::None, Named::Nothing, Why::Abstract(id))
             }

@@ -82,6 +82,8 @@ pub(crate) struct Spread<'t> {
     pub distrusted: Map<u32, ()>,
     /// Constants that have nothing in common with themselves.
     pub many: Map<u32, ()>,
+    /// Whether integers are known that say which case a polymorphic variant is.
+    pub has_immediates: bool,
 }
 
 impl<'t> Spread<'t> {
@@ -116,6 +118,7 @@ impl<'t> Spread<'t> {
             ranks: Vec::new(),
             distrusted: Map::default(),
             many: Map::default(),
+            has_immediates: false,
         }
     }
 

@@ -31,6 +31,11 @@ impl Term {
     fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// A number that is different for different types.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// What a term is, apart from what it is made of.

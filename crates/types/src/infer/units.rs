@@ -63,6 +63,14 @@ impl Units {
         units
     }
 
+    /// Whether all modules of the program are known, so that what is not in the table is not there at all.
+    pub(crate) fn is_closed(&self) -> bool {
+        let is_known = |standing: &UnitStanding| {
+            matches!(standing.fate, UnitFate::Whole | UnitFate::Public | UnitFate::SitesOnly)
+        };
+        !self.standings.is_empty() && self.standings.iter().all(is_known)
+    }
+
     /// Uses a unit for a module, whose block has so many fields, if that is known, of which the last that points to
     /// something is this.
     fn take(

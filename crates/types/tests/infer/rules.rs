@@ -474,3 +474,63 @@ fn types_are_written_as_a_person_does() {
          (int * (f:(int -> string) -> int -> string)) list"
     );
 }
+
+/// A person that only the stack holds, with an address that was sampled; and what else there may be.
+fn person_on_stack(others: impl FnOnce(&mut World, bactrian_types::TypeId)) -> (World, u32) {
+    let mut world = World::new();
+    let address = world.record("Main.address", &[("street", world.string), ("number", world.int)]);
+    world.record("Main.person", &[("name", world.string), ("home", address), ("age", world.int)]);
+    others(&mut world, address);
+    let text = world.text();
+    let home = world.block(0, &[To(text), Int(1)]);
+    let person = world.block(0, &[To(text), To(home), Int(1)]);
+    world.stack(person);
+    world.site(1, SiteKind::Record, (0, 2), address, "");
+    world.sample(1, home);
+    (world, person)
+}
+
+#[test]
+fn what_can_be_nothing_else_is_that() {
+    let (mut world, person) = person_on_stack(|_, _| {});
+    let typing = world.infer();
+    assert_eq!(name(&typing, person), "Main.person");
+    assert_eq!(typing.category(BlockId(person)), Category::Inference);
+    assert_eq!(typing.origin(BlockId(person)), Some("nothing else has such fields"));
+}
+
+#[test]
+fn what_can_be_something_else_is_unknown() {
+    let unknown = |others: fn(&mut World, bactrian_types::TypeId)| {
+        let (mut world, person) = person_on_stack(others);
+        let typing = world.infer();
+        assert_eq!(
+            typing.category(BlockId(person)),
+            Category::Unknown,
+            "{}",
+            name(&typing, person)
+        );
+    };
+    // A tuple of the same, with its parts known or not.
+    unknown(|world, address| {
+        world.of(Type::Tuple(vec![world.string, address, world.int]));
+    });
+    unknown(|world, address| {
+        let a = world.variable(0);
+        world.of(Type::Tuple(vec![a, address, a]));
+    });
+    // A type of which nothing is known.
+    unknown(|world, _| {
+        let a = world.variable(0);
+        let fields = named_fields(&[("x", a), ("y", a), ("z", world.int)]);
+        world.declare("Main.other", 1, Kind::Record(Representation::Boxed, fields));
+        let b = world.variable(1);
+        let fields = named_fields(&[("x", a), ("y", b), ("z", world.int)]);
+        world.declare("Main.another", 2, Kind::Record(Representation::Boxed, fields));
+    });
+    // A module that the table does not know may have declared anything.
+    unknown(|world, _| {
+        let name = world.tables.names.add("Other");
+        world.tables.modules.push(bactrian_snapshot::Module::named(name));
+    });
+}
