@@ -1,4 +1,5 @@
-(* What differs between compilers. A line that ends with a comment of versions is there for those only: build.sh drops the others. *)
+(* What differs between compilers. A line that ends with a comment of versions is there for those only: build.sh
+   drops the others. *)
 
 open Types
 
@@ -46,7 +47,8 @@ let package = function
   | Tpackage (path, equations) -> Some (path, equations) (*! 4.13 4.14 5.0 5.1 5.2 5.3 *)
   | _ -> None
 
-(* The type or else the extension constructor in which a record is written. Before 5.1, these have paths as if in a module. *)
+(* The type or else the extension constructor in which a record is written. Before 5.1, these have paths as if in a
+   module. *)
 let inlined = function
   | Path.Pextra_ty (path, Path.Pcstr_ty name) -> Some (path, Some name) (*! 5.1 5.2 5.3 *)
   | Path.Pextra_ty (path, Path.Pext_ty) -> Some (path, None) (*! 5.1 5.2 5.3 *)

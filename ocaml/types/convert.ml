@@ -1,8 +1,8 @@
 open Types
 open Table
 
-(* What a variable of the table stands for: a variable of the compiler's, a functor parameter's type, a type that is local to an
-   expression. *)
+(* What a variable of the table stands for: a variable of the compiler's, a functor parameter's type, a type that
+   is local to an expression. *)
 type key = Node of type_expr | Parameter of Modules.type_ | Local of string
 
 type context = {
@@ -144,8 +144,9 @@ and inlined context path =
   | None, Path.Pident id when is_capitalised (Ident.name id) -> of_extension path
   | None, _ -> None
 
-(* Polymorphic variants are not declared, so that they get a declaration of their own: with the variables in it as parameters, and a
-   use of itself inside by its number. That it is the same as one that came before shows when uses of itself are all written alike. *)
+(* Polymorphic variants are not declared, so that they get a declaration of their own: with the variables in it as
+   parameters, and a use of itself inside by its number. That it is the same as one that came before shows when
+   uses of itself are all written alike. *)
 and polymorphic_variant depth context ty row =
   let cases, is_closed = Compat.row row in
   let look use =
@@ -260,7 +261,8 @@ and kind t declaration =
 
 and fields context labels =
   let field label =
-    { field = Ident.name label.ld_id; is_mutable = label.ld_mutable = Asttypes.Mutable; of_ = type_at 0 context label.ld_type }
+    let is_mutable = label.ld_mutable = Asttypes.Mutable in
+    { field = Ident.name label.ld_id; is_mutable; of_ = type_at 0 context label.ld_type }
   in
   List.map field labels
 
@@ -287,7 +289,10 @@ and number_constructors context t constructors =
   in
   List.map constructor constructors
 
-let type_ context ty = type_at 0 context ty
+(* What goes wrong with one type does not stop the rest. *)
+let type_ context ty =
+  try type_at 0 context ty with Not_found | Lazy.Undefined | Failure _ | Invalid_argument _ -> Table.type_ (Opaque "?")
+
 
 let is_function context ty =
   let rec of_ frame depth ty =
@@ -351,7 +356,8 @@ let break_circles () =
     match (Rows.get declarations number).kind with
     | Alias ty -> (
         match Rows.get types ty with
-        | Constructed (next, _) when List.mem next seen -> (Rows.get declarations number).kind <- Abstract "it is declared by itself"
+        | Constructed (next, _) when List.mem next seen ->
+            (Rows.get declarations number).kind <- Abstract "it is declared by itself"
         | Constructed (next, _) -> follow (next :: seen) next
         | _ -> ())
     | _ -> ()
@@ -363,7 +369,7 @@ let break_circles () =
 let drain () =
   while not (Queue.is_empty waiting) do
     (* What cannot be completed stays as it is: abstract. *)
-    try (Queue.pop waiting) () with Stack_overflow | Not_found | Invalid_argument _ | Failure _ -> ()
+    try (Queue.pop waiting) () with Stack_overflow | Not_found | Lazy.Undefined | Failure _ | Invalid_argument _ -> ()
   done
 
 let finish () =

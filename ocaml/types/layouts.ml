@@ -13,6 +13,8 @@ let extension frame id () =
   | Some e -> Table.Extension (Convert.extension e)
   | None -> Table.Other "constructor"
 
+let class_ id = { id; space = Class; item = (fun () -> Table.Other "class") }
+
 let add name slots public =
   let fields = List.map (fun slot -> (Ident.name slot.id, slot.item ())) slots in
   Table.Rows.add Table.layouts { layout = name; fields; public }
@@ -23,7 +25,7 @@ let rec of_signature frame signature =
     | Sig_value (id, { val_kind = Val_reg; val_type; _ }, _) -> Some { id; space = Value; item = value frame val_type }
     | Sig_typext (id, _, _, _) -> Some { id; space = Extension; item = extension frame id }
     | Sig_module (id, Mp_present, md, _, _) -> Some { id; space = Module; item = module_ frame id md.md_type }
-    | Sig_class (id, _, _, _) -> Some { id; space = Class; item = (fun () -> Table.Other "class") }
+    | Sig_class (id, _, _, _) -> Some (class_ id)
     | Sig_value _ | Sig_type _ | Sig_module _ | Sig_modtype _ | Sig_class_type _ -> None
   in
   List.filter_map slot signature
@@ -49,14 +51,15 @@ let of_item frame item =
   in
   match item.str_desc with
   | Tstr_value (_, bindings) ->
-      List.concat_map (fun vb -> List.map (fun (id, ty) -> { id; space = Value; item = value frame ty }) (Compat.bound vb.vb_pat)) bindings
+      let variable (id, ty) = { id; space = Value; item = value frame ty } in
+      List.concat_map (fun vb -> List.map variable (Compat.bound vb.vb_pat)) bindings
   | Tstr_typext e -> List.map extension e.tyext_constructors
   | Tstr_exception e -> [ extension e.tyexn_constructor ]
   | Tstr_module mb -> bound mb
   | Tstr_recmodule mbs -> List.concat_map bound mbs
   | Tstr_open o -> of_signature frame o.open_bound_items
   | Tstr_include i -> of_signature frame i.incl_type
-  | Tstr_class cs -> List.map (fun (c, _) -> { id = c.ci_id_class; space = Class; item = (fun () -> Table.Other "class") }) cs
+  | Tstr_class cs -> List.map (fun (c, _) -> class_ c.ci_id_class) cs
   | Tstr_eval _ | Tstr_primitive _ | Tstr_type _ | Tstr_modtype _ | Tstr_class_type _ | Tstr_attribute _ -> []
 
 (* Native code keeps what is in structures inside the unit in fields of the unit's block, too. *)
@@ -64,7 +67,6 @@ let flattened item =
   let plain m = match m.mod_desc with Tmod_structure s -> s.str_items | _ -> [] in
   let constrained m = match m.mod_desc with Tmod_constraint (m, _, _, _) -> plain m | _ -> [] in
   match item.str_desc with
-  | Tstr_module { mb_id = Some _; mb_presence = Mp_present; mb_expr; _ } -> plain mb_expr @ constrained mb_expr
   | Tstr_module { mb_presence = Mp_present; mb_expr; _ } -> plain mb_expr @ constrained mb_expr
   | Tstr_open o -> plain o.open_expr
   | Tstr_include i -> (if Compat.flattens_plain_includes then plain i.incl_mod else []) @ constrained i.incl_mod
@@ -95,11 +97,10 @@ let of_unit frame m name structure ~interface =
   let defined = List.concat_map (of_item frame) structure.str_items in
   let more = List.concat_map (fun item -> all frame (flattened item)) structure.str_items in
   let shown = of_signature (Modules.view frame m interface) interface in
-  let last slot = List.find_opt (fun s -> s.space = slot.space && Ident.name s.id = Ident.name slot.id) (List.rev defined) in
-  let public slot = match (slot.space, last slot) with
-    | (Value | Extension), Some own -> own
-    | _ -> slot
-  in
+  let is_same a b = a.space = b.space && Ident.name a.id = Ident.name b.id in
+  let last slot = List.find_opt (is_same slot) (List.rev defined) in
+  (* Modules are stored as the interface shows them; of other things the implementation knows more. *)
+  let public slot = match (slot.space, last slot) with (Value | Extension), Some own -> own | _ -> slot in
   let taken = List.filter_map last shown in
   let hidden = List.filter (fun slot -> not (List.memq slot taken)) defined in
   let cache =

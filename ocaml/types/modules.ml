@@ -94,16 +94,12 @@ let find_unit = ref (fun ~from:_ name -> Unknown name)
 (* A chain of modules that are made of each other ends here rather than in an exception. *)
 let force m = try Lazy.force m with Lazy.Undefined | Stack_overflow -> Unknown "a module that is made of itself"
 
-let module_in m name =
-  let unknown () = Unknown (Names.dot (match m with Structure s -> s.title | Functor f -> f.functor_title | Unknown n -> n) name) in
-  match m with
-  | Structure s -> (match Hashtbl.find_opt s.modules name with Some m -> force m | None -> unknown ())
-  | Functor _ | Unknown _ -> unknown ()
+let force_type t = try Ok (Lazy.force t) with Lazy.Undefined -> Error "it is declared by itself"
 
-let extension_in m name =
+let module_in m part =
   match m with
-  | Structure s -> Option.bind (Hashtbl.find_opt s.extensions name) Lazy.force
-  | Functor _ | Unknown _ -> None
+  | Structure { modules; _ } when Hashtbl.mem modules part -> force (Hashtbl.find modules part)
+  | _ -> Unknown (Names.dot (name m) part)
 
 let declared_type frame id title origin decl =
   let generic =
@@ -143,9 +139,8 @@ let predefined =
         match Env.find_type (Path.Pident id) Compat.initial_env with
         | exception Not_found -> Error ("there is no type " ^ name)
         | decl ->
-            let t = { name; arity = List.length decl.type_params; of_ = `Declaration decl; origin = Predefined; scope = nowhere;
-                      generic = None; number = -1 }
-            in
+            let arity = List.length decl.type_params and of_ = `Declaration decl in
+            let t = { name; arity; of_; origin = Predefined; scope = nowhere; generic = None; number = -1 } in
             Hashtbl.add known name t;
             Ok t)
 
@@ -155,39 +150,39 @@ let rec find_module frame path =
   | Path.Pident id -> (
       match lookup frame id with Some (Module m) -> force m | _ -> Unknown (Names.path path))
   | Path.Pdot (prefix, name) -> module_in (find_module frame prefix) name
-  | Path.Papply (f, a) -> apply (find_module frame f) (Some (lazy (find_module frame a))) ~named:true ~is_open:false ~inside:false (Names.path path)
+  | Path.Papply (f, a) ->
+      let argument = lazy (find_module frame a) in
+      apply (find_module frame f) (Some argument) ~named:true ~is_open:false ~inside:false (Names.path path)
   | _ -> Unknown (Names.path path)
 [@@warning "-11"]
 
-(* What a functor makes of an argument. Results of the same functor and argument are the same. They are called by both, but those of an
-   argument without a name go by the name of what they are bound to, as do those that are made [inside] another functor for its
-   own ends. What depends on another functor's parameter, and so may be any argument, is the body itself. *)
-and apply m argument ~named ~is_open ~inside name =
+(* What a functor makes of an argument. Results of the same functor and argument are the same. They are called by
+   both, but those of an argument without a name go by the name of what they are bound to, as do those that are
+   made [inside] another functor for its own ends. What depends on another functor's parameter, and so may be any
+   argument, is the body itself. *)
+and apply m argument ~named ~is_open ~inside bound_to =
   match m with
-  | Structure _ | Unknown _ -> Unknown name
+  | Structure _ | Unknown _ -> Unknown bound_to
   | Functor f -> (
-      let instance title = snd (instantiate f argument ~twin:(Some (lazy (fst (Lazy.force f.generic_body)))) title) in
+      let generic = lazy (snd (Lazy.force f.generic_body)) in
+      let twin = lazy (fst (Lazy.force f.generic_body)) in
+      let instance title = snd (instantiate f argument ~twin:(Some twin) title) in
       match (argument, named) with
-      | _, false when is_open -> snd (Lazy.force f.generic_body)
-      | Some (lazy (Structure { is_open = true; _ })), true -> snd (Lazy.force f.generic_body)
+      | _, false when is_open -> force generic
+      | Some (lazy (Structure { is_open = true; _ })), true -> force generic
       | Some a, true ->
           let a = force a in
-          let key = (uid a, (match a with Unknown why -> why | _ -> "")) in
-          let made =
-            match Hashtbl.find_opt f.instances key with
-            | Some made -> made
-            | None ->
-                let of_argument = title_of a in
-                let is_told = f.functor_title = name || Names.is_argument of_argument || (inside && Names.is_applied of_argument) in
-                let title = if is_told then name else Printf.sprintf "%s(%s)" f.functor_title of_argument in
-                let made = lazy (instance title) in
-                Hashtbl.add f.instances key made;
-                made
+          let key = (uid a, match a with Unknown why -> why | _ -> "") in
+          let make () =
+            let is_bound = f.functor_title = bound_to || Names.is_argument (name a) in
+            let is_bound = is_bound || (inside && Names.is_applied (name a)) in
+            let title = if is_bound then bound_to else Printf.sprintf "%s(%s)" f.functor_title (name a) in
+            let made = lazy (instance title) in
+            Hashtbl.add f.instances key made;
+            made
           in
-          force made
-      | _ -> instance name)
-
-and title_of = function Structure s -> s.title | Functor f -> f.functor_title | Unknown why -> why
+          force (match Hashtbl.find_opt f.instances key with Some made -> made | None -> make ())
+      | _ -> instance bound_to)
 
 and instantiate f argument ~twin title =
   let frame = { (inner f.around) with twin; is_generic = Option.is_none twin || f.around.is_generic } in
@@ -215,7 +210,6 @@ and make_functor frame title parameter body =
            in
            instantiate f argument ~twin:None title) }
   in
-  (* In a functor that is made by another one, the body of reference is that in the outer functor's. *)
   f
 
 and evaluate frame title m : t Lazy.t =
@@ -225,13 +219,13 @@ and evaluate frame title m : t Lazy.t =
   | Tmod_constraint (m, _, _, _) -> evaluate frame title m
   | Tmod_unpack (_, mty) -> lazy (of_module_type frame Parameter title mty)
   | Tmod_functor (parameter, body) ->
-      let parameter = match parameter with Typedtree.Unit -> Types.Unit | Named (id, _, mty) -> Types.Named (id, mty.mty_type) in
-      let f = make_functor frame title parameter (Code body) in
-      let f =
-        match frame.twin with
-        | None -> f
-        | Some twin -> { f with generic_body = lazy (Lazy.force (List.assq m (Lazy.force twin).functors).generic_body) }
+      let parameter =
+        match parameter with Typedtree.Unit -> Types.Unit | Named (id, _, mty) -> Types.Named (id, mty.mty_type)
       in
+      let f = make_functor frame title parameter (Code body) in
+      (* In what another functor made, the body of reference is that in the other functor's. *)
+      let in_twin twin = lazy (Lazy.force (List.assq m (Lazy.force twin).functors).generic_body) in
+      let f = match frame.twin with None -> f | Some twin -> { f with generic_body = in_twin twin } in
       frame.functors <- (m, f) :: frame.functors;
       Lazy.from_val (Functor f)
   | desc -> (
@@ -247,9 +241,10 @@ and structure frame title s =
   let into = empty title ~is_open:frame.is_generic in
   let add id entity = bind frame (Some into) id entity in
   let extension (e : Typedtree.extension_constructor) = add e.ext_id (Extension (make_extension frame title e)) in
-  let class_ id arity = add id (Type (Lazy.from_val
-      { name = Names.dot title (Ident.name id); arity; of_ = `Object (Names.dot title (Ident.name id)); origin = Declared;
-        scope = frame; generic = None; number = -1 }))
+  let class_ id arity =
+    let name = Names.dot title (Ident.name id) in
+    let t = { name; arity; of_ = `Object name; origin = Declared; scope = frame; generic = None; number = -1 } in
+    add id (Type (Lazy.from_val t))
   in
   let module_ mb = bind_in frame (Some into) title mb.mb_id mb.mb_expr in
   let item i =
@@ -279,11 +274,15 @@ and make_extension frame title e =
   match e.ext_kind with
   | Text_rebind (path, _) -> lazy (find_extension frame path)
   | Text_decl _ ->
-      Lazy.from_val (Some { constructor = Names.dot title (Ident.name e.ext_id); declared = e.ext_type; within = frame; extension = -1 })
+      let constructor = Names.dot title (Ident.name e.ext_id) in
+      Lazy.from_val (Some { constructor; declared = e.ext_type; within = frame; extension = -1 })
 
 (* Binds what a signature declares: to what is in [source], or else as the signature says. *)
 and items frame into title origin source signature =
-  let in_source find name = Option.bind source (fun m -> match force m with Structure s -> Hashtbl.find_opt (find s) name | _ -> None) in
+  let in_source components name =
+    Option.bind source (fun m ->
+        match force m with Structure s -> Hashtbl.find_opt (components s) name | Functor _ | Unknown _ -> None)
+  in
   let item = function
     | Sig_type (id, decl, _, _) ->
         bind frame into id
@@ -336,7 +335,10 @@ and find_module_type frame path =
 and find_extension frame path =
   match path with
   | Path.Pident id -> extension_of_ident frame id
-  | Path.Pdot (prefix, name) -> extension_in (find_module frame prefix) name
+  | Path.Pdot (prefix, name) -> (
+      match find_module frame prefix with
+      | Structure s -> Option.bind (Hashtbl.find_opt s.extensions name) Lazy.force
+      | Functor _ | Unknown _ -> None)
   | _ -> None
 
 and extension_of_ident frame id = match lookup frame id with Some (Extension e) -> Lazy.force e | _ -> None
@@ -346,12 +348,12 @@ let module_of_ident frame id = match lookup frame id with Some (Module m) -> for
 let find_type frame path =
   match path with
   | Path.Pident id when Ident.is_predef id -> Some (predefined id)
-  | Path.Pident id -> (match lookup frame id with Some (Type t) -> Some (Ok (Lazy.force t)) | _ -> None)
+  | Path.Pident id -> (match lookup frame id with Some (Type t) -> Some (force_type t) | _ -> None)
   | Path.Pdot (prefix, name) -> (
       match find_module frame prefix with
       | Structure s -> (
           match Hashtbl.find_opt s.types name with
-          | Some t -> Some (Ok (Lazy.force t))
+          | Some t -> Some (force_type t)
           | None -> Some (Error (Printf.sprintf "there is no %s in %s" name s.title)))
       | Functor f -> Some (Error (f.functor_title ^ " is a functor"))
       | Unknown why -> Some (Error ("nothing is known of " ^ why)))
@@ -372,11 +374,13 @@ let of_value frame title mty = of_module_type frame Parameter title mty
 let equate m name scope ty =
   match m with
   | Structure s ->
-      let equated = function
-        | { of_ = `Declaration d; _ } as t -> { t with of_ = `Declaration { d with type_manifest = Some ty }; origin = Declared; scope }
-        | t -> t
+      let equated t =
+        match t.of_ with
+        | `Declaration d -> { t with of_ = `Declaration { d with type_manifest = Some ty }; origin = Declared; scope }
+        | `Object _ -> t
       in
-      Option.iter (fun t -> Hashtbl.replace s.types name (lazy (equated (Lazy.force t)))) (Hashtbl.find_opt s.types name)
+      let replace t = Hashtbl.replace s.types name (lazy (equated (Lazy.force t))) in
+      Option.iter replace (Hashtbl.find_opt s.types name)
   | Functor _ | Unknown _ -> ()
 
 let module_type_name frame path =
@@ -384,11 +388,14 @@ let module_type_name frame path =
 
 let view outer m signature =
   let frame = inner outer in
-  items frame None (title_of m) Hidden (Some (Lazy.from_val m)) signature;
+  items frame None (name m) Hidden (Some (Lazy.from_val m)) signature;
   frame
 
 let bind_module frame id m = bind_in frame None frame.prefix id m
-let bind_opened frame o = items frame None frame.prefix Hidden (Some (evaluate frame frame.prefix o.open_expr)) o.open_bound_items
+
+let bind_opened frame o =
+  items frame None frame.prefix Hidden (Some (evaluate frame frame.prefix o.open_expr)) o.open_bound_items
+
 let bind_exception frame e = bind frame None e.ext_id (Extension (make_extension frame frame.prefix e))
 
 let generic frame m =

@@ -1,13 +1,13 @@
 (* What names of modules and types stand for.
 
-   The compiler checks a program against signatures, which hide: an abstract type, a functor's result. Here modules are instead
-   evaluated, as if types were values: a structure is the types and modules in it whatever signature it was given; a functor that is
-   applied is its body once more, with the parameter standing for the argument. Then each name leads to the declaration that says
-   how values look. Only where there is nothing to evaluate (no .cmt, a functor's parameter, a module from a value) a signature is
-   believed.
+   The compiler checks a program against signatures, which hide: an abstract type, a functor's result. Here modules
+   are instead evaluated, as if types were values: a structure is the types and modules in it whatever signature it
+   was given; a functor that is applied is its body once more, with the parameter standing for the argument. Then
+   each name leads to the declaration that says how values look. Only where there is nothing to evaluate (no .cmt,
+   a functor's parameter, a module from a value) a signature is believed.
 
-   Identifiers are unique in a unit, but a functor's body is evaluated several times. So there is a frame per unit and per
-   application, each knowing the one around it. *)
+   Identifiers are unique in a unit, but a functor's body is evaluated several times. So there is a frame per unit
+   and per application, each knowing the one around it. *)
 
 open Types
 
@@ -62,12 +62,9 @@ val bind_exception : frame -> Typedtree.extension_constructor -> unit
 
 (* [None] if the name is not that of a declared type: one that is local to an expression. *)
 val find_type : frame -> Path.t -> (type_, string) result option
-val find_module : frame -> Path.t -> t
 val find_extension : frame -> Path.t -> extension option
 val extension_of_ident : frame -> Ident.t -> extension option
 val module_of_ident : frame -> Ident.t -> t
-val module_in : t -> string -> t
-val extension_in : t -> string -> extension option
 (* A module type without names in front of it, and where its names are looked up. *)
 val scrape : frame -> module_type -> frame * module_type
 (* A module of which nothing but its type is known. *)
@@ -76,4 +73,3 @@ val of_value : frame -> string -> module_type -> t
 val equate : t -> string -> frame -> type_expr -> unit
 (* The name of a module type as others see it. *)
 val module_type_name : frame -> Path.t -> string
-val uid : t -> int

@@ -42,8 +42,8 @@ let add ~unit frame structure =
   (* A number that is computed for a field may be boxed where the block is made. *)
   let boxed_for loc argument =
     match argument.exp_desc with
-    | Texp_apply ({ exp_desc = Texp_ident (_, _, { val_kind = Val_prim p; _ }); _ }, _) when boxed p argument.exp_type <> None ->
-        primitive loc p argument.exp_type
+    | Texp_apply ({ exp_desc = Texp_ident (_, _, { val_kind = Val_prim p; _ }); _ }, _) ->
+        if boxed p argument.exp_type <> None then primitive loc p argument.exp_type
     | _ -> ()
   in
   let record e fields representation =

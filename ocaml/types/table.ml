@@ -1,5 +1,5 @@
-(* The table while it is made: the records of crates/types/src/table/model.rs, which says what they mean. Types, declarations and so on
-   are referred to by their numbers. *)
+(* The table while it is made: the records of crates/types/src/table/model.rs, which says what they mean. Types,
+   declarations and so on are referred to by their numbers. *)
 
 type type_ =
   | Variable of int

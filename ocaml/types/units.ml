@@ -34,24 +34,18 @@ let search names =
   List.concat_map (inside 0) names
 
 let reason = function
-  | Cmt_format.Error (Not_a_typedtree _) | Cmi_format.Error (Not_an_interface _) -> "it is not a .cmt file"
+  | Cmt_format.Error (Not_a_typedtree _) | Cmi_format.Error (Not_an_interface _) -> "it is not what its name says"
   | Cmi_format.Error (Wrong_version_interface _) -> "it was written by another version of the compiler"
   | Cmi_format.Error (Corrupted_interface _) | End_of_file | Failure _ -> "it is cut or damaged"
   | Sys_error what -> what
   | Stack_overflow -> "it needs a larger stack"
   | error -> Printexc.to_string error
 
-let cmi_beside file =
-  match Cmi_format.read_cmi (Filename.remove_extension file ^ ".cmi") with
-  | cmi -> Some cmi
-  | exception _ -> None
-
-(* The interface's digest is in its own file, if it was compiled by itself. *)
-let interface_digest (cmt : Cmt_format.cmt_infos) file =
+(* A unit whose interface was compiled by itself imports it. *)
+let interface_digest (cmt : Cmt_format.cmt_infos) =
   match cmt.cmt_interface_digest with
   | Some digest -> Some digest
-  | None ->
-      Option.bind (cmi_beside file) (fun cmi -> Option.join (List.assoc_opt cmt.cmt_modname cmi.Cmi_format.cmi_crcs))
+  | None -> Option.join (List.assoc_opt cmt.cmt_modname cmt.cmt_imports)
 
 (* A .cmx ends with its digest. It is beside the .cmt, or where dune puts it. *)
 let implementation_digest file =
@@ -67,8 +61,8 @@ let implementation_digest file =
       Some (really_input_string channel 16)
     end
   in
-  let places = [ Filename.concat folder base; Filename.concat (Filename.concat (Filename.dirname folder) "native") base ] in
-  match List.find_opt Sys.file_exists places with
+  let native = Filename.concat (Filename.dirname folder) "native" in
+  match List.find_opt Sys.file_exists [ Filename.concat folder base; Filename.concat native base ] with
   | None -> None
   | Some name -> ( try of_file name with Sys_error _ | End_of_file -> None)
 
@@ -86,7 +80,7 @@ let read file =
   | Implementation structure ->
       Ok
         (register
-           { number = all.count; name = cmt.cmt_modname; file; interface = interface_digest cmt file; imports;
+           { number = all.count; name = cmt.cmt_modname; file; interface = interface_digest cmt; imports;
              directories = Filename.dirname file :: List.map absolute (Compat.load_path cmt); structure = Some structure;
              source = Option.value cmt.cmt_sourcefile ~default:""; evaluated = None })
   | Partial_implementation _ | Partial_interface _ -> Error "it has errors in it"
@@ -118,8 +112,8 @@ let load ~directories name =
         List.iter (fun (name, digest) -> Hashtbl.replace imports name digest) cmi.cmi_crcs;
         Some
           (register
-             { number = all.count; name; file = base ^ ".cmi"; interface = Option.join (Hashtbl.find_opt imports name); imports;
-               directories; structure = None; source = ""; evaluated = Some (m, None) })
+             { number = all.count; name; file = base ^ ".cmi"; imports; directories; structure = None; source = "";
+               interface = Option.join (Hashtbl.find_opt imports name); evaluated = Some (m, None) })
   in
   match Option.bind (exists ".cmt") of_cmt with
   | Some unit_ -> Some unit_
@@ -148,15 +142,25 @@ let find ~from name =
 
 let () = Modules.find_unit := find
 
+(* Only the interface that the unit was compiled against says where its fields are. *)
 let layout unit_ m frame structure =
-  Option.map
-    (fun (cmi : Cmi_format.cmi_infos) -> Layouts.of_unit frame m (Names.unit unit_.name) structure ~interface:cmi.cmi_sign)
-    (cmi_beside unit_.file)
+  let cmi = Cmi_format.read_cmi (Filename.remove_extension unit_.file ^ ".cmi") in
+  if Option.join (List.assoc_opt unit_.name cmi.cmi_crcs) = unit_.interface then
+    Some (Layouts.of_unit frame m (Names.unit unit_.name) structure ~interface:cmi.cmi_sign)
+  else begin
+    failure (Filename.remove_extension unit_.file ^ ".cmi") "it is not what the .cmt beside it was compiled with";
+    None
+  end
 
 let finish unit_ =
   match (evaluate unit_, unit_.structure) with
   | (m, Some frame), Some structure ->
-      let unit_layout = try layout unit_ m frame structure with error -> failure unit_.file (reason error); None in
+      let unit_layout =
+        try layout unit_ m frame structure
+        with error ->
+          failure (Filename.remove_extension unit_.file ^ ".cmi") (reason error);
+          None
+      in
       let number =
         Table.Rows.add Table.units
           { unit_name = unit_.name; source = unit_.source; cmt = unit_.file; interface = unit_.interface;

@@ -18,7 +18,8 @@ let bool sink value = byte sink (Bool.to_int value)
 (* What comes from file names and old sources may not be UTF-8. *)
 let utf8 text =
   let length = String.length text in
-  let rec follows i count = count = 0 || (i < length && Char.code text.[i] land 0xc0 = 0x80 && follows (i + 1) (count - 1)) in
+  let continues i = i < length && Char.code text.[i] land 0xc0 = 0x80 in
+  let rec follows i count = count = 0 || (continues i && follows (i + 1) (count - 1)) in
   let rec is_valid i =
     i >= length
     ||

@@ -422,6 +422,10 @@ fn a_damaged_file_does_not_stop_the_rest() {
         let mut other = whole.clone();
         other[9..12].copy_from_slice(b"001");
         fs::write(folder.join("other.cmt"), other).expect("room");
+        // A whole one, but its interface was compiled anew.
+        fs::copy(compiler.folder().join("zoo/heap_fixture.cmt"), folder.join("x.cmt"))
+            .expect("room");
+        fs::copy(compiler.folder().join("zoo/types_zoo.cmi"), folder.join("x.cmi")).expect("room");
         let output = compiler.folder().join("damaged.types");
         run(Command::new(compiler.folder().join("bactrian-cmt")).arg("-o").arg(&output).args([
             &folder,
@@ -434,7 +438,12 @@ fn a_damaged_file_does_not_stop_the_rest() {
             .iter()
             .map(|failure| failure.file.rsplit('/').next().unwrap_or_default().to_owned())
             .collect();
-        assert_eq!(failed, ["missing.cmt", "cut.cmt", "empty.cmt", "other.cmt"], "{compiler:?}");
+        let expected = ["missing.cmt", "cut.cmt", "empty.cmt", "other.cmt", "x.cmi"];
+        assert_eq!(failed, expected, "{compiler:?}");
+        let other_version = &*table.failures[3].reason;
+        assert_eq!(other_version, "it was written by another version of the compiler");
+        let unfit = table.units.iter().find(|unit| unit.file.ends_with("x.cmt"));
+        assert!(unfit.is_some_and(|unit| unit.layout.is_none()), "{compiler:?}");
         assert_eq!(table.sites.len(), table_of_all.sites.len());
     }
 }
