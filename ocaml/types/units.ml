@@ -33,10 +33,21 @@ let search names =
   in
   List.concat_map (inside 0) names
 
-let reason = function
-  | Cmt_format.Error (Not_a_typedtree _) | Cmi_format.Error (Not_an_interface _) -> "it is not what its name says"
-  | Cmi_format.Error (Wrong_version_interface _) -> "it was written by another version of the compiler"
-  | Cmi_format.Error (Corrupted_interface _) | End_of_file | Failure _ -> "it is cut or damaged"
+(* The compiler tells files of another version of it from others only in interfaces. *)
+let is_of_another_version file =
+  let kinds = [ Config.cmt_magic_number; Config.cmi_magic_number ] in
+  let family magic = String.sub magic 0 (String.length magic - 3) in
+  match open_in_bin file with
+  | exception Sys_error _ -> false
+  | channel ->
+      Fun.protect ~finally:(fun () -> close_in channel) @@ fun () ->
+      let magic = try really_input_string channel (String.length Config.cmt_magic_number) with End_of_file -> "" in
+      (not (List.mem magic kinds)) && magic <> "" && List.mem (family magic) (List.map family kinds)
+
+let reason file = function
+  | (Cmt_format.Error _ | Cmi_format.Error _) when is_of_another_version file ->
+      "it was written by another version of the compiler"
+  | Cmt_format.Error _ | Cmi_format.Error _ | End_of_file | Failure _ -> "it is cut or damaged"
   | Sys_error what -> what
   | Stack_overflow -> "it needs a larger stack"
   | error -> Printexc.to_string error
@@ -145,7 +156,7 @@ let () = Modules.find_unit := find
 (* Only the interface that the unit was compiled against says where its fields are. *)
 let layout unit_ m frame structure =
   let cmi = Cmi_format.read_cmi (Filename.remove_extension unit_.file ^ ".cmi") in
-  if Option.join (List.assoc_opt unit_.name cmi.cmi_crcs) = unit_.interface then
+  if cmi.cmi_name = unit_.name && Option.join (List.assoc_opt unit_.name cmi.cmi_crcs) = unit_.interface then
     Some (Layouts.of_unit frame m (Names.unit unit_.name) structure ~interface:cmi.cmi_sign)
   else begin
     failure (Filename.remove_extension unit_.file ^ ".cmi") "it is not what the .cmt beside it was compiled with";
@@ -158,7 +169,8 @@ let finish unit_ =
       let unit_layout =
         try layout unit_ m frame structure
         with error ->
-          failure (Filename.remove_extension unit_.file ^ ".cmi") (reason error);
+          let file = Filename.remove_extension unit_.file ^ ".cmi" in
+          failure file (reason file error);
           None
       in
       let number =
@@ -183,6 +195,6 @@ let add files =
         | Error reason -> failure file reason; None)
     | exception Sys_error reason -> failure file reason; None
   in
-  let read file = try read file with error -> failure file (reason error); None in
-  let finish unit_ = try finish unit_ with error -> failure unit_.file (reason error) in
+  let read file = try read file with error -> failure file (reason file error); None in
+  let finish unit_ = try finish unit_ with error -> failure unit_.file (reason unit_.file error) in
   List.iter finish (List.filter_map read files)
