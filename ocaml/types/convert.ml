@@ -3,7 +3,7 @@ open Table
 
 (* What a variable of the table stands for: a variable of the compiler's, a functor parameter's type, a type that
    is local to an expression. *)
-type key = Node of type_expr | Parameter of Modules.type_ | Local of string
+type key = Node of type_expr | Parameter of Modules.type_ | Local of Path.t
 
 type context = {
   frame : Modules.frame;
@@ -18,7 +18,7 @@ let same a b =
   match (a, b) with
   | Node a, Node b -> Compat.same_node a b
   | Parameter a, Parameter b -> a == b
-  | Local a, Local b -> a = b
+  | Local a, Local b -> Path.same a b
   | _ -> false
 
 let fresh context =
@@ -123,7 +123,8 @@ and constructed depth context path arguments =
       | None, Some (Error why) ->
           let declaration = missing_declaration (Names.path path) (List.length arguments) why in
           Table.type_ (Constructed (declaration, convert arguments))
-      | None, _ -> Table.type_ (Variable (variable context (Local (Path.name path)))))
+      | None, _ when arguments <> [] -> Table.type_ (Variable (fresh context))
+      | None, _ -> Table.type_ (Variable (variable context (Local path))))
 
 (* The record inside a constructor's braces has a type of its own, but no block: it is the constructor's. *)
 and inlined context path =
