@@ -1,4 +1,4 @@
-//! The helper that reads `.cmt` files (`ocaml/types`), compiled by both compilers: what it says of `programs/types_zoo.ml`.
+//! The helper that reads `.cmt` files (`ocaml/types`), compiled by both compilers: what it says of `programs/types_zoo`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,8 @@ impl Compiler {
         let files =
             ["heap_fixture.ml", "types_zoo_store.mli", "types_zoo_store.ml", "types_zoo.ml"];
         for file in files {
-            fs::copy(repository().join("programs").join(file), folder.join(file)).expect("room");
+            let place = if file.starts_with("heap") { "programs" } else { "programs/types_zoo" };
+            fs::copy(repository().join(place).join(file), folder.join(file)).expect("room");
         }
         run(Command::new(self.ocamlopt())
             .args(["-g", "-bin-annot"])
@@ -298,7 +299,8 @@ fn declarations_say_how_values_look() {
 
 /// The line of the zoo that has this text, and its sites.
 fn sites<'a>(table: &'a Table, text: &str) -> (String, Vec<&'a Site>) {
-    let source = fs::read_to_string(repository().join("programs/types_zoo.ml")).expect("the zoo");
+    let source =
+        fs::read_to_string(repository().join("programs/types_zoo/types_zoo.ml")).expect("the zoo");
     let mut lines = source.lines().zip(1..);
     let (line, number) = lines.find(|(line, _)| line.contains(text)).expect("the line");
     let is_there = |site: &&Site| &*site.file == "types_zoo.ml" && site.line == number;
