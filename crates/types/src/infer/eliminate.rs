@@ -26,6 +26,9 @@ const MOST_FIELDS: u32 = 40;
 const ROUNDS: usize = 12;
 /// Steps from a type to what its value really is.
 const STEPS: usize = 8;
+/// How many candidates are tried in all, and how many decisions are remembered: what takes longer stays unknown.
+const MOST_TRIALS: u64 = 20_000_000;
+const MOST_DECISIONS: usize = 1 << 20;
 
 /// Something that a block may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +40,9 @@ enum Candidate {
 
 /// What there is of each tag and size.
 pub(crate) struct Elimination {
-    candidates: Map<(u8, u32), Vec<Candidate>>,
-    array: Option<DeclarationId>,
+    candidates: Map<(u8, u32), Vec<(Candidate, Term)>>,
+    array: Option<(Candidate, Term)>,
+    trials: u64,
     /// What was decided for blocks that look alike and point to the same kinds of things.
     decided: Map<Box<[u64]>, Option<Candidate>>,
 }
@@ -52,13 +56,17 @@ enum Verdict {
 }
 
 impl Elimination {
-    pub(crate) fn new(spread: &Spread<'_>) -> Elimination {
+    /// Each candidate has an instance to be tried on blocks; what is bound by a trial is forgotten.
+    pub(crate) fn new(spread: &mut Spread<'_>) -> Elimination {
         let table = spread.terms.table;
-        let mut candidates: Map<(u8, u32), Vec<Candidate>> = Map::default();
+        let mut candidates: Map<(u8, u32), Vec<(Candidate, Term)>> = Map::default();
+        let mut known: Map<(u8, u32, Term), ()> = Map::default();
         let mut add = |tag: u8, words: usize, candidate: Candidate| {
-            let list = candidates.entry((tag, words as u32)).or_default();
-            if !list.contains(&candidate) {
-                list.push(candidate);
+            let term = term(spread, candidate);
+            if words <= MOST_FIELDS as usize
+                && known.insert((tag, words as u32, term), ()).is_none()
+            {
+                candidates.entry((tag, words as u32)).or_default().push((candidate, term));
             }
         };
         let mut array = None;
@@ -91,7 +99,11 @@ impl Elimination {
             add(0, layout.fields.len(), candidate);
             add(0, layout.public as usize, candidate);
         }
-        Elimination { candidates, array, decided: Map::default() }
+        let array = array.map(|id| {
+            let candidate = Candidate::Declared(id);
+            (candidate, term(spread, candidate))
+        });
+        Elimination { candidates, array, trials: 0, decided: Map::default() }
     }
 
     /// Finds what blocks without types must be.
@@ -160,14 +172,14 @@ impl Elimination {
         }
         let decided = self.judge(spread, block, form, words);
         // Types with variables change when these are bound.
-        if is_ground {
+        if is_ground && self.decided.len() < MOST_DECISIONS {
             self.decided.insert(key.into(), decided);
         }
         decided
     }
 
     fn judge(
-        &self,
+        &mut self,
         spread: &mut Spread<'_>,
         block: u32,
         form: Form,
@@ -175,10 +187,18 @@ impl Elimination {
     ) -> Option<Candidate> {
         let none = Vec::new();
         let there = self.candidates.get(&(form.tag(), words)).unwrap_or(&none);
-        let array = self.array.filter(|_| form.tag() == 0).map(Candidate::Declared);
+        let array = self.array.filter(|_| form.tag() == 0);
         let mut only = None;
-        for candidate in there.iter().copied().chain(array) {
-            match self.verdict(spread, block, candidate) {
+        // The array first: it is what most can be.
+        for (candidate, term) in array.into_iter().chain(there.iter().copied()) {
+            self.trials += 1;
+            if self.trials > MOST_TRIALS {
+                return None;
+            }
+            let mark = spread.terms.mark();
+            let verdict = tried(spread, block, term);
+            spread.terms.undo(mark);
+            match verdict {
                 Verdict::Out => {}
                 // One that stays is one too many, whether or not anything speaks for it.
                 Verdict::Possible(_) if only.is_some() => return None,
@@ -186,14 +206,6 @@ impl Elimination {
             }
         }
         only.filter(|(_, is_named)| *is_named).map(|(candidate, _)| candidate)
-    }
-
-    /// Whether a block can be one of these.
-    fn verdict(&self, spread: &mut Spread<'_>, block: u32, candidate: Candidate) -> Verdict {
-        let mark = spread.terms.mark();
-        let verdict = tried(spread, block, candidate);
-        spread.terms.undo(mark);
-        verdict
     }
 }
 
@@ -210,10 +222,10 @@ fn term(spread: &mut Spread<'_>, candidate: Candidate) -> Term {
     }
 }
 
-fn tried(spread: &mut Spread<'_>, block: u32, candidate: Candidate) -> Verdict {
+/// Whether a block can be of a type.
+fn tried(spread: &mut Spread<'_>, block: u32, term: Term) -> Verdict {
     let at = block as usize;
     let (form, words) = (spread.image.forms[at], spread.image.words[at]);
-    let term = term(spread, candidate);
     let shape = spread.shapes.of(&mut spread.terms, term, form, words);
     let Shape::Fits(fit) = shape else { return Verdict::Out };
     let fields: Rc<[Term]> = match &fit.fields {
