@@ -9,6 +9,7 @@
 //! the objects alive at a time where lifetimes or a timeline are asked for; never the number of events.
 //! Estimates carry their error. What was lost in reading is in every answer.
 
+mod by_type;
 mod call_tree;
 pub mod check;
 mod diff;
@@ -32,6 +33,7 @@ mod top;
 mod trace_file;
 pub mod units;
 
+pub use by_type::{TopTypes, TypeRow, top_types};
 pub use call_tree::{Branch, CallTree, Direction, TreeQuestion, call_tree};
 pub use diff::{Change, Delta, Diff, diff};
 pub use estimate::{Estimate, Scale, Tally};

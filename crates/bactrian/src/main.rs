@@ -10,6 +10,7 @@ mod failure;
 mod filters;
 mod open;
 mod output;
+mod types;
 
 use std::process::ExitCode;
 

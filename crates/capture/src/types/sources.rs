@@ -54,7 +54,9 @@ impl Sources {
             let fits = |file: &&PathBuf| {
                 digest_of(file).is_some_and(|own| Some(own) == module.implementation)
             };
-            candidates.iter().find(fits).or(candidates.first()).cloned()
+            // Files are opened only if there is a choice.
+            let chosen = if candidates.len() > 1 { candidates.iter().find(fits) } else { None };
+            chosen.or(candidates.first()).cloned()
         });
         Sources { files: linked.collect(), places: places.to_owned() }
     }

@@ -171,7 +171,7 @@ impl<'a> Elf<'a> {
     }
 
     /// Where the object of a name stands in the file, and how many bytes it takes.
-    pub(crate) fn object(&self, name: &str) -> Option<(usize, usize)> {
+    pub fn object(&self, name: &str) -> Option<(usize, usize)> {
         let Symbol { address, size, .. } = *find(&self.symbols, name.as_bytes())?;
         let offset = self.segments.iter().find_map(|segment| {
             let start = address.checked_sub(segment.address)?;

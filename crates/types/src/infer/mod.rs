@@ -5,6 +5,7 @@
 //! type and a header, `pull` learns what variables are, `why` finds out why the rest has no type, and `answer` makes
 //! classes of it all. Types are `terms`; `unify` compares them and `print` writes them.
 
+mod allocated;
 mod answer;
 mod collections;
 mod eliminate;
@@ -22,6 +23,7 @@ mod unify;
 mod units;
 mod why;
 
+pub use allocated::{Allocated, Allocation, Allocations};
 pub use typing::{
     CATEGORIES, Category, ClassId, Collection, Conflict, Coverage, FieldType, Reason, TypeClass,
     Typing, UnitFate, UnitStanding,

@@ -6,7 +6,7 @@
 
 use bactrian_snapshot::{Location, Names};
 
-use crate::{Builtin, SiteKind, Table, TypeId, UnitId};
+use crate::{Builtin, Site, SiteKind, Table, TypeId, UnitId};
 
 use super::hash::Map;
 use super::image::Form;
@@ -116,16 +116,15 @@ impl<'t> Sites<'t> {
         (names, form, words): (&Names, Form, u32),
         (terms, shapes): (&mut Terms<'t>, &mut Shapes),
     ) -> Found {
-        let Some(&file) = self.files.get(names.get(location.file)) else { return Found::Nothing };
-        let place = place(file, location.line, location.start_char, location.end_char);
-        let Some(there) = self.places.get(&place) else { return Found::Nothing };
-        let there = self.of_one_unit(there, names.get(location.function));
+        let characters = (location.start_char, location.end_char);
+        let there = self.sites_at(
+            (names.get(location.file), location.line, characters),
+            names.get(location.function),
+            words,
+        );
         let mut schemes: Vec<(TypeId, Term)> = Vec::new();
-        for at in there {
-            let site = &self.table.sites[at as usize];
-            if site.tag.is_some_and(|tag| tag != form.tag())
-                || site.words.is_some_and(|size| size != words)
-            {
+        for site in there {
+            if site.tag.is_some_and(|tag| tag != form.tag()) {
                 continue;
             }
             let term = terms.instantiate(site.of, &mut Scope::closed(&[]));
@@ -149,6 +148,20 @@ impl<'t> Sites<'t> {
         }
     }
 
+    /// The sites at a place in a function that allocate blocks of this size.
+    pub(crate) fn sites_at(
+        &self,
+        (file, line, (start, end)): (&str, u32, (u32, u32)),
+        function: &str,
+        words: u32,
+    ) -> Vec<&'t Site> {
+        let Some(&file) = self.files.get(file) else { return Vec::new() };
+        let there = self.places.get(&place(file, line, start, end));
+        let there = there.map_or_else(Vec::new, |there| self.of_one_unit(there, function));
+        let sites = there.into_iter().map(|at| &self.table.sites[at as usize]);
+        sites.filter(|site| site.words.is_none_or(|size| size == words)).collect()
+    }
+
     /// Those of the sites that are of the unit the function is in, if there are several units with such a file.
     fn of_one_unit(&self, sites: &[u32], function: &str) -> Vec<u32> {
         let unit = |at: &u32| self.table.sites[*at as usize].unit;
@@ -168,7 +181,7 @@ impl<'t> Sites<'t> {
 }
 
 /// Whether a block of a type that is allocated at such a site is the site's.
-fn is_certain(terms: &Terms<'_>, kind: SiteKind, name: &str, term: Term) -> bool {
+pub(crate) fn is_certain(terms: &Terms<'_>, kind: SiteKind, name: &str, term: Term) -> bool {
     match kind {
         SiteKind::Constructor
         | SiteKind::Record

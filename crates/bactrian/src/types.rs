@@ -1,0 +1,121 @@
+//! Which table of types goes with a snapshot or a trace.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use bactrian_capture::types::{self, LinkedModule};
+use bactrian_ocaml::Version;
+use bactrian_ocaml::executable::{Executable, Form, Ocaml};
+use bactrian_ocaml::linked_units::{LinkedUnit, linked_units};
+use bactrian_types::{Table, Unit};
+
+use crate::failure::Failure;
+use crate::open::open_types;
+use crate::output::Console;
+
+/// The table that a user may name.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct TypesArg {
+    /// Table of types, from `bactrian types build` [default: FILE.types beside the file, or made from the program's build
+    /// if that is there]
+    #[arg(long, value_name = "FILE")]
+    types: Option<PathBuf>,
+    /// Do without types
+    #[arg(long, conflicts_with = "types")]
+    no_types: bool,
+}
+
+impl TypesArg {
+    /// The table that is named; otherwise the one that lies beside the trace; otherwise one made of what the compiler
+    /// left where the program is.
+    pub fn for_trace(
+        &self,
+        file: &Path,
+        program: &Path,
+        linked: &Linked,
+        console: &mut Console,
+    ) -> Result<Option<Table>, Failure> {
+        if let Some(beside) = self.named_or_beside(file)? {
+            return Ok(Some(beside));
+        }
+        let (false, Some(version)) = (self.no_types, linked.version) else { return Ok(None) };
+        let modules = linked.units.iter().map(|unit| LinkedModule {
+            name: unit.name.clone(),
+            implementation: unit.implementation,
+        });
+        made(program, version, &modules.collect::<Vec<_>>(), console)
+    }
+
+    /// The table that is named, or that lies beside a file: `server.types` beside `server.1.heap` or `server.ctf`.
+    pub fn named_or_beside(&self, file: &Path) -> Result<Option<Table>, Failure> {
+        if self.no_types {
+            return Ok(None);
+        }
+        if let Some(named) = &self.types {
+            return open_types(named).map(Some);
+        }
+        let whole = file.with_extension("types");
+        let stem = file.with_extension("").with_extension("types");
+        [whole, stem].iter().find(|path| path.is_file()).map(|path| open_types(path)).transpose()
+    }
+}
+
+/// What a program's file says that it was linked from; nothing if it is not there any more.
+#[derive(Debug, Default)]
+pub struct Linked {
+    /// Its version of OCaml.
+    pub version: Option<Version>,
+    /// Its modules.
+    pub units: Vec<LinkedUnit>,
+}
+
+impl Linked {
+    /// Of a program's file.
+    pub fn read(bytes: &[u8]) -> Linked {
+        let Ok(Executable { form, ocaml }) = Executable::read(bytes) else {
+            return Linked::default();
+        };
+        let map = match &form {
+            Form::Elf(elf) => elf.object("caml_globals_map").and_then(|(at, _)| bytes.get(at..)),
+            _ => None,
+        };
+        let units = map.and_then(|map| linked_units(map).ok()).unwrap_or_default();
+        Linked { version: ocaml.as_ref().and_then(Ocaml::version), units }
+    }
+
+    /// Which units of a table are the program's: those whose digests it repeats. If it is not known what the program
+    /// was linked from, they are believed.
+    pub fn used(&self, table: &Table) -> Vec<bool> {
+        let by_name: HashMap<_, _> =
+            self.units.iter().map(|unit| (unit.name.as_str(), unit)).collect();
+        let is_used = |unit: &Unit| match by_name.get(&*unit.name) {
+            Some(linked) if unit.implementation.is_some() => {
+                unit.implementation == linked.implementation
+            }
+            Some(linked) => unit.interface == linked.interface,
+            None => self.units.is_empty(),
+        };
+        table.units.iter().map(is_used).collect()
+    }
+}
+
+/// A table made from what the compiler left. If that fails, it is said, and there is none: questions can be answered
+/// without types.
+fn made(
+    program: &Path,
+    version: Version,
+    modules: &[LinkedModule],
+    console: &mut Console,
+) -> Result<Option<Table>, Failure> {
+    // Before it is done, because it takes seconds; that it cannot be said is no reason to stop.
+    let mut say = |note: &str| drop(console.note(note));
+    let found = types::table_for(program, version, modules, &mut say);
+    match found {
+        Ok(Some(path)) => open_types(&path).map(Some),
+        Ok(None) => Ok(None),
+        Err(error) => {
+            console.warn(&format!("no types: {error}"))?;
+            Ok(None)
+        }
+    }
+}
