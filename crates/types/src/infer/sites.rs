@@ -18,6 +18,8 @@ use super::units::plain;
 const MOST_START: u32 = (1 << 8) - 1;
 const MOST_END: u32 = (1 << 10) - 1;
 const LINES: u32 = 1 << 20;
+/// Where more is allocated than this, nobody can tell what.
+const MOST_AT_A_PLACE: usize = 4096;
 
 /// Primitives that allocate one block and return it, so that their result's type is the block's. Others may allocate
 /// more: what `caml_sys_argv` returns is an array, but its strings are allocated there, too.
@@ -157,6 +159,7 @@ impl<'t> Sites<'t> {
     ) -> Vec<&'t Site> {
         let Some(&file) = self.files.get(file) else { return Vec::new() };
         let there = self.places.get(&place(file, line, start, end));
+        let there = there.filter(|there| there.len() <= MOST_AT_A_PLACE);
         let there = there.map_or_else(Vec::new, |there| self.of_one_unit(there, function));
         let sites = there.into_iter().map(|at| &self.table.sites[at as usize]);
         sites.filter(|site| site.words.is_none_or(|size| size == words)).collect()
