@@ -39,11 +39,7 @@ impl TypesArg {
             return Ok(Some(beside));
         }
         let (false, Some(version)) = (self.no_types, linked.version) else { return Ok(None) };
-        let modules = linked.units.iter().map(|unit| LinkedModule {
-            name: unit.name.clone(),
-            implementation: unit.implementation,
-        });
-        made(program, version, &modules.collect::<Vec<_>>(), console)
+        made(program, version, &linked.modules(), console)
     }
 
     /// The table that is named, or that lies beside a file: `server.types` beside `server.1.heap` or `server.ctf`.
@@ -81,6 +77,19 @@ impl Linked {
         };
         let units = map.and_then(|map| linked_units(map).ok()).unwrap_or_default();
         Linked { version: ocaml.as_ref().and_then(Ocaml::version), units }
+    }
+
+    /// The table of such a program, made if what the compiler left is where it is.
+    pub fn table(&self, program: &Path, note: &mut dyn FnMut(&str)) -> Option<PathBuf> {
+        types::table_for(program, self.version?, &self.modules(), note).ok()?
+    }
+
+    fn modules(&self) -> Vec<LinkedModule> {
+        let module = |unit: &LinkedUnit| LinkedModule {
+            name: unit.name.clone(),
+            implementation: unit.implementation,
+        };
+        self.units.iter().map(module).collect()
     }
 
     /// Which units of a table are the program's: those whose digests it repeats. If it is not known what the program

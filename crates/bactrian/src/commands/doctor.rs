@@ -12,7 +12,7 @@ use bactrian_capture::find_program;
 use bactrian_capture::program::Error;
 
 use crate::failure::{Failure, Status};
-use crate::output::{BAD, Console, FAINT, GOOD, WARNING, print_json_of_files, visible};
+use crate::output::{BAD, Console, FAINT, GOOD, print_json_of_files, visible};
 
 /// Names of modules that are listed; of more, only the number is told.
 const LISTED: usize = 5;
@@ -46,7 +46,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     Ok(match report.record {
         Verdict::Yes { .. } => Status::Done,
-        Verdict::No { .. } | Verdict::NotYet { .. } => Status::NotSupported,
+        Verdict::No { .. } => Status::NotSupported,
     })
 }
 
@@ -226,9 +226,6 @@ fn print_verdict(name: &str, verdict: &Verdict, console: &mut Console) -> Result
     let (style, answer, first, second) = match verdict {
         Verdict::Yes { note } => (GOOD, "yes", note.as_str(), ""),
         Verdict::No { reason, way_out } => (BAD, "no", reason.as_str(), way_out.as_str()),
-        Verdict::NotYet { reason, way_out } => {
-            (WARNING, "not yet", reason.as_str(), way_out.as_str())
-        }
     };
     let out = console.out();
     writeln!(out, "{FAINT}{name:<MARGIN$}{FAINT:#}{style}{answer}{style:#}: {}", visible(first))?;

@@ -18,6 +18,7 @@ use crate::commands::agent::{ChildrenArg, RecordArgs};
 use crate::commands::snapshots::{self, existing, prefix};
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number, write_file};
+use crate::types::Linked;
 
 /// Record what an OCaml program allocates, as it is: not recompiled, not relinked.
 ///
@@ -80,6 +81,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         snapshots::replace(&prefix(&output))?;
     }
     let started = SystemTime::now();
+    let types = program.clone();
     let launch = Launch { program, name: name.clone(), arguments: arguments.to_vec(), settings };
     let status = launch.run().with_context(|| format!("cannot start {}", name.display()))?;
     let account = ledger.map(|ledger| snapshots::wait(&ledger, args.quiet, console));
@@ -96,7 +98,23 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             snapshots::tell(&account, &prefix(&output), when, status, console)?;
         }
     }
+    if wants.snapshots.is_some() {
+        keep_types(&types, &output, args.quiet, console);
+    }
     Ok(Status::Program(end_like(status)))
+}
+
+/// Puts what the compiler knew of the program beside what was recorded: it may be built anew before somebody asks. Without
+/// it, or if it cannot be had, snapshots are as good as before.
+fn keep_types(program: &Path, output: &Path, quiet: bool, console: &mut Console) {
+    let linked = fs::read(program).map_or_else(|_| Linked::default(), |file| Linked::read(&file));
+    let mut say = |note: &str| drop((!quiet).then(|| console.note(note)));
+    let Some(table) = linked.table(program, &mut say) else { return };
+    let beside = output.with_extension("types");
+    if fs::copy(table, &beside).is_ok() && !quiet {
+        let shown = shortened(&beside).display();
+        drop(console.note(&format!("{shown}: the types of its blocks, for bactrian heap")));
+    }
 }
 
 fn refused(refusal: Refusal) -> Failure {

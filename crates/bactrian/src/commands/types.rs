@@ -18,6 +18,9 @@ use crate::output::{Console, show_number, visible};
 /// holds what is needed to tell the types of blocks. Heap commands make one by themselves when the program is still where
 /// it was built; a table that was made before goes wherever snapshots go.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian types build _build -o server.types
+  bactrian types info server.types")]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::facts::{Facts, Image, OcamlFacts};
 use super::process::{Process, Tracing};
 use crate::agent::AGENT;
+use crate::types::build_of;
 
 /// The first version with Gc.Memprof, those that came without again, and the first that has it back.
 const FIRST_MEMPROF: Version = Version::new(4, 11);
@@ -33,13 +34,6 @@ pub enum Verdict {
         /// Why.
         reason: String,
         /// What helps; empty if nothing does.
-        way_out: String,
-    },
-    /// No Bactrian of this version can do it.
-    NotYet {
-        /// What is missing.
-        reason: String,
-        /// What of this program matters once it can.
         way_out: String,
     },
 }
@@ -414,25 +408,23 @@ fn walkable(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
 
 /// Whether blocks of the heap can be given types.
 pub(super) fn types(facts: &Facts) -> Verdict {
-    later(facts, "types of blocks are", |ocaml| {
-        let needs =
-            "They will need the .cmt files of its modules (ocamlopt -bin-annot; dune makes them)";
-        match &ocaml.debug_info {
-            Some(debug) if debug.is_complete => format!("{needs}; it has the debug info they need"),
-            _ => format!("{needs}, and debug info (-g)"),
-        }
-    })
-}
-
-fn later(facts: &Facts, what: &str, outlook: impl FnOnce(&OcamlFacts) -> String) -> Verdict {
     let is_program = facts.image.as_ref().map_or(Ok(()), is_program);
-    match is_program.and_then(|()| has_ocaml(facts)) {
-        Err(refusal) => Verdict::No { reason: refusal.reason, way_out: String::new() },
-        Ok(ocaml) => Verdict::NotYet {
-            reason: format!("{what} not in this version of Bactrian"),
-            way_out: outlook(ocaml),
-        },
-    }
+    let ocaml = match is_program.and_then(|()| has_ocaml(facts)) {
+        Err(refusal) => return Verdict::No { reason: refusal.reason, way_out: String::new() },
+        Ok(ocaml) => ocaml,
+    };
+    let Some(build) = build_of(&facts.path) else {
+        return Verdict::No {
+            reason: "there are no .cmt files where it is".to_owned(),
+            way_out: "Make a table where it was built (bactrian types build _build -o x.types) and name it with --types"
+                .to_owned(),
+        };
+    };
+    let samples = match &ocaml.debug_info {
+        Some(debug) if debug.is_complete => "",
+        _ => "; without debug info (-g), samples tell no types",
+    };
+    Verdict::Yes { note: format!("its .cmt files are in {}{samples}", build.display()) }
 }
 
 #[cfg(test)]
@@ -582,10 +574,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_come_says_so() {
+    fn types_need_what_the_compiler_left() {
         let verdict = types(&program());
-        let Verdict::NotYet { reason, .. } = verdict else { panic!("{verdict:?}") };
-        assert!(reason.ends_with("not in this version of Bactrian"), "{reason}");
+        let Verdict::No { way_out, .. } = verdict else { panic!("{verdict:?}") };
+        assert!(way_out.contains("bactrian types build"), "{way_out}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("program");
+        for name in ["program", "program.cmt"] {
+            std::fs::write(folder.path().join(name), "").expect("room");
+        }
+        let verdict = types(&Facts { path, ..program() });
+        let Verdict::Yes { note } = verdict else { panic!("{verdict:?}") };
+        assert!(note.starts_with("its .cmt files are in /"), "{note}");
+    }
+
+    #[test]
+    fn refusals_say_what_helps() {
         let refusal = Refusal::new(Cause::NotOcaml, "why", "What helps").about(Path::new("x"));
         assert_eq!(refusal.to_string(), "x: why. What helps");
     }

@@ -95,7 +95,7 @@ impl Sources {
 
 /// Where a program was built: the `_build` that it is in or that is beside it or above it; otherwise its own folder, if that
 /// has `.cmt` files.
-pub(super) fn build_of(program: &Path) -> Option<PathBuf> {
+pub(crate) fn build_of(program: &Path) -> Option<PathBuf> {
     let program = fs::canonicalize(program).ok()?;
     let folders = program.ancestors().skip(1);
     let is_build = |folder: &&Path| folder.file_name().is_some_and(|name| name == "_build");
