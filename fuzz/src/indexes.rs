@@ -24,7 +24,7 @@ pub fn sound() -> &'static (PathBuf, Vec<u8>) {
         heap.tables.roots.truncate(3);
         let bytes = heaps::write(&heap, 9).expect("a sound heap");
         fs::write(&path, bytes).expect("room");
-        let heap = Heap::open(&path, &OpenOptions { index: true }, &mut |_| {}).expect("sound");
+        let heap = Heap::open(&path, &OpenOptions::default(), &mut |_| {}).expect("sound");
         heap.held(&[heap.root()]);
         heap.class_totals();
         heap.shortest();

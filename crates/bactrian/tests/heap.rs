@@ -5,6 +5,10 @@
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
 
+#[allow(dead_code, reason = "shared with the tests of inference, which use more of it")]
+#[path = "../../types/tests/infer/world.rs"]
+mod world;
+
 mod golden;
 
 use std::fs;
@@ -13,7 +17,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use bactrian_snapshot::{Columns, Info, Memory, Reason, Skipped, Way};
+use bactrian_types::{Kind, Representation};
 use serde_json::Value;
+use world::{Int, To, World, constructor, named_fields};
 
 /// Snapshots of made-up heaps, made once for all tests.
 fn folder() -> &'static Path {
@@ -34,6 +40,9 @@ fn folder() -> &'static Path {
         let mut later = small;
         later[8] = 9;
         put("later.heap", &later);
+        let mut people = people();
+        put("people.heap", &people.bytes(0));
+        put("people.types", &people.table.to_bytes());
         folder
     })
 }
@@ -64,6 +73,46 @@ fn snapshot(blocks: u32) -> Vec<u8> {
         ..Memory::default()
     };
     heaps::write(&heap, 150).expect("it can be written")
+}
+
+/// A program with people, and what the compiler knew of it.
+fn people() -> World {
+    let mut world = World::new();
+    let colors = ["Red", "Green"].iter().zip(0..).map(|(name, tag)| constructor(name, tag, &[]));
+    let colors = Kind::Variant(Representation::Boxed, colors.collect());
+    let color = world.declare("Main.color", 0, colors);
+    let color = world.named(color, &[]);
+    let names = world.list(world.string);
+    let fields = [("name", world.string), ("age", world.int), ("color", color), ("friends", names)];
+    let mut fields = named_fields(&fields);
+    fields[1].is_mutable = true;
+    let person = world.declare("Main.person", 0, Kind::Record(Representation::Boxed, fields));
+    let person = world.named(person, &[]);
+    let shape = vec![
+        constructor("Nothing", 0, &[]),
+        constructor("Circle", 0, &[("radius", world.float), ("of", person)]),
+        constructor("Pair", 1, &[("", world.int), ("", person)]),
+    ];
+    let shape = world.declare("Main.shape", 0, Kind::Variant(Representation::Boxed, shape));
+    let shape = world.named(shape, &[]);
+    let text = world.text();
+    let own = world.text();
+    let friends = world.cells(&[text, own]);
+    let ada = world.block(0, &[To(text), Int(36), Int(1), To(friends)]);
+    let bob = world.block(0, &[To(text), Int(40), Int(0), Int(0)]);
+    let float = world.block(bactrian_snapshot::tag::DOUBLE, &[Int(0)]);
+    let circle = world.block(0, &[To(float), To(ada)]);
+    let pair = world.block(1, &[Int(7), To(bob)]);
+    let shapes = world.block(0, &[To(circle), To(pair), Int(0)]);
+    let loose = world.block(3, &[Int(1), To(bob)]);
+    let (all, people) = (world.array(shape), world.list(person));
+    world.value("shapes", all, shapes);
+    let cells = world.cells(&[ada, bob]);
+    world.value("people", people, cells);
+    let wrong = world.array(world.float);
+    world.value("wrong", wrong, cells);
+    world.stack(loose);
+    world
 }
 
 fn run(line: &str) -> Output {
@@ -135,6 +184,27 @@ fn commands_print_what_the_golden_files_hold() {
         ("empty_summary", "heap summary empty.heap"),
         ("empty_types", "heap types empty.heap"),
         ("empty_sites", "heap sites empty.heap"),
+        ("typed_types", "heap types people.heap --types people.types"),
+        ("typed_again", "heap types people.heap --types people.types"),
+        ("typed_tags", "heap tags people.heap --types people.types"),
+        ("typed_one", "heap types people.heap --types people.types --type person"),
+        ("typed_from", "heap types people.heap --types people.types --module Main"),
+        ("typed_conflicts", "heap types people.heap --types people.types --conflicts"),
+        ("typed_no_conflicts", "heap types people.heap --no-types --conflicts"),
+        ("typed_collections", "heap collections people.heap --types people.types"),
+        ("typed_no_collections", "heap collections people.heap --no-types"),
+        ("typed_fields", "heap fields people.heap Main.person --types people.types"),
+        ("typed_fields_of_variant", "heap fields people.heap Main.shape --types people.types"),
+        ("typed_fields_of_root", "heap fields people.heap Main.shapes --types people.types"),
+        ("typed_show", "heap show people.heap Main.shapes --types people.types"),
+        ("typed_show_block", "heap show people.heap #4 --types people.types --items 1"),
+        ("typed_show_shallow", "heap show people.heap Main.people --types people.types --depth 1"),
+        ("typed_paths", "heap paths people.heap #1 --types people.types"),
+        ("typed_paths_of_class", "heap paths people.heap string --types people.types"),
+        ("typed_dominators", "heap dominators people.heap --types people.types"),
+        ("typed_duplicates", "heap duplicates people.heap --types people.types"),
+        ("typed_diff", "heap diff people.heap people.heap --types people.types"),
+        ("typed_wrong_table", "heap types people.heap --types people.heap"),
     ];
     golden::check("heap_", table, run);
 }

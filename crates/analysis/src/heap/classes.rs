@@ -5,6 +5,8 @@
 //! chance, and each sample stands for as many words as there are live words for a sample. If every word of
 //! every sampled block was sampled, everything was, and what has no sample was allocated by other means. Custom blocks
 //! that hold memory outside the heap are sampled for that, and do not count.
+//!
+//! From one table to the next: of the blocks of a type, a site, a function or a module ([`ClassFilter`]).
 
 use std::collections::HashMap;
 
@@ -12,7 +14,7 @@ use bactrian_snapshot::{Location, Sample, Tables};
 use serde::Serialize;
 
 use super::graph::ClassTotal;
-use super::{ClassKind, Heap, WORD};
+use super::{Class, ClassKind, Heap, WORD};
 use crate::estimate::{Estimate, Scale, Tally};
 use crate::labels::{Label, module_of};
 
@@ -41,10 +43,12 @@ pub struct ClassTable {
     pub exact: bool,
     /// Blocks that were sampled when they were allocated and are alive.
     pub sampled_blocks: u64,
-    /// All blocks that the rows are of.
+    /// All blocks that the rows are of; of the whole heap, if sums are estimates.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// What shares are of: the same, or the bytes of the whole heap if only some blocks are told.
+    pub total: u64,
     /// One row for each class, those with most bytes first.
     pub rows: Vec<ClassRow>,
     /// What one should know of these numbers, in a sentence.
@@ -68,37 +72,84 @@ pub struct ClassRow {
     pub dominated: Option<u64>,
 }
 
-const NO_TYPES: &str =
-    "types are not known yet: blocks are told apart by function, identifier, tag and size";
+const NO_TYPES: &str = "types are not known without a table of them (--types FILE, see `bactrian types build`): blocks are told \
+                        apart by function, identifier, tag and size";
 const NO_SAMPLES: &str = "the snapshot has no samples: where blocks were allocated is known if a trace is recorded \
                           with it (`bactrian record --snapshots WHEN` without --no-trace)";
 const ESTIMATED: &str = "estimated from samples, as if all live words had the same chance to be sampled; what the \
                          classes dominate is not known, because not all of their blocks are";
 
-/// Blocks by class.
-pub fn classes(heap: &Heap, by: ClassBy) -> ClassTable {
-    match by {
-        ClassBy::Type => by_type(heap),
-        ClassBy::Tag => by_tag(heap),
-        ClassBy::Site | ClassBy::Function | ClassBy::Module => by_place(heap, by),
+const NONE_OF_THESE: &str = "no block that was sampled is one of these";
+
+/// Which blocks are told; all conditions must hold. Where blocks were allocated is known of sampled ones only.
+#[derive(Clone, Debug, Default)]
+pub struct ClassFilter {
+    /// Classes, by their numbers.
+    pub classes: Option<Vec<u32>>,
+    /// The module that allocated them.
+    pub module: Option<String>,
+    /// The function that allocated them, as `functions` tells it.
+    pub function: Option<String>,
+    /// The place, as `sites` tells it, or a part of that: `main.ml:12`.
+    pub site: Option<String>,
+}
+
+impl ClassFilter {
+    fn is_by_place(&self) -> bool {
+        self.module.is_some() || self.function.is_some() || self.site.is_some()
+    }
+
+    fn has_class(&self, class: u32) -> bool {
+        self.classes.as_ref().is_none_or(|classes| classes.contains(&class))
+    }
+
+    fn has_place(&self, tables: &Tables, location: Option<Location>) -> bool {
+        let is_it = |wanted: &Option<String>, by: ClassBy, fits: fn(&str, &str) -> bool| {
+            wanted.as_ref().is_none_or(|wanted| fits(&label(tables, location, by).text(), wanted))
+        };
+        is_it(&self.module, ClassBy::Module, |text, wanted| text == wanted)
+            && is_it(&self.function, ClassBy::Function, |text, wanted| text == wanted)
+            && is_it(&self.site, ClassBy::Site, |text, wanted| text.contains(wanted))
     }
 }
 
-fn by_type(heap: &Heap) -> ClassTable {
-    let rows = heap.classes().iter().zip(heap.class_totals()).map(|(class, total)| {
-        let label =
-            Label { name: class.name.clone(), file: class.place.clone(), ..Label::default() };
-        row(label, Some(class.kind), total)
-    });
-    table(heap, ClassBy::Type, rows.collect(), Some(NO_TYPES))
+/// Blocks by class.
+pub fn classes(heap: &Heap, by: ClassBy) -> ClassTable {
+    classes_of(heap, by, &ClassFilter::default())
+}
+
+/// Blocks that a filter lets through by class.
+pub fn classes_of(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
+    match by {
+        ClassBy::Type if !filter.is_by_place() => by_type(heap, filter),
+        ClassBy::Tag if !filter.is_by_place() && filter.classes.is_none() => by_tag(heap),
+        _ => by_place(heap, by, filter),
+    }
+}
+
+fn by_type(heap: &Heap, filter: &ClassFilter) -> ClassTable {
+    let rows = (0..).zip(heap.classes().iter().zip(heap.class_totals()));
+    let rows = rows.filter(|(number, _)| filter.has_class(*number));
+    let rows = rows.map(|(_, (class, total))| row(class_label(class), Some(class.kind), total));
+    let note = heap.coverage().is_none().then_some(NO_TYPES);
+    let mut found = table(heap, ClassBy::Type, rows.collect(), note);
+    if filter.classes.is_some() {
+        let words = heap.class_totals().iter().map(|total| total.words).sum::<u64>();
+        found.total = words.saturating_mul(WORD);
+    }
+    found
+}
+
+fn class_label(class: &Class) -> Label {
+    Label { name: class.name.clone(), file: class.place.clone(), ..Label::default() }
 }
 
 fn by_tag(heap: &Heap) -> ClassTable {
     let rows = heap.tag_totals().iter().enumerate().map(|(tag, total)| {
-        // What a tag means is what its classes have in common.
-        let mut kinds = heap.classes().iter().filter(|class| class.tag == Some(tag as u8));
-        let kind = kinds.next().map(|class| class.kind);
-        let kind = kind.filter(|kind| kinds.all(|class| class.kind == *kind));
+        // What a tag means is what its blocks have in common.
+        let mut shapes = heap.shapes().iter().filter(|shape| shape.tag == Some(tag as u8));
+        let kind = shapes.next().map(|shape| shape.kind);
+        let kind = kind.filter(|kind| shapes.all(|shape| shape.kind == *kind));
         row(Label { name: tag_name(tag as u8, kind), ..Label::default() }, kind, total)
     });
     table(heap, ClassBy::Tag, rows.collect(), None)
@@ -142,6 +193,7 @@ fn table(heap: &Heap, by: ClassBy, rows: Vec<ClassRow>, note: Option<&'static st
         sampled_blocks: heap.tables().samples.len() as u64,
         blocks: sum(|row| row.blocks.value),
         bytes: sum(|row| row.shallow.value),
+        total: sum(|row| row.shallow.value),
         rows,
         note,
     }
@@ -154,7 +206,7 @@ fn largest_first(rows: &mut [ClassRow]) {
     });
 }
 
-fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
+fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
     let tables = heap.tables();
     let mut labels: Vec<Label> = Vec::new();
     let mut known: HashMap<Label, u32> = HashMap::new();
@@ -167,24 +219,39 @@ fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
         }
         let location =
             sample.stack.and_then(|stack| tables.stacks.get(stack.index())).map(|s| s.location);
-        let label = label(tables, location, by);
+        let words = words_of(heap, sample);
+        samples += u64::from(sample.samples);
+        let class = heap.class_of().get(sample.block.index()).copied().unwrap_or(u32::MAX);
+        if !filter.has_class(class) || !filter.has_place(tables, location) {
+            continue;
+        }
+        let label = match by {
+            ClassBy::Type => class_label(heap.class(sample.block.0)),
+            ClassBy::Tag => {
+                let tag = heap.block(sample.block.0).map(|block| block.tag);
+                Label { name: tag_name(tag.unwrap_or(0), None), ..Label::default() }
+            }
+            by => label(tables, location, by),
+        };
         let next = labels.len() as u32;
         let number = *known.entry(label.clone()).or_insert(next);
         if number == next {
             labels.push(label);
             tallies.push(Default::default());
         }
-        let words = words_of(heap, sample);
-        samples += u64::from(sample.samples);
         let (of_words, of_blocks) = &mut tallies[number as usize];
         of_words.count(sample.samples.into(), 1.0);
         of_blocks.count(sample.samples.into(), 1.0 / words.max(1) as f64);
         of_block.insert(sample.block.0, number);
     }
     if is_all_sampled(heap) {
-        let unknown = labels.len() as u32;
+        let unknown = if filter.is_by_place() { u32::MAX } else { labels.len() as u32 };
         labels.push(not_sampled());
-        let group = |node: u32| of_block.get(&node).copied().unwrap_or(unknown);
+        let group = |node: u32| {
+            let class = heap.class_of().get(node as usize).copied().unwrap_or(u32::MAX);
+            let unknown = if filter.has_class(class) { unknown } else { u32::MAX };
+            of_block.get(&node).copied().unwrap_or(unknown)
+        };
         let totals = heap.totals_by(labels.len(), group);
         let rows = labels.into_iter().zip(&totals).map(|(label, total)| row(label, None, total));
         return table(heap, by, rows.collect(), None);
@@ -209,7 +276,12 @@ fn by_place(heap: &Heap, by: ClassBy) -> ClassTable {
         sampled_blocks: tables.samples.len() as u64,
         blocks: contents.live_blocks,
         bytes: contents.live_bytes,
-        note: Some(if rows.is_empty() { NO_SAMPLES } else { ESTIMATED }),
+        total: contents.live_bytes,
+        note: Some(match rows.is_empty() {
+            true if tables.samples.is_empty() => NO_SAMPLES,
+            true => NONE_OF_THESE,
+            false => ESTIMATED,
+        }),
         rows,
     }
 }
@@ -234,7 +306,7 @@ pub(super) fn not_sampled() -> Label {
 
 /// Whether a block is sampled for what it holds outside the heap, as a bigarray is: this says nothing of heap words.
 fn is_of_outside(heap: &Heap, node: u32) -> bool {
-    heap.class(node).kind == ClassKind::Custom
+    heap.kind(node) == ClassKind::Custom
         && heap.custom(node).is_some_and(|custom| custom.external_bytes > 0)
 }
 

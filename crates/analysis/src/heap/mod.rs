@@ -7,10 +7,13 @@ mod around;
 mod census;
 mod check;
 mod classes;
+mod collections;
 mod contents;
+mod coverage;
 mod diff;
 mod dominators;
 mod duplicates;
+mod fields;
 mod finalisers;
 mod graph;
 mod info;
@@ -21,20 +24,26 @@ mod roots;
 mod show;
 mod summary;
 mod suspects;
+mod value;
 
 pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundQuestion, around};
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
-pub use classes::{ClassBy, ClassRow, ClassTable, classes};
+pub use classes::{ClassBy, ClassFilter, ClassRow, ClassTable, classes, classes_of};
+pub use collections::{CollectionRow, Collections, collections};
 pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};
+pub use coverage::{
+    CategoryRow, ConflictRow, Conflicts, ReasonRow, TypeCoverage, UnitRow, conflicts, type_coverage,
+};
 pub use diff::{ClassChange, Counted, DiffPoint, HeapDiff, Series};
 pub use dominators::{
     DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, MOST_LEVELS, dominators,
 };
 pub use duplicates::{DuplicateClass, DuplicateSite, DuplicateStructure, Duplicates, duplicates};
+pub use fields::{FieldRow, Fields, fields};
 pub use finalisers::{FinaliserGroup, Finalisers, finalisers};
 pub use graph::{
     Class, ClassKind, ClassTotal, Found, Heap, HeapError, Held, Holder, HolderKind, Holders,
-    NotFound, OpenOptions,
+    NotFound, OpenOptions, Types,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
 pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};
@@ -44,9 +53,10 @@ pub use paths::{
 };
 pub use reduced::{ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced};
 pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
-pub use show::{Allocation, FieldLine, NodeLine, Shown, show};
+pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};
+pub use value::{ValueLimits, value};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.
 pub const WORD: u64 = 8;

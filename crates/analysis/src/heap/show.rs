@@ -8,7 +8,8 @@ use bactrian_trace::Micros;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{Heap, WORD};
+use super::value::{immediate, value};
+use super::{Heap, ValueLimits, WORD};
 use crate::units::Time;
 
 /// Frames of an allocation that are told.
@@ -25,6 +26,10 @@ pub struct Shown {
     pub address: Option<String>,
     /// What it is counted as.
     pub class: String,
+    /// Its type, and how that is known; null if it is not.
+    pub of_type: Option<KnownType>,
+    /// The block, or the one block that a root holds, as a value of OCaml, as much as was asked for.
+    pub value: Option<String>,
     /// Where it is: `major`, `minor`, `static`.
     pub space: Option<&'static str>,
     /// Its bytes with its header.
@@ -57,6 +62,17 @@ pub struct Shown {
     pub allocation: Option<Allocation>,
 }
 
+/// The type of a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KnownType {
+    /// As a person writes it.
+    pub name: String,
+    /// Where it comes from, as `global Main.table` or `sampled at main.ml:12`.
+    pub origin: Option<String>,
+    /// Whether there are variables in it.
+    pub is_polymorphic: bool,
+}
+
 /// A block or root in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeLine {
@@ -71,7 +87,7 @@ pub struct NodeLine {
 /// Something in a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldLine {
-    /// The field from 0, or `stack`, `data`, `key 0`; empty for what a root holds.
+    /// The field by its name or from 0, or `stack`, `data`, `key 0`; empty for what a root holds.
     pub place: String,
     /// What is in it, if it is no block.
     pub value: Option<String>,
@@ -91,7 +107,7 @@ pub struct Allocation {
 }
 
 /// Tells of one block or root. Of fields and of who points to it, `limit` at most are told; 0 for all.
-pub fn show(heap: &Heap, node: Node, limit: usize) -> Shown {
+pub fn show(heap: &Heap, node: Node, limit: usize, limits: &ValueLimits) -> Shown {
     let limit = if limit == 0 { usize::MAX } else { limit };
     let block = heap.block(node);
     let dominator = heap.dominators().parent.get(node as usize).copied();
@@ -104,6 +120,8 @@ pub fn show(heap: &Heap, node: Node, limit: usize) -> Shown {
         this: heap.line(node),
         address: block.map(|block| format!("{:#x}", block.address)),
         class: heap.class(node).title(),
+        of_type: known_type(heap, valued(heap, node)),
+        value: value(heap, valued(heap, node), limits),
         space: block.map(|block| heap.space(block.address)),
         shallow: u64::from(heap.weights().get(node as usize).copied().unwrap_or(0)) * WORD,
         dominated: dominated.saturating_mul(WORD),
@@ -175,17 +193,18 @@ fn fields(heap: &Heap, node: Node, limit: usize) -> (Vec<FieldLine>, u64) {
             add(&|| plain("code".to_owned(), name.clone()));
         }
     }
+    let block = BlockId(node);
     for Field { index, value, .. } in heap.fields(node) {
-        let place = || index.to_string();
+        let place = || heap.field_title(node, index).unwrap_or_else(|| index.to_string());
+        let of = || heap.typing()?.class(heap.typing()?.field(block, index)?.class?);
         add(&|| match value {
-            FieldValue::Immediate(Some(number)) => plain(place(), number.to_string()),
-            FieldValue::Immediate(None) => plain(place(), "immediate".to_owned()),
+            FieldValue::Immediate(None) if of().is_none() => plain(place(), "immediate".to_owned()),
+            FieldValue::Immediate(number) => plain(place(), immediate(of(), number)),
             FieldValue::Outside => plain(place(), "pointer out of the heap".to_owned()),
             FieldValue::Missing => plain(place(), "a block that is missing in the file".to_owned()),
             FieldValue::Pointer(to) => pointer(place(), to.block.0),
         });
     }
-    let block = BlockId(node);
     if let Ok(at) = tables.continuations.binary_search_by_key(&block, |one| one.block) {
         for held in &tables.continuations[at].held {
             let frame = held.frame.and_then(|frame| tables.frames.get(frame.index()));
@@ -232,6 +251,21 @@ fn held_by(heap: &Heap, node: Node, limit: usize) -> (Vec<NodeLine>, u64, u64) {
     all.dedup();
     let holders = all.len() as u64;
     (all.into_iter().take(limit).map(|node| heap.line(node)).collect(), count, holders)
+}
+
+/// The block whose value is shown: that of a root that holds one block, as fields of modules do.
+fn valued(heap: &Heap, node: Node) -> Node {
+    match (heap.holders().get(node), heap.graph().successors(node)) {
+        (Some(holder), [block]) if holder.level == 3 => *block,
+        _ => node,
+    }
+}
+
+fn known_type(heap: &Heap, node: Node) -> Option<KnownType> {
+    let (_, of) = heap.type_class(node)?;
+    let origin = heap.typing().and_then(|typing| typing.origin(BlockId(node)));
+    let (name, origin) = (of.name.clone(), origin.map(str::to_owned));
+    Some(KnownType { name, origin, is_polymorphic: of.is_polymorphic })
 }
 
 fn weakly_held_by(heap: &Heap, node: Node) -> u64 {

@@ -2,7 +2,7 @@
 
 use bactrian_analysis::heap::{
     DominatorRow, DominatorsLeftOut, DominatorsQuestion, Found, Heap, MergedKind, MergedLimits,
-    dominators, merged_dominators, show,
+    ValueLimits, dominators, merged_dominators, show,
 };
 use bactrian_snapshot::*;
 
@@ -192,7 +192,8 @@ fn a_block_is_shown_with_its_fields_and_those_that_point_to_it() {
     let blocks = [Block(0, vec![To(1), Int(7), To(1)]), Text(3), Closure(0, vec![To(1)])];
     let heap = heap(&blocks, &tables);
 
-    let shown = show(&heap, heap.find_node("Main.table").expect("a symbol"), 2);
+    let shown =
+        show(&heap, heap.find_node("Main.table").expect("a symbol"), 2, &ValueLimits::default());
     assert_eq!(shown.this.node, 0);
     assert_eq!(shown.this.what, "block of tag 0 with 3 fields, static Main.table_12");
     assert_eq!((shown.shallow, shown.dominated, shown.field_count), (32, 32, 3));
@@ -203,7 +204,7 @@ fn a_block_is_shown_with_its_fields_and_those_that_point_to_it() {
     let fields: Vec<_> = shown.fields.iter().map(what).collect();
     assert_eq!(fields, ["0 string of 3 bytes", "1 immediate"]);
 
-    let shown = show(&heap, 1, 0);
+    let shown = show(&heap, 1, 0, &ValueLimits::default());
     // One of them twice.
     assert_eq!((shown.held_by_count, shown.holder_count), (4, 3));
     let holders: Vec<_> = shown.held_by.iter().map(|line| &*line.what).collect();
@@ -218,14 +219,16 @@ fn a_block_is_shown_with_its_fields_and_those_that_point_to_it() {
     assert_eq!(allocation.frames, ["Main.close (main.ml:9)", "Main.close (main.ml:1)"]);
     assert_eq!(allocation.age, None);
 
-    let shown = show(&heap, 2, 0);
+    let shown = show(&heap, 2, 0, &ValueLimits::default());
     let fields: Vec<_> = shown.fields.iter().map(what).collect();
     assert_eq!(fields, ["code Main.close (main.ml:9)", "2 string of 3 bytes"]);
-    let module = show(&heap, heap.find_node("Main").expect("a module"), 0);
+    let module = show(&heap, heap.find_node("Main").expect("a module"), 0, &ValueLimits::default());
     assert_eq!(module.this.what, "module Main");
     assert_eq!((module.fields.len(), module.dominated), (2, 32));
     assert_eq!(
-        show(&heap, heap.find_node("Main.3").expect("a field"), 0).this.what,
+        show(&heap, heap.find_node("Main.3").expect("a field"), 0, &ValueLimits::default())
+            .this
+            .what,
         "field 3 of Main"
     );
     assert!(heap.find_node("nothing").is_err());

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use bactrian_analysis::heap::{
     AroundQuestion, ClassBy, DominatorsQuestion, Found, Heap, OpenOptions, RootsQuestion, Series,
-    ShapesQuestion, around, class_paths, classes, dominators, duplicates, finalisers, paths,
-    reduced, roots, show, summary, suspects,
+    ShapesQuestion, ValueLimits, around, class_paths, classes, collections, conflicts, dominators,
+    duplicates, fields, finalisers, paths, reduced, roots, show, summary, suspects, type_coverage,
 };
 
 /// Asks every question. The answer is how much was said, so that nothing is left out.
@@ -46,12 +46,17 @@ fn ask_who_holds(heap: &Heap) {
     assert!(class_paths(heap, &everything, &question).blocks <= heap.blocks() as u64);
     let step = 1 + heap.graph().nodes() / 10;
     for node in (0..heap.root()).step_by(step).chain([heap.root()]) {
-        assert_eq!(show(heap, node, 3).this.node, node);
+        assert_eq!(show(heap, node, 3, &ValueLimits::default()).this.node, node);
         assert_eq!(paths(heap, node).target.node, node);
         let near = around(heap, &AroundQuestion { centre: node, steps: 3, most: 20 });
         assert!(near.told <= near.near && near.told <= 20);
         assert!(near.edges.iter().all(|edge| edge.from.max(edge.to) < near.nodes.len()));
     }
+    let through = fields(heap, &everything);
+    assert!(through.blocks <= heap.blocks() as u64);
+    let has_types = heap.coverage().is_some();
+    assert_eq!(type_coverage(heap).is_some_and(|known| !known.text().is_empty()), has_types);
+    assert_eq!(collections(heap).is_some() && conflicts(heap).is_some(), has_types);
     let found = finalisers(heap);
     assert!(found.leaking <= found.first + found.last);
     let mut series = Series::default();
@@ -73,7 +78,7 @@ pub fn exercise_index(path: &Path, bytes: &[u8]) {
     let mut index = path.as_os_str().to_owned();
     index.push(".index");
     fs::write(index, bytes).expect("room");
-    let heap = Heap::open(path, &OpenOptions { index: true }, &mut |_| {}).expect("a snapshot");
+    let heap = Heap::open(path, &OpenOptions::default(), &mut |_| {}).expect("a snapshot");
     ask_everything(&heap);
 }
 

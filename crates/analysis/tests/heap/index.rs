@@ -37,7 +37,7 @@ fn answers(heap: &Heap) -> String {
 }
 
 fn open(path: &Path, index: bool) -> Heap {
-    Heap::open(path, &OpenOptions { index }, &mut |_| {}).expect("a snapshot")
+    Heap::open(path, &OpenOptions { index, types: None }, &mut |_| {}).expect("a snapshot")
 }
 
 fn index_of(path: &Path) -> PathBuf {

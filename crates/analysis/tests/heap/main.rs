@@ -14,4 +14,8 @@ mod reduced;
 mod roots;
 mod summary;
 mod suspects;
+mod types;
+#[allow(dead_code, reason = "shared with the tests of inference, which use more of it")]
+#[path = "../../../types/tests/infer/world.rs"]
+mod world;
 mod written;

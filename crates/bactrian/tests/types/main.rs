@@ -4,3 +4,4 @@
 #[allow(dead_code, reason = "shared with the tests of record")]
 mod compilers;
 mod truth;
+mod values;

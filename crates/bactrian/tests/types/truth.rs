@@ -10,14 +10,14 @@ use bactrian_types::{Category, Table, Typing};
 
 use crate::compilers::{BOTH, Compiler, repository};
 
-fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     let output = command.output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{command:?}: {said}");
     said
 }
 
-fn bactrian() -> Command {
+pub fn bactrian() -> Command {
     Command::new(env!("CARGO_BIN_EXE_bactrian"))
 }
 

@@ -8,6 +8,7 @@
 //! The id of a block is its number, so that `@12` there is `#12` here. Sizes are in bytes with headers, at most
 //! 2^32 - 1, because readers keep them in four bytes.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use bactrian_analysis::heap::{ClassKind, Heap};
@@ -60,12 +61,12 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     let edges = heap.graph().edges() + 1 + weak.count();
     head(nodes, edges, out)?;
     write_nodes(heap, &weak, out)?;
-    write_edges(heap, &weak, out)?;
+    let fields = write_edges(heap, &weak, out)?;
     // DevTools looks for these even if they are empty.
     for name in ["trace_function_infos", "trace_tree", "samples", "locations"] {
         write!(out, "],\n\"{name}\":[")?;
     }
-    strings(heap, out)
+    strings(heap, &fields, out)
 }
 
 fn head(nodes: usize, edges: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -104,15 +105,15 @@ fn node_type(kind: ClassKind) -> u8 {
 }
 
 fn write_nodes(heap: &Heap, weak: &Weak<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let types: Vec<u8> = heap.classes().iter().map(|class| node_type(class.kind)).collect();
+    let types: Vec<u8> = heap.shapes().iter().map(|class| node_type(class.kind)).collect();
     let blocks = heap.blocks();
     // The root has the number after all others.
     write!(out, "\"nodes\":[{SYNTHETIC},{NO_TEXT},{},0,1,0,0", heap.graph().nodes())?;
-    for (node, (&class, &weight)) in (0..).zip(heap.class_of().iter().zip(heap.weights())) {
+    for (node, (&class, &weight)) in (0..).zip(heap.shape_of().iter().zip(heap.weights())) {
         let name = match (node as usize).checked_sub(blocks) {
             None => TEXTS.len() + class as usize,
             Some(_) if node == heap.root() => GC_ROOTS,
-            Some(holder) => TEXTS.len() + heap.classes().len() + holder,
+            Some(holder) => TEXTS.len() + heap.shapes().len() + holder,
         };
         let kind = types.get(class as usize).copied().unwrap_or(0);
         let size = u64::from(weight).saturating_mul(8).min(u64::from(u32::MAX));
@@ -122,14 +123,33 @@ fn write_nodes(heap: &Heap, weak: &Weak<'_>, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-fn write_edges(heap: &Heap, weak: &Weak<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes edges; gives names of fields, whose texts come after all others.
+fn write_edges<'a>(
+    heap: &'a Heap,
+    weak: &Weak<'_>,
+    out: &mut dyn Write,
+) -> io::Result<Vec<&'a str>> {
+    let typing = heap.typing();
+    let mut names: Vec<&str> = Vec::new();
+    let mut known: HashMap<&str, u64> = HashMap::new();
+    let first_field = TEXTS.len() + heap.shapes().len() + heap.holders().len();
     write!(out, "],\n\"edges\":[{ELEMENT},1,{}", place(heap.root()))?;
     let mut edge = |kind: u8, name: u64, to: Node| write!(out, ",\n{kind},{name},{}", place(to));
     every_block(heap, |Visit { block, fields, others, .. }| {
         for &(field, target) in fields {
-            edge(ELEMENT, field, target)?;
+            let name = typing.and_then(|typing| typing.field_name(block.id, field));
+            match name {
+                Some(name) => {
+                    let number = *known.entry(name).or_insert_with(|| {
+                        names.push(name);
+                        (first_field + names.len() - 1) as u64
+                    });
+                    edge(PROPERTY, number, target)?;
+                }
+                None => edge(ELEMENT, field, target)?,
+            }
         }
-        let is_continuation = heap.class(block.id.0).kind == ClassKind::Continuation;
+        let is_continuation = heap.kind(block.id.0) == ClassKind::Continuation;
         let name = if is_continuation { ON_STACK } else { DATA };
         for &target in others {
             edge(INTERNAL, name as u64, target)?;
@@ -139,7 +159,7 @@ fn write_edges(heap: &Heap, weak: &Weak<'_>, out: &mut dyn Write) -> io::Result<
         }
         Ok(())
     })?;
-    let first_name = TEXTS.len() + heap.classes().len();
+    let first_name = TEXTS.len() + heap.shapes().len();
     for holder in heap.holders().iter() {
         let targets = (1..).zip(heap.graph().successors(holder.node));
         for (number, &target) in targets {
@@ -149,7 +169,7 @@ fn write_edges(heap: &Heap, weak: &Weak<'_>, out: &mut dyn Write) -> io::Result<
             }
         }
     }
-    Ok(())
+    Ok(names)
 }
 
 /// Where the numbers of a node begin.
@@ -157,7 +177,7 @@ fn place(node: Node) -> u64 {
     (u64::from(node) + 1) * NODE_FIELDS.len() as u64
 }
 
-fn strings(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
+fn strings(heap: &Heap, fields: &[&str], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "],\n\"strings\":[")?;
     let mut is_first = true;
     let mut string = |text: &str| {
@@ -165,12 +185,13 @@ fn strings(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{comma}{}", serde_json::Value::from(text))
     };
     TEXTS.iter().try_for_each(|text| string(text))?;
-    for class in heap.classes() {
+    for class in heap.shapes() {
         string(&class.title())?;
     }
     for holder in heap.holders().iter() {
         string(&heap.holder_name(holder.node))?;
     }
+    fields.iter().try_for_each(|name| string(name))?;
     writeln!(out, "]}}")
 }
 
@@ -190,7 +211,7 @@ impl<'a> Weak<'a> {
 
     /// The keys of a node that is an ephemeron and can be read.
     fn keys(&self, node: Node) -> impl Iterator<Item = Node> {
-        let is_one = self.heap.class(node).kind == ClassKind::Ephemeron;
+        let is_one = self.heap.kind(node) == ClassKind::Ephemeron;
         let found = self.ephemerons.binary_search_by_key(&node, |ephemeron| ephemeron.block.0);
         let found = found.ok().filter(|_| is_one).and_then(|at| self.ephemerons.get(at));
         self.targets(found.map_or(&[], |ephemeron| &ephemeron.keys))

@@ -29,6 +29,10 @@ fn by_name(name: &str) -> Option<Collection> {
         "Stack.t" => Collection::Stack,
         "Buffer.t" => Collection::Buffer,
         "Seq.node" => Collection::Seq,
+        // In the bodies of functors, which instances refer to.
+        "Hashtbl.Make.t" | "Hashtbl.MakeSeeded.t" => Collection::Hashtbl,
+        "Map.Make.t" => Collection::Map,
+        "Set.Make.t" => Collection::Set,
         _ if made("Hashtbl.Make(") || made("Hashtbl.MakeSeeded(") => Collection::Hashtbl,
         _ if made("Map.Make(") => Collection::Map,
         _ if made("Set.Make(") => Collection::Set,
@@ -46,6 +50,7 @@ mod tests {
         check("list", Some(Collection::List));
         check("Stdlib.Hashtbl.t", Some(Collection::Hashtbl));
         check("Map.Make(Ord).t", Some(Collection::Map));
+        check("Map.Make.t", Some(Collection::Map));
         check("Stdlib.Set.Make(String).t", Some(Collection::Set));
         check("Set.Make(String).enumeration", None);
         check("My.list", None);

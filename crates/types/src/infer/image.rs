@@ -17,7 +17,7 @@ const BATCH: usize = 8;
 
 /// What a header says of a block besides its size: the tag, and for custom blocks which identifier they have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Form(u16);
+pub(crate) struct Form(pub u16);
 
 impl Form {
     pub(crate) fn of_tag(tag: u8) -> Form {

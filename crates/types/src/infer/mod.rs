@@ -12,6 +12,7 @@ mod eliminate;
 mod evidence;
 mod hash;
 mod image;
+mod keep;
 mod print;
 mod pull;
 mod shape;
@@ -24,6 +25,7 @@ mod units;
 mod why;
 
 pub use allocated::{Allocated, Allocation, Allocations};
+pub use keep::{Overview, TypingColumns};
 pub use typing::{
     CATEGORIES, Category, ClassId, Collection, Conflict, Coverage, FieldType, Reason, TypeClass,
     Typing, UnitFate, UnitStanding,

@@ -3,7 +3,7 @@
 mod ids;
 mod model;
 mod read;
-mod wire;
+pub(crate) mod wire;
 mod write;
 
 pub use ids::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};

@@ -9,12 +9,12 @@ use super::model::{
 use super::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 
 /// Why bytes could not be read as what they should be.
-pub(super) type Parse<T> = Result<T, &'static str>;
+pub(crate) type Parse<T> = Result<T, &'static str>;
 
 const SHORT: &str = "it ends inside a record";
 
 /// Bytes that are read from the front. Texts that came before are referred to by their numbers.
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     rest: &'a [u8],
     texts: Vec<Text>,
 }
@@ -55,7 +55,7 @@ impl<'a> Source<'a> {
 
 /// Bytes that are written.
 #[derive(Default)]
-pub(super) struct Sink {
+pub(crate) struct Sink {
     pub bytes: Vec<u8>,
     texts: HashMap<Text, u64>,
 }
@@ -71,7 +71,7 @@ impl Sink {
 }
 
 /// Something that a table is made of.
-pub(super) trait Record: Sized {
+pub(crate) trait Record: Sized {
     fn get(source: &mut Source<'_>) -> Parse<Self>;
     fn put(&self, sink: &mut Sink);
 }

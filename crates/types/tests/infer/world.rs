@@ -200,6 +200,11 @@ impl World {
 
     /// A snapshot; the first `constants` blocks are in static data.
     pub fn snapshot(&mut self, constants: u32) -> Snapshot {
+        Snapshot::from_bytes(self.bytes(constants)).expect("a snapshot")
+    }
+
+    /// Its file.
+    pub fn bytes(&mut self, constants: u32) -> Vec<u8> {
         let name = self.tables.names.add("Main.f");
         let location = Location { function: name, ..Location::default() };
         self.tables.codes = vec![Code { address: 0, location }];
@@ -235,7 +240,7 @@ impl World {
             writer.group(group.finish().expect("blocks")).expect("a group");
         }
         writer.tables(&self.tables).expect("tables");
-        Snapshot::from_bytes(writer.finish().expect("bytes")).expect("a snapshot")
+        writer.finish().expect("bytes")
     }
 
     pub fn infer(&mut self) -> Typing {

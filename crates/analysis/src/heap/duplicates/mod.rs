@@ -2,8 +2,10 @@
 //!
 //! Blocks are equal if their kinds, sizes and immediates are, and what they point to is equal in order, all the way
 //! down; strings, floats and boxed integers if their contents are, which the snapshot tells. What is in a cycle is equal
-//! to nothing. It is not known here what a program may change: what would be saved is so if it changes none of them.
+//! to nothing, and so is what a program may change, if types are known. Without types, what would be saved is so if it
+//! changes none of them.
 
+mod changes;
 mod keys;
 mod sharing;
 mod sites;
@@ -13,6 +15,7 @@ use serde::Serialize;
 
 use super::{ClassKind, Heap, WORD};
 use crate::labels::Label;
+use changes::mutable_shapes;
 use keys::Keys;
 use sharing::{Equals, Fate, Sharing};
 
@@ -35,6 +38,8 @@ pub struct Duplicates {
     /// Blocks that were not compared: objects, lazy values, continuations, custom blocks with memory outside the heap,
     /// and those with something in them that the snapshot does not tell.
     pub left_out: u64,
+    /// Blocks that were not compared because their types say that they can be changed; null if types are not known.
+    pub mutable: Option<u64>,
     /// Whether the snapshot tells immediates; otherwise blocks with immediates are not compared.
     pub immediates_known: bool,
     /// Whether the snapshot tells equal contents; otherwise strings and floats are not compared.
@@ -90,10 +95,18 @@ pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
     let snapshot = heap.snapshot();
     let keys = Keys::of(snapshot);
     let left_out = keys.left_out();
+    let mutable = mutable_shapes(heap);
+    let is_mutable = |node: Node| {
+        let shape = heap.shape_of().get(node as usize).copied().unwrap_or(u32::MAX);
+        mutable.as_ref().is_some_and(|shapes| shapes.get(shape as usize) == Some(&true))
+    };
+    let mutable_blocks = mutable
+        .as_ref()
+        .map(|_| (0..heap.blocks() as Node).filter(|&node| is_mutable(node)).count() as u64);
     let first = bactrian_graph::duplicates(
         heap.graph(),
         heap.components(),
-        |node| keys.get(node),
+        |node| keys.get(node).filter(|_| !is_mutable(node)),
         |_, _| true,
     );
     let mut is_static = keys.into_static();
@@ -112,6 +125,7 @@ pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
         saved_blocks: 0,
         saved: sharing.saved.iter().sum::<u64>().saturating_mul(WORD),
         left_out,
+        mutable: mutable_blocks,
         immediates_known: snapshot.columns().immediates,
         contents_known: snapshot.columns().equals,
         classes: classes(heap, &sharing),

@@ -2,11 +2,13 @@
 
 use bactrian_graph::{Column, Graph, MAX_NODES, Node};
 use bactrian_snapshot::{BlockId, Error, Group, Losses, Result, Snapshot, Tables, WeakSlot};
+use bactrian_types::Typing;
 use rayon::prelude::*;
 
 use super::HeapError;
-use super::classes::{Class, Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
+use super::classes::{Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
 use super::holders::{Holders, Planted};
+use super::types::{ShapeKey, Sorted, Types};
 use crate::heap::census::Census;
 
 /// Groups that are read before what they hold is put together, for each processor.
@@ -18,18 +20,21 @@ pub(super) struct Built {
     pub weights: Column<u32>,
     /// The class of each node.
     pub class_of: Column<u32>,
-    /// The numbers of classes as the tables give them.
-    pub class_numbers: Vec<u32>,
+    /// The shape of each node, if it is not the class.
+    pub shape_of: Option<Column<u32>>,
+    /// What shapes there are.
+    pub shape_keys: Vec<ShapeKey>,
     pub holders: Holders,
     pub census: Census,
     pub losses: Losses,
 }
 
-/// Reads all of a snapshot.
+/// Reads all of a snapshot, and finds its types if there is a table of them.
 pub(super) fn build(
     snapshot: &Snapshot,
+    types: Option<&Types>,
     progress: &mut dyn FnMut(f64),
-) -> std::result::Result<Built, HeapError> {
+) -> std::result::Result<(Built, Option<Typing>), HeapError> {
     let tables = snapshot.tables();
     let blocks = snapshot.blocks() as usize;
     let most_holders = 3 * tables.roots.len() + 2 * tables.finalisers.len() + 16;
@@ -46,9 +51,11 @@ pub(super) fn build(
     };
     let mut nodes = Nodes::with_room_for(snapshot);
     let mut losses = snapshot.losses().clone();
+    // Finding types takes as long again.
+    let part = if types.is_some() { 0.5 } else { 1.0 };
     let groups: Vec<usize> = (0..snapshot.groups().len()).collect();
     for batch in groups.chunks(BATCH * rayon::current_num_threads()) {
-        progress(batch[0] as f64 / groups.len() as f64);
+        progress(part * batch[0] as f64 / groups.len() as f64);
         let parts: Vec<_> = batch.par_iter().map(|&index| reading.part(index)).collect();
         for (&index, part) in batch.iter().zip(parts) {
             let facts = &snapshot.groups()[index];
@@ -68,15 +75,12 @@ pub(super) fn build(
         }
     }
     nodes.skip_to(blocks);
+    let typing = types.map(|types| {
+        Typing::infer(types.table(), snapshot, &mut |share| progress(part + (1.0 - part) * share))
+    });
     progress(1.0);
-    let limit = classifier.limit();
-    nodes.finish(tables, losses, limit)
-}
-
-/// The class with each of these numbers.
-pub(super) fn classes(snapshot: &Snapshot, numbers: &[u32]) -> Vec<Class> {
-    let classifier = Classifier::new(snapshot.tables(), snapshot.columns());
-    numbers.iter().map(|&number| classifier.class(number)).collect()
+    let built = nodes.finish(tables, losses, &classifier, typing.as_ref())?;
+    Ok((built, typing))
 }
 
 /// Pointers that are not in fields, in order of blocks: what stacks of continuations hold, and data of ephemerons,
@@ -249,16 +253,20 @@ impl Nodes {
         mut self,
         tables: &Tables,
         losses: Losses,
-        limit: u32,
+        classifier: &Classifier<'_>,
+        typing: Option<&Typing>,
     ) -> std::result::Result<Built, HeapError> {
         if self.edges > bactrian_graph::MAX_EDGES {
             return Err(bactrian_graph::Error::TooManyEdges(self.edges).into());
         }
         let blocks = self.weights.len();
         self.classes.push(HOLDER);
-        let class_numbers = renumber(&mut self.classes, limit);
-        let holder_class = self.classes.pop().unwrap_or(0);
-        let class_of = |node: Node| self.classes.get(node as usize).copied().unwrap_or(u32::MAX);
+        let numbers = renumber(&mut self.classes, classifier.limit());
+        let mut sorted =
+            Sorted::new(std::mem::take(&mut self.classes), &numbers, typing, |number| {
+                classifier.class(number)
+            });
+        let class_of = |node: Node| sorted.class_of.get(node as usize).copied().unwrap_or(u32::MAX);
         let mut planted = Holders::plant(tables, blocks as Node, class_of);
         self.hold_finalised(&mut planted);
         for targets in &planted.targets {
@@ -267,12 +275,13 @@ impl Nodes {
         }
         let nodes = blocks + planted.holders.len();
         self.weights.resize(nodes, 0);
-        self.classes.resize(nodes, holder_class);
+        sorted.resize(nodes);
         Ok(Built {
             graph: Graph::new(self.offsets.into(), self.targets.into())?,
             weights: self.weights.into(),
-            class_of: self.classes.into(),
-            class_numbers,
+            class_of: sorted.class_of.into(),
+            shape_of: sorted.shape_of.map(Column::from),
+            shape_keys: sorted.keys,
             holders: planted.holders,
             census: self.census,
             losses,

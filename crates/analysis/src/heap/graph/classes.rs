@@ -1,4 +1,4 @@
-//! What a block is counted as. Until types are known this is what its header and what stands beside it tell: the
+//! What a block is counted as if its type is not known: what its header and what stands beside it tell, that is the
 //! function of a closure, the identifier of a custom block, tag and size of others.
 //!
 //! Every class there could be has a number that follows from the snapshot's tables alone, so that groups of blocks
@@ -16,12 +16,14 @@ use serde::Serialize;
 pub struct Class {
     /// What kind of class it is.
     pub kind: ClassKind,
-    /// What it is called, as `closure Main.load` or `tag 0, 3 fields`.
+    /// What it is called, as `string list`, `closure Main.load` or `tag 0, 3 fields`.
     pub name: String,
     /// Where the function of a closure is defined, as `main.ml:12`.
     pub place: Option<String>,
-    /// The tag of its blocks; none for what is not blocks, or could not be read.
+    /// The tag of its blocks; none if they may have several, for what is not blocks, or could not be read.
     pub tag: Option<u8>,
+    /// The type of its blocks, if there is one that is known; of closures too.
+    pub type_name: Option<String>,
 }
 
 impl Class {
@@ -32,12 +34,18 @@ impl Class {
             None => self.name.clone(),
         }
     }
+
+    fn plain(kind: ClassKind, name: String, tag: Option<u8>) -> Class {
+        Class { kind, name, place: None, tag, type_name: None }
+    }
 }
 
 /// What tells the blocks of a class from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassKind {
+    /// Blocks of one type.
+    Type,
     /// Strings and bytes.
     String,
     /// Boxed floats.
@@ -178,7 +186,7 @@ impl<'a> Classifier<'a> {
     /// What a number stands for; any number does for something.
     pub fn class(&self, number: u32) -> Class {
         if let Some(&(kind, name, tag)) = FIXED.get(number as usize) {
-            return Class { kind, name: name.to_owned(), place: None, tag };
+            return Class::plain(kind, name.to_owned(), tag);
         }
         if let Some(at) = number.checked_sub(FIRST_FUNCTION) {
             return match self.tables.codes.get(at as usize) {
@@ -189,7 +197,7 @@ impl<'a> Classifier<'a> {
         let shape = number - FIRST_SHAPE;
         let (tag, size) = ((shape / SIZES) as u8, shape % SIZES);
         let name = format!("tag {tag}, {}", show_size(size));
-        Class { kind: ClassKind::Structured, name, place: None, tag: Some(tag) }
+        Class::plain(ClassKind::Structured, name, Some(tag))
     }
 
     fn closure(&self, code: &Code) -> Class {
@@ -198,7 +206,7 @@ impl<'a> Classifier<'a> {
             name => format!("closure {name}"),
         };
         let place = place(self.tables, &code.location);
-        Class { kind: ClassKind::Closure, name, place, tag: Some(tag::CLOSURE) }
+        Class { place, ..Class::plain(ClassKind::Closure, name, Some(tag::CLOSURE)) }
     }
 
     fn custom(&self, at: u32) -> Class {
@@ -208,7 +216,7 @@ impl<'a> Classifier<'a> {
             "" => "custom with unknown operations".to_owned(),
             name => format!("custom {name}"),
         };
-        Class { kind: ClassKind::Custom, name, place: None, tag: Some(tag::CUSTOM) }
+        Class::plain(ClassKind::Custom, name, Some(tag::CUSTOM))
     }
 }
 

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bactrian_graph::Node;
 use bactrian_snapshot::{
-    Block, BlockId, Closure, Custom, Field, Label, Location, Sample, Snapshot, Tables, Text, tag,
+    Block, BlockId, Closure, Custom, Field, Label, Location, ModuleId, Sample, Snapshot, Tables,
+    Text, tag,
 };
+use bactrian_types::{Collection, UnitFate};
 
 use super::Heap;
 use super::classes::ClassKind;
@@ -130,6 +132,42 @@ impl Heap {
         Some(self.tables().stacks.get(stack.index())?.location)
     }
 
+    /// What a block's field is called: `.name` of a record, `Node.left` of a constructor, `head` and `tail` of a list, `element 3` of an
+    /// array; none if that is not known.
+    pub fn field_title(&self, node: Node, field: u64) -> Option<String> {
+        let typing = self.typing()?;
+        let block = BlockId(node);
+        let (_, of) = self.type_class(node)?;
+        match (of.collection, field) {
+            (Some(Collection::List), 0) => return Some("head".to_owned()),
+            (Some(Collection::List), 1) => return Some("tail".to_owned()),
+            (Some(Collection::Array), _) => return Some(format!("element {field}")),
+            _ => {}
+        }
+        let name = typing.field_name(block, field);
+        match (typing.constructor(block), name) {
+            (Some(constructor), Some(name)) => Some(format!("{constructor}.{name}")),
+            (Some(constructor), None) => Some(format!("{constructor}.{field}")),
+            (None, name) => name.map(|name| format!(".{name}")),
+        }
+    }
+
+    /// What a module's field is called in its source, if the table knows the module as it is.
+    pub(super) fn module_field(&self, module: ModuleId, field: u32) -> Option<&str> {
+        let name = self.tables().names.get(self.tables().modules.get(module.index())?.name);
+        let fate = self.units().iter().find(|unit| unit.name == name)?.fate;
+        let table = self.table()?;
+        let unit = table.units.iter().find(|unit| *unit.name == *name)?;
+        let layout = table.layouts.get(unit.layout?.index())?;
+        let is_known = match fate {
+            UnitFate::Whole => true,
+            UnitFate::Public => field < layout.public,
+            _ => false,
+        };
+        let found = layout.fields.get(field as usize).filter(|_| is_known)?;
+        Some(&*found.name).filter(|name| !name.is_empty())
+    }
+
     /// A node in one line: `closure Main.load (main.ml:12)`, `string of 23 bytes`, `block of tag 0 with 3 fields`,
     /// `field 2 of Main`.
     pub fn describe(&self, node: Node) -> String {
@@ -146,13 +184,16 @@ impl Heap {
             words => format!("{words} {many}"),
         };
         let class = self.class(node);
-        let mut text = match class.kind {
+        let mut text = match self.kind(node) {
             ClassKind::String => match self.text(node) {
-                Some(Text { bytes: 1, .. }) => "string of 1 byte".to_owned(),
-                Some(text) => format!("string of {} bytes", text.bytes),
-                None => "string".to_owned(),
+                Some(Text { bytes: 1, .. }) => format!("{} of 1 byte", class.name),
+                Some(text) => format!("{} of {} bytes", class.name, text.bytes),
+                None => class.name.clone(),
             },
             ClassKind::FloatArray => format!("float array of {}", words("float", "floats")),
+            ClassKind::Structured if class.kind == ClassKind::Type => {
+                self.describe_typed(node, &block)
+            }
             ClassKind::Structured => {
                 format!("block of tag {} with {}", block.tag, words("field", "fields"))
             }
@@ -174,6 +215,21 @@ impl Heap {
             text.push_str(&format!(", static {label}"));
         }
         text
+    }
+
+    /// A block of a type: `int array of 3 elements`, `Ast.expr, Let`, `Main.person`.
+    fn describe_typed(&self, node: Node, block: &Block) -> String {
+        let (name, of) = (&self.class(node).name, self.type_class(node).map(|(_, of)| of));
+        match of.and_then(|of| of.collection) {
+            Some(Collection::List) => return name.clone(),
+            Some(Collection::Array) if block.words == 1 => return format!("{name} of 1 element"),
+            Some(Collection::Array) => return format!("{name} of {} elements", block.words),
+            _ => {}
+        }
+        match self.typing().and_then(|typing| typing.constructor(BlockId(node))) {
+            Some(constructor) => format!("{name}, {constructor}"),
+            None => name.clone(),
+        }
     }
 
     fn describe_holder(&self, node: Node, what: What) -> String {
@@ -202,7 +258,13 @@ impl Heap {
     /// What a holder is called below its parent.
     pub fn holder_name(&self, node: Node) -> String {
         let holder = self.holders().get(node);
-        holder.map_or_else(String::new, |holder| holder.name(self.tables(), self.classes()))
+        let Some(holder) = holder else { return String::new() };
+        match holder.what {
+            What::Field(module, field) if self.module_field(module, field).is_some() => {
+                format!("field {}", self.module_field(module, field).unwrap_or_default())
+            }
+            _ => holder.name(self.tables(), self.classes()),
+        }
     }
 
     /// `Main.load (main.ml:12)`; none if neither function nor file is known.

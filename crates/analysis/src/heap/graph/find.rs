@@ -91,7 +91,7 @@ impl Heap {
         }
     }
 
-    /// The holder of a module, `Main`, or of one of its fields, `Main.3`.
+    /// The holder of a module, `Main`, or of one of its fields, `Main.3`, or `Main.table` if types are known.
     fn find_root(&self, text: &str) -> Option<Node> {
         let tables = self.tables();
         let module = |name: &str| {
@@ -105,9 +105,13 @@ impl Heap {
             return Some(found);
         }
         let (name, field) = text.rsplit_once('.')?;
-        let (above, field) = (module(name)?, field.parse::<u32>().ok()?);
+        let above = module(name)?;
         let mut fields = self.holders().iter().filter(|holder| holder.parent == above);
-        let found = fields.find(|holder| matches!(holder.what, What::Field(_, of) if of == field));
+        let found = fields.find(|holder| match (holder.what, field.parse::<u32>()) {
+            (What::Field(_, of), Ok(number)) => of == number,
+            (What::Field(module, of), Err(_)) => self.module_field(module, of) == Some(field),
+            _ => false,
+        });
         found.map(|holder| holder.node)
     }
 

@@ -19,8 +19,9 @@ use bactrian_snapshot::Snapshot;
 use bytemuck::Pod;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"\x89HEAPIDX");
-/// To be counted up when a section changes its meaning, or the numbering of nodes or classes does.
-const VERSION: u64 = 1;
+/// To be counted up when a section changes its meaning, the numbering of nodes or classes does, or types are found in
+/// another way.
+const VERSION: u64 = 2;
 const ALIGNMENT: usize = 64;
 /// There are not so many kinds of sections.
 const MOST_SECTIONS: u64 = 64;
@@ -46,28 +47,43 @@ pub(super) enum Kind {
     Held,
     ClassTotals,
     TagTotals,
+    /// Shapes of nodes, and the types of shapes, if there are types.
+    ShapeOf,
+    ShapeTypes,
+    TypeOverview,
+    /// What is known of each block's type.
+    TypeOf,
+    Categories,
+    Origins,
+    Reasons,
+    Forms,
+    BlockWords,
+    TypeDetails,
 }
 
-/// Which snapshot an index is of.
+/// Which snapshot an index is of, and which table of types it was made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Subject {
     file_bytes: u64,
     blocks: u64,
     fingerprint: u64,
+    /// The digest of the table; 0 if there is none.
+    types: u64,
 }
 
 impl Subject {
-    /// The identity of a snapshot; none if it is damaged, for then nothing is kept of it.
-    pub fn of(snapshot: &Snapshot) -> Option<Subject> {
+    /// The identity of a snapshot and of a table of types, 0 if there is none. None if the snapshot is damaged, for then
+    /// nothing is kept of it.
+    pub fn of(snapshot: &Snapshot, types: u64) -> Option<Subject> {
         let fingerprint = snapshot.fingerprint().ok()?.into();
         let is_whole = snapshot.losses().is_clean();
         let (file_bytes, blocks) = (snapshot.file_bytes(), snapshot.blocks());
-        is_whole.then_some(Subject { file_bytes, blocks, fingerprint })
+        is_whole.then_some(Subject { file_bytes, blocks, fingerprint, types })
     }
 }
 
-/// The header: magic, version, number of sections, the snapshot's length, blocks and fingerprint, a zero, and the sum of
-/// all before it and of the list of sections.
+/// The header: magic, version, number of sections, the snapshot's length, blocks and fingerprint, the digest of the table
+/// of types, and the sum of all before it and of the list of sections.
 type Header = [u64; 8];
 
 /// An entry of the list of sections: kind, sum, offset, bytes.
@@ -150,8 +166,8 @@ impl Index {
 }
 
 fn head(sections: u64, subject: &Subject, sum: u64) -> Header {
-    let Subject { file_bytes, blocks, fingerprint } = *subject;
-    [MAGIC, VERSION, sections, file_bytes, blocks, fingerprint, 0, sum]
+    let Subject { file_bytes, blocks, fingerprint, types } = *subject;
+    [MAGIC, VERSION, sections, file_bytes, blocks, fingerprint, types, sum]
 }
 
 fn sum_of(header: &Header, list: &[u8]) -> u64 {

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 
 use bactrian_graph::{Column, Components, Dominators, Graph, NONE, Node};
 use bactrian_snapshot::Snapshot;
+use bactrian_types::Overview;
 
 use super::Heap;
 use super::build::Built;
 use super::holders::{Holders, Planted};
 use super::index::{Index, Kind, Sections};
 use super::numbers::{ClassTotal, Held, HeldNumbers};
+use super::types::{NO_TYPE, Named, ShapeKey};
 use crate::heap::census::Census;
 
 /// Numbers of a [`Held`]: shallow, reached, dominated, share.
@@ -21,8 +23,13 @@ const OF_TOTAL: usize = 3;
 /// Stands for what was not computed.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What a heap begins with, from an index. None if anything in it does not fit the snapshot.
-pub(super) fn load(index: &Index, snapshot: &Snapshot) -> Option<Built> {
+/// What a heap begins with, from an index, with an overview if the index is of a heap with types. None if anything in it
+/// does not fit the snapshot.
+pub(super) fn load(
+    index: &Index,
+    snapshot: &Snapshot,
+    has_types: bool,
+) -> Option<(Built, Option<Overview>)> {
     let ((graph, weights), class_of) = rayon::join(
         || {
             rayon::join(
@@ -33,22 +40,60 @@ pub(super) fn load(index: &Index, snapshot: &Snapshot) -> Option<Built> {
         || index.column::<u32>(Kind::ClassOf),
     );
     let (graph, weights, class_of) = (graph?, weights?, class_of?);
-    let class_numbers = index.column::<u32>(Kind::ClassNumbers)?.to_vec();
+    let overview = match has_types {
+        true => Some(Overview::from_bytes(&index.column::<u8>(Kind::TypeOverview)?)?),
+        false => None,
+    };
+    let shape_keys = shape_keys(index, overview.as_ref())?;
+    let shape_of = match has_types {
+        true => Some(index.column::<u32>(Kind::ShapeOf)?),
+        false => None,
+    };
     let census = Census::from_numbers(&index.column::<u64>(Kind::Census)?)?;
     let blocks = snapshot.blocks() as usize;
     let first = Node::try_from(blocks).ok()?;
     let class_at = |node: Node| class_of.get(node as usize).copied().unwrap_or(u32::MAX);
     let planted = Holders::plant(snapshot.tables(), first, class_at);
     let nodes = blocks.checked_add(planted.holders.len())?;
-    let is_class = |class: &u32| (*class as usize) < class_numbers.len();
     let fits = graph.nodes() == nodes
         && weights.len() == nodes
         && class_of.len() == nodes
-        && class_of.iter().all(is_class)
+        && are_classes(&class_of, shape_of.as_deref(), &shape_keys, overview.as_ref(), snapshot)
         && holds_the_same(&graph, &planted);
     let Planted { holders, .. } = planted;
     let losses = snapshot.losses().clone();
-    fits.then_some(Built { graph, weights, class_of, class_numbers, holders, census, losses })
+    let built = Built { graph, weights, class_of, shape_of, shape_keys, holders, census, losses };
+    fits.then_some((built, overview))
+}
+
+/// The shapes there are.
+fn shape_keys(index: &Index, overview: Option<&Overview>) -> Option<Vec<ShapeKey>> {
+    let numbers = index.column::<u32>(Kind::ClassNumbers)?;
+    let Some(overview) = overview else {
+        return Some(numbers.iter().map(|&number| ShapeKey { number, of: NO_TYPE }).collect());
+    };
+    let types = index.column::<u32>(Kind::ShapeTypes)?;
+    let is_type = |&of: &u32| of == NO_TYPE || (of as usize) < overview.classes.len();
+    let fits = types.len() == numbers.len() && types.iter().all(is_type);
+    let keys = numbers.iter().zip(types.iter()).map(|(&number, &of)| ShapeKey { number, of });
+    fits.then(|| keys.collect())
+}
+
+/// Whether nodes have classes that are there, and that go with their shapes.
+fn are_classes(
+    class_of: &[u32],
+    shape_of: Option<&[u32]>,
+    keys: &[ShapeKey],
+    overview: Option<&Overview>,
+    snapshot: &Snapshot,
+) -> bool {
+    let Some(shape_of) = shape_of else {
+        return class_of.iter().all(|&class| (class as usize) < keys.len());
+    };
+    let named = Named::of_snapshot(snapshot, keys, overview);
+    let goes_with =
+        |(class, shape): (&u32, &u32)| named.class_of_shape.get(*shape as usize) == Some(class);
+    shape_of.len() == class_of.len() && class_of.iter().zip(shape_of).all(goes_with)
 }
 
 fn graph(index: &Index, offsets: Kind, targets: Kind) -> Option<Graph> {
@@ -199,12 +244,33 @@ impl Heap {
         let [classes, tags] = [&self.numbers.classes, &self.numbers.tags]
             .map(|totals| totals.get().map(|totals| total_numbers(totals)));
         let census = self.census.numbers();
+        let shapes: Vec<u32> = self.shape_keys.iter().map(|key| key.number).collect();
+        let types: Vec<u32> = self.shape_keys.iter().map(|key| key.of).collect();
+        let known = self.known.as_ref();
+        let overview = known.map(|known| known.overview.to_bytes());
+        let typing = known.and_then(|known| known.typing.get());
+        let details = typing.map(|typing| (typing.details_to_bytes(), typing.form_numbers()));
         let mut sections = Sections::default();
         sections.add(Kind::Offsets, self.graph.offsets());
         sections.add(Kind::Targets, self.graph.targets());
         sections.add(Kind::Weights, &self.weights);
         sections.add(Kind::ClassOf, &self.class_of);
-        sections.add(Kind::ClassNumbers, &self.class_numbers);
+        sections.add(Kind::ClassNumbers, &shapes);
+        if let Some((overview, shape_of)) = overview.as_ref().zip(self.shape_of.as_ref()) {
+            sections.add(Kind::ShapeOf, shape_of);
+            sections.add(Kind::ShapeTypes, &types);
+            sections.add(Kind::TypeOverview, overview);
+        }
+        if let Some((typing, (details, forms))) = typing.zip(details.as_ref()) {
+            let columns = typing.columns(forms);
+            sections.add(Kind::TypeOf, columns.classes);
+            sections.add(Kind::Categories, columns.categories);
+            sections.add(Kind::Origins, columns.origins);
+            sections.add(Kind::Reasons, columns.reasons);
+            sections.add(Kind::Forms, columns.forms);
+            sections.add(Kind::BlockWords, columns.words);
+            sections.add(Kind::TypeDetails, details);
+        }
         sections.add(Kind::Census, &census);
         if let Some(dominators) = self.dominators.get() {
             sections.add(Kind::Dominators, &dominators.parent);
@@ -246,6 +312,13 @@ impl Heap {
                     Kind::Held,
                     Kind::ClassTotals,
                     Kind::TagTotals,
+                    Kind::TypeOf,
+                    Kind::Categories,
+                    Kind::Origins,
+                    Kind::Reasons,
+                    Kind::Forms,
+                    Kind::BlockWords,
+                    Kind::TypeDetails,
                 ],
             );
         }

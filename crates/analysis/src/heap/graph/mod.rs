@@ -22,6 +22,7 @@ mod holders;
 mod index;
 mod kept;
 mod numbers;
+mod types;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -35,11 +36,13 @@ use bactrian_trace::Input;
 use super::census::Census;
 use build::Built;
 use index::{Index, Subject};
+use types::{Known, Named, ShapeKey};
 
 pub use classes::{Class, ClassKind};
 pub use find::{Found, NotFound};
 pub use holders::{Holder, HolderKind, Holders};
 pub use numbers::{ClassTotal, Held};
+pub use types::Types;
 
 /// Why a snapshot is no graph.
 #[derive(Debug)]
@@ -74,17 +77,28 @@ impl From<bactrian_graph::Error> for HeapError {
 }
 
 /// How to open a heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OpenOptions {
     /// Whether to use what is kept in an index beside the snapshot, and to keep what is computed there.
     pub index: bool,
+    /// What the compiler knew of the program.
+    pub types: Option<Types>,
 }
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
-        OpenOptions { index: true }
+        OpenOptions { index: true, types: None }
     }
 }
+
+/// The class of what is not there.
+const NOTHING: &Class = &Class {
+    kind: ClassKind::Unread,
+    name: String::new(),
+    place: None,
+    tag: None,
+    type_name: None,
+};
 
 /// Where what is computed is kept.
 struct Kept {
@@ -102,8 +116,11 @@ pub struct Heap {
     weights: Column<u32>,
     class_of: Column<u32>,
     classes: Vec<Class>,
-    /// What the classes' numbers were when they were counted.
-    class_numbers: Vec<u32>,
+    /// If there are types; otherwise shapes are classes.
+    shape_of: Option<Column<u32>>,
+    shapes: Vec<Class>,
+    shape_keys: Vec<ShapeKey>,
+    known: Option<Known>,
     holders: Holders,
     census: Census,
     /// Where things are kept; none if nothing is.
@@ -135,17 +152,20 @@ impl Heap {
         let snapshot = Snapshot::from_bytes(input)?;
         // What comes through a pipe is nowhere that something could be beside.
         let has_place = options.index && path.metadata().is_ok_and(|metadata| metadata.is_file());
-        let subject = if has_place { Subject::of(&snapshot) } else { None };
-        let Some(subject) = subject else { return Heap::new(snapshot, progress) };
+        let types = options.types.as_ref();
+        let digest = types.map_or(0, Types::digest);
+        let subject = if has_place { Subject::of(&snapshot, digest) } else { None };
+        let Some(subject) = subject else { return Heap::with_types(snapshot, types, progress) };
         let mut kept = Kept { snapshot: path.to_owned(), subject, index: None };
         if let Some(index) = Index::open(path, &subject)
-            && let Some(built) = kept::load(&index, &snapshot)
+            && let Some((built, overview)) = kept::load(&index, &snapshot, types.is_some())
         {
             kept.index = Some(index);
-            return Ok(Heap::of(snapshot, built, Some(kept)));
+            let known = Known::kept(types, overview);
+            return Ok(Heap::of(snapshot, built, known, Some(kept)));
         }
-        let built = build::build(&snapshot, progress)?;
-        Ok(Heap::of(snapshot, built, Some(kept)))
+        let (built, typing) = build::build(&snapshot, types, progress)?;
+        Ok(Heap::of(snapshot, built, Known::found(types, typing), Some(kept)))
     }
 
     /// The heap of a snapshot that is open already, without an index.
@@ -153,21 +173,39 @@ impl Heap {
     /// # Errors
     /// It is too large.
     pub fn new(snapshot: Snapshot, progress: &mut dyn FnMut(f64)) -> Result<Heap, HeapError> {
-        let built = build::build(&snapshot, progress)?;
-        Ok(Heap::of(snapshot, built, None))
+        Heap::with_types(snapshot, None, progress)
     }
 
-    fn of(snapshot: Snapshot, built: Built, kept: Option<Kept>) -> Heap {
-        let Built { graph, weights, class_of, class_numbers, holders, census, losses } = built;
+    /// The same with types.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub fn with_types(
+        snapshot: Snapshot,
+        types: Option<&Types>,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Heap, HeapError> {
+        let (built, typing) = build::build(&snapshot, types, progress)?;
+        Ok(Heap::of(snapshot, built, Known::found(types, typing), None))
+    }
+
+    fn of(snapshot: Snapshot, built: Built, known: Option<Known>, kept: Option<Kept>) -> Heap {
+        let Built { graph, weights, class_of, shape_of, shape_keys, holders, census, losses } =
+            built;
+        let overview = known.as_ref().map(|known| &known.overview);
+        let Named { classes, shapes, .. } = Named::of_snapshot(&snapshot, &shape_keys, overview);
         let is_new = kept.as_ref().is_some_and(|kept| kept.index.is_none());
         Heap {
-            classes: build::classes(&snapshot, &class_numbers),
             snapshot,
             losses,
             graph,
             weights,
             class_of,
-            class_numbers,
+            classes,
+            shape_of,
+            shapes,
+            shape_keys,
+            known,
             holders,
             census,
             kept,
@@ -230,10 +268,24 @@ impl Heap {
 
     /// The class of a node.
     pub fn class(&self, node: Node) -> &Class {
-        const NOTHING: &Class =
-            &Class { kind: ClassKind::Unread, name: String::new(), place: None, tag: None };
         let class = self.class_of.get(node as usize);
         class.and_then(|class| self.classes.get(*class as usize)).unwrap_or(NOTHING)
+    }
+
+    /// Classes told apart further, so that the blocks of each are of one kind: without types, the classes themselves.
+    pub fn shapes(&self) -> &[Class] {
+        &self.shapes
+    }
+
+    /// The shape of each node, as a place in [`Heap::shapes`].
+    pub fn shape_of(&self) -> &[u32] {
+        self.shape_of.as_deref().unwrap_or(&self.class_of)
+    }
+
+    /// What kind of block a node is, whatever its type.
+    pub fn kind(&self, node: Node) -> ClassKind {
+        let shape = self.shape_of().get(node as usize);
+        shape.and_then(|shape| self.shapes.get(*shape as usize)).unwrap_or(NOTHING).kind
     }
 
     /// The tree of dominators from the root of all, and the words that each node retains.

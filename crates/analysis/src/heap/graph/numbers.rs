@@ -160,7 +160,9 @@ impl Heap {
         let count = self.classes().len();
         self.numbers.classes.get_or_init(|| {
             let load = |index: &Index| self.load_totals(index, Kind::ClassTotals, count);
-            self.kept_or(load, || self.totals(count, Some))
+            let class_of = self.class_of();
+            let class = |node: Node| class_of.get(node as usize).copied().unwrap_or(u32::MAX);
+            self.kept_or(load, || self.totals_by(count, class))
         })
     }
 
@@ -168,26 +170,15 @@ impl Heap {
     pub fn tag_totals(&self) -> &[ClassTotal] {
         self.numbers.tags.get_or_init(|| {
             let load = |index: &Index| self.load_totals(index, Kind::TagTotals, 256);
-            let tag = |class: u32| self.classes().get(class as usize)?.tag.map(u32::from);
-            self.kept_or(load, || self.totals(256, tag))
+            let tags = self.shapes().iter().map(|shape| shape.tag.map_or(u32::MAX, u32::from));
+            let tags: Vec<u32> = tags.collect();
+            let shape_of = self.shape_of();
+            let tag = |node: Node| {
+                let shape = shape_of.get(node as usize);
+                shape.and_then(|shape| tags.get(*shape as usize)).copied().unwrap_or(u32::MAX)
+            };
+            self.kept_or(load, || self.totals_by(256, tag))
         })
-    }
-
-    /// What each of `count` groups of classes has.
-    pub(crate) fn totals(
-        &self,
-        count: usize,
-        group: impl Fn(u32) -> Option<u32>,
-    ) -> Vec<ClassTotal> {
-        let of: Vec<u32> = (0..self.classes().len() as u32)
-            .map(|class| group(class).unwrap_or(u32::MAX))
-            .collect();
-        let class_of = self.class_of();
-        let of = |node: Node| {
-            let class = class_of.get(node as usize).copied().unwrap_or(u32::MAX);
-            of.get(class as usize).copied().unwrap_or(u32::MAX)
-        };
-        self.totals_by(count, of)
     }
 
     /// What each of `count` groups of blocks has. A node whose group is too high a number is in none.

@@ -52,7 +52,7 @@ pub struct PathRow {
 pub struct PathStep {
     /// Its number.
     pub node: Node,
-    /// How the node before holds it: `field 1`, `element 17`, `stack`, `data`; empty where a root does.
+    /// How the node before holds it: `field 1` or `.name`, `element 17`, `stack`, `data`; empty where a root does.
     pub step: String,
     /// What it is.
     pub what: String,
@@ -66,6 +66,8 @@ pub struct PathStep {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     node: Node,
+    /// The node before the first of them.
+    from: Node,
     step: Step,
     class: u32,
     times: u64,
@@ -152,7 +154,10 @@ fn runs(heap: &Heap, paths: &[Vec<Node>]) -> Vec<Vec<Run>> {
                 {
                     last.times += 1;
                 }
-                _ => runs.push(Run { node, step, class, times: 1 }),
+                _ => {
+                    let from = at.checked_sub(1).map_or(NONE, |before| path[before]);
+                    runs.push(Run { node, from, step, class, times: 1 });
+                }
             }
         }
         runs
@@ -164,7 +169,7 @@ fn runs(heap: &Heap, paths: &[Vec<Node>]) -> Vec<Vec<Run>> {
 fn told(heap: &Heap, runs: &[Run]) -> Vec<PathStep> {
     let tell = |run: &Run| PathStep {
         node: run.node,
-        step: run.step.text(),
+        step: run.step.text(heap, run.from),
         what: heap.describe(run.node),
         site: heap.site(run.node).and_then(|site| heap.location(&site)),
         times: run.times,

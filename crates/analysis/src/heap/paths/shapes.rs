@@ -126,6 +126,8 @@ struct Shape {
     /// How many are above it.
     depth: u32,
     step: Step,
+    /// One of those that hold them.
+    from: Node,
     class: u32,
     node: Node,
     repeats: bool,
@@ -154,6 +156,7 @@ impl<'a> Merging<'a> {
             above: 0,
             depth: 0,
             step: Step::Root,
+            from: NONE,
             class: u32::MAX,
             node: root,
             repeats: false,
@@ -204,6 +207,7 @@ impl<'a> Merging<'a> {
                 above,
                 depth,
                 step,
+                from,
                 class,
                 node,
                 repeats: false,
@@ -290,7 +294,7 @@ impl<'a> Telling<'a> {
             None => self.heap.class(shape.node).title(),
         };
         ShapeRow {
-            step: shape.step.shape_text(),
+            step: shape.step.shape_text(self.heap, shape.from),
             what,
             node: shape.node,
             repeats: shape.repeats,

@@ -38,11 +38,13 @@ impl Step {
         }
     }
 
-    /// For people; empty where a root holds something.
-    pub fn text(self) -> String {
+    /// For people, with names if the type of the block that holds is known; empty where a root holds something.
+    pub fn text(self, heap: &Heap, from: Node) -> String {
         match self {
             Step::Root => String::new(),
-            Step::Field(field) => format!("field {field}"),
+            Step::Field(field) => {
+                heap.field_title(from, field).unwrap_or_else(|| format!("field {field}"))
+            }
             Step::Element(at) => format!("element {at}"),
             Step::Stack => "stack".to_owned(),
             Step::Data => "data".to_owned(),
@@ -51,10 +53,10 @@ impl Step {
     }
 
     /// For people, where elements are all alike.
-    pub fn shape_text(self) -> String {
+    pub fn shape_text(self, heap: &Heap, from: Node) -> String {
         match self {
             Step::Element(_) => "an element".to_owned(),
-            step => step.text(),
+            step => step.text(heap, from),
         }
     }
 
@@ -63,7 +65,7 @@ impl Step {
         if from as usize >= heap.blocks() {
             return Step::Root;
         }
-        match heap.class(from).kind {
+        match heap.kind(from) {
             ClassKind::Continuation => Step::Stack,
             ClassKind::Ephemeron => Step::Data,
             _ => Step::Unknown,

@@ -2,6 +2,7 @@
 
 use bactrian_graph::Node;
 use bactrian_snapshot::FieldValue;
+use bactrian_types::Collection;
 
 use super::{Look, Severity, Suspect, SuspectKind, WORTH_WORDS};
 use crate::heap::ClassKind;
@@ -40,7 +41,7 @@ impl Look<'_> {
             let is_empty = (targets.len() as f64) <= FILLED * words as f64;
             let is_same =
                 targets.len() as u64 == words && targets.iter().all(|to| *to == targets[0]);
-            self.heap.class(node).kind == ClassKind::Structured && (is_empty || is_same)
+            self.heap.kind(node) == ClassKind::Structured && (is_empty || is_same)
         });
         large.sort_by_key(|&node| (std::cmp::Reverse(weights[node as usize]), node));
         large.truncate(CLOSELY);
@@ -54,8 +55,11 @@ impl Look<'_> {
         if used == words {
             return targets.first().map(|&to| Fault::SameBlock(to));
         }
-        // Hashtbl.t is size, data, seed and initial size: one or two pointers, the data a power of two long.
+        // Without types: Hashtbl.t is size, data, seed and initial size: one or two pointers, the data a power of two long.
         let table = predecessors(self.heap, node).into_iter().find(|&before| {
+            if let Some((_, of)) = self.heap.type_class(before) {
+                return of.collection == Some(Collection::Hashtbl);
+            }
             let block = self.heap.block(before);
             let is_record = block.is_some_and(|block| block.tag == 0 && block.words == 4);
             is_record && self.heap.graph().successors(before).len() <= 2

@@ -2,27 +2,66 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{ClassBy, ClassTable, classes};
+use bactrian_analysis::heap::{
+    ClassBy, ClassFilter, ClassTable, Found, Heap, classes_of, type_coverage,
+};
 use bactrian_analysis::units::{show_bytes, show_count};
 use serde_json::json;
 
-use super::HeapArg;
+use super::{HeapArg, say_coverage};
 use crate::commands::arguments::TableArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{
     Align, Console, FAINT, HEADING, INTERVAL, SHARE, Table, show_error, show_number, show_share,
 };
 
-/// Which snapshot, and how the table is printed.
+/// Which snapshot, which blocks of it, and how the table is printed.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct ClassArgs {
     #[command(flatten)]
-    heap: HeapArg,
+    pub heap: HeapArg,
+    #[command(flatten)]
+    filter: ClassFilterArgs,
     /// What to sort by
     #[arg(long, value_name = "ORDER", default_value = "shallow")]
     sort: Sort,
     #[command(flatten)]
-    table: TableArgs,
+    pub table: TableArgs,
+}
+
+/// Which blocks; all conditions must hold. Where blocks were allocated is known of sampled ones only.
+#[derive(clap::Args, Debug)]
+struct ClassFilterArgs {
+    /// Only blocks of this type, or of those that have this in their names
+    #[arg(long = "type", value_name = "TYPE")]
+    class: Option<String>,
+    /// Only blocks that this module allocated
+    #[arg(long, value_name = "MODULE")]
+    module: Option<String>,
+    /// Only blocks that this function allocated
+    #[arg(long, value_name = "FUNCTION")]
+    function: Option<String>,
+    /// Only blocks that were allocated here (main.ml:12)
+    #[arg(long, value_name = "PLACE")]
+    site: Option<String>,
+}
+
+impl ClassFilterArgs {
+    fn filter(&self, arg: &HeapArg, heap: &Heap) -> Result<ClassFilter, Failure> {
+        let find = |text: &String| match arg.find(heap, text)? {
+            Found::Classes(classes) => Ok(classes),
+            Found::Node(_) => {
+                let what = "one block or root, not a type; `bactrian heap types` lists them";
+                Err(Failure::Usage(format!("`{text}` is {what}")))
+            }
+        };
+        Ok(ClassFilter {
+            classes: self.class.as_ref().map(find).transpose()?,
+            module: self.module.clone(),
+            function: self.function.clone(),
+            site: self.site.clone(),
+        })
+    }
 }
 
 /// What rows are sorted by.
@@ -36,9 +75,10 @@ enum Sort {
     Blocks,
 }
 
-pub fn run(args: &Args, by: ClassBy, console: &mut Console) -> Result<Status, Failure> {
+pub fn run(args: &ClassArgs, by: ClassBy, console: &mut Console) -> Result<Status, Failure> {
     let heap = args.heap.open()?;
-    let mut answer = classes(&heap, by);
+    let filter = args.filter.filter(&args.heap, &heap)?;
+    let mut answer = classes_of(&heap, by, &filter);
     match args.sort {
         Sort::Shallow => {}
         Sort::Dominated => answer.rows.sort_by_key(|row| std::cmp::Reverse(row.dominated)),
@@ -52,7 +92,9 @@ pub fn run(args: &Args, by: ClassBy, console: &mut Console) -> Result<Status, Fa
             "sampled_blocks": answer.sampled_blocks,
             "blocks": answer.blocks,
             "bytes": answer.bytes,
+            "total": answer.total,
             "note": answer.note,
+            "coverage": type_coverage(&heap),
             "row_count": all,
             "rows": answer.rows,
         });
@@ -60,6 +102,9 @@ pub fn run(args: &Args, by: ClassBy, console: &mut Console) -> Result<Status, Fa
     } else {
         print(&answer, console)?;
         args.table.say_more(all, console)?;
+        if by == ClassBy::Type {
+            say_coverage(&heap, console)?;
+        }
     }
     args.heap.finish(&heap, console)
 }
@@ -107,7 +152,7 @@ fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
     );
     headings.push((title, Align::Left));
     let mut table = Table::new(&headings);
-    let all = (answer.bytes as f64).max(1.0);
+    let all = (answer.total as f64).max(1.0);
     for row in &answer.rows {
         let count = row.blocks.value;
         let blocks = if exact { format!("{count:.0}") } else { show_count(count.round()) };

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::HeapsArg;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, BAD, Console, GOOD, HEADING, Table, show_number};
+use crate::types::TypesArg;
 
 /// What changed from snapshot to snapshot: classes that grow, blocks that came, went and stayed.
 ///
@@ -38,7 +39,7 @@ pub struct Args {
 impl Args {
     /// The arguments of `bactrian diff` on two snapshots.
     pub fn of_two(files: Vec<PathBuf>, strict: bool, number: usize, json: bool) -> Args {
-        let heaps = HeapsArg { files, strict, no_index: false };
+        let heaps = HeapsArg { files, strict, types: TypesArg::default(), no_index: false };
         Args { heaps, max: None, number, json }
     }
 }

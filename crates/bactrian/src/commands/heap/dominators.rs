@@ -7,7 +7,7 @@ use bactrian_analysis::heap::{
 };
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::HeapArg;
+use super::{HeapArg, say_coverage};
 use crate::commands::arguments::share;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, HEADING, Table, show_number, show_share, tree_marks};
@@ -59,7 +59,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let answer = dominators(&heap, &question);
     match args.json {
         true => args.heap.print_json("dominators", &heap, &answer, console)?,
-        false => print(&answer, min_share, console)?,
+        false => {
+            print(&answer, min_share, console)?;
+            say_coverage(&heap, console)?;
+        }
     }
     args.heap.finish(&heap, console)
 }

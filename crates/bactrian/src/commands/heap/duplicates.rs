@@ -6,7 +6,7 @@ use bactrian_analysis::heap::{Duplicates, duplicates};
 use bactrian_analysis::units::show_bytes;
 use serde_json::json;
 
-use super::HeapArg;
+use super::{HeapArg, say_coverage};
 use crate::commands::arguments::TableArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{
@@ -34,6 +34,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             "saved_blocks": answer.saved_blocks,
             "saved": answer.saved,
             "left_out": answer.left_out,
+            "mutable": answer.mutable,
             "immediates_known": answer.immediates_known,
             "contents_known": answer.contents_known,
             "class_count": class_count,
@@ -56,6 +57,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             print_structures(&answer, console)?;
             args.table.say_more(answer.structure_count as usize, console)?;
         }
+        say_coverage(&heap, console)?;
     }
     args.heap.finish(&heap, console)
 }
@@ -70,10 +72,16 @@ fn print_head(answer: &Duplicates, console: &mut Console) -> Result<(), Failure>
         show_bytes(answer.bytes as f64),
         show_share(share).trim_start(),
     )?;
-    let mut notes = vec![format!(
-        "and if none of them is changed, which is not known without types; {} would not be needed",
-        show_number(answer.saved_blocks, "block")
-    )];
+    let saved = show_number(answer.saved_blocks, "block");
+    let mut notes = vec![match answer.mutable {
+        None => format!(
+            "and if none of them is changed, which is not known without types; {saved} would not be needed"
+        ),
+        Some(blocks) => format!(
+            "{saved} would not be needed; not compared: {} of types that can be changed",
+            show_number(blocks, "block")
+        ),
+    }];
     if answer.left_out > 0 {
         notes.push(format!(
             "not compared: {} (objects, lazy values, continuations, memory outside the heap, what is not known)",

@@ -11,6 +11,7 @@ use super::HeapArg;
 use crate::commands::arguments::share;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number, write_file};
+use crate::types::TypesArg;
 
 /// Write a heap for another tool.
 ///
@@ -52,7 +53,7 @@ fn formats() -> impl TypedValueParser<Value = HeapFormat> {
 impl Args {
     /// What `bactrian export` asks of a heap.
     pub fn of(file: PathBuf, strict: bool, to: HeapFormat, output: Option<PathBuf>) -> Args {
-        let heap = HeapArg { file, strict, no_index: false };
+        let heap = HeapArg { file, strict, types: TypesArg::default(), no_index: false };
         Args { heap, to, output, min_share: MIN_SHARE, depth: DEPTH, blocks: false }
     }
 }

@@ -1,10 +1,12 @@
 //! `bactrian heap`: who holds the memory of a heap snapshot. One file per verb, each thin: open, ask, show.
 
 mod classes;
+mod collections;
 pub mod diff;
 mod dominators;
 mod duplicates;
 pub mod export;
+mod fields;
 mod finalisers;
 mod graph;
 mod paths;
@@ -12,27 +14,34 @@ mod roots;
 mod show;
 mod summary;
 mod suspects;
+mod types;
 
+use std::io::Write;
 use std::path::PathBuf;
 
-use bactrian_analysis::heap::{ClassBy, Found, Heap, HeapError, NotFound, OpenOptions};
+use bactrian_analysis::heap::{
+    ClassBy, Found, Heap, HeapError, NotFound, OpenOptions, Types, type_coverage,
+};
 use bactrian_snapshot::Losses;
 use serde::Serialize;
 
 use crate::failure::{Failure, Status};
 use crate::open::{account_snapshot, bad_snapshot, file_progress};
-use crate::output::{Console, print_json_of_snapshots, show_number};
+use crate::output::{Console, FAINT, print_json_of_snapshots, show_number, visible};
+use crate::types::TypesArg;
 
 /// Who holds the memory of a heap snapshot, and what it is.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap summary server.1.heap        what the memory is used for
   bactrian heap roots server.1.heap          who holds it
-  bactrian heap types server.1.heap          what the blocks are
+  bactrian heap types server.1.heap --types server.types   of which OCaml types the blocks are
   bactrian heap suspects server.1.heap       what is likely wrong
   bactrian heap dominators server.1.heap     what would be free without whom
   bactrian heap diff server.*.heap           what grows
   bactrian heap duplicates server.1.heap     what is there more than once
+  bactrian heap collections server.1.heap --types server.types   lists, tables, maps: how many, how full
+  bactrian heap fields server.1.heap Main.entry --types server.types   what each field holds
   bactrian heap graph server.1.heap -o h.svg  all of it in one picture
 
 What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
@@ -46,16 +55,15 @@ pub struct Args {
 enum Verb {
     Summary(summary::Args),
     Roots(roots::Args),
-    /// Blocks by what they are: how many, their bytes, and what would be free without them
-    Types(classes::Args),
+    Types(types::Args),
     /// Blocks by their tags
-    Tags(classes::Args),
+    Tags(classes::ClassArgs),
     /// Blocks by the place that allocated them, estimated from samples
-    Sites(classes::Args),
+    Sites(classes::ClassArgs),
     /// Blocks by the function that allocated them, estimated from samples
-    Functions(classes::Args),
+    Functions(classes::ClassArgs),
     /// Blocks by the module that allocated them, estimated from samples
-    Modules(classes::Args),
+    Modules(classes::ClassArgs),
     Dominators(dominators::Args),
     Show(show::Args),
     Export(export::Args),
@@ -65,13 +73,15 @@ enum Verb {
     Diff(diff::Args),
     Duplicates(duplicates::Args),
     Graph(graph::Args),
+    Collections(collections::Args),
+    Fields(fields::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     match &args.verb {
         Verb::Summary(args) => summary::run(args, console),
         Verb::Roots(args) => roots::run(args, console),
-        Verb::Types(args) => classes::run(args, ClassBy::Type, console),
+        Verb::Types(args) => types::run(args, console),
         Verb::Tags(args) => classes::run(args, ClassBy::Tag, console),
         Verb::Sites(args) => classes::run(args, ClassBy::Site, console),
         Verb::Functions(args) => classes::run(args, ClassBy::Function, console),
@@ -85,7 +95,22 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Diff(args) => diff::run(args, console),
         Verb::Duplicates(args) => duplicates::run(args, console),
         Verb::Graph(args) => graph::run(args, console),
+        Verb::Collections(args) => collections::run(args, console),
+        Verb::Fields(args) => fields::run(args, console),
     }
+}
+
+/// What is said to who asks for types without a table.
+pub fn no_types() -> Failure {
+    Failure::Usage("types are not known without a table of them: --types FILE".to_owned())
+}
+
+/// Says how well types are known, below a table that shows them.
+pub fn say_coverage(heap: &Heap, console: &mut Console) -> Result<(), Failure> {
+    if let Some(coverage) = type_coverage(heap) {
+        writeln!(console.out(), "{FAINT}types: {}{FAINT:#}", visible(&coverage.text()))?;
+    }
+    Ok(())
 }
 
 /// The snapshot that a question is about.
@@ -97,6 +122,8 @@ pub struct HeapArg {
     /// Fail (status 3) if anything in the file is lost or damaged
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    types: TypesArg,
     /// Neither use nor keep an index beside the snapshot
     #[arg(long, hide = true)]
     no_index: bool,
@@ -111,6 +138,8 @@ pub struct HeapsArg {
     /// Fail (status 3) if anything in a file is lost or damaged
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    types: TypesArg,
     /// Neither use nor keep indices beside the snapshots
     #[arg(long, hide = true)]
     no_index: bool,
@@ -120,7 +149,11 @@ impl HeapsArg {
     /// Each by itself.
     pub fn each(&self) -> Vec<HeapArg> {
         let (strict, no_index) = (self.strict, self.no_index);
-        self.files.iter().map(|file| HeapArg { file: file.clone(), strict, no_index }).collect()
+        let one = |file: &PathBuf| {
+            let (file, types) = (file.clone(), self.types.clone());
+            HeapArg { file, strict, types, no_index }
+        };
+        self.files.iter().map(one).collect()
     }
 
     /// Prints an answer as JSON; `losses` are those of the files in their order.
@@ -144,7 +177,8 @@ impl HeapArg {
 
     /// Opens it.
     pub fn open(&self) -> Result<Heap, Failure> {
-        let options = OpenOptions { index: !self.no_index };
+        let types = self.types.named_or_beside(&self.file)?.map(Types::new);
+        let options = OpenOptions { index: !self.no_index, types };
         let opened = Heap::open(&self.file, &options, &mut file_progress(&self.file));
         Ok(opened.map_err(|error| match error {
             HeapError::Snapshot(error) => bad_snapshot(&self.file, &error),

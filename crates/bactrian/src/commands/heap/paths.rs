@@ -8,7 +8,7 @@ use bactrian_analysis::heap::{
 use bactrian_analysis::units::{show_bytes, show_count};
 use serde_json::json;
 
-use super::HeapArg;
+use super::{HeapArg, say_coverage};
 use crate::commands::arguments::share;
 use crate::failure::{Failure, Status};
 use crate::output::{
@@ -68,7 +68,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
                 true => {
                     args.heap.print_json("paths", &heap, &json!({ "class": answer }), console)?;
                 }
-                false => print_tree(&answer, min_share, console)?,
+                false => {
+                    print_tree(&answer, min_share, console)?;
+                    say_coverage(&heap, console)?;
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{NodeLine, Shown, show};
+use bactrian_analysis::heap::{NodeLine, Shown, ValueLimits, show};
 use bactrian_analysis::units::{show_bytes, show_time};
 
 use super::HeapArg;
@@ -11,11 +11,14 @@ use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, Table, show_number, show_share, visible};
 
 /// One block or root: what it is, what is in it, who points to it, where it was allocated.
+///
+/// With a table of types, the block is printed as OCaml would, as far as the snapshot keeps what is in it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap show server.1.heap 0x7f4b1c0a8
   bactrian heap show server.1.heap '#1234'
-  bactrian heap show server.1.heap Main.table")]
+  bactrian heap show server.1.heap Main.table
+  bactrian heap show server.1.heap Main.table --types server.types --depth 6 --items 100")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
@@ -25,6 +28,12 @@ pub struct Args {
     /// How many fields, and how many of those that point to it; 0 for all
     #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 20)]
     number: usize,
+    /// Levels of the value that is printed
+    #[arg(long, value_name = "LEVELS", default_value_t = 4)]
+    depth: usize,
+    /// Elements of each list, array or block in the value that is printed
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    items: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -33,7 +42,8 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let heap = args.heap.open()?;
     let node = heap.find_node(&args.block).map_err(|error| args.heap.not_found(&error))?;
-    let answer = show(&heap, node, args.number);
+    let limits = ValueLimits { depth: args.depth, items: args.items };
+    let answer = show(&heap, node, args.number, &limits);
     match args.json {
         true => args.heap.print_json("show", &heap, &answer, console)?,
         false => print(&answer, console)?,
@@ -50,6 +60,13 @@ fn print(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
         line(console, "address", &format!("{address}, {space}"))?;
         line(console, "class", &answer.class)?;
         line(console, "shallow", &bytes(answer.shallow))?;
+    }
+    if let Some(of) = &answer.of_type {
+        let origin = of.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
+        line(console, "type", &visible(&format!("{}{origin}", of.name)))?;
+        if let Some(value) = &answer.value {
+            line(console, "value", &visible(value))?;
+        }
     }
     let share = show_share(answer.share);
     line(console, "dominated", &format!("{}, {share} of the heap", bytes(answer.dominated)))?;

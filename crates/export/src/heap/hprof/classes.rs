@@ -24,8 +24,8 @@ pub const MOST_FIELDS: u32 = 64;
 
 /// The form of each class of a heap.
 pub fn forms(heap: &Heap) -> Vec<Form> {
-    let mut sizes = vec![(u32::MAX, 0); heap.classes().len()];
-    for (&class, &weight) in heap.class_of().iter().zip(heap.weights()).take(heap.blocks()) {
+    let mut sizes = vec![(u32::MAX, 0); heap.shapes().len()];
+    for (&class, &weight) in heap.shape_of().iter().zip(heap.weights()).take(heap.blocks()) {
         if let Some((least, most)) = sizes.get_mut(class as usize) {
             // With their headers.
             *least = weight.min(*least);
@@ -34,7 +34,7 @@ pub fn forms(heap: &Heap) -> Vec<Form> {
     }
     let sizes =
         sizes.into_iter().map(|(least, most)| (least == most).then(|| most.saturating_sub(1)));
-    heap.classes().iter().zip(sizes).map(|(class, size)| form(class, size)).collect()
+    heap.shapes().iter().zip(sizes).map(|(class, size)| form(class, size)).collect()
 }
 
 /// The form of a class whose blocks all have so many words, if they all have as many.
@@ -72,7 +72,7 @@ mod tests {
 
     fn class(kind: ClassKind) -> Class {
         let place = Some("lib/main.ml:3".to_owned());
-        Class { kind, name: "closure Main.f".to_owned(), place, tag: None }
+        Class { kind, name: "closure Main.f".to_owned(), place, tag: None, type_name: None }
     }
 
     #[test]

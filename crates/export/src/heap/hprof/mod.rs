@@ -134,7 +134,7 @@ impl Dump<'_> {
     /// All classes in order: Java's, those of blocks, those that hold blocks. Some are there only to be counted.
     fn class_names(&self) -> impl Iterator<Item = Option<String>> {
         let java = JAVA.iter().map(|name| Some((*name).to_owned()));
-        let of_blocks = self.heap.classes().iter().zip(&self.forms);
+        let of_blocks = self.heap.shapes().iter().zip(&self.forms);
         let of_blocks = of_blocks.map(|(class, form)| classes::name(class, *form));
         let owners = self.owners.iter().map(|owner| Some(owner.name.replace('/', "∕")));
         java.chain(of_blocks).chain(owners)
@@ -308,7 +308,7 @@ impl Dump<'_> {
     ) -> io::Result<()> {
         let node = visit.block.id.0;
         let id = self.id(node);
-        let class = self.heap.class_of().get(node as usize).map_or(0, |class| *class as usize);
+        let class = self.heap.shape_of().get(node as usize).map_or(0, |class| *class as usize);
         let form = self.forms.get(class).copied().unwrap_or(Form::Nothing);
         let class_id = self.class_id(JAVA.len() + class);
         let words = visit.block.words;
@@ -382,6 +382,6 @@ impl Dump<'_> {
     }
 
     fn is_ephemeron(&self, visit: &Visit<'_>) -> bool {
-        self.heap.class(visit.block.id.0).kind == ClassKind::Ephemeron
+        self.heap.kind(visit.block.id.0) == ClassKind::Ephemeron
     }
 }

@@ -1,0 +1,154 @@
+//! Collections by type: how many there are, how large, how full, and what they cost for each element.
+//!
+//! A collection is told apart from its elements by types alone, so there are none without a table of them. What belongs
+//! to one: a list is its cells, a hash table its record, its buckets and their cells, a map or set its nodes, and so on;
+//! never what they hold. Values that are no blocks, as empty lists and maps are, cannot be seen. A list that shares its end
+//! with another counts as a list of its own, but the shared cells count once.
+
+mod parts;
+
+use std::cmp::Reverse;
+
+use bactrian_graph::Node;
+use bactrian_types::Collection;
+use serde::Serialize;
+
+use super::{Heap, WORD};
+use parts::Parts;
+
+/// All collections of a heap.
+#[derive(Clone, Debug, Serialize)]
+pub struct Collections {
+    /// All blocks that can be in collections, in bytes: those of the heap.
+    pub total: u64,
+    /// By type, most bytes first.
+    pub rows: Vec<CollectionRow>,
+}
+
+/// Collections of one type. Sizes are those of their own blocks, not of what they hold.
+#[derive(Clone, Debug, Serialize)]
+pub struct CollectionRow {
+    /// The type.
+    pub name: String,
+    /// What collection it is.
+    pub collection: &'static str,
+    /// How many there are.
+    pub count: u64,
+    /// Elements of all of them; of buffers, words.
+    pub elements: u64,
+    /// Elements of one, on average.
+    pub mean: f64,
+    /// Elements of the largest.
+    pub largest: u64,
+    /// The largest, for `bactrian heap show`.
+    pub largest_node: Option<Node>,
+    /// Those without elements; null if such a value is no block.
+    pub empty: Option<u64>,
+    /// Those with one element.
+    pub single: u64,
+    /// Of hash tables the part of buckets that is used; of lazy values the part that was forced. Null for others.
+    pub fill: Option<f64>,
+    /// Words for each element beside the element itself; null if there are none.
+    pub overhead: Option<f64>,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// The part of the heap.
+    pub share: f64,
+}
+
+/// What is counted of the collections of one class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Count {
+    pub count: u64,
+    pub elements: u64,
+    pub largest: Option<(u64, Node)>,
+    pub empty: u64,
+    pub single: u64,
+    pub words: u64,
+    /// Places for elements, and those that are used.
+    pub places: u64,
+    pub used: u64,
+}
+
+impl Count {
+    /// Adds a collection with so many elements, of which `own` are not counted yet.
+    pub fn add(&mut self, node: Node, elements: u64, own: u64) {
+        self.count += 1;
+        self.elements += own;
+        self.empty += u64::from(elements == 0);
+        self.single += u64::from(elements == 1);
+        if self.largest.is_none_or(|(most, _)| elements > most) {
+            self.largest = Some((elements, node));
+        }
+    }
+}
+
+/// Finds all collections; none if the heap was opened without types.
+pub fn collections(heap: &Heap) -> Option<Collections> {
+    heap.coverage()?;
+    let parts = Parts::find(heap);
+    let total: u64 = heap.weights().iter().map(|&weight| u64::from(weight)).sum();
+    let mut rows: Vec<CollectionRow> = Vec::new();
+    for (class, count) in heap.classes().iter().zip(&parts.counts) {
+        let Some((collection, count)) = count else { continue };
+        if count.count == 0 {
+            continue;
+        }
+        let payload = count.elements.saturating_mul(payload(*collection));
+        let overhead = count.words.saturating_sub(payload) as f64 / count.elements as f64;
+        let is_counted = !matches!(collection, Collection::Lazy | Collection::Buffer);
+        rows.push(CollectionRow {
+            name: class.name.clone(),
+            collection: name(*collection),
+            count: count.count,
+            elements: count.elements,
+            mean: count.elements as f64 / count.count as f64,
+            largest: count.largest.map_or(0, |(most, _)| most),
+            largest_node: count.largest.map(|(_, node)| node),
+            empty: can_be_empty(*collection).then_some(count.empty),
+            single: count.single,
+            fill: (count.places > 0).then(|| count.used as f64 / count.places as f64),
+            overhead: (count.elements > 0 && is_counted).then_some(overhead),
+            bytes: count.words.saturating_mul(WORD),
+            share: count.words as f64 / (total as f64).max(1.0),
+        });
+    }
+    rows.sort_by(|a, b| (Reverse(a.bytes), &a.name).cmp(&(Reverse(b.bytes), &b.name)));
+    Some(Collections { total: total.saturating_mul(WORD), rows })
+}
+
+/// Words that an element takes by itself.
+fn payload(collection: Collection) -> u64 {
+    match collection {
+        Collection::Hashtbl | Collection::Map => 2,
+        _ => 1,
+    }
+}
+
+/// Whether one without elements is a block.
+fn can_be_empty(collection: Collection) -> bool {
+    match collection {
+        Collection::List | Collection::Map | Collection::Set | Collection::Seq => false,
+        Collection::Array
+        | Collection::Hashtbl
+        | Collection::Queue
+        | Collection::Stack
+        | Collection::Buffer
+        | Collection::Lazy => true,
+    }
+}
+
+fn name(collection: Collection) -> &'static str {
+    match collection {
+        Collection::List => "list",
+        Collection::Array => "array",
+        Collection::Hashtbl => "hashtbl",
+        Collection::Map => "map",
+        Collection::Set => "set",
+        Collection::Queue => "queue",
+        Collection::Stack => "stack",
+        Collection::Buffer => "buffer",
+        Collection::Lazy => "lazy",
+        Collection::Seq => "seq",
+    }
+}

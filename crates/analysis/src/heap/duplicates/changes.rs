@@ -1,0 +1,37 @@
+//! Which blocks a program may change, as far as types tell. Two of them that are equal now need not stay so, and must not
+//! be shared.
+
+use bactrian_types::{Builtin, Field, Kind, Table};
+
+use crate::heap::{Class, Heap};
+
+/// Whether each shape of a heap's blocks can be changed; none if the heap was opened without types.
+pub(super) fn mutable_shapes(heap: &Heap) -> Option<Vec<bool>> {
+    let table = heap.table()?;
+    let mut of: Vec<Option<bool>> = vec![None; heap.shapes().len()];
+    for (block, &shape) in (0..heap.blocks() as u32).zip(heap.shape_of()) {
+        if let Some(place @ None) = of.get_mut(shape as usize) {
+            let class = heap.type_class(block).map(|(_, class)| class);
+            let kind = class.and_then(|class| table.declarations.get(class.declaration?.index()));
+            let shape = heap.shapes().get(shape as usize);
+            *place = Some(kind.is_some_and(|of| is_mutable(&of.kind, shape, table)));
+        }
+    }
+    Some(of.into_iter().map(|is_mutable| is_mutable == Some(true)).collect())
+}
+
+fn is_mutable(kind: &Kind, shape: Option<&Class>, table: &Table) -> bool {
+    let any = |fields: &[Field]| fields.iter().any(|field| field.is_mutable);
+    match kind {
+        Kind::Record(_, fields) => any(fields),
+        Kind::Variant(_, constructors) => {
+            let tag = shape.and_then(|shape| shape.tag).map(u32::from);
+            let of_tag = constructors.iter().filter(|of| Some(of.tag) == tag);
+            of_tag.into_iter().any(|constructor| any(&constructor.arguments))
+        }
+        // Which of them a block is, its shape does not say.
+        Kind::Open => table.extensions.iter().any(|extension| any(&extension.arguments)),
+        Kind::Builtin(Builtin::Array | Builtin::Floatarray | Builtin::Bytes) => true,
+        Kind::Builtin(_) | Kind::Abstract(_) | Kind::Alias(_) | Kind::Cases { .. } => false,
+    }
+}

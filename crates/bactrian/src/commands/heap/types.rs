@@ -1,0 +1,65 @@
+//! `bactrian heap types`: blocks by type, and where types contradict each other.
+
+use std::io::Write;
+
+use bactrian_analysis::heap::{ClassBy, Conflicts, conflicts};
+
+use super::{classes, no_types};
+use crate::failure::{Failure, Status};
+use crate::output::{Console, FAINT, HEADING, show_number, visible};
+
+/// Blocks by what they are: how many, their bytes, and what would be free without them.
+///
+/// With a table of types, by their OCaml types. Blocks whose type is not known, and all without a table, go by function,
+/// identifier, tag and size.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian heap types server.1.heap --types server.types
+  bactrian heap types server.1.heap --types server.types --module Cache    what a module allocated
+  bactrian heap sites server.1.heap --types server.types --type Ast.expr   where a type was allocated
+  bactrian heap types server.1.heap --types server.types --conflicts")]
+pub struct Args {
+    #[command(flatten)]
+    of: classes::ClassArgs,
+    /// Blocks that were found to be of two types that do not go together, and where each came from
+    #[arg(long)]
+    conflicts: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    if !args.conflicts {
+        return classes::run(&args.of, ClassBy::Type, console);
+    }
+    let (arg, table) = (&args.of.heap, args.of.table);
+    let heap = arg.open()?;
+    let mut answer = conflicts(&heap).ok_or_else(no_types)?;
+    let all = table.cut(&mut answer.rows);
+    if table.json {
+        arg.print_json("types", &heap, &answer, console)?;
+    } else {
+        print(&answer, console)?;
+        table.say_more(all, console)?;
+    }
+    arg.finish(&heap, console)
+}
+
+fn print(answer: &Conflicts, console: &mut Console) -> Result<(), Failure> {
+    let blocks = show_number(answer.blocks, "block");
+    writeln!(console.out(), "{HEADING}Conflicts{HEADING:#}: {blocks} of two types")?;
+    if answer.told < answer.blocks {
+        writeln!(console.out(), "{FAINT}only the first {} are told{FAINT:#}", answer.told)?;
+    }
+    for row in &answer.rows {
+        let nodes: Vec<String> = row.nodes.iter().map(|node| format!("#{node}")).collect();
+        let blocks = show_number(row.blocks, "block");
+        writeln!(console.out(), "\n{blocks}, as {}", nodes.join(" "))?;
+        let kept = match &row.kept {
+            Some(kept) => format!("{kept}, {}", row.kept_origin),
+            None => format!("tag {}, {} words, which its header says", row.tag, row.words),
+        };
+        writeln!(console.out(), "  is     {}", visible(&kept))?;
+        let other = format!("{}, {}", row.other, row.other_origin);
+        writeln!(console.out(), "  not    {}", visible(&other))?;
+    }
+    Ok(())
+}
