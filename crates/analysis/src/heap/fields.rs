@@ -85,8 +85,9 @@ pub fn fields(heap: &Heap, classes: &[u32]) -> Fields {
         is_class.get_mut(class as usize).into_iter().for_each(|is| *is = true);
     }
     let class_of = heap.class_of();
+    let blocks = heap.blocks();
     let is_one = |node: Node| {
-        let class = class_of.get(node as usize);
+        let class = class_of.get(node as usize).filter(|_| (node as usize) < blocks);
         class.is_some_and(|class| is_class.get(*class as usize) == Some(&true))
     };
     let typing = heap.typing();

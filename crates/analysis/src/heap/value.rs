@@ -280,11 +280,12 @@ impl<'a> Printer<'a> {
             if count > 0 {
                 self.put("; ");
             }
-            if count >= self.limits.items {
+            if count >= self.limits.items || self.left == 0 {
                 self.put("...");
                 break;
             }
             if count > 0 {
+                self.left -= 1;
                 self.above.push(cell);
             }
             let fields = self.fields(cell);

@@ -26,14 +26,15 @@ pub(super) struct Parts<'a> {
 
 impl Parts<'_> {
     pub fn find(heap: &Heap) -> Parts<'_> {
-        let blocks = heap.blocks();
+        // An index that lies may have blocks point to roots.
+        let nodes = heap.graph().nodes();
         let collections = class_collections(heap);
         let counts = collections.iter().map(|of| of.map(|of| (of, Count::default())));
         let mut parts = Parts {
             heap,
             counts: counts.collect(),
-            is_part: vec![false; blocks],
-            lengths: vec![NEW; blocks],
+            is_part: vec![false; nodes],
+            lengths: vec![NEW; nodes],
         };
         // Those that have others as their parts come first.
         let is_whole = |of: Collection| {
