@@ -10,8 +10,8 @@ use super::sources::build_of;
 use super::{Compiler, Error, LinkedModule, Sources, helper};
 use crate::cache::{self, Fingerprint};
 
-/// How many of a program's modules must be among the installed libraries if it is not where it was built, so that their
-/// types are worth the while: the compiler itself is such a program.
+/// How many of a program's modules, without the standard library's, must be among the installed libraries if it is not where
+/// it was built, so that their types are worth the while: the compiler itself is such a program.
 const WORTHWHILE: f64 = 0.9;
 
 /// The table of a program that is still where it was built, or all of libraries; made, or made before. None if
@@ -34,8 +34,11 @@ pub fn table_for(
     };
     let places: Vec<_> = build.iter().cloned().chain([libraries(&compiler)]).collect();
     let sources = Sources::of_modules(modules, &places);
-    let found = sources.files().len() as f64;
-    if found == 0.0 || build.is_none() && found < WORTHWHILE * modules.len() as f64 {
+    let is_standard = |file: &&PathBuf| file.parent() == Some(&compiler.library);
+    let standard = sources.files().iter().filter(is_standard).count();
+    let [found, all] =
+        [sources.files().len(), modules.len()].map(|count| (count - standard) as f64);
+    if found == 0.0 || build.is_none() && found < WORTHWHILE * all {
         return Ok(None);
     }
     let name = format!("{:016x}.types", print(&compiler, &sources));
