@@ -85,8 +85,8 @@ pub struct AroundEdge {
     pub to: usize,
     /// How many pointers.
     pub pointers: u64,
-    /// Through which fields: their numbers from 0, or `stack`, `data`, `unknown`; the first eight. Nothing where a root
-    /// points, and where the rest does or is pointed to.
+    /// Through which fields: their names if types are known, otherwise their numbers from 0; or `stack`, `data`,
+    /// `unknown`; the first eight. Nothing where a root points, and where the rest does or is pointed to.
     pub fields: Vec<String>,
 }
 
@@ -173,23 +173,26 @@ fn edges(heap: &Heap, told: &[Node]) -> Vec<AroundEdge> {
         let ends = (place_of(&from), place_of(&to));
         *by_field.entry(ends).or_default() += 1;
         if let Some(edge) = edges.get_mut(&ends).filter(|edge| edge.fields.len() < FIELDS) {
-            edge.fields.extend(field(step));
+            edge.fields.extend(field(heap, from, step));
         }
     }
     // Stacks of continuations and data of ephemerons are no fields.
     for (ends, edge) in &mut edges {
         let is_beside = edge.pointers > by_field.get(ends).copied().unwrap_or(0);
         if is_beside && edge.fields.len() < FIELDS && edge.from < rest && edge.to < rest {
-            edge.fields.extend(field(Step::beside_fields(heap, told[edge.from])));
+            let from = told[edge.from];
+            edge.fields.extend(field(heap, from, Step::beside_fields(heap, from)));
         }
     }
     edges.into_values().collect()
 }
 
-fn field(step: Step) -> Option<String> {
+fn field(heap: &Heap, from: Node, step: Step) -> Option<String> {
     match step {
         Step::Root => None,
-        Step::Field(field) | Step::Element(field) => Some(field.to_string()),
+        Step::Field(field) | Step::Element(field) => {
+            Some(heap.field_title(from, field).unwrap_or_else(|| field.to_string()))
+        }
         Step::Stack => Some("stack".to_owned()),
         Step::Data => Some("data".to_owned()),
         Step::Unknown => Some("unknown".to_owned()),

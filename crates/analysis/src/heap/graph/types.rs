@@ -227,6 +227,17 @@ impl Heap {
         }))
     }
 
+    /// Whether a block's contents say what it is made with, and not its tag: so it is of exceptions and polymorphic
+    /// variants. Blocks of one shape may then have different fields.
+    pub fn contents_decide(&self, block: u32) -> bool {
+        let declaration = self.type_class(block).and_then(|(_, of)| of.declaration);
+        let found = self.table().zip(declaration);
+        let found = found.and_then(|(table, id)| table.declarations.get(id.index()));
+        found.is_some_and(|found| {
+            matches!(found.kind, bactrian_types::Kind::Open | bactrian_types::Kind::Cases { .. })
+        })
+    }
+
     /// The type of a block, if it is known.
     pub fn type_class(&self, block: u32) -> Option<(ClassId, &TypeClass)> {
         let known = self.known.as_ref()?;

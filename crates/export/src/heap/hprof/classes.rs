@@ -1,6 +1,7 @@
 //! Classes of blocks as classes of Java: what its objects look like, and what each class is called.
 
 use bactrian_analysis::heap::{Class, ClassKind, Heap};
+use bactrian_snapshot::BlockId;
 
 use super::records::Type;
 
@@ -52,6 +53,34 @@ fn form(class: &Class, size: Option<u32>) -> Form {
         Some(size @ ..=MOST_FIELDS) => Form::Fields(size, type_of_fields),
         _ => Form::Elements,
     }
+}
+
+/// What the fields of each shape's blocks are called, if they have names; they are the same for all of them.
+pub fn field_names(heap: &Heap, forms: &[Form]) -> Vec<Vec<String>> {
+    let mut names: Vec<Option<Vec<String>>> = vec![None; forms.len()];
+    for (node, &shape) in (0..heap.blocks() as u32).zip(heap.shape_of()) {
+        let (Some(place @ None), Some(form)) =
+            (names.get_mut(shape as usize), forms.get(shape as usize))
+        else {
+            continue;
+        };
+        let count = match form {
+            Form::Fields(count, _) if !heap.contents_decide(node) => *count,
+            _ => 0,
+        };
+        let name = |field: u32| {
+            let typing = heap.typing()?;
+            typing.field_name(BlockId(node), u64::from(field)).map(str::to_owned)
+        };
+        *place =
+            Some((0..count).map(|field| name(field).unwrap_or_else(|| number(field))).collect());
+    }
+    names.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// What a field without a name is called.
+pub fn number(field: u32) -> String {
+    format!("f{field}")
 }
 
 /// What a class is called; nothing if Java has a name for its arrays. Names of other arrays are as Java has them: tools

@@ -61,7 +61,8 @@ const TABLE_ID: u64 = 4;
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<u64> {
     let (owners, stacks) = roots::roots(heap);
     let forms = classes::forms(heap);
-    let dump = Dump { heap, owners, stacks, forms, addresses: Addresses::of(heap) };
+    let fields = classes::field_names(heap, &forms);
+    let dump = Dump { heap, owners, stacks, forms, fields, addresses: Addresses::of(heap) };
     let mut out = Writer::new(out, heap.snapshot().info().taken / 1000)?;
     let mut names = Names::default();
     dump.names(&mut names, &mut out)?;
@@ -107,6 +108,8 @@ struct Dump<'a> {
     owners: Vec<Owner>,
     stacks: Vec<Stack>,
     forms: Vec<Form>,
+    /// What fields are called, by shape; those that are missing have numbers.
+    fields: Vec<Vec<String>>,
     addresses: Addresses,
 }
 
@@ -146,7 +149,10 @@ impl Dump<'_> {
             names.number(name, out)?;
         }
         for field in 0..MOST_FIELDS {
-            names.number(&format!("f{field}"), out)?;
+            names.number(&classes::number(field), out)?;
+        }
+        for name in self.fields.iter().flatten() {
+            names.number(name, out)?;
         }
         for (name, _) in self.owners.iter().flat_map(|owner| &owner.statics) {
             names.number(name, out)?;
@@ -201,7 +207,7 @@ impl Dump<'_> {
     }
 
     fn classes(&self, names: &Names, out: &mut Writer<'_>) -> io::Result<()> {
-        let numbers: Vec<String> = (0..MOST_FIELDS).map(|field| format!("f{field}")).collect();
+        let numbers: Vec<String> = (0..MOST_FIELDS).map(classes::number).collect();
         for number in 0..JAVA.len() {
             match number {
                 SYSTEM => self.class(number, &[(names.get("props"), PROPERTIES_ID)], &[], out)?,
@@ -215,11 +221,12 @@ impl Dump<'_> {
                 _ => self.class(number, &[], &[], out)?,
             }
         }
-        for (number, form) in (JAVA.len()..).zip(&self.forms) {
+        for (number, (form, named)) in (JAVA.len()..).zip(self.forms.iter().zip(&self.fields)) {
             let fields: Vec<_> = match form {
                 Form::Fields(count, of) => {
-                    let names = numbers.iter().map(|name| names.get(name));
-                    names.take(*count as usize).map(|name| (name, *of)).collect()
+                    let called = named.iter().chain(numbers.iter().skip(named.len()));
+                    let called = called.map(|name| names.get(name));
+                    called.take(*count as usize).map(|name| (name, *of)).collect()
                 }
                 Form::Elements => Vec::new(),
                 Form::Bytes | Form::Doubles | Form::Nothing => continue,
