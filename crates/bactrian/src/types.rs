@@ -7,6 +7,7 @@ use bactrian_capture::types::{self, LinkedModule};
 use bactrian_ocaml::Version;
 use bactrian_ocaml::executable::{Executable, Form, Ocaml};
 use bactrian_ocaml::linked_units::{LinkedUnit, linked_units};
+use bactrian_snapshot::Snapshot;
 use bactrian_types::{Table, Unit};
 
 use crate::failure::Failure;
@@ -26,8 +27,29 @@ pub struct TypesArg {
 }
 
 impl TypesArg {
-    /// The table that is named; otherwise the one that lies beside the trace; otherwise one made of what the compiler
+    /// The table that is named; otherwise the one that lies beside the snapshot; otherwise one made of what the compiler
     /// left where the program is.
+    pub fn for_snapshot(
+        &self,
+        file: &Path,
+        console: &mut Console,
+    ) -> Result<Option<Table>, Failure> {
+        if let Some(beside) = self.named_or_beside(file)? {
+            return Ok(Some(beside));
+        }
+        // What comes through a pipe can be read once only. What is wrong with a file is told when it is asked.
+        let snapshot = file.is_file().then(|| Snapshot::open(file).ok()).flatten();
+        let (false, Some(snapshot)) = (self.no_types, snapshot) else { return Ok(None) };
+        let (info, tables) = (snapshot.info(), snapshot.tables());
+        let Some(version) = Version::parse(&info.ocaml) else { return Ok(None) };
+        let modules = tables.modules.iter().map(|module| LinkedModule {
+            name: tables.names.get(module.name).to_owned(),
+            implementation: module.implementation,
+        });
+        made(Path::new(&info.program), version, &modules.collect::<Vec<_>>(), console)
+    }
+
+    /// The same for a trace.
     pub fn for_trace(
         &self,
         file: &Path,

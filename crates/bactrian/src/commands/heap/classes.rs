@@ -76,7 +76,7 @@ enum Sort {
 }
 
 pub fn run(args: &ClassArgs, by: ClassBy, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let filter = args.filter.filter(&args.heap, &heap)?;
     let mut answer = classes_of(&heap, by, &filter);
     match args.sort {

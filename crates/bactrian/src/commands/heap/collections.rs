@@ -27,7 +27,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let mut answer = collections(&heap).ok_or_else(no_types)?;
     let all = args.table.cut(&mut answer.rows);
     if args.table.json {

@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let mut series = Series::default();
     let mut losses = Vec::new();
     for (at, file) in files.iter().enumerate() {
-        let heap = file.open()?;
+        let heap = file.open(console)?;
         losses.push(heap.losses().clone());
         series.add(heap, at + 1 == files.len());
     }

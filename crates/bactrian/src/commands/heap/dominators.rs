@@ -47,7 +47,7 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let min_share = share(args.min_share)?;
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let of = args.of.as_ref().map(|of| args.heap.find(&heap, of)).transpose()?;
     let question = DominatorsQuestion {
         of,

@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let mut answer = duplicates(&heap, args.table.most());
     let class_count = args.table.cut(&mut answer.classes);
     let site_count = args.table.cut(&mut answer.sites);

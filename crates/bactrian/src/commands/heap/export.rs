@@ -67,7 +67,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let limits = MergedLimits { min_share: share(args.min_share)?, depth: args.depth.max(1) };
     let options = HeapOptions { limits, blocks: args.blocks };
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let mut written = None;
     write_file(output, console, |out, _| {
         written = Some(export_heap(args.to, &heap, &options, out)?);

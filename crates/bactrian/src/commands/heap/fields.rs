@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let Found::Classes(classes) = args.heap.find(&heap, &args.class)? else {
         let what = "is one block or root, not a type; `bactrian heap types` lists them";
         return Err(Failure::Usage(format!("`{}` {what}", args.class)));

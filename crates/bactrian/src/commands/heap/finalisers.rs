@@ -27,7 +27,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let answer = finalisers(&heap);
     match args.json {
         true => args.heap.print_json("finalisers", &heap, &answer, console)?,

@@ -70,7 +70,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !(1..=MOST).contains(&args.nodes) {
         return Err(Failure::Usage(format!("--nodes is a number from 1 to {MOST}")));
     }
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let title = args.heap.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into());
     match &args.around {
         None => {

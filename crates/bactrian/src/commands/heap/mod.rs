@@ -176,8 +176,8 @@ impl HeapArg {
     }
 
     /// Opens it.
-    pub fn open(&self) -> Result<Heap, Failure> {
-        let types = self.types.named_or_beside(&self.file)?.map(Types::new);
+    pub fn open(&self, console: &mut Console) -> Result<Heap, Failure> {
+        let types = self.types.for_snapshot(&self.file, console)?.map(Types::new);
         let options = OpenOptions { index: !self.no_index, types };
         let opened = Heap::open(&self.file, &options, &mut file_progress(&self.file));
         Ok(opened.map_err(|error| match error {

@@ -45,7 +45,7 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let min_share = share(args.min_share)?;
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     match args.heap.find(&heap, &args.what)? {
         Found::Node(node) => {
             let mut answer = paths(&heap, node);

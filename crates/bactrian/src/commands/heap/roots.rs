@@ -39,7 +39,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let answer = roots(&heap, &RootsQuestion { depth: args.depth, limit: args.number });
     match args.json {
         true => args.heap.print_json("roots", &heap, &answer, console)?,

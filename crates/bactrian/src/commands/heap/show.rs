@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let node = heap.find_node(&args.block).map_err(|error| args.heap.not_found(&error))?;
     let limits = ValueLimits { depth: args.depth, items: args.items };
     let answer = show(&heap, node, args.number, &limits);

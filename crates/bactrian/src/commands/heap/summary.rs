@@ -21,7 +21,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open()?;
+    let heap = args.heap.open(console)?;
     let answer = summary(&heap);
     match args.json {
         true => args.heap.print_json("summary", &heap, &answer, console)?,

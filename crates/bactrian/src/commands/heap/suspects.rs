@@ -31,11 +31,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let mut series = Series::default();
     let mut losses = Vec::new();
     for file in earlier {
-        let heap = file.open()?;
+        let heap = file.open(console)?;
         losses.push(heap.losses().clone());
         series.add(heap, false);
     }
-    let heap = last.open()?;
+    let heap = last.open(console)?;
     let growth = (!earlier.is_empty()).then(|| {
         series.look_at(&heap);
         series.finish()

@@ -31,7 +31,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return classes::run(&args.of, ClassBy::Type, console);
     }
     let (arg, table) = (&args.of.heap, args.of.table);
-    let heap = arg.open()?;
+    let heap = arg.open(console)?;
     let mut answer = conflicts(&heap).ok_or_else(no_types)?;
     let all = table.cut(&mut answer.rows);
     if table.json {
