@@ -2,7 +2,7 @@
 //!
 //! Each seed of a trace has one trait of the format that mutations would hardly come by: names pushed out of
 //! their lists, two domains, a second packet, a cut. Run it again after a change of the writer. Executables,
-//! marshalled data, bytecode and heaps are those of their readers' own tests.
+//! marshalled data, bytecode, heaps and tables of types are those of their readers' own tests.
 
 #[path = "../../crates/ocaml/tests/bytecode/samples.rs"]
 mod bytecode;
@@ -10,6 +10,8 @@ mod bytecode;
 mod core_file;
 #[path = "../../crates/ocaml/tests/executable/elf_file.rs"]
 mod elf_file;
+#[path = "../../crates/types/tests/table/everything.rs"]
+mod everything;
 #[path = "../../crates/snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
 #[path = "../../crates/ocaml/tests/executable/samples.rs"]
@@ -74,6 +76,9 @@ fn main() -> std::io::Result<()> {
         "heap_index",
         vec![("cut", index[..index.len() / 2].to_vec()), ("sound", index.clone())],
     )?;
+    let table = everything::everything().to_bytes();
+    write("types", vec![("cut", table[..table.len() / 2].to_vec()), ("everything", table)])?;
+    write("types_infer", bactrian_fuzz::tables::programs())?;
     let plain = trace(2, plain)?;
     let domains = trace(3, two_domains)?;
     let seeds = vec![

@@ -11,3 +11,4 @@ pub mod marshalled;
 pub mod reading;
 pub mod rewriting;
 pub mod symbols;
+pub mod tables;

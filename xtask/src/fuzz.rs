@@ -28,6 +28,8 @@ const TARGETS: &[(&str, &str)] = &[
     ("heap_answers", "heap"),
     ("heap_index", "heap_index"),
     ("core_read", "core"),
+    ("types_read", "types"),
+    ("types_infer", "types_infer"),
 ];
 
 /// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a

@@ -1,9 +1,9 @@
-//! Tables of types: what is written comes back, and what is damaged is told, not read.
+//! A table with something of every kind in it. The fuzz seeds are made of it too.
 
 use bactrian_types::{
-    Builtin, Case, Constructor, Declaration, DeclarationId, Error, Extension, ExtensionId, Failure,
-    Field, Kind, Layout, LayoutId, ModuleField, ModuleItem, Representation, Site, SiteKind, Table,
-    Type, TypeId, Unit, UnitId,
+    Builtin, Case, Constructor, Declaration, DeclarationId, Extension, ExtensionId, Failure, Field,
+    Kind, Layout, LayoutId, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type,
+    TypeId, Unit, UnitId,
 };
 
 fn field(name: &str, of: u32) -> Field {
@@ -15,7 +15,7 @@ fn declaration(name: &str, arity: u32, kind: Kind) -> Declaration {
 }
 
 /// A table with something of every kind in it.
-fn everything() -> Table {
+pub fn everything() -> Table {
     let constructor = |name: &str, arguments, result| Constructor {
         name: name.into(),
         tag: 0,
@@ -117,52 +117,4 @@ fn everything() -> Table {
         }],
         failures: vec![Failure { file: "other.cmt".into(), reason: "it is cut".into() }],
     }
-}
-
-#[test]
-fn what_is_written_comes_back() {
-    let table = everything();
-    assert_eq!(Table::read(&table.to_bytes()), Ok(table));
-    assert_eq!(Table::read(&Table::default().to_bytes()), Ok(Table::default()));
-}
-
-#[test]
-fn damage_is_told() {
-    let bytes = everything().to_bytes();
-    for cut in 0..bytes.len() {
-        assert!(Table::read(&bytes[..cut]).is_err(), "cut at {cut}");
-    }
-    for at in 0..bytes.len() {
-        let mut changed = bytes.clone();
-        changed[at] ^= 0x10;
-        assert!(Table::read(&changed).is_err(), "changed at {at}");
-    }
-    assert_eq!(Table::read(b"something else"), Err(Error::NotATable));
-}
-
-#[test]
-fn numbers_stand_for_something() {
-    let wrong = |change: &dyn Fn(&mut Table)| {
-        let mut table = everything();
-        change(&mut table);
-        match Table::read(&table.to_bytes()) {
-            Err(Error::Wrong(_, what)) => what,
-            other => panic!("{other:?}"),
-        }
-    };
-    let later = Type::Tuple(vec![TypeId(3)]);
-    assert_eq!(
-        wrong(&|table| table.types[3] = later.clone()),
-        "a type that is made of a later one"
-    );
-    assert_eq!(
-        wrong(&|table| table.declarations[1].arity = 2),
-        "a type with too few or too many arguments"
-    );
-    assert_eq!(wrong(&|table| table.sites[0].of = TypeId(99)), "a type that is not there");
-    assert_eq!(wrong(&|table| table.layouts[0].public = 9), "a module with too few fields");
-    assert_eq!(
-        wrong(&|table| table.units[0].layout = Some(LayoutId(1))),
-        "a layout that is not there"
-    );
 }
