@@ -1,13 +1,14 @@
 (* Reads .cmt files and writes a table of types: see docs/formats/types.md. *)
 
-let usage = "bactrian-cmt -o OUT.types [-I FOLDER].. FILE.cmt|FOLDER.."
+let usage = "bactrian-cmt -o OUT.types [-I FOLDER].. [-p PROGRAM] FILE.cmt|FOLDER.."
 
 let () =
   let output = ref "" and inputs = ref [] in
   let folder name = Units.folders := !Units.folders @ [ name ] in
   Arg.parse
     [ ("-o", Arg.Set_string output, "FILE  write the table to this file");
-      ("-I", Arg.String folder, "FOLDER  look here for units that are used, but not among those that are read") ]
+      ("-I", Arg.String folder, "FOLDER  look here for units that are used, but not among those that are read");
+      ("-p", Arg.String (fun name -> Units.program := Some name), "PROGRAM  what was linked from them") ]
     (fun input -> inputs := input :: !inputs)
     usage;
   if !output = "" || !inputs = [] then begin

@@ -7,10 +7,12 @@ type t = {
   directories : string list; (* where the compiler looked for what it imports *)
   structure : Typedtree.structure option;
   source : string;
+  text : string option; (* where that source is, if it is still what was compiled *)
   mutable evaluated : (Modules.t * Modules.frame option) option;
 }
 
 let folders : string list ref = ref []
+let program : string option ref = ref None
 let input_folders : string list ref = ref []
 let all : t Table.Rows.t = Table.Rows.create ()
 let known : (string, t) Hashtbl.t = Hashtbl.create 100 (* several may have the same name *)
@@ -58,10 +60,15 @@ let interface_digest (cmt : Cmt_format.cmt_infos) =
   | Some digest -> Some digest
   | None -> Option.join (List.assoc_opt cmt.cmt_modname cmt.cmt_imports)
 
-(* A .cmx ends with its digest. It is beside the .cmt, or where dune puts it. *)
-let implementation_digest file =
+(* A .cmx is beside the .cmt, or where dune puts it. *)
+let implementation file =
   let base = Filename.remove_extension (Filename.basename file) ^ ".cmx" in
   let folder = Filename.dirname file in
+  let native = Filename.concat (Filename.dirname folder) "native" in
+  List.find_opt Sys.file_exists [ Filename.concat folder base; Filename.concat native base ]
+
+(* It ends with its digest. *)
+let implementation_digest file =
   let of_file name =
     let channel = open_in_bin name in
     Fun.protect ~finally:(fun () -> close_in channel) @@ fun () ->
@@ -72,10 +79,34 @@ let implementation_digest file =
       Some (really_input_string channel 16)
     end
   in
-  let native = Filename.concat (Filename.dirname folder) "native" in
-  match List.find_opt Sys.file_exists [ Filename.concat folder base; Filename.concat native base ] with
+  match implementation file with
   | None -> None
   | Some name -> ( try of_file name with Sys_error _ | End_of_file -> None)
+
+(* How many folders above a .cmt its source is looked for, if it is not where the compiler says it was. *)
+let far = 8
+
+(* The source that a .cmt was made from, if it is still there and was not changed since. *)
+let text file (cmt : Cmt_format.cmt_infos) =
+  let rec above count folder = if count = 0 then [] else folder :: above (count - 1) (Filename.dirname folder) in
+  let is_it digest name = try (not (Sys.is_directory name)) && Digest.file name = digest with Sys_error _ -> false in
+  match (cmt.cmt_sourcefile, cmt.cmt_source_digest) with
+  | Some source, Some digest ->
+      let places = cmt.cmt_builddir :: above far (Filename.dirname file) in
+      let in_place folder = if Filename.is_relative source then Filename.concat folder source else source in
+      List.find_opt (is_it digest) (List.map in_place places)
+  | _ -> None
+
+let written name = match Unix.stat name with exception Unix.Unix_error _ -> None | about -> Some about.Unix.st_mtime
+
+(* Whether a .cmt was made of a source that was written after the .cmx or the program was, which then is which file. Their digests
+   do not tell if the interface stayed the same. That the .cmt alone is later says nothing: dune writes them in any order. *)
+let changed_since unit_ =
+  match (written unit_.file, Option.bind unit_.text written) with
+  | Some cmt, Some text ->
+      let is_before name = match written name with Some time -> time < cmt && time < text | None -> false in
+      List.find_opt is_before (Option.to_list (implementation unit_.file) @ Option.to_list !program)
+  | _ -> None
 
 let register unit_ =
   ignore (Table.Rows.add all unit_);
@@ -93,7 +124,7 @@ let read file =
         (register
            { number = all.count; name = cmt.cmt_modname; file; interface = interface_digest cmt; imports;
              directories = Filename.dirname file :: List.map absolute (Compat.load_path cmt); structure = Some structure;
-             source = Option.value cmt.cmt_sourcefile ~default:""; evaluated = None })
+             source = Option.value cmt.cmt_sourcefile ~default:""; text = text file cmt; evaluated = None })
   | Partial_implementation _ | Partial_interface _ -> Error "it has errors in it"
   | Packed _ -> Error "it is a pack of other units"
   | Interface _ -> Error "there is no implementation in it"
@@ -123,7 +154,7 @@ let load ~directories name =
         List.iter (fun (name, digest) -> Hashtbl.replace imports name digest) cmi.cmi_crcs;
         Some
           (register
-             { number = all.count; name; file = base ^ ".cmi"; imports; directories; structure = None; source = "";
+             { number = all.count; name; file = base ^ ".cmi"; imports; directories; structure = None; source = ""; text = None;
                interface = Option.join (Hashtbl.find_opt imports name); evaluated = Some (m, None) })
   in
   match Option.bind (exists ".cmt") of_cmt with
@@ -173,10 +204,17 @@ let finish unit_ =
           failure file (reason file error);
           None
       in
+      let interface, implementation =
+        match changed_since unit_ with
+        | None -> (unit_.interface, implementation_digest unit_.file)
+        | Some older ->
+            failure unit_.file ("it was made from a source that was changed after " ^ Filename.basename older ^ " was made");
+            (* Nobody can tell what it is of. *)
+            (None, None)
+      in
       let number =
         Table.Rows.add Table.units
-          { unit_name = unit_.name; source = unit_.source; cmt = unit_.file; interface = unit_.interface;
-            implementation = implementation_digest unit_.file; unit_layout }
+          { unit_name = unit_.name; source = unit_.source; cmt = unit_.file; interface; implementation; unit_layout }
       in
       Sites.add ~unit:number frame structure
   | _ -> ()

@@ -75,15 +75,18 @@ fn compile(compiler: &Compiler, folder: &Path, path: &Path) -> Result<(), Error>
     fs::rename(&made, path).map_err(failed)
 }
 
-/// Has the helper read all sources; what it said in the end.
+/// Has the helper read all sources, of a program if that is known; what it said in the end.
 pub(super) fn run(
     helper: &Path,
-    sources: &Sources,
+    (sources, program): (&Sources, Option<&Path>),
     compiler: &Compiler,
     output: &Path,
 ) -> Result<String, Error> {
     let mut command = Command::new(helper);
     command.arg("-o").arg(output).arg("-I").arg(&compiler.library);
+    if let Some(program) = program {
+        command.arg("-p").arg(program);
+    }
     command.args(sources.files()).stdin(Stdio::null());
     let ended = command.output().map_err(|error| Error::Io(helper.to_owned(), error))?;
     match ended.status.success() {

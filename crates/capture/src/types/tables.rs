@@ -41,7 +41,7 @@ pub fn table_for(
     if found == 0.0 || build.is_none() && found < WORTHWHILE * all {
         return Ok(None);
     }
-    let name = format!("{:016x}.types", print(&compiler, &sources));
+    let name = format!("{:016x}.types", print(&compiler, &sources, &program));
     let folders = cache::directories().into_iter().map(|folder| folder.join("types"));
     let folders: Vec<_> = folders.collect();
     let kept = folders.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
@@ -54,7 +54,7 @@ pub fn table_for(
     let helper = helper::installed(&compiler, note)?;
     note(&format!("reading the types of {} modules (once)", sources.files().len()));
     let path = folder.join(name);
-    helper::run(&helper, &sources, &compiler, &path)?;
+    helper::run(&helper, (&sources, Some(&program)), &compiler, &path)?;
     Ok(Some(path))
 }
 
@@ -67,9 +67,9 @@ fn libraries(compiler: &Compiler) -> PathBuf {
 }
 
 /// Tells builds apart: by their files, and when these were written.
-fn print(compiler: &Compiler, sources: &Sources) -> u64 {
+fn print(compiler: &Compiler, sources: &Sources, program: &Path) -> u64 {
     let mut print = Fingerprint::new().with(helper::name(compiler).as_bytes());
-    for file in sources.files() {
+    for file in sources.files().iter().map(PathBuf::as_path).chain([program]) {
         print = print.with(file.as_os_str().as_encoded_bytes());
         if let Ok(metadata) = fs::metadata(file) {
             print = print.with(&metadata.len().to_le_bytes());
