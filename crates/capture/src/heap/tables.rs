@@ -281,13 +281,13 @@ impl<'a> TableMaker<'a> {
         }
     }
 
-    /// Names of static blocks.
+    /// Names of static blocks, also of those of exceptions that the language has.
     pub fn labels(&mut self) {
         let mut labels = BTreeMap::new();
         for object in &self.target.objects {
             for entry in object.symbols.all() {
                 let name = object.symbols.name(entry);
-                if symbol::is_ocaml(name)
+                if (symbol::is_ocaml(name) || name.starts_with("caml_exn_"))
                     && let Some(number) = self.image.number_at(entry.address)
                 {
                     labels.entry(number).or_insert(name);
