@@ -3,5 +3,6 @@
 #[path = "../record/compilers.rs"]
 #[allow(dead_code, reason = "shared with the tests of record")]
 mod compilers;
+mod told;
 mod truth;
 mod values;

@@ -22,6 +22,8 @@ use super::why::Reasons;
 pub(crate) fn infer(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Typing {
     let tables = snapshot.tables();
     let units = Units::find(table, snapshot);
+    let believable = units.believable(table);
+    let table = believable.as_ref().unwrap_or(table);
     let image = read(table, snapshot, &mut |done| progress(done * 0.4));
     progress(0.4);
     let identifiers = tables.customs.iter().map(|&name| tables.names.get(name));

@@ -49,7 +49,7 @@ impl<'t> Evidence<'_, 't> {
     /// The types of what modules hold.
     pub(crate) fn globals(&mut self) {
         let image = self.spread.image;
-        let mut fields: Vec<(u32, &'t ModuleItem, String)> = Vec::new();
+        let mut fields: Vec<(u32, ModuleItem, String)> = Vec::new();
         for root in &self.tables.roots {
             let (RootKind::Global { module, field } | RootKind::DynamicGlobal { module, field }) =
                 root.kind
@@ -59,24 +59,26 @@ impl<'t> Evidence<'_, 't> {
             let Some(&Some((layout, count))) = self.units.layouts.get(module.index()) else {
                 continue;
             };
-            let known = self.table.layouts.get(layout.index()).filter(|_| field < count);
-            let known = known.and_then(|layout| layout.fields.get(field as usize));
             let target = Some(root.target).filter(|target| target.infix == 0);
-            if let (Some(known), Some(target)) = (known, target)
-                && let Some(block) = number(target.block, image)
-            {
-                let module = self.tables.modules.get(module.index());
-                let module = module.map_or("?", |module| self.tables.names.get(module.name));
-                fields.push((block, &known.item, format!("global {module}.{}", known.name)));
+            let Some(block) = target.and_then(|target| number(target.block, image)) else {
+                continue;
+            };
+            let module = self.tables.modules.get(module.index());
+            let module = module.map_or("?", |module| self.tables.names.get(module.name));
+            if self.units.is_bytecode {
+                fields.push((block, ModuleItem::Module(layout), format!("module {module}")));
+                continue;
+            }
+            let known = self.table.layouts.get(layout.index()).filter(|_| field < count);
+            if let Some(known) = known.and_then(|layout| layout.fields.get(field as usize)) {
+                fields.push((block, known.item.clone(), format!("global {module}.{}", known.name)));
             }
         }
         self.extensions(&fields);
         for (block, item, text) in fields {
             let term = match item {
-                ModuleItem::Value(of) => {
-                    self.spread.terms.instantiate(*of, &mut Scope::closed(&[]))
-                }
-                ModuleItem::Module(layout) => self.module(*layout),
+                ModuleItem::Value(of) => self.spread.terms.instantiate(of, &mut Scope::closed(&[])),
+                ModuleItem::Module(layout) => self.module(layout),
                 ModuleItem::Extension(_) | ModuleItem::Other(_) => continue,
             };
             let origin = self.origins.add(self.spread, text, Category::Exact);
@@ -90,11 +92,11 @@ impl<'t> Evidence<'_, 't> {
     }
 
     /// Notes the constructors of extensible types that modules hold, and those of the language.
-    fn extensions(&mut self, fields: &[(u32, &'t ModuleItem, String)]) {
-        for &(block, item, _) in fields {
+    fn extensions(&mut self, fields: &[(u32, ModuleItem, String)]) {
+        for (block, item, _) in fields {
             match item {
-                ModuleItem::Extension(id) => self.spread.note_extension(block, *id),
-                ModuleItem::Module(layout) => self.spread.note_modules(block, *layout),
+                ModuleItem::Extension(id) => self.spread.note_extension(*block, *id),
+                ModuleItem::Module(layout) => self.spread.note_modules(*block, *layout),
                 ModuleItem::Value(_) | ModuleItem::Other(_) => {}
             }
         }
@@ -110,6 +112,16 @@ impl<'t> Evidence<'_, 't> {
             let name = self.tables.names.get(label.name);
             if let Some(&id) = name.strip_prefix("caml_exn_").and_then(|name| by_name.get(name))
                 && let Some(block) = number(label.block, self.spread.image)
+            {
+                self.spread.note_extension(block, id);
+            }
+        }
+        for root in self.tables.roots.iter().filter(|_| self.units.is_bytecode) {
+            let RootKind::Global { module, .. } = root.kind else { continue };
+            let module = self.tables.modules.get(module.index());
+            let name = module.map_or("", |module| self.tables.names.get(module.name));
+            if let (Some(&id), Some(block)) =
+                (by_name.get(name), number(root.target.block, self.spread.image))
             {
                 self.spread.note_extension(block, id);
             }

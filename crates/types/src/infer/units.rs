@@ -4,12 +4,15 @@
 //! digest, and what it says of the module's block only if that has as many fields. A module of which the
 //! program says no digest, as in a stripped executable, has no types.
 
-use bactrian_snapshot::{Module, RootKind, Snapshot};
+use bactrian_snapshot::{CodeKind, Module, RootKind, Snapshot};
 
-use crate::{LayoutId, Table, Unit, UnitId};
+use crate::{Kind, LayoutId, Table, Unit, UnitId};
 
 use super::hash::Map;
 use super::typing::{UnitFate, UnitStanding};
+
+/// Parts of a name, as of `Stdlib.Map.t`, of which the first may be those of a unit.
+const MOST_PARTS: usize = 8;
 
 /// Units that are used.
 pub(crate) struct Units {
@@ -18,6 +21,9 @@ pub(crate) struct Units {
     /// For each unit of the table, whether it is used.
     pub is_used: Vec<bool>,
     pub standings: Vec<UnitStanding>,
+    /// Whether the program is bytecode: then a global is the block of a module itself, an exception of the language, or a
+    /// constant.
+    pub is_bytecode: bool,
 }
 
 impl Units {
@@ -40,6 +46,7 @@ impl Units {
             layouts: vec![None; tables.modules.len()],
             is_used: vec![false; table.units.len()],
             standings: Vec::new(),
+            is_bytecode: snapshot.info().code == CodeKind::Bytecode,
         };
         for (at, module) in tables.modules.iter().enumerate() {
             let name = tables.names.get(module.name);
@@ -49,9 +56,13 @@ impl Units {
                 .copied()
                 .filter(|unit| fits(&table.units[unit.index()], module) == Some(true))
                 .collect();
+            // In bytecode, the only field is the module's block.
+            let last = greatest[at].filter(|_| !units.is_bytecode);
             let fate = match (&fitting[..], candidates) {
+                // No module at all.
+                (_, []) if units.is_bytecode && module.interface.is_none() => UnitFate::Whole,
                 (_, []) => UnitFate::Missing,
-                (&[unit], _) => units.take(table, unit, at, (module.fields, greatest[at])),
+                (&[unit], _) => units.take(table, unit, at, (module.fields, last)),
                 ([], &[unit]) if fits(&table.units[unit.index()], module).is_none() => {
                     UnitFate::Unchecked
                 }
@@ -69,6 +80,31 @@ impl Units {
             matches!(standing.fate, UnitFate::Whole | UnitFate::Public | UnitFate::SitesOnly)
         };
         !self.standings.is_empty() && self.standings.iter().all(is_known)
+    }
+
+    /// The table without what it says of how values look whose types are declared in units that are not those of the
+    /// program; `None` if there are none. Other units know of such types no more than their names.
+    pub(crate) fn believable(&self, table: &Table) -> Option<Table> {
+        let is_other = |standing: &&UnitStanding| {
+            matches!(standing.fate, UnitFate::Stale | UnitFate::Unchecked)
+        };
+        let names = self.standings.iter().filter(is_other).map(|standing| written(&standing.name));
+        let names: Map<String, ()> = names.map(|name| (name, ())).collect();
+        let is_of_other = |name: &str| {
+            let ends = name.match_indices('.').map(|(at, _)| at);
+            ends.take(MOST_PARTS).any(|end| names.contains_key(&name[..end]))
+        };
+        if !table.declarations.iter().any(|declaration| is_of_other(&declaration.name)) {
+            return None;
+        }
+        let mut table = table.clone();
+        for declaration in &mut table.declarations {
+            if is_of_other(&declaration.name) {
+                declaration.kind = Kind::Abstract("of another build".into());
+                declaration.generic = None;
+            }
+        }
+        Some(table)
     }
 
     /// Uses a unit for a module, whose block has so many fields, if that is known, of which the last that points to
@@ -107,4 +143,12 @@ fn fits(unit: &Unit, module: &Module) -> Option<bool> {
 /// A unit's name without how it is mangled: `Stdlib__Map` and `Stdlib.Map` are the same.
 pub(crate) fn plain(name: &str) -> String {
     name.replace("__", ".")
+}
+
+/// A unit as names of what is in it begin, when a person writes them: `Stdlib__Map` is `Map`, `Dune__exe__Main` is `Main`.
+fn written(name: &str) -> String {
+    let name = plain(name);
+    let prefixes = ["Stdlib.", "Dune.exe."];
+    let short = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+    short.unwrap_or(&name).to_owned()
 }

@@ -108,6 +108,7 @@ impl Reasons {
                 Some(UnitFate::Unchecked) => format!("no digest to check the .cmt file of {name}"),
                 Some(UnitFate::SitesOnly) => format!("another layout of module {name}"),
                 Some(UnitFate::Public) => format!("hidden values of {name}"),
+                Some(UnitFate::Whole) if units.is_bytecode => "constants of bytecode".to_owned(),
                 Some(UnitFate::Whole) | None => "functors, classes and the like".to_owned(),
             };
             let reason = self.number(text);
