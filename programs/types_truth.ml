@@ -11,6 +11,16 @@ let know name value =
   if Obj.is_block (Obj.repr value) then truth := Known (value, name) :: !truth;
   value
 
+(* What has several right names has them with tabs between. *)
+let either_of names = String.concat "\t" names
+
+(* Every node of a structure whose type hides it: those fields point to more nodes. *)
+let rec know_nodes name fields node =
+  if Obj.is_block node then begin
+    ignore (know name node);
+    List.iter (fun field -> know_nodes name fields (Obj.field node field)) fields
+  end
+
 (* Every cell of a list, and every element by its own function. *)
 let rec know_list name item list =
   match know (name ^ " list") list with
@@ -124,9 +134,77 @@ module String_set = Set.Make (String)
 let by_name = List.fold_left (fun map n -> String_map.add (string_of_int n) (point n) map) String_map.empty numbers
 let by_number = List.fold_left (fun map n -> Int_map.add n (string_of_int n) map) Int_map.empty numbers
 let name_set = List.fold_left (fun set n -> String_set.add (string_of_int n) set) String_set.empty numbers
-let () = ignore (know "Types_truth.point Map.Make(String).t" by_name)
-let () = ignore (know "string Types_truth.Int_map.t" by_number)
-let () = ignore (know "Set.Make(String).t" name_set)
+let () = know_nodes "Types_truth.point Map.Make(String).t" [ 0; 3 ] (Obj.repr by_name)
+let () = know_nodes "string Types_truth.Int_map.t" [ 0; 3 ] (Obj.repr by_number)
+let () = know_nodes "Set.Make(String).t" [ 0; 2 ] (Obj.repr name_set)
+
+module type Item = sig
+  type t
+
+  val make : int -> t
+end
+
+module Text_item = struct
+  type t = string
+
+  let make n = know "string" (string_of_int n)
+end
+
+module Point_item = struct
+  type t = point
+
+  let make = point
+end
+
+(* Applied one after the other, and with modules and types of their own. *)
+module Pair (A : Item) (B : Item) = struct
+  type t = { one : A.t; two : B.t }
+
+  module Inner = struct
+    type 'a chain = Stop | Step of { item : A.t; extra : 'a; rest : 'a chain }
+  end
+
+  let make n = { one = A.make n; two = B.make n }
+  let rec chain n = if n = 0 then Inner.Stop else Inner.Step { item = A.make n; extra = B.make n; rest = chain (n - 1) }
+end
+
+module Text_point = Pair (Text_item) (Point_item)
+
+let pair_type = "Types_truth.Pair(Types_truth.Text_item)(Types_truth.Point_item)"
+let pairs = List.map (fun n -> know (either_of [ pair_type ^ ".t"; "Types_truth.Text_point.t" ]) (Text_point.make n)) numbers
+let chain = Text_point.chain (opaque count)
+
+let () =
+  let names = [ pair_type ^ ".Inner.chain"; "Types_truth.Text_point.Inner.chain" ] in
+  know_nodes (either_of (List.map (( ^ ) "Types_truth.point ") names)) [ 2 ] (Obj.repr chain)
+
+module type Shown = sig
+  type t
+
+  val value : t
+  val show : t -> string
+end
+
+let modules =
+  let make n =
+    let module M = struct
+      type t = string
+
+      let value = string_of_int n
+      let show text = text
+    end in
+    know "(module Types_truth.Shown)" (module M : Shown)
+  in
+  List.map make numbers
+
+(* A type of a local module, which is known only if it was sampled. *)
+type any = Any : 'a -> any
+
+let locals =
+  let module Local = struct
+    type t = { here : string; number : int }
+  end in
+  List.map (fun n -> Any (know "Types_truth.Local.t" { Local.here = string_of_int n; number = n })) numbers
 
 module type Stack_like = sig
   type 'a t
@@ -151,10 +229,18 @@ let hashed : (string, point list) Hashtbl.t =
   List.iter (fun n -> Hashtbl.replace table (know "string" (string_of_int n)) [ point n ]) numbers;
   table
 
-let () = ignore (know "(string, Types_truth.point list) Hashtbl.t" hashed)
+let () =
+  let buckets = Obj.field (Obj.repr hashed) 1 and name = "(string, Types_truth.point list) Hashtbl." in
+  ignore (know (name ^ "t") hashed);
+  ignore (know (name ^ "bucketlist array") buckets);
+  for at = 0 to Obj.size buckets - 1 do
+    know_nodes (name ^ "bucketlist") [ 2 ] (Obj.field buckets at)
+  done
+
 let queue : point Queue.t = Queue.create ()
 let () = List.iter (fun n -> Queue.push (point n) queue) numbers
 let () = ignore (know "Types_truth.point Queue.t" queue)
+let () = know_nodes "Types_truth.point Queue.cell" [ 1 ] (Obj.field (Obj.repr queue) 1)
 let buffer = Buffer.create 100
 let () = Buffer.add_string buffer "text"; ignore (know "Buffer.t" buffer)
 let forced = List.map (fun n -> let l = lazy (point (opaque n)) in ignore (Lazy.force l); l) numbers
@@ -165,11 +251,46 @@ let floats = List.map (fun n -> know "float array" (Array.make 3 (float_of_int n
 let boxed = List.map (fun n -> know "int64" (Int64.of_int n)) numbers
 let small = List.map (fun n -> know "int32" (Int32.of_int n)) numbers
 
-(* Exceptions. *)
+let many_floats = List.map (fun n -> know "floatarray" (Float.Array.make 3 (float_of_int n))) numbers
+let sequence = List.map (fun n -> know "string Seq.node" (Seq.Cons (know "string" (string_of_int n), Seq.empty))) numbers
+let stack = List.fold_left (fun stack n -> Stack.push (point n) stack; stack) (Stack.create ()) numbers
+let () = ignore (know "Types_truth.point Stack.t" stack)
+
+(* Unboxed records are what is in them. *)
+
+type 'a box = { inside : 'a } [@@unboxed]
+
+let boxes = List.map (fun n -> { inside = point n }) numbers
+let () = know_list "Types_truth.point Types_truth.box" (fun { inside } -> know_point inside) boxes
+
+(* Functions and objects. *)
+
+class counter start =
+  object
+    val mutable count = start
+    val label = string_of_int start
+    method next = count <- count + 1; count
+    method label = label
+  end
+
+let adders = List.map (fun n -> know "int -> int" (fun m -> m + opaque n)) numbers
+let formats = List.map (fun n -> know "string -> string" (Printf.sprintf "%d %s" n)) numbers
+let counters = List.map (fun n -> know (either_of [ "Types_truth.counter"; "< label : string; next : int >" ]) (new counter n)) numbers
+let named = List.map (fun n -> let name = string_of_int n in know "< name : string >" (object method name = name end)) numbers
+
+(* Exceptions, and other types that can be extended. *)
 
 exception Lost of string * int
 
+type event = ..
+type event += Key of string | Click of { place : int; target : string }
+
 let errors = List.map (fun n -> know "exn" (Lost (know "string" (string_of_int n), n))) numbers
+let failures = List.map (fun n -> know "exn" (if n mod 2 = 0 then Failure (string_of_int n) else Invalid_argument (string_of_int n))) numbers
+
+let events =
+  let event n = if n mod 2 = 0 then Key (string_of_int n) else Click { place = n; target = know "string" (string_of_int n) } in
+  List.map (fun n -> know "Types_truth.event" (event n)) numbers
 
 let () =
   let out = open_out Sys.argv.(1) in
@@ -180,4 +301,5 @@ let () =
   in
   List.iter write !truth;
   close_out out;
-  ignore (opaque (strings, speeds, wrapped, tuples, results, terms, shown, shapes, hidden, forced, suspended, reference, arrays, floats, boxed, small, errors))
+  ignore (opaque (strings, speeds, wrapped, tuples, results, terms, shown, shapes, hidden, forced, suspended, reference, arrays, floats, boxed, small, errors));
+  ignore (opaque (pairs, modules, locals, many_floats, sequence, adders, formats, counters, named, failures, events))
