@@ -71,7 +71,20 @@ impl Units {
             };
             units.standings.push(UnitStanding { name: name.to_owned(), fate });
         }
+        units.parts();
         units
+    }
+
+    /// With flambda, what a module holds may be on its own, as `Main.table`: hidden values of a module, which fares as that does.
+    fn parts(&mut self) {
+        let fates: Map<String, UnitFate> =
+            self.standings.iter().map(|unit| (unit.name.clone(), unit.fate)).collect();
+        for standing in &mut self.standings {
+            let of = standing.name.rsplit_once('.').and_then(|(unit, _)| fates.get(unit));
+            if let (UnitFate::Missing, Some(&of)) = (standing.fate, of) {
+                standing.fate = if of == UnitFate::Whole { UnitFate::Public } else { of };
+            }
+        }
     }
 
     /// Whether all modules of the program are known, so that what is not in the table is not there at all.

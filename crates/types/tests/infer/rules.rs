@@ -1,6 +1,6 @@
 //! What is told of a block, and what is not.
 
-use bactrian_snapshot::{BlockId, tag};
+use bactrian_snapshot::{BlockId, Module, ModuleId, Pointer, Root, RootKind, tag};
 use bactrian_types::{
     Builtin, Case, Category, Collection, Extension, ExtensionId, Kind, Layout, LayoutId,
     ModuleField, ModuleItem, Representation, SiteKind, Type, UnitFate,
@@ -272,6 +272,23 @@ fn a_unit_of_another_build_is_not_used() {
 }
 
 #[test]
+fn a_value_that_flambda_put_beside_its_module_fares_as_that() {
+    let mut world = World::new();
+    let text = world.text();
+    let block = world.cells(&[text]);
+    let name = world.tables.names.add("Main.table");
+    let part = Module::named(name);
+    world.tables.modules.push(part);
+    let kind = RootKind::Global { module: ModuleId(1), field: 0 };
+    world.tables.roots.push(Root { kind, target: Pointer::to(BlockId(block)) });
+    let typing = world.infer();
+    assert_eq!(typing.units()[1].fate, UnitFate::Public);
+    assert_eq!(typing.reason(BlockId(block)), Some("hidden values of Main.table"));
+    world.table.units[0].interface = Some([8; 16]);
+    assert_eq!(world.infer().units()[1].fate, UnitFate::Stale);
+}
+
+#[test]
 fn a_module_with_other_fields_tells_nothing_of_them() {
     let mut world = World::new();
     let text = world.text();
@@ -531,6 +548,6 @@ fn what_can_be_something_else_is_unknown() {
     // A module that the table does not know may have declared anything.
     unknown(|world, _| {
         let name = world.tables.names.add("Other");
-        world.tables.modules.push(bactrian_snapshot::Module::named(name));
+        world.tables.modules.push(Module::named(name));
     });
 }
