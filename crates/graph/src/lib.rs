@@ -68,7 +68,7 @@ pub use reach::reach;
 pub use reduce::{Limits, Reduced, Set, SetEdge, SetKind, reduce};
 pub use shares::fair_shares;
 pub use shortest::shortest;
-pub use tree::Tree;
+pub use tree::{Tree, inherit};
 
 /// The number of a node.
 pub type Node = u32;

@@ -1,7 +1,8 @@
 //! Trees that are known by each node's parent, turned round to be opened from above.
 
 use crate::buckets::by_key;
-use crate::{Graph, MAX_NODES, Node};
+use crate::memory::{prefetch, zeroes};
+use crate::{Graph, MAX_NODES, NONE, Node};
 
 /// The children of every node.
 #[derive(Clone, Debug)]
@@ -29,10 +30,59 @@ impl Tree {
     }
 }
 
+/// How many nodes before it is needed, what a parent has is fetched.
+const AHEAD: usize = 16;
+
+/// Stands for what nodes have that are not below the root.
+const OUTSIDE: u32 = NONE - 1;
+
+/// Visits all below `root`, parents before their children, each with a number that `visit` gave for its parent; the root
+/// itself, which is not visited, has 0. Nobody may be above itself.
+///
+/// This needs no [`Tree`], and goes through memory in order, for parents are visited when a child is met first: it is the
+/// fastest way if all is to be visited, and the slowest if it is little.
+pub fn inherit(parent: &[Node], root: Node, mut visit: impl FnMut(Node, u32) -> u32) {
+    let mut given: Vec<u32> = zeroes(parent.len());
+    given.fill(NONE);
+    if let Some(first) = given.get_mut(root as usize) {
+        *first = 0;
+    }
+    let mut way: Vec<Node> = Vec::new();
+    for node in 0..parent.len().min(MAX_NODES) {
+        if let Some(&soon) = parent.get(node + AHEAD) {
+            prefetch(&given, soon);
+        }
+        let mut at = node as Node;
+        while given.get(at as usize) == Some(&NONE) {
+            way.push(at);
+            at = parent[at as usize];
+        }
+        let mut above = given.get(at as usize).copied().unwrap_or(OUTSIDE);
+        while let Some(node) = way.pop() {
+            if above != OUTSIDE {
+                above = visit(node, above);
+            }
+            given[node as usize] = above;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NONE;
+
+    #[test]
+    fn numbers_are_inherited() {
+        // 6 is above 2 and 5, 2 above 0, 1 and 4; 3 and what is below it are not.
+        let mut seen = Vec::new();
+        inherit(&[2, 2, 6, NONE, 2, 6, NONE, 3, 7, 77], 6, |node, above| {
+            seen.push((node, above));
+            10 * above + node + 1
+        });
+        assert_eq!(seen, [(2, 0), (0, 3), (1, 3), (4, 3), (5, 0)]);
+        inherit(&[], 0, |_, above| above);
+        inherit(&[NONE, 0], 2, |node, _| panic!("{node} is not below the root"));
+    }
 
     #[test]
     fn children_are_in_order() {

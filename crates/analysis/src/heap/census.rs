@@ -37,8 +37,28 @@ pub(crate) enum Use {
 /// How many uses there are.
 pub(crate) const USES: usize = 10;
 
+/// Fields by what is in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FieldCounts {
+    immediates: u64,
+    pointers: u64,
+    outside: u64,
+}
+
+impl FieldCounts {
+    /// Counts a field.
+    #[inline]
+    pub fn add(&mut self, value: &FieldValue) {
+        match value {
+            FieldValue::Immediate(_) => self.immediates += 1,
+            FieldValue::Pointer(_) | FieldValue::Missing => self.pointers += 1,
+            FieldValue::Outside => self.outside += 1,
+        }
+    }
+}
+
 impl Census {
-    /// Counts the blocks of a group; their fields are counted one by one.
+    /// Counts the blocks of a group; their fields are counted elsewhere.
     pub fn blocks(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
         self.count.group(group, tables, columns);
         for block in group.blocks() {
@@ -53,23 +73,18 @@ impl Census {
                 _ => self.add(Use::Unread, block.words),
             }
         }
-        for text in group.strings().unwrap_or_default() {
-            self.string_bytes = self.string_bytes.saturating_add(text.bytes);
-        }
+        let bytes = group.string_bytes().unwrap_or(0);
+        self.string_bytes = self.string_bytes.saturating_add(bytes);
         for closure in group.closures().unwrap_or_default() {
             self.read(Use::Code, closure.environment.into());
         }
     }
 
-    /// Counts a field.
-    #[inline]
-    pub fn field(&mut self, value: &FieldValue) {
-        let used = match value {
-            FieldValue::Immediate(_) => Use::Immediate,
-            FieldValue::Pointer(_) | FieldValue::Missing => Use::Pointer,
-            FieldValue::Outside => Use::Outside,
-        };
-        self.read(used, 1);
+    /// Counts fields.
+    pub fn fields(&mut self, counts: &FieldCounts) {
+        self.read(Use::Immediate, counts.immediates);
+        self.read(Use::Pointer, counts.pointers);
+        self.read(Use::Outside, counts.outside);
     }
 
     /// Words of which it is now known what they are used for.

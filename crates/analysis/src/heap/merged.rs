@@ -10,13 +10,16 @@
 
 use std::collections::HashMap;
 
-use bactrian_graph::{NONE, Node, Tree};
+use bactrian_graph::{NONE, Node, Tree, inherit};
 use serde::Serialize;
 
 use super::{Class, Heap};
 
 /// Stands for the rest below an entry where classes have their numbers.
 const NO_CLASS: u32 = u32::MAX;
+
+/// How many bits places of what was looked up lately have.
+const RECENT: u32 = 14;
 
 /// How much of the tree is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,27 +146,26 @@ impl Merging {
     /// Merges what some nodes dominate, none of which dominates another. What has more than `deepest` entries above it
     /// is not told apart.
     pub fn of(heap: &Heap, (kind, start): (MergedKind, &[Node]), deepest: u32) -> Merging {
-        let tree = heap.dominated();
         let first = Entry { parent: NONE, depth: 0, kind, own: Sum::default() };
-        let mut building = Building { entries: vec![first], known: HashMap::new(), deepest };
-        let mut waiting: Vec<(Node, u32)> = start.iter().map(|node| (*node, 0)).collect();
-        while let Some((node, entry)) = waiting.pop() {
-            let is_block = (node as usize) < heap.blocks();
-            let words = heap.weights().get(node as usize).copied().unwrap_or(0);
-            let sum = Sum { blocks: u64::from(is_block), words: u64::from(words) };
-            building.entries[entry as usize].own.add(sum);
-            // Children of one class often come one after another.
-            let mut last = (NO_CLASS, 0);
-            for &child in tree.children(node) {
-                if child as usize >= heap.blocks() {
-                    waiting.push((child, building.holder(entry, child)));
-                    continue;
-                }
-                let class = heap.class_of().get(child as usize).copied().unwrap_or(0);
-                if class != last.0 {
-                    last = (class, building.of_class(entry, class));
-                }
-                waiting.push((child, last.1));
+        let mut building = Building {
+            blocks: heap.blocks(),
+            class_of: heap.class_of(),
+            weights: heap.weights(),
+            entries: vec![first],
+            known: HashMap::new(),
+            recent: vec![((0, NO_CLASS), 0); 1 << RECENT].into(),
+            deepest,
+        };
+        start.iter().for_each(|&node| building.add(node, 0));
+        if start == [heap.root()] {
+            let parent = &heap.dominators().parent;
+            inherit(parent, heap.root(), |node, above| building.put(node, above));
+        } else {
+            let tree = heap.dominated();
+            let mut waiting: Vec<(Node, u32)> = start.iter().map(|node| (*node, 0)).collect();
+            while let Some((node, entry)) = waiting.pop() {
+                let children = tree.children(node).iter();
+                waiting.extend(children.map(|&child| (child, building.put(child, entry))));
             }
         }
         let Building { entries, .. } = building;
@@ -179,14 +181,45 @@ impl Merging {
     }
 }
 
-struct Building {
+struct Building<'a> {
+    /// Of the heap.
+    blocks: usize,
+    class_of: &'a [u32],
+    weights: &'a [u32],
     entries: Vec<Entry>,
     /// Where blocks of a class that are held by an entry belong: below it, or to an entry of that class above it.
     known: HashMap<(u32, u32), u32>,
+    /// Some of these that were looked up lately, in a place that follows from them: there may be millions.
+    recent: Box<[((u32, u32), u32)]>,
     deepest: u32,
 }
 
-impl Building {
+impl Building<'_> {
+    /// Puts a node that is held by an entry where it belongs, and tells where that is.
+    fn put(&mut self, node: Node, held_by: u32) -> u32 {
+        let entry = if (node as usize) < self.blocks {
+            let class = self.class_of.get(node as usize).copied().unwrap_or(0);
+            let mixed = (held_by ^ class.rotate_left(16)).wrapping_mul(0x9E37_79B1);
+            let place = (mixed >> (32 - RECENT)) as usize;
+            if self.recent[place].0 != (held_by, class) {
+                self.recent[place] = ((held_by, class), self.of_class(held_by, class));
+            }
+            self.recent[place].1
+        } else {
+            self.below(held_by, MergedKind::Node(node))
+        };
+        self.add(node, entry);
+        entry
+    }
+
+    /// Counts a node.
+    fn add(&mut self, node: Node, entry: u32) {
+        let is_block = (node as usize) < self.blocks;
+        let words = self.weights.get(node as usize).copied().unwrap_or(0);
+        let sum = Sum { blocks: u64::from(is_block), words: u64::from(words) };
+        self.entries[entry as usize].own.add(sum);
+    }
+
     /// Where a block of a class belongs that is held by an entry.
     fn of_class(&mut self, entry: u32, class: u32) -> u32 {
         let kind = MergedKind::Class(class);
@@ -199,11 +232,6 @@ impl Building {
         let found = above(&self.entries, entry, kind).unwrap_or_else(|| self.below(entry, kind));
         self.known.insert((entry, class), found);
         found
-    }
-
-    /// Where a holder belongs that is held by an entry.
-    fn holder(&mut self, entry: u32, node: Node) -> u32 {
-        self.below(entry, MergedKind::Node(node))
     }
 
     /// A new entry below another, or the rest that is there if that would be too deep. So chains of entries are short,

@@ -70,6 +70,22 @@ impl<'a> Fields<'a> {
         FieldsIter { walk: Walk::new(self, self.immediates.as_deref()) }
     }
 
+    /// Visits all fields that are values, in order: in less time than [`Fields::iter`] takes.
+    ///
+    /// # Errors
+    /// What is wrong after the last field that was visited.
+    #[inline]
+    pub fn each(&self, mut visit: impl FnMut(Field)) -> Result<()> {
+        let mut walk = Walk::new(self, self.immediates.as_deref());
+        loop {
+            match walk.next() {
+                Ok(Some(field)) => visit(field),
+                Ok(None) => return Ok(()),
+                Err(fault) => return Err(walk.fail(&fault)),
+            }
+        }
+    }
+
     /// All pointers to blocks, in order. After an error there is nothing more.
     pub fn edges(&self) -> Edges<'_> {
         Edges { walk: Walk::new(self, None) }
@@ -163,7 +179,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Parse<Option<Field>> {
         while self.field == self.end {
             let Some(block) = self.blocks.next() else { return self.finish() };

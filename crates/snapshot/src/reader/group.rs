@@ -140,9 +140,7 @@ impl<'a> Group<'a> {
     pub fn strings(&self) -> Result<Vec<Text>> {
         let tails = self.column(Kind::Tails)?;
         let mut strings = self.described(&tails, tag::STRING, |cursor, block| {
-            let tail = u64::from(cursor.byte()?);
-            let bytes = block.words.saturating_mul(8).saturating_sub(1).saturating_sub(tail);
-            Ok(Text { block: block.id, bytes, prefix: None })
+            Ok(Text { block: block.id, bytes: string_bytes(cursor, block)?, prefix: None })
         })?;
         if self.snapshot.columns().strings.is_some() {
             let prefixes = self.column(Kind::Prefixes)?;
@@ -157,6 +155,20 @@ impl<'a> Group<'a> {
             })?;
         }
         Ok(strings)
+    }
+
+    /// The lengths of its strings together.
+    ///
+    /// # Errors
+    /// The column is damaged.
+    pub fn string_bytes(&self) -> Result<u64> {
+        let tails = self.column(Kind::Tails)?;
+        let mut sum = 0_u64;
+        self.described(&tails, tag::STRING, |cursor, block| {
+            sum = sum.saturating_add(string_bytes(cursor, block)?);
+            Ok(())
+        })?;
+        Ok(sum)
     }
 
     /// Those of its blocks without values that have the contents of an earlier one; none if the snapshot does not
@@ -217,6 +229,12 @@ pub(super) fn environment(cursor: &mut Cursor<'_>, block: &Block) -> Parse<u32> 
         return Err(Fault("the environment of a closure begins after its end"));
     }
     small(environment)
+}
+
+/// Reads the length of a string.
+fn string_bytes(cursor: &mut Cursor<'_>, block: &Block) -> Parse<u64> {
+    let tail = u64::from(cursor.byte()?);
+    Ok(block.words.saturating_mul(8).saturating_sub(1).saturating_sub(tail))
 }
 
 fn small(number: u64) -> Parse<u32> {

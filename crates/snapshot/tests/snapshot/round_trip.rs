@@ -44,6 +44,12 @@ proptest! {
             let group = snapshot.group(index).expect("the group is sound");
             let fields = group.fields().expect("its columns are sound");
             edges.extend(fields.edges().map(|edge| edge.expect("its fields are sound")));
+            let mut each = Vec::new();
+            fields.each(|field| each.push(field)).expect("its fields are sound");
+            prop_assert!(fields.iter().map(|field| field.expect("sound")).eq(each));
+            let strings = group.strings().expect("sound");
+            let bytes = strings.iter().map(|text| text.bytes).sum::<u64>();
+            prop_assert_eq!(group.string_bytes().expect("sound"), bytes);
         }
         let expected = heap.blocks.iter().flat_map(|known| {
             known.fields.iter().filter_map(|&(field, value)| match value {

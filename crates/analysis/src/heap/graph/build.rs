@@ -1,7 +1,9 @@
 //! From a snapshot to a graph: groups of blocks are read side by side and put together in order.
 
 use bactrian_graph::{Column, Graph, MAX_NODES, Node};
-use bactrian_snapshot::{BlockId, Error, Group, Losses, Result, Snapshot, Tables, WeakSlot};
+use bactrian_snapshot::{
+    BlockId, Error, Field, FieldValue, Group, Losses, Result, Snapshot, Tables, WeakSlot,
+};
 use bactrian_types::Typing;
 use rayon::prelude::*;
 
@@ -9,7 +11,7 @@ use super::HeapError;
 use super::classes::{Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
 use super::holders::{Holders, Planted};
 use super::types::{ShapeKey, Sorted, Types};
-use crate::heap::census::Census;
+use crate::heap::census::{Census, FieldCounts};
 
 /// Groups that are read before what they hold is put together, for each processor.
 const BATCH: usize = 8;
@@ -174,21 +176,19 @@ impl Reading<'_> {
             }
             ends.push(targets.len() as u32);
         };
-        let mut read = || -> Result<()> {
-            for field in group.fields()?.iter() {
-                let field = field?;
-                let at = (field.block.0 - first) as usize;
-                while ends.len() < at {
-                    finish(ends, targets);
-                }
-                census.field(&field.value);
-                if let bactrian_snapshot::FieldValue::Pointer(pointer) = field.value {
-                    targets.push(pointer.block.0);
-                }
+        let mut counts = FieldCounts::default();
+        let read = |field: Field| {
+            let at = (field.block.0 - first) as usize;
+            while ends.len() < at {
+                finish(ends, targets);
             }
-            Ok(())
+            counts.add(&field.value);
+            if let FieldValue::Pointer(pointer) = field.value {
+                targets.push(pointer.block.0);
+            }
         };
-        let ended = read();
+        let ended = group.fields().and_then(|fields| fields.each(read));
+        census.fields(&counts);
         while part.ends.len() < count {
             finish(&mut part.ends, &mut part.targets);
         }

@@ -236,9 +236,15 @@ impl Heap {
     /// everything can be computed again. Nothing is kept of a damaged snapshot.
     pub fn keep(&self) {
         let Some(kept) = &self.kept else { return };
-        if !self.losses.is_clean() || !self.is_new.swap(false, Ordering::Relaxed) {
+        if !self.losses.is_clean() || !self.is_new.load(Ordering::Relaxed) {
             return;
         }
+        // Sums of classes are few, but to keep them later all would be written again, which takes longer than to find them.
+        // Who asked for components waited long enough.
+        if self.dominators.get().is_some() && self.components.get().is_none() {
+            self.class_totals();
+        }
+        self.is_new.store(false, Ordering::Relaxed);
         let held = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = held.as_ref().map(held_numbers);
         let [classes, tags] = [&self.numbers.classes, &self.numbers.tags]
