@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use bactrian_analysis::heap::{ClassChange, Counted, HeapDiff, Series};
+use bactrian_analysis::heap::{ClassChange, Counted, HeapDiff, Series, type_coverage};
 use bactrian_analysis::units::{Bytes, show_bytes, show_count, show_time};
 use bactrian_trace::Micros;
 use serde_json::json;
 
-use super::HeapsArg;
+use super::{HeapsArg, say_coverage_of};
 use crate::failure::{Failure, Status};
 use crate::output::{Align, BAD, Console, GOOD, HEADING, Table, show_number};
 use crate::types::TypesArg;
@@ -51,9 +51,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let mut series = Series::default();
     let mut losses = Vec::new();
+    // How well types of the last one are known; tables are the same for all.
+    let mut coverage = None;
     for (at, file) in files.iter().enumerate() {
         let heap = file.open(console)?;
         losses.push(heap.losses().clone());
+        coverage = type_coverage(&heap);
         series.add(heap, at + 1 == files.len());
     }
     let mut answer = series.finish();
@@ -63,10 +66,15 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         true => {
             let limit =
                 args.max.map(|max| json!({ "bytes": max, "seconds": answer.time_to(max.0) }));
-            let result = json!({ "diff": answer, "row_count": row_count, "limit": limit });
+            let result = json!({
+                "diff": answer, "row_count": row_count, "limit": limit, "coverage": coverage,
+            });
             args.heaps.print_json("diff", &losses, &result, console)?;
         }
-        false => print(&answer, row_count, args.max, console)?,
+        false => {
+            print(&answer, row_count, args.max, console)?;
+            say_coverage_of(coverage.as_ref(), console)?;
+        }
     }
     console.flush()?;
     for (file, losses) in files.iter().zip(&losses) {

@@ -20,7 +20,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bactrian_analysis::heap::{
-    ClassBy, Found, Heap, HeapError, NotFound, OpenOptions, Types, type_coverage,
+    ClassBy, Found, Heap, HeapError, NotFound, OpenOptions, TypeCoverage, Types, type_coverage,
 };
 use bactrian_snapshot::Losses;
 use serde::Serialize;
@@ -107,7 +107,11 @@ pub fn no_types() -> Failure {
 
 /// Says how well types are known, below a table that shows them.
 pub fn say_coverage(heap: &Heap, console: &mut Console) -> Result<(), Failure> {
-    if let Some(coverage) = type_coverage(heap) {
+    say_coverage_of(type_coverage(heap).as_ref(), console)
+}
+
+fn say_coverage_of(coverage: Option<&TypeCoverage>, console: &mut Console) -> Result<(), Failure> {
+    if let Some(coverage) = coverage {
         writeln!(console.out(), "{FAINT}types: {}{FAINT:#}", visible(&coverage.text()))?;
     }
     Ok(())
