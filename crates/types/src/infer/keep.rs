@@ -13,7 +13,7 @@ use super::{
     UnitStanding,
 };
 use crate::Text;
-use crate::table::wire::{Parse, Record, Sink, Source};
+use crate::table::wire::{Parse, Record, Sink, Source, ids, structures};
 
 /// What is known of a heap's types as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -230,20 +230,6 @@ macro_rules! pairs {
 
 pairs! { A B; A B C; }
 
-macro_rules! structures {
-    ($($name:ident { $($field:ident),* })*) => {$(
-        impl Record for $name {
-            fn get(source: &mut Source<'_>) -> Parse<$name> {
-                Ok($name { $($field: Record::get(source)?),* })
-            }
-
-            fn put(&self, sink: &mut Sink) {
-                $(self.$field.put(sink);)*
-            }
-        }
-    )*};
-}
-
 structures! {
     TypeClass {
         name, is_type, is_polymorphic, declaration, collection, arguments, constants, is_char
@@ -275,25 +261,7 @@ impl Record for Coverage {
     }
 }
 
-impl Record for ClassId {
-    fn get(source: &mut Source<'_>) -> Parse<ClassId> {
-        u32::get(source).map(ClassId)
-    }
-
-    fn put(&self, sink: &mut Sink) {
-        self.0.put(sink);
-    }
-}
-
-impl Record for BlockId {
-    fn get(source: &mut Source<'_>) -> Parse<BlockId> {
-        u32::get(source).map(BlockId)
-    }
-
-    fn put(&self, sink: &mut Sink) {
-        self.0.put(sink);
-    }
-}
+ids! { ClassId BlockId }
 
 /// Choices are their places in a list.
 macro_rules! choices {

@@ -190,6 +190,7 @@ impl<T: Record> Record for Vec<T> {
     }
 }
 
+/// Numbers of things are numbers.
 macro_rules! ids {
     ($($name:ident)*) => {$(
         impl Record for $name {
@@ -205,6 +206,7 @@ macro_rules! ids {
 }
 
 ids! { UnitId TypeId DeclarationId ExtensionId LayoutId }
+pub(crate) use ids;
 
 /// Structures are their fields one after another.
 macro_rules! structures {
@@ -220,6 +222,8 @@ macro_rules! structures {
         }
     )*};
 }
+
+pub(crate) use structures;
 
 structures! {
     Unit { name, source, file, interface, implementation, layout }
