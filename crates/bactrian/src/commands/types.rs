@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bactrian_capture::types::{self, Sources};
+use bactrian_trace::Losses;
 use bactrian_types::Table;
 use serde::Serialize;
 
 use super::info::line;
 use crate::failure::{Failure, Status};
 use crate::open::open_types;
-use crate::output::{Console, show_number, visible};
+use crate::output::{Console, print_json_of_files, show_number, visible};
 
 /// Make and look at tables of types, which heap commands use.
 ///
@@ -152,8 +153,7 @@ fn info(args: &InfoArgs, console: &mut Console) -> Result<Status, Failure> {
     let table = open_types(&args.file)?;
     let facts = Facts::of(&table);
     if args.json {
-        serde_json::to_writer_pretty(console.out(), &facts).map_err(std::io::Error::from)?;
-        writeln!(console.out())?;
+        print_json_of_files(console, "types info", &[(&args.file, &Losses::default())], &facts)?;
         return Ok(Status::Done);
     }
     line(console, "compiler", &format!("OCaml {}", visible(facts.compiler)))?;

@@ -3,6 +3,7 @@
 #[path = "../record/compilers.rs"]
 #[allow(dead_code, reason = "shared with the tests of record")]
 mod compilers;
+mod tables;
 mod told;
 mod truth;
 mod values;

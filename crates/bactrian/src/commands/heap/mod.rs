@@ -102,7 +102,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 
 /// What is said to who asks for types without a table.
 pub fn no_types() -> Failure {
-    Failure::Usage("types are not known without a table of them: --types FILE".to_owned())
+    Failure::Usage("types are not known without a table of them: make one with `bactrian types build DIRECTORY`, and name it with --types".to_owned())
 }
 
 /// Says how well types are known, below a table that shows them.

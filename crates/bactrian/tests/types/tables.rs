@@ -1,0 +1,57 @@
+//! `bactrian types`: what is made of files that are there, and what is said of others.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::compilers::{Compiler, repository};
+
+fn bactrian(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(arguments).current_dir(folder).output().expect("it starts")
+}
+
+/// Its exit status and what it complained of.
+fn refused(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = bactrian(folder, arguments);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_table_says_what_is_in_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = repository().join("programs/leaky_cache.ml");
+    std::fs::copy(source, folder.path().join("leaky_cache.ml")).expect("room");
+    let mut compile = Command::new(Compiler::OCaml4.ocamlopt());
+    compile.args(["-c", "-g", "-bin-annot", "leaky_cache.ml"]).current_dir(folder.path());
+    assert!(compile.status().expect("it starts").success());
+    std::fs::write(folder.path().join("cut.cmt"), "Caml1999T030").expect("room");
+    let built = bactrian(folder.path(), &["types", "build", ".", "-o", "x.types"]);
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{said}");
+    assert!(said.contains("1 file could not be read"), "{said}");
+    let info = bactrian(folder.path(), &["types", "info", "x.types", "--json"]);
+    let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
+    assert_eq!(info["command"], "types info");
+    assert_eq!(info["result"]["not_readable"], 1);
+    assert!(info["result"]["modules"].as_u64().is_some_and(|modules| modules > 40), "{info}");
+    let full = bactrian(folder.path(), &["types", "info", "x.types", "--full"]);
+    let full = String::from_utf8_lossy(&full.stdout).into_owned();
+    assert!(full.contains("not readable: ") && full.contains("Leaky_cache  "), "{full}");
+}
+
+#[test]
+fn what_is_no_build_and_no_table_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("text"), "no table").expect("room");
+    for (arguments, expected) in [
+        (["types", "build", "nothere"], "no such folder"),
+        (["types", "build", "."], "no .cmt files"),
+        (["types", "info", "text"], "not a table of types"),
+        (["types", "info", "nothere"], "No such file"),
+    ] {
+        let (status, said) = refused(path, &arguments);
+        assert_eq!(status, Some(3), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
