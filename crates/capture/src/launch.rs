@@ -5,16 +5,16 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use bactrian_agent_abi::{Settings, variable};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent;
@@ -49,12 +49,39 @@ pub fn variables(agent: &Path, settings: &Settings) -> Vec<(OsString, OsString)>
     list
 }
 
+/// The program's standard streams, where they are not to be our own.
+#[derive(Debug, Default)]
+pub struct Streams {
+    /// Standard input.
+    pub input: Option<Stdio>,
+    /// Standard output.
+    pub output: Option<Stdio>,
+    /// Standard error.
+    pub error: Option<Stdio>,
+}
+
+/// A program that was started, and gets the signals that we get until this is dropped.
+#[derive(Debug)]
+pub struct Launched {
+    child: Child,
+    signals: Handle,
+    passing_on: Option<JoinHandle<()>>,
+}
+
 impl Launch {
     /// Runs the program to its end, with our own standard streams. Signals that we get are passed on.
     ///
     /// # Errors
     /// If the agent cannot be put anywhere, or the program not be started.
     pub fn run(&self) -> io::Result<ExitStatus> {
+        self.spawn(Streams::default(), &[])?.wait()
+    }
+
+    /// Starts the program, with these variables besides. Signals that we get are passed on.
+    ///
+    /// # Errors
+    /// If the agent cannot be put anywhere, or the program not be started.
+    pub fn spawn(&self, streams: Streams, besides: &[(&OsStr, &OsStr)]) -> io::Result<Launched> {
         let agent = agent::install()?;
         let mut command = Command::new(&self.program);
         command.arg0(&self.name).args(&self.arguments);
@@ -62,15 +89,18 @@ impl Launch {
         for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
             command.env_remove(name);
         }
-        command.envs(variables(&agent, &self.settings));
+        command.envs(variables(&agent, &self.settings)).envs(besides.iter().copied());
         let inherited = inherited();
         if !inherited.is_empty() {
             command.env(variable::INHERITED, inherited.value());
         }
+        streams.input.map(|stream| command.stdin(stream));
+        streams.output.map(|stream| command.stdout(stream));
+        streams.error.map(|stream| command.stderr(stream));
         let passed_on = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let mut signals = SignalsInfo::<WithOrigin>::new(passed_on)?;
         let handle = signals.handle();
-        let mut child = command.spawn()?;
+        let child = command.spawn()?;
         let process = Pid::from_child(&child);
         let passing_on = thread::spawn(move || {
             for Origin { signal, cause, .. } in signals.forever() {
@@ -82,11 +112,38 @@ impl Launch {
                 }
             }
         });
-        let status = child.wait();
-        handle.close();
+        Ok(Launched { child, signals: handle, passing_on: Some(passing_on) })
+    }
+}
+
+impl Launched {
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// If the kernel does not let us.
+    pub fn wait(mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        self.signals.close();
         // It holds nothing that could go wrong.
-        let _ = passing_on.join();
-        status
+        let _ = self.passing_on.take().map(JoinHandle::join);
     }
 }
 

@@ -11,6 +11,7 @@ pub mod heap;
 mod inherited;
 pub mod launch;
 pub mod ledger;
+pub mod live;
 pub mod memory;
 pub mod program;
 pub mod snapshot;

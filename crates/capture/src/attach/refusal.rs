@@ -73,7 +73,7 @@ impl Refusal {
     }
 
     /// The kernel did not let us look into `pid`.
-    pub(super) fn opening(pid: u32, error: &io::Error) -> Refusal {
+    pub(crate) fn opening(pid: u32, error: &io::Error) -> Refusal {
         match error.raw_os_error() {
             Some(libc::ENOENT | libc::ESRCH) => Refusal::missing(pid),
             Some(libc::EPERM | libc::EACCES) => forbidden(pid),

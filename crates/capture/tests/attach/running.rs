@@ -1,7 +1,7 @@
 //! Programs that run while tests look at them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
@@ -123,6 +123,16 @@ impl Running {
         let status = Command::new("kill").arg("-ABRT").arg(self.pid().to_string()).status();
         assert!(status.expect("kill").success());
         self.child.wait().expect("a child");
+    }
+
+    /// Says a line to it, and gives the line that it answers with.
+    #[allow(dead_code, reason = "not every test speaks with its programs")]
+    pub fn ask(&mut self, line: &str) -> String {
+        let input = self.child.stdin.as_mut().expect("a pipe");
+        writeln!(input, "{line}").expect("it listens");
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).expect("it answers");
+        answer.trim().to_owned()
     }
 
     /// Lets it end: what it says, and its exit status.

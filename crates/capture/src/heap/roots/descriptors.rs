@@ -29,10 +29,15 @@ pub(super) struct Descriptors<'a> {
 }
 
 impl<'a> Descriptors<'a> {
+    /// None: for who asks for no stacks.
+    pub fn none(target: &'a Target, memory: &'a dyn Memory) -> Descriptors<'a> {
+        let known = RwLock::default();
+        Descriptors { target, memory, places: Vec::new(), known, gaps: Vec::new() }
+    }
+
     /// Reads the tables of the program and of what it has loaded since.
     pub fn read(target: &'a Target, memory: &'a dyn Memory) -> Descriptors<'a> {
-        let known = RwLock::default();
-        let mut all = Descriptors { target, memory, places: Vec::new(), known, gaps: Vec::new() };
+        let mut all = Descriptors::none(target, memory);
         // Bytecode has none, but for a runtime's that it was linked with.
         let tables = if target.code == Code::Native { all.tables() } else { Vec::new() };
         for table in tables {

@@ -22,11 +22,20 @@ const MOST_DOMAINS: u64 = 4096;
 const MOST_SEARCHED: u64 = 1 << 28;
 const PIECE: u64 = 1 << 20;
 
+/// How far a search for the states of domains goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// Only where names lead to.
+    Names,
+    /// All of memory, where names do not lead to all of them: that takes a while.
+    Memory,
+}
+
 impl Finder<'_> {
     pub(super) fn domains(&mut self) {
         let states = match self.has_domains() {
             false => self.global_word("Caml_state").into_iter().collect(),
-            true => self.domains_of_5(),
+            true => self.domains_of_5(Search::Memory),
         };
         if states.is_empty() {
             self.gap("stacks, finalisers and ephemerons: the state of no domain was found");
@@ -39,7 +48,17 @@ impl Finder<'_> {
         self.states = states;
     }
 
-    fn domains_of_5(&mut self) -> Vec<u64> {
+    /// States of the domains that run in this moment, in a program that does not hold still.
+    pub(super) fn running_domains(&mut self, search: Search) -> Vec<u64> {
+        match self.has_domains() {
+            false => {
+                self.global_word("Caml_state").filter(|state| *state != 0).into_iter().collect()
+            }
+            true => self.domains_of_5(search),
+        }
+    }
+
+    fn domains_of_5(&mut self, search: Search) -> Vec<u64> {
         let Some(area) = self.minor_area() else { return Vec::new() };
         let expected = self.global_word("caml_num_domains_running").unwrap_or(1);
         let listed = self.listing.map(|listing| listing.domains.clone()).unwrap_or_default();
@@ -49,6 +68,10 @@ impl Finder<'_> {
             |finder: &mut Finder<'_>, _| finder.of_threads(),
             |finder: &mut Finder<'_>, _| finder.searched(),
         ];
+        let ways = match search {
+            Search::Memory => &ways[..],
+            Search::Names => &ways[..3],
+        };
         let mut states = Vec::new();
         let mut met = HashSet::new();
         for way in ways {

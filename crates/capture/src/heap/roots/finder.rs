@@ -37,11 +37,23 @@ impl<'a> Finder<'a> {
         listing: Option<&'a Listing>,
     ) -> Finder<'a> {
         Finder {
+            stacks: Stacks::new(target, memory),
+            ..Finder::of_domains(target, memory, listing)
+        }
+    }
+
+    /// Only for the states of domains, without reading the frame tables.
+    pub fn of_domains(
+        target: &'a Target,
+        memory: &'a dyn Memory,
+        listing: Option<&'a Listing>,
+    ) -> Finder<'a> {
+        Finder {
             target,
             memory,
             layout: target.layout,
             listing,
-            stacks: Stacks::new(target, memory),
+            stacks: Stacks::none(target, memory),
             words: Words::new(memory),
             states: Vec::new(),
             memprof_threads: Vec::new(),

@@ -32,6 +32,7 @@ use bactrian_agent_abi::frozen::Frozen;
 pub use bactrian_agent_abi::frozen::{List, Listed, Slot};
 pub use bactrian_ocaml::frames::Location;
 use bactrian_ocaml::linked_units::LinkedUnit;
+pub use domains::Search;
 use finder::Finder;
 pub use stack_check::StackCheck;
 pub use stacks::{Scanned, StackSlot, Stacks};
@@ -260,4 +261,18 @@ impl From<&Frozen<'_>> for Listing {
 /// Finds roots, and where blocks may be.
 pub fn find(target: &Target, memory: &dyn Memory, listing: Option<&Listing>) -> Roots {
     Finder::new(target, memory, listing).run()
+}
+
+/// States of the domains that run in this moment: those of `known` that still do, and those that are found besides. The
+/// program need not hold still. The second is what could not be told.
+pub fn running_domains(
+    target: &Target,
+    memory: &dyn Memory,
+    known: &[u64],
+    search: Search,
+) -> (Vec<u64>, Vec<String>) {
+    let listing = Listing { domains: known.to_vec(), lists: Vec::new() };
+    let mut finder = Finder::of_domains(target, memory, Some(&listing));
+    let states = finder.running_domains(search);
+    (states, finder.found.gaps)
 }

@@ -65,6 +65,12 @@ impl<'a> Stacks<'a> {
         Stacks { memory, descriptors, layout: target.runtime.stack }
     }
 
+    /// Without frame tables: no stack can be read.
+    pub(super) fn none(target: &'a Target, memory: &'a dyn Memory) -> Stacks<'a> {
+        let descriptors = Descriptors::none(target, memory);
+        Stacks { memory, descriptors, layout: target.runtime.stack }
+    }
+
     /// What could not be read of the frame tables.
     pub fn gaps(&self) -> &[String] {
         &self.descriptors.gaps

@@ -1,0 +1,180 @@
+//! What the kernel tells of a process: memory, time on processors, threads, and whether it has ended.
+//!
+//! The ring of OCaml 5's runtime_events is a file that the program maps and writes. Its pages count as the program's
+//! memory, though they are there only because somebody observes it: they are taken out.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use super::Known;
+use crate::memory::Region;
+
+/// Bytes of a word of `pagemap`, one for each page.
+const ENTRY: u64 = 8;
+/// The bit that says that a page is in memory.
+const PRESENT: u64 = 1 << 63;
+/// Rings are shorter than this by far; more is not looked at.
+const LONGEST_RING: u64 = 1 << 30;
+
+/// A process that is looked at from time to time.
+#[derive(Debug)]
+pub struct Process {
+    folder: PathBuf,
+    page: u64,
+    ticks_per_second: u64,
+    /// Where the ring of runtime_events is mapped.
+    ring: Vec<std::ops::Range<u64>>,
+    /// When it was started, in the kernel's ticks since the machine was. Numbers of processes are used again.
+    started: u64,
+}
+
+/// What the kernel tells of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes in physical memory, without the ring of runtime_events.
+    pub resident: Known<u64>,
+    /// Nanoseconds on processors, of all threads.
+    pub cpu: u64,
+    /// How many threads it has.
+    pub threads: u64,
+    /// Nanoseconds since it was started.
+    pub age: u64,
+}
+
+impl Process {
+    /// A process that runs.
+    ///
+    /// # Errors
+    /// If there is none of this number.
+    pub fn open(pid: u32) -> io::Result<Process> {
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let started = Stat::read(&folder)?.started;
+        Ok(Process {
+            folder,
+            page: rustix::param::page_size() as u64,
+            ticks_per_second: rustix::param::clock_ticks_per_second().max(1),
+            ring: Vec::new(),
+            started,
+        })
+    }
+
+    /// Notes where the ring of runtime_events is mapped, if it is.
+    pub fn note_mappings(&mut self, regions: &[Region]) {
+        let rings = regions.iter().filter(|region| is_ring(region));
+        self.ring = rings.map(|region| region.range.clone()).collect();
+    }
+
+    /// What the kernel tells of it; none if it has ended.
+    pub fn usage(&self) -> Option<Usage> {
+        let stat = Stat::read(&self.folder).ok().filter(|stat| stat.started == self.started)?;
+        if matches!(stat.state, b'Z' | b'X') {
+            return None;
+        }
+        let nanos = |ticks: u64| {
+            (u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_per_second)) as u64
+        };
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let now = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
+        Some(Usage {
+            resident: self.resident(),
+            cpu: nanos(stat.ticks),
+            threads: stat.threads,
+            age: now.saturating_sub(nanos(stat.started)),
+        })
+    }
+
+    fn resident(&self) -> Known<u64> {
+        let statm = fs::read_to_string(self.folder.join("statm")).ok();
+        let pages = statm.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+        let all = pages.ok_or("the kernel does not tell how much memory it has")? * self.page;
+        if self.ring.is_empty() {
+            return Ok(all);
+        }
+        let of_ring = self.of_ring().map_err(|error| {
+            format!(
+                "the kernel does not tell how much of it is the ring of runtime_events: {error}"
+            )
+        })?;
+        Ok(all.saturating_sub(of_ring))
+    }
+
+    /// Bytes of the ring that are in memory. `pagemap` tells it of these addresses alone; `smaps` would have the kernel look
+    /// at all of the program's memory.
+    fn of_ring(&self) -> io::Result<u64> {
+        let pagemap = File::open(self.folder.join("pagemap"))?;
+        let mut present = 0;
+        for range in &self.ring {
+            let pages = range.end.saturating_sub(range.start).min(LONGEST_RING) / self.page;
+            let mut bytes = vec![0; (pages * ENTRY) as usize];
+            pagemap.read_exact_at(&mut bytes, range.start / self.page * ENTRY)?;
+            let entries = bytes.as_chunks::<{ ENTRY as usize }>().0.iter();
+            present += entries.filter(|entry| u64::from_le_bytes(**entry) & PRESENT != 0).count();
+        }
+        Ok(present as u64 * self.page)
+    }
+}
+
+/// Whether this is the ring of OCaml 5's runtime_events.
+pub fn is_ring(region: &Region) -> bool {
+    let is_named = region
+        .file
+        .as_ref()
+        .is_some_and(|file| file.extension().is_some_and(|end| end == "events"));
+    is_named && region.shared && region.inode != 0
+}
+
+/// What is used of `/proc/PID/stat`.
+struct Stat {
+    state: u8,
+    ticks: u64,
+    threads: u64,
+    started: u64,
+}
+
+impl Stat {
+    fn read(folder: &std::path::Path) -> io::Result<Stat> {
+        let text = fs::read(folder.join("stat"))?;
+        Stat::parse(&text).ok_or_else(|| io::Error::other("its state cannot be read"))
+    }
+
+    /// The name of the program is in brackets, and may have anything in it.
+    fn parse(text: &[u8]) -> Option<Stat> {
+        let end = text.iter().rposition(|&byte| byte == b')')?;
+        let rest = str::from_utf8(text.get(end + 1..)?).ok()?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        Some(Stat {
+            state: *fields.first()?.as_bytes().first()?,
+            ticks: number(11)?.saturating_add(number(12)?),
+            threads: number(17)?,
+            started: number(19)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_programs_do_not_confuse() {
+        let text = b"77 (a) S (b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 0 3 0 4242 0\n";
+        let stat = Stat::parse(text).expect("it is as the kernel writes it");
+        assert_eq!((stat.state, stat.ticks), (b'R', 11 + 12));
+        assert_eq!((stat.threads, stat.started), (3, 4242));
+        for text in [&b""[..], b"77 (x", b"77 (x) R 1", b"77 (x) \xff"] {
+            assert!(Stat::parse(text).is_none());
+        }
+    }
+
+    #[test]
+    fn this_process_is_seen() {
+        let process = Process::open(std::process::id()).expect("it runs");
+        let usage = process.usage().expect("it runs");
+        assert!(usage.resident.is_ok_and(|bytes| bytes > 1 << 20));
+        assert!(usage.threads >= 1 && usage.age > 0);
+        assert!(Process::open(u32::MAX / 2).is_err());
+    }
+}

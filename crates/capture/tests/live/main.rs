@@ -1,0 +1,133 @@
+//! Programs that are watched while they run: what is told of them is what they know themselves.
+
+mod programs;
+#[path = "../attach/running.rs"]
+#[allow(dead_code, reason = "tests of attaching need more of it")]
+mod running;
+
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use bactrian_capture::launch::Streams;
+use bactrian_capture::live::counters::Collector;
+use bactrian_capture::live::{Numbers, Wanted, Watch};
+use running::{Compiler, Kind, Running, compile};
+
+/// Machines are loaded: nothing here takes as long.
+const TOO_LONG: Duration = Duration::from_secs(60);
+
+/// Starts a program that is watched from its beginning, with its output in a file.
+fn launch(name: &str, source: &str, compiler: Compiler, kind: Kind) -> (Watch, tempfile::TempDir) {
+    let program = compile(name, source, compiler, kind);
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = fs::File::create(folder.path().join("output")).expect("room");
+    let stop = folder.path().join("stop");
+    let watch = Watch::launch(Wanted {
+        name: program.clone().into_os_string(),
+        program,
+        arguments: vec![stop.into_os_string()],
+        streams: Streams { input: Some(Stdio::null()), output: Some(output.into()), error: None },
+        rate: 1e-3,
+        trace: None,
+        sampling: true,
+    });
+    (watch.expect("it starts"), folder)
+}
+
+/// Polls until something is so.
+fn until(watch: &mut Watch, what: &str, mut is_so: impl FnMut(&Numbers) -> bool) -> Numbers {
+    let start = Instant::now();
+    loop {
+        let numbers = watch.poll();
+        if is_so(numbers) {
+            return numbers.clone();
+        }
+        assert!(start.elapsed() < TOO_LONG, "{what}: {numbers:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a program says of itself, in bytes where the collector counts words.
+fn said(line: &str) -> Collector {
+    let numbers: Vec<u64> = line.split(' ').map(|n| n.parse().expect("a number")).collect();
+    let [minor, major, promoted, heap, live, minors, majors, compactions] = numbers[..] else {
+        panic!("{line}");
+    };
+    Collector {
+        heap: 8 * heap,
+        live: 8 * live,
+        allocated: 8 * (minor + major - promoted),
+        promoted: 8 * promoted,
+        minor_collections: minors,
+        major_collections: majors,
+        compactions,
+        domains: 1,
+        gaps: Vec::new(),
+    }
+}
+
+fn is_near(a: u64, b: u64, by: u64) -> bool {
+    a.abs_diff(b) <= by
+}
+
+fn counters_are_right(compiler: Compiler, kind: Kind) {
+    let mut running = Running::start("counting", programs::COUNTING, compiler, kind);
+    let mut watch = Watch::attach(running.pid()).expect("it runs");
+    for work in ["", "100000", "1000000"] {
+        let said = said(&running.ask(work));
+        let told = watch.poll().collector.clone().expect("OCaml that is known");
+        let what = format!("{compiler:?} {kind:?} {work}: {told:?} but {said:?}");
+        // What it says of itself, and how it says it, is allocated after it counted.
+        assert!(is_near(told.allocated, said.allocated, 100 << 10), "{what}");
+        assert!(is_near(told.promoted, said.promoted, 100 << 10), "{what}");
+        assert!(is_near(told.heap, said.heap, 0), "{what}");
+        // Single free words are in no list of free blocks.
+        assert!(is_near(told.live, said.live, said.heap / 50), "{what}");
+        assert!(is_near(told.minor_collections, said.minor_collections, 0), "{what}");
+        assert!(is_near(told.major_collections, said.major_collections, 0), "{what}");
+        assert_eq!(told.compactions, said.compactions, "{what}");
+        assert_eq!((told.domains, told.gaps), (1, Vec::new()), "{what}");
+    }
+    let numbers = watch.poll().clone();
+    assert!(numbers.resident.expect("known") > 8 << 20);
+    assert_eq!(numbers.threads, Ok(1));
+    assert_eq!(numbers.ended, None);
+    assert_eq!(running.finish(), (String::new(), 0));
+    assert!(watch.poll().ended.is_some_and(|end| end.status.is_none()));
+    // What was known last stays.
+    assert!(watch.poll().collector.is_ok());
+}
+
+#[test]
+fn counters_are_those_of_the_runtime() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        for kind in [Kind::Native, Kind::Stripped] {
+            counters_are_right(compiler, kind);
+        }
+    }
+    counters_are_right(Compiler::OCaml4, Kind::Bytecode);
+    counters_are_right(Compiler::OCaml4, Kind::Static);
+    counters_are_right(Compiler::OCaml4, Kind::Hidden);
+}
+
+#[test]
+fn a_program_is_watched_from_its_beginning_to_its_end() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let (mut watch, folder) =
+            launch("allocating", programs::ALLOCATING, compiler, Kind::Native);
+        let first = until(&mut watch, "its counters", |now| now.collector.is_ok());
+        let first = first.collector.expect("just so").allocated;
+        let allocated =
+            |now: &Numbers| now.collector.as_ref().map_or(0, |counted| counted.allocated);
+        until(&mut watch, "it allocates", |now| allocated(now) > first + (64 << 20));
+        assert_eq!(watch.poll().ended, None);
+        fs::write(folder.path().join("stop"), "").expect("room");
+        let last = until(&mut watch, "its end", |now| now.ended.is_some());
+        let status = last.ended.and_then(|end| end.status).expect("it is our child");
+        assert_eq!(status.code(), Some(7));
+        let output = fs::read_to_string(folder.path().join("output")).expect("its output");
+        assert_eq!(output, "ready\ntrue\n");
+        assert!(last.collector.is_ok() && last.cpu.is_ok());
+    }
+}

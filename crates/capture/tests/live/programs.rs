@@ -1,0 +1,47 @@
+//! Small programs to be watched.
+
+/// No program here calls C of its own.
+pub const C: &str = "";
+
+/// Works when it is told to, and says what its collector counts.
+pub const COUNTING: &str = r#"
+let kept = ref []
+let work n =
+  for i = 1 to n do
+    let s = string_of_int i in
+    if i mod 10 = 0 then kept := (i, s) :: !kept
+  done;
+  kept := (0, String.make 1_000_000 'x') :: !kept
+let () =
+  print_endline "ready";
+  try
+    while true do
+      (match read_line () with
+       | "" -> ()
+       | line -> work (int_of_string line));
+      let s = Gc.stat () in
+      let words = [ s.minor_words; s.major_words; s.promoted_words ] in
+      let counts = [ s.heap_words; s.live_words; s.minor_collections; s.major_collections; s.compactions ] in
+      print_endline (String.concat " "
+        (List.map (Printf.sprintf "%.0f") words @ List.map string_of_int counts))
+    done
+  with End_of_file -> ()
+"#;
+
+/// Allocates until a file appears whose name is its argument; keeps the last thousand lists.
+pub const ALLOCATING: &str = r#"
+let kept = Array.make 1000 []
+let rec make n = if n = 0 then [] else n :: make (n - 1)
+let () =
+  print_endline "ready";
+  let good = ref true in
+  while not (Sys.file_exists Sys.argv.(1)) do
+    for i = 0 to 999 do
+      kept.(i) <- make (i mod 100);
+      if List.fold_left (+) 0 kept.(i) <> (i mod 100) * (i mod 100 + 1) / 2 then good := false;
+      ignore (String.concat "," (List.map string_of_int kept.(i)))
+    done
+  done;
+  Printf.printf "%b\n" !good;
+  exit 7
+"#;
