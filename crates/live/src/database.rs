@@ -1,0 +1,370 @@
+//! What came from a program, by time: what is known of any moment in a window that is bounded twice, by time and by
+//! memory.
+//!
+//! Whoever shows a moment asks [`Series::at`] for it: the latest value that came until then. So it does not matter to a
+//! view whether it follows the program or looks back. A value that says the same as the one before takes no room.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::{Declaration, Dropped, Event, ObserverId, Program, Stamp, Timemap, Value};
+
+/// How far back a database goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// In time.
+    pub window: Duration,
+    /// In bytes, about.
+    pub memory: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { window: Duration::from_secs(15 * 60), memory: 256 << 20 }
+    }
+}
+
+/// The values of one observer.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What is observed, as it was last said.
+    pub declaration: Declaration,
+    values: Timemap<Value>,
+}
+
+impl Series {
+    /// What it said last, at this moment or before, and when.
+    pub fn at(&self, time: u64) -> Option<(u64, &Value)> {
+        self.values.find(time)
+    }
+
+    /// What it says now.
+    pub fn latest(&self) -> Option<&Value> {
+        self.values.last().map(|(_, value)| value)
+    }
+
+    /// Every change after one moment and up to another, in order.
+    pub fn between(
+        &self,
+        after: u64,
+        up_to: u64,
+    ) -> impl DoubleEndedIterator<Item = (u64, &Value)> {
+        self.values.between(after, up_to)
+    }
+
+    /// Every change in the window, in order.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = (u64, &Value)> {
+        self.values.iter()
+    }
+}
+
+/// Everything in the window.
+#[derive(Clone, Debug)]
+pub struct Database {
+    limits: Limits,
+    program: Program,
+    series: Vec<Series>,
+    /// Which of them an observer of the present program is.
+    places: HashMap<ObserverId, usize>,
+    /// Processor time at each moment.
+    cpu: Timemap<u64>,
+    log: Timemap<String>,
+    markers: Timemap<String>,
+    dropped: Dropped,
+    ended: Option<(u64, String)>,
+    /// What is added to a program's times: programs that follow one another stand one after another.
+    offset: u64,
+    now: u64,
+    /// When the first moment was.
+    start: Option<u64>,
+    weight: usize,
+    forgotten: u64,
+}
+
+/// What a thing takes beside its own bytes.
+const ENTRY: usize = size_of::<u64>();
+/// If memory is short, so much of the window is given up at a time.
+const GIVEN_UP: u64 = 8;
+
+impl Database {
+    /// With nothing in it.
+    pub fn new(limits: Limits) -> Database {
+        Database {
+            limits,
+            program: Program::default(),
+            series: Vec::new(),
+            places: HashMap::new(),
+            cpu: Timemap::default(),
+            log: Timemap::default(),
+            markers: Timemap::default(),
+            dropped: Dropped::default(),
+            ended: None,
+            offset: 0,
+            now: 0,
+            start: None,
+            weight: 0,
+            forgotten: 0,
+        }
+    }
+
+    /// Takes in what came next.
+    pub fn add(&mut self, event: Event) {
+        match event {
+            Event::Hello(program) => self.hello(program),
+            Event::Declare(declaration) => self.declare(declaration),
+            Event::Tick(stamp) => self.tick(stamp),
+            Event::Update(id, value) => self.update(id, value),
+            Event::Log(line) => {
+                self.weight += ENTRY + size_of::<String>() + line.text.len();
+                // Lines from before the window's start are history that was sent to a new client.
+                self.log.add(self.offset.saturating_add(line.at), line.text);
+            }
+            Event::Marker(text) => {
+                self.weight += ENTRY + size_of::<String>() + text.len();
+                self.markers.add(self.now, text);
+            }
+            Event::Dropped(dropped) => self.dropped = dropped,
+            Event::Answer { .. } => {}
+            Event::End(reason) => self.ended = Some((self.now, reason)),
+        }
+    }
+
+    fn hello(&mut self, program: Program) {
+        let is_new = self.start.is_some() && (program.pid != self.program.pid || program.pid == 0);
+        if is_new {
+            // What its observers are called is its own affair: those of the last program are kept as they were.
+            self.places.clear();
+            self.offset = self.now;
+        }
+        self.ended = None;
+        self.program = program;
+    }
+
+    fn declare(&mut self, declaration: Declaration) {
+        match self.places.get(&declaration.id) {
+            Some(place) => self.series[*place].declaration = declaration,
+            None => {
+                self.places.insert(declaration.id, self.series.len());
+                self.weight += size_of::<Series>() + declaration.name.len();
+                self.series.push(Series { declaration, values: Timemap::default() });
+            }
+        }
+    }
+
+    fn tick(&mut self, stamp: Stamp) {
+        self.now = self.offset.saturating_add(stamp.at).max(self.now);
+        self.start.get_or_insert(self.now);
+        self.cpu.add(self.now, stamp.cpu);
+        self.weight += 2 * ENTRY;
+        let window = u64::try_from(self.limits.window.as_nanos()).unwrap_or(u64::MAX);
+        // Forgetting looks at every series, so it is done now and then.
+        let due = self.first() < self.now.saturating_sub(window.saturating_add(window / GIVEN_UP));
+        if due {
+            self.forget_before(self.now.saturating_sub(window));
+        }
+        while self.weight > self.limits.memory && self.first() < self.now {
+            let part = ((self.now - self.first()) / GIVEN_UP).max(1);
+            self.forget_before(self.first() + part);
+        }
+    }
+
+    fn update(&mut self, id: ObserverId, value: Value) {
+        // A value of something that was never declared is of a kind that is not known here.
+        let Some(series) = self.places.get(&id).map(|place| &mut self.series[*place]) else {
+            return;
+        };
+        if series.latest() != Some(&value) {
+            self.weight += ENTRY + value.weight();
+            series.values.add(self.now, value);
+        }
+    }
+
+    fn forget_before(&mut self, time: u64) {
+        let texts = |text: String| ENTRY + size_of::<String>() + text.len();
+        let mut gone = 2 * ENTRY * self.cpu.remove_before(time).count();
+        let (mut things, mut freed) = (0, 0);
+        for series in &mut self.series {
+            for value in series.values.remove_before(time) {
+                freed += ENTRY + value.weight();
+                things += 1;
+            }
+        }
+        gone += freed;
+        gone += self.log.remove_before(time).map(texts).sum::<usize>();
+        gone += self.markers.remove_before(time).map(texts).sum::<usize>();
+        self.weight = self.weight.saturating_sub(gone);
+        self.forgotten += things;
+        self.start = Some(time);
+    }
+
+    /// Who is observed.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// All observers, in the order in which they were declared.
+    pub fn series(&self) -> impl ExactSizeIterator<Item = &Series> {
+        self.series.iter()
+    }
+
+    /// The observer of this number, of the present program.
+    pub fn get(&self, id: ObserverId) -> Option<&Series> {
+        self.places.get(&id).map(|place| &self.series[*place])
+    }
+
+    /// The observer of this name, the latest if there are several.
+    pub fn named(&self, name: &str) -> Option<&Series> {
+        self.series.iter().rev().find(|series| series.declaration.name == name)
+    }
+
+    /// The first moment that is known.
+    pub fn first(&self) -> u64 {
+        self.start.unwrap_or(0)
+    }
+
+    /// The last moment that is known.
+    pub fn last(&self) -> u64 {
+        self.now
+    }
+
+    /// Processor time until a moment, in nanoseconds.
+    pub fn cpu_at(&self, time: u64) -> Option<u64> {
+        self.cpu.find(time).map(|(_, cpu)| *cpu)
+    }
+
+    /// The moments at which something came, the newest last.
+    pub fn moments(&self) -> impl DoubleEndedIterator<Item = u64> {
+        self.cpu.iter().map(|(time, _)| time)
+    }
+
+    /// Lines of the log, the newest last, with their times.
+    pub fn log(&self) -> impl DoubleEndedIterator<Item = (u64, &str)> {
+        self.log.iter().map(|(time, text)| (time, text.as_str()))
+    }
+
+    /// Where the program asked to stop and look.
+    pub fn markers(&self) -> impl DoubleEndedIterator<Item = (u64, &str)> {
+        self.markers.iter().map(|(time, text)| (time, text.as_str()))
+    }
+
+    /// What did not arrive.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// When the program ended, and how, if it did.
+    pub fn ended(&self) -> Option<(u64, &str)> {
+        self.ended.as_ref().map(|(time, reason)| (*time, reason.as_str()))
+    }
+
+    /// How many values have left the window.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// About how many bytes it takes.
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, LogLine, Unit};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn declaration(id: u32, name: &str) -> Declaration {
+        let (id, name) = (ObserverId(id), name.into());
+        Declaration {
+            id,
+            kind: Kind::Int,
+            name,
+            labels: Vec::new(),
+            unit: Unit::None,
+            period_ms: 100,
+        }
+    }
+
+    fn program(pid: u32) -> Event {
+        Event::Hello(Program { pid, ..Program::default() })
+    }
+
+    fn tick(seconds: u64) -> Event {
+        Event::Tick(Stamp { at: seconds * SECOND, cpu: seconds })
+    }
+
+    fn filled(limits: Limits, seconds: u64) -> Database {
+        let mut database = Database::new(limits);
+        database.add(program(1));
+        database.add(Event::Declare(declaration(1, "a")));
+        for second in 0..seconds {
+            database.add(tick(second));
+            database.add(Event::Update(ObserverId(1), Value::Int(second as i64)));
+            database.add(Event::Log(LogLine { at: second * SECOND, text: "line".into() }));
+        }
+        database
+    }
+
+    #[test]
+    fn any_moment_of_the_window_can_be_seen() {
+        let database = filled(Limits::default(), 100);
+        let series = database.named("a").expect("declared");
+        let at = |time| series.at(time).map(|(_, value)| value.clone());
+        assert_eq!(at(41 * SECOND + 5), Some(Value::Int(41)));
+        assert_eq!(database.cpu_at(41 * SECOND + 5), Some(41));
+        assert_eq!((database.first(), database.last()), (0, 99 * SECOND));
+    }
+
+    #[test]
+    fn the_window_is_bounded_in_time() {
+        let limits = Limits { window: Duration::from_secs(10), ..Limits::default() };
+        let database = filled(limits, 1000);
+        let series = database.named("a").expect("declared");
+        assert!(series.values().count() <= 13, "{}", series.values().count());
+        assert!(database.log().count() <= 13);
+        assert!(database.first() >= 987 * SECOND);
+        assert_eq!(
+            series
+                .at(database.first())
+                .map(|(_, value)| value.clone())
+                .map(|value| value.numbers()),
+            Some(vec![("", (database.first() / SECOND) as f64)])
+        );
+        assert!(database.forgotten() > 980);
+    }
+
+    #[test]
+    fn the_window_is_bounded_in_memory() {
+        let limits = Limits { memory: 20_000, ..Limits::default() };
+        let database = filled(limits, 10_000);
+        assert!(database.weight() <= 21_000, "{}", database.weight());
+        assert!(database.first() > 9_000 * SECOND);
+    }
+
+    #[test]
+    fn what_does_not_change_takes_no_room() {
+        let mut database = filled(Limits::default(), 1);
+        for second in 1..100 {
+            database.add(tick(second));
+            database.add(Event::Update(ObserverId(1), Value::Int(0)));
+        }
+        assert_eq!(database.named("a").map(|series| series.values().count()), Some(1));
+    }
+
+    #[test]
+    fn a_program_that_follows_another_comes_after_it() {
+        let mut database = filled(Limits::default(), 10);
+        database.add(Event::End("gone".into()));
+        assert_eq!(database.ended(), Some((9 * SECOND, "gone")));
+        database.add(program(2));
+        database.add(Event::Declare(declaration(1, "b")));
+        database.add(tick(1));
+        database.add(Event::Update(ObserverId(1), Value::Int(-1)));
+        assert_eq!(database.ended(), None);
+        assert_eq!(database.last(), 10 * SECOND);
+        let last = |name| database.named(name).and_then(Series::latest).cloned();
+        assert_eq!((last("a"), last("b")), (Some(Value::Int(9)), Some(Value::Int(-1))));
+    }
+}

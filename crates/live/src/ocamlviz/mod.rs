@@ -1,0 +1,163 @@
+//! The protocol of Ocamlviz 1.01, of 2009: what its clients understand, and what programs linked with it say.
+//!
+//! There is no greeting, no version and no way back: a program sends [`Message`]s, each in a frame of a length and a
+//! body, to whoever connects. [`Translator`] makes [`Event`]s of them. How a program must write so that its clients do
+//! not freeze is known from trying the real ones; [`put`] keeps those rules that concern single messages.
+//!
+//! [`Event`]: crate::Event
+
+mod put;
+mod take;
+mod translate;
+
+pub use put::{MAX_FRAME, TooLong, put};
+pub use take::take;
+pub use translate::Translator;
+
+/// The number of an observer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uid(pub u16);
+
+impl Uid {
+    /// Bytes of the heap.
+    pub const HEAP: Uid = Uid(0);
+    /// Bytes of the heap that are alive.
+    pub const LIVE: Uid = Uid(1);
+    /// Seconds of processor time in user mode: the only clock there is.
+    pub const CLOCK: Uid = Uid(2);
+    /// The log.
+    pub const LOG: Uid = Uid(3);
+    /// The first that is a program's own.
+    pub const FIRST: Uid = Uid(5);
+}
+
+/// What is observed, by its number on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "they are called as in Ocamlviz")]
+pub enum VizKind {
+    Point = 0,
+    Time = 1,
+    ValueInt = 2,
+    ValueFloat = 3,
+    ValueBool = 4,
+    ValueString = 5,
+    TagCount = 6,
+    TagSize = 7,
+    Special = 8,
+    Tree = 9,
+    Hash = 10,
+    Log = 11,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VizValue {
+    /// An `int`.
+    Int(i64),
+    /// A `float`.
+    Float(f64),
+    /// A `string`.
+    String(String),
+    /// A `bool`.
+    Bool(bool),
+    /// An `int64`.
+    Int64(i64),
+    /// It is not alive any more.
+    Collected,
+    /// It is not observed any more.
+    Killed,
+    /// Labels and children; children stand before their parents, the root is the last.
+    Tree(Vec<(String, Vec<u16>)>),
+    /// Buckets, bindings, empty buckets, bindings in the longest bucket.
+    Hashtable([i64; 4]),
+    /// Seconds and lines, the newest first.
+    Log(Vec<(f64, String)>),
+}
+
+/// What a program says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// There is something to observe.
+    Declare(Uid, VizKind, String),
+    /// Its value.
+    Send(Uid, VizValue),
+    /// These belong together.
+    Bind(Vec<Uid>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Frame, Frames};
+
+    fn every_message() -> Vec<Message> {
+        let send = |value| Message::Send(Uid(300), value);
+        vec![
+            Message::Declare(Uid(5), VizKind::Hash, "t\u{e9}".into()),
+            Message::Bind(vec![Uid(5), Uid(6)]),
+            send(VizValue::Int(i64::MIN)),
+            send(VizValue::Float(0.1)),
+            send(VizValue::String(String::new())),
+            send(VizValue::Bool(true)),
+            send(VizValue::Int64(-1)),
+            send(VizValue::Collected),
+            send(VizValue::Killed),
+            send(VizValue::Tree(vec![("leaf".into(), vec![]), ("root".into(), vec![0, 0])])),
+            send(VizValue::Hashtable([16, 3, 13, 1])),
+            send(VizValue::Log(vec![(1.5, "b".into()), (0.5, "a".into())])),
+        ]
+    }
+
+    #[test]
+    fn messages_survive_the_way() {
+        let mut bytes = Vec::new();
+        every_message().iter().for_each(|message| put(&mut bytes, message).expect("short"));
+        let mut frames = Frames::default();
+        frames.push(&bytes);
+        for message in every_message() {
+            let frame = frames.next().expect("sound").expect("whole");
+            assert_eq!(take(&frame), Ok(message));
+        }
+        assert!(frames.is_empty());
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_original() {
+        let mut bytes = Vec::new();
+        put(&mut bytes, &Message::Bind(vec![Uid(15), Uid(16)])).expect("short");
+        assert_eq!(bytes, [7, 0, 0, 0, 2, 2, 0, 15, 0, 16, 0]);
+        bytes.clear();
+        put(&mut bytes, &Message::Send(Uid(12), VizValue::Bool(true))).expect("short");
+        assert_eq!(bytes, [5, 0, 0, 0, 1, 12, 0, 4, 1]);
+    }
+
+    #[test]
+    fn a_program_of_32_bits_is_understood() {
+        let frame = Frame { kind: 1, body: vec![7, 0, 0, 0xFB, 0xFF, 0xFF, 0xFF] };
+        assert_eq!(take(&frame), Ok(Message::Send(Uid(7), VizValue::Int(-5))));
+    }
+
+    #[test]
+    fn what_would_freeze_a_client_is_not_written() {
+        let mut bytes = vec![1, 2, 3];
+        let text = "x".repeat(MAX_FRAME);
+        let long = Message::Send(Uid(5), VizValue::String(text));
+        assert_eq!(put(&mut bytes, &long), Err(TooLong));
+        let wide = VizValue::Tree(vec![(String::new(), Vec::new()); 70_000]);
+        assert_eq!(put(&mut bytes, &Message::Send(Uid(5), wide)), Err(TooLong));
+        assert_eq!(bytes, [1, 2, 3], "and nothing of it");
+    }
+
+    #[test]
+    fn cut_messages_are_malformed() {
+        for message in every_message() {
+            let mut bytes = Vec::new();
+            put(&mut bytes, &message).expect("short");
+            for length in 5..bytes.len() {
+                let frame = Frame { kind: bytes[4], body: bytes[5..length].to_vec() };
+                assert!(take(&frame).is_err(), "{message:?} cut to {length}");
+            }
+        }
+    }
+}

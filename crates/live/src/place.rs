@@ -1,0 +1,34 @@
+//! Where programs can be found: each that is observed has a socket of its own in a folder that only its user may enter.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The folder of sockets of a user.
+pub fn folder(user: u32) -> PathBuf {
+    match env::var_os("XDG_RUNTIME_DIR").filter(|path| Path::new(path).is_absolute()) {
+        Some(runtime) => PathBuf::from(runtime).join("bactrian"),
+        None => PathBuf::from(format!("/tmp/bactrian-{user}")),
+    }
+}
+
+/// The socket of a process.
+pub fn socket(folder: &Path, pid: u32) -> PathBuf {
+    folder.join(format!("{pid}.sock"))
+}
+
+/// The file with the token of a process that listens on the network.
+pub fn token(folder: &Path, pid: u32) -> PathBuf {
+    folder.join(format!("{pid}.token"))
+}
+
+/// The processes that have a socket there, living or dead.
+pub fn processes(folder: &Path) -> Vec<u32> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let pid = |name: &str| name.strip_suffix(".sock").and_then(|pid| pid.parse().ok());
+    let mut pids: Vec<u32> = entries.filter_map(|entry| pid(entry.file_name().to_str()?)).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// The port of Ocamlviz's protocol.
+pub const OCAMLVIZ_PORT: u16 = 51000;

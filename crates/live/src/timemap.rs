@@ -1,0 +1,128 @@
+//! Dictionaries by time, after section 3.4 of the paper on Ocamlviz: things arrive in order, the latest before a moment is
+//! wanted, and the oldest go in one step.
+//!
+//! Times and things are in two rings. Adding takes constant time (amortised, when a ring grows); finding is a binary
+//! search; removing all before a moment is that search and a shift of the rings' starts.
+
+use std::collections::VecDeque;
+
+/// Things by the time at which they came.
+#[derive(Clone, Debug)]
+pub struct Timemap<T> {
+    times: VecDeque<u64>,
+    things: VecDeque<T>,
+}
+
+impl<T> Default for Timemap<T> {
+    fn default() -> Timemap<T> {
+        Timemap { times: VecDeque::new(), things: VecDeque::new() }
+    }
+}
+
+impl<T> Timemap<T> {
+    /// Adds a thing. A time before that of the last thing counts as that one's.
+    pub fn add(&mut self, time: u64, thing: T) {
+        let latest = self.times.back().copied().unwrap_or(0);
+        self.times.push_back(time.max(latest));
+        self.things.push_back(thing);
+    }
+
+    /// The latest thing that came at this time or before, with its time.
+    pub fn find(&self, time: u64) -> Option<(u64, &T)> {
+        let after = self.times.partition_point(|it| *it <= time);
+        self.get(after.checked_sub(1)?)
+    }
+
+    /// Removes what came before the thing that [`Timemap::find`] finds for this time; gives it, the oldest first.
+    pub fn remove_before(&mut self, time: u64) -> impl Iterator<Item = T> {
+        let after = self.times.partition_point(|it| *it <= time);
+        let count = after.saturating_sub(1);
+        self.times.drain(..count);
+        self.things.drain(..count)
+    }
+
+    /// What came after one time and up to another, in order.
+    pub fn between(&self, after: u64, up_to: u64) -> impl DoubleEndedIterator<Item = (u64, &T)> {
+        let first = self.times.partition_point(|time| *time <= after);
+        let end = self.times.partition_point(|time| *time <= up_to).max(first);
+        self.times.range(first..end).copied().zip(self.things.range(first..end))
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
+        self.times.iter().copied().zip(&self.things)
+    }
+
+    /// The thing at a position.
+    fn get(&self, position: usize) -> Option<(u64, &T)> {
+        Some((*self.times.get(position)?, self.things.get(position)?))
+    }
+
+    /// The oldest.
+    pub fn first(&self) -> Option<(u64, &T)> {
+        self.get(0)
+    }
+
+    /// The newest.
+    pub fn last(&self) -> Option<(u64, &T)> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_is_found_before_the_first() {
+        let mut map = Timemap::default();
+        assert_eq!(map.find(u64::MAX), None);
+        map.add(5, 'a');
+        assert_eq!(map.find(4), None);
+        assert_eq!(map.find(5), Some((5, &'a')));
+        assert_eq!(map.remove_before(100).count(), 0, "what is true at 100 stays");
+        assert_eq!(map.find(100), Some((5, &'a')));
+    }
+
+    proptest! {
+        /// Against a list that is searched from its end.
+        #[test]
+        fn it_does_what_a_list_would_do(
+            steps in prop::collection::vec((0..20_u64, 0..4_u8), 1..200),
+            asked in 0..2000_u64,
+        ) {
+            let mut map = Timemap::default();
+            let mut list: Vec<(u64, usize)> = Vec::new();
+            let mut time = 0;
+            for (number, (step, what)) in steps.into_iter().enumerate() {
+                time += step;
+                if what == 0 {
+                    let cut = time.saturating_sub(50);
+                    let kept = list.iter().rposition(|(time, _)| *time <= cut).unwrap_or(0);
+                    let removed: Vec<usize> = list.drain(..kept).map(|(_, thing)| thing).collect();
+                    prop_assert_eq!(map.remove_before(cut).collect::<Vec<_>>(), removed);
+                } else {
+                    map.add(time, number);
+                    list.push((time, number));
+                }
+            }
+            let naive = list.iter().rev().find(|(time, _)| *time <= asked);
+            prop_assert_eq!(map.find(asked).map(|(time, thing)| (time, *thing)), naive.copied());
+            let between: Vec<_> = map.between(asked, asked + 100).map(|(time, thing)| (time, *thing)).collect();
+            let naive = list.iter().filter(|(time, _)| (asked + 1..=asked + 100).contains(time));
+            prop_assert_eq!(between, naive.copied().collect::<Vec<_>>());
+            prop_assert_eq!(map.len(), list.len());
+        }
+    }
+}
