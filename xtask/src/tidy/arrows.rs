@@ -13,12 +13,14 @@ const LAYERS: &[&[&str]] = &[
     &["bactrian-ocaml"],
 ];
 
-/// The agent stands beside the layers because it lives in another process. These are its arrows, and
-/// those of who has to agree with it, over and above the layers.
+/// The agent and the library for observed programs stand beside the layers because they live in other
+/// processes. These are their arrows, and those of who has to agree with them, over and above the layers.
 const BESIDE: &[(&str, &[&str])] = &[
     ("bactrian-agent", &["bactrian-agent-abi", "bactrian-trace", "bactrian-ocaml"]),
     ("bactrian-agent-abi", &[]),
     ("bactrian-capture", &["bactrian-agent-abi"]),
+    ("bactrian-observe", &["bactrian-live"]),
+    ("bactrian-observe-ocaml", &["bactrian-observe", "bactrian-live"]),
 ];
 
 pub fn check(tree: &Tree) -> Vec<Problem> {

@@ -14,6 +14,10 @@ const ALLOWED: &[&str] = &[
     "crates/agent/",
     "crates/capture/src/attach/sys.rs",
     "crates/capture/src/snapshot/frozen.rs",
+    // The counter of the processor.
+    "crates/observe/src/clock.rs",
+    // Handlers of fork and exit, and masks of signals.
+    "crates/observe/src/process.rs",
 ];
 
 const REASON: &str = "// SAFETY:";

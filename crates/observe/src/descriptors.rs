@@ -1,0 +1,130 @@
+//! Which of the process's descriptors are ours, so that the child of a fork can close them.
+//!
+//! The child has only the thread that forked; whatever lock another thread held stays locked there for ever. So what
+//! the child needs is in plain atomic numbers: a bit for every descriptor. A fork must not fall between the opening of
+//! a descriptor and the setting of its bit, nor between clearing and closing: both happen behind a gate that the fork
+//! closes first ([`hold`], [`release`]). Nobody waits behind the gate for anything.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::process;
+
+/// Descriptors above this are not used: clients that get one are sent away.
+pub(crate) const HIGHEST: RawFd = 65_535;
+
+static OURS: [AtomicU64; (HIGHEST as usize + 1) / 64] = [const { AtomicU64::new(0) }; _];
+static GATE: AtomicBool = AtomicBool::new(false);
+
+/// A descriptor of ours. Closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    descriptor: Option<OwnedFd>,
+}
+
+impl Owned {
+    /// Opens one.
+    ///
+    /// # Errors
+    /// Those of `open`; or that its number is too high.
+    pub fn open(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<Owned> {
+        behind_gate(|| {
+            let descriptor = open()?;
+            let Some((word, bit)) = place(descriptor.as_raw_fd()) else {
+                return Err(io::Error::from(rustix::io::Errno::MFILE));
+            };
+            OURS[word].fetch_or(bit, Ordering::Relaxed);
+            Ok(Owned { descriptor: Some(descriptor) })
+        })
+    }
+
+    /// The descriptor itself. Always there, until it is dropped.
+    pub fn get(&self) -> &OwnedFd {
+        match &self.descriptor {
+            Some(descriptor) => descriptor,
+            None => unreachable!("taken only when dropped"),
+        }
+    }
+
+    /// Lets go of a descriptor that someone else has closed: whatever has its number now is not ours.
+    pub fn forget(mut self) {
+        if let Some(descriptor) = self.descriptor.take() {
+            clear(descriptor.as_raw_fd());
+            std::mem::forget(descriptor);
+        }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let Some(descriptor) = self.descriptor.take() else { return };
+        if process::is_child() {
+            // Closed already, without asking anyone; the number may be somebody else's.
+            std::mem::forget(descriptor);
+            return;
+        }
+        behind_gate(|| {
+            clear(descriptor.as_raw_fd());
+            drop(descriptor);
+        });
+    }
+}
+
+fn place(descriptor: RawFd) -> Option<(usize, u64)> {
+    let number = usize::try_from(descriptor).ok().filter(|_| descriptor <= HIGHEST)?;
+    Some((number / 64, 1 << (number % 64)))
+}
+
+fn clear(descriptor: RawFd) {
+    if let Some((word, bit)) = place(descriptor) {
+        OURS[word].fetch_and(!bit, Ordering::Relaxed);
+    }
+}
+
+/// All of ours, without a lock.
+pub(crate) fn all() -> impl Iterator<Item = RawFd> {
+    let words = OURS.iter().enumerate();
+    words.flat_map(|(word, bits)| {
+        let bits = bits.load(Ordering::Relaxed);
+        let set = (0..64).filter(move |bit| bits & (1 << bit) != 0);
+        set.map(move |bit| (word * 64 + bit) as RawFd)
+    })
+}
+
+/// Closes the gate: no descriptor comes or goes until [`release`].
+pub(crate) fn hold() {
+    while GATE.swap(true, Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+}
+
+/// Opens the gate.
+pub(crate) fn release() {
+    GATE.store(false, Ordering::Release);
+}
+
+fn behind_gate<T>(act: impl FnOnce() -> T) -> T {
+    hold();
+    let result = act();
+    release();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_open_is_known() {
+        let open = || Ok(OwnedFd::from(std::fs::File::open("/dev/null")?));
+        let owned = Owned::open(open).expect("it is there");
+        let number = owned.get().as_raw_fd();
+        assert!(all().any(|ours| ours == number));
+        drop(owned);
+        // Another test's thread may have got the same number, but not for us.
+        assert!(place(-1).is_none() && place(HIGHEST + 1).is_none());
+        assert!(Owned::open(|| Err(io::ErrorKind::NotFound.into())).is_err());
+        assert!(!GATE.load(Ordering::Relaxed) || all().next().is_none());
+    }
+}

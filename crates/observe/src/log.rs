@@ -1,0 +1,196 @@
+//! The program's log: the newest lines, in a ring.
+//!
+//! Lines are kept whether somebody watches or not, so that whoever comes sees what happened before. A line that is
+//! overwritten before anyone saw it is counted.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Mutex;
+
+use bactrian_live::LogLine;
+
+use crate::clock;
+use crate::name::cut;
+use crate::process;
+use crate::registry::lock;
+
+/// So many lines wait for the next tick.
+const LINES: usize = 1024;
+/// So many lines are shown to a client that comes.
+pub(crate) const HISTORY: usize = 200;
+/// Longer lines are cut.
+const LONGEST: usize = 4096;
+/// Space that a short line does not keep from a long one before it.
+const KEPT_SPACE: usize = 512;
+
+#[derive(Debug)]
+pub(crate) struct Log {
+    ring: Mutex<Ring>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// The line of number `n` is at `n % LINES`.
+    lines: Vec<Slot>,
+    /// The number of the next line.
+    next: u64,
+    /// Lines before this one were seen by somebody.
+    seen: u64,
+    /// Lines that were overwritten and seen by nobody.
+    lost: u64,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    at: u64,
+    text: Vec<u8>,
+}
+
+/// What came since somebody looked last.
+#[derive(Debug, Default)]
+pub(crate) struct NewLines {
+    pub lines: Vec<LogLine>,
+    /// How many are missing before those.
+    pub lost: u64,
+}
+
+impl Log {
+    pub fn new() -> Log {
+        Log { ring: Mutex::default() }
+    }
+
+    /// Adds a line.
+    pub fn add(&self, text: &[u8]) {
+        if process::is_child() {
+            return;
+        }
+        let at = clock::now();
+        let mut ring = lock(&self.ring);
+        let number = ring.next;
+        ring.next += 1;
+        let place = (number % LINES as u64) as usize;
+        if ring.lines.len() <= place {
+            ring.lines.push(Slot::default());
+        } else if number - LINES as u64 >= ring.seen {
+            ring.lost += 1;
+        }
+        let slot = &mut ring.lines[place];
+        slot.at = at;
+        slot.text.clear();
+        // One byte more than is shown tells that it was longer.
+        slot.text.extend_from_slice(&text[..text.len().min(LONGEST + 1)]);
+        slot.text.shrink_to(KEPT_SPACE);
+    }
+
+    /// Adds a line that is put together from parts.
+    pub fn format(&self, line: fmt::Arguments<'_>) {
+        thread_local! {
+            static BUFFER: RefCell<String> = const { RefCell::new(String::new()) };
+        }
+        if let Some(text) = line.as_str() {
+            return self.add(text.as_bytes());
+        }
+        // Taken out, because what is formatted may log something itself. At the end of a thread there is none.
+        let mut text = BUFFER.try_with(RefCell::take).unwrap_or_default();
+        text.clear();
+        // What a `Display` could not say is missing in the line.
+        let _ = fmt::Write::write_fmt(&mut text, line);
+        self.add(text.as_bytes());
+        text.shrink_to(LONGEST);
+        let _ = BUFFER.try_with(|buffer| buffer.replace(text));
+    }
+
+    /// Takes what nobody has seen yet; from now on somebody has.
+    pub fn take_new(&self) -> NewLines {
+        let mut ring = lock(&self.ring);
+        let lost = std::mem::take(&mut ring.lost);
+        let from = ring.seen.max(ring.oldest());
+        ring.seen = ring.next;
+        NewLines { lines: ring.from(from), lost }
+    }
+
+    /// The newest lines that were seen: what a client missed that comes now.
+    pub fn history(&self) -> Vec<LogLine> {
+        let ring = lock(&self.ring);
+        let from = ring.seen.saturating_sub(HISTORY as u64).max(ring.oldest());
+        let mut lines = ring.from(from);
+        lines.truncate((ring.seen.saturating_sub(from)) as usize);
+        lines
+    }
+}
+
+impl Ring {
+    fn oldest(&self) -> u64 {
+        self.next.saturating_sub(LINES as u64)
+    }
+
+    fn from(&self, from: u64) -> Vec<LogLine> {
+        let line = |number: u64| {
+            let slot = &self.lines[(number % LINES as u64) as usize];
+            LogLine { at: slot.at, text: cut(&String::from_utf8_lossy(&slot.text), LONGEST) }
+        };
+        (from..self.next).map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(lines: &[LogLine]) -> Vec<&str> {
+        lines.iter().map(|line| line.text.as_str()).collect()
+    }
+
+    #[test]
+    fn lines_come_once_and_stay_as_history() {
+        let log = Log::new();
+        log.add(b"one");
+        log.format(format_args!("{}", 2));
+        assert!(log.history().is_empty(), "nobody has seen any");
+        assert_eq!(texts(&log.take_new().lines), ["one", "2"]);
+        assert!(log.take_new().lines.is_empty());
+        log.add(b"three");
+        assert_eq!(texts(&log.history()), ["one", "2"]);
+        assert_eq!(texts(&log.take_new().lines), ["three"]);
+        assert_eq!(texts(&log.history()), ["one", "2", "three"]);
+    }
+
+    #[test]
+    fn what_nobody_saw_is_counted() {
+        let log = Log::new();
+        (0..10).for_each(|_| log.add(b"seen"));
+        log.take_new();
+        (0..LINES + 5).for_each(|number| log.format(format_args!("line {number}")));
+        let new = log.take_new();
+        assert_eq!((new.lines.len(), new.lost), (LINES, 5));
+        assert_eq!(new.lines[0].text, "line 5");
+        let history = log.history();
+        assert_eq!(history.len(), HISTORY);
+        assert_eq!(history[HISTORY - 1].text, format!("line {}", LINES + 4));
+        assert_eq!(log.take_new().lost, 0);
+    }
+
+    #[test]
+    fn long_lines_and_odd_bytes_are_no_harm() {
+        let log = Log::new();
+        log.add(&[b'x'; 3 * LONGEST]);
+        log.add(b"odd \xFF byte");
+        let new = log.take_new();
+        assert!(new.lines[0].text.len() <= LONGEST && new.lines[0].text.ends_with('…'));
+        assert_eq!(new.lines[1].text, "odd \u{FFFD} byte");
+    }
+
+    #[test]
+    fn a_line_may_log_while_it_is_formatted() {
+        struct Talks<'a>(&'a Log);
+        impl fmt::Display for Talks<'_> {
+            fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.format(format_args!("inner {}", 1));
+                to.write_str("outer")
+            }
+        }
+        let log = Log::new();
+        log.format(format_args!("{}", Talks(&log)));
+        assert_eq!(texts(&log.take_new().lines), ["inner 1", "outer"]);
+    }
+}

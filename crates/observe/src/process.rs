@@ -1,0 +1,92 @@
+//! What happens to the whole process: fork, exit, signals.
+//!
+//! After a fork the child has no server: its thread is not there. The child closes our descriptors, so that clients of
+//! the parent see its end, and everything it observes from then on goes nowhere. Nothing in the child waits for a lock.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
+
+use crate::descriptors;
+use crate::registry::lock;
+
+static CHILD: AtomicBool = AtomicBool::new(false);
+
+/// What is done when the process ends in an orderly way.
+static AT_EXIT: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
+
+/// Whether this is the child of a fork that happened while it was observed.
+#[inline]
+pub(crate) fn is_child() -> bool {
+    CHILD.load(Ordering::Relaxed)
+}
+
+/// Has something done when the process ends in an orderly way. It must not wait for long.
+pub(crate) fn at_exit(act: impl Fn() + Send + 'static) {
+    prepare();
+    lock(&AT_EXIT).push(Box::new(act));
+}
+
+#[expect(unsafe_code, reason = "no safe crate has handlers of fork and of exit")]
+pub(crate) fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handlers are functions of this file that take no argument and do not unwind. Should there be no
+        // memory for them, nothing happens at fork and exit, which is no worse than before.
+        unsafe {
+            libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child));
+            libc::atexit(exiting);
+        }
+    });
+}
+
+extern "C" fn before_fork() {
+    descriptors::hold();
+}
+
+extern "C" fn after_fork() {
+    descriptors::release();
+}
+
+#[expect(unsafe_code, reason = "the owner of these descriptors is a thread that is not here")]
+extern "C" fn in_child() {
+    let was_child = CHILD.swap(true, Ordering::Relaxed);
+    if !was_child {
+        for descriptor in descriptors::all() {
+            // SAFETY: it was open and ours when the process forked, behind the gate; and the owner, which could close
+            // it again, forgets it here instead because this is the child.
+            unsafe {
+                libc::close(descriptor);
+            }
+        }
+    }
+    descriptors::release();
+}
+
+extern "C" fn exiting() {
+    // What the parent made is not the child's to take away.
+    if is_child() {
+        return;
+    }
+    let acts = std::mem::take(&mut *lock(&AT_EXIT));
+    // A panic cannot be let out into the C library.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        acts.iter().for_each(|act| act())
+    }));
+}
+
+/// Runs `act` with all signals blocked. A thread that is started there has them blocked for its life, so that signals
+/// reach only threads of the program, as they would without us.
+#[expect(unsafe_code, reason = "no safe crate that we use sets the mask of a thread")]
+pub(crate) fn without_signals<T>(act: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are plain memory that the C library fills before it is read, and the mask is put back as it
+    // was before this function returns. `act` starts a thread and does not unwind.
+    unsafe {
+        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        let mut before = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let result = act();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        result
+    }
+}

@@ -1,0 +1,418 @@
+//! All that a program lets be observed.
+//!
+//! The program declares and publishes; the server's thread reads. What a program does often never comes here: it counts
+//! in cells ([`crate::cells`]), whose addresses the observers hold.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bactrian_live::{Declaration, Kind, ObserverId, Value};
+
+use crate::cells::{CountCell, HistogramCell, SpanCell, TimeCell};
+use crate::name::Name;
+use crate::process;
+
+/// So many observers that are dead are remembered, for clients that come later.
+const DEAD_REMEMBERED: usize = 1000;
+
+/// Where an observer's values come from.
+pub(crate) enum Source {
+    Count(&'static CountCell),
+    /// The bits of a floating point number.
+    Float(&'static CountCell),
+    Time(&'static TimeCell),
+    Histogram(&'static HistogramCell),
+    Span(&'static SpanCell),
+    /// What the program published last, and the server has not taken yet.
+    Published(Mutex<Option<Value>>),
+    /// The same, but it publishes only when it is asked, by its evaluator.
+    Asked(Mutex<Option<Value>>),
+    /// The same, but it is a closure that a thread of ours calls.
+    Closure {
+        call: Mutex<Closure>,
+        fresh: Mutex<Option<Value>>,
+    },
+}
+
+/// A closure of the program.
+pub(crate) struct Closure {
+    pub closure: Box<dyn FnMut() -> Value + Send>,
+    /// How often it panicked since it came back the last time.
+    pub failures: u32,
+}
+
+/// Something that is observed.
+pub(crate) struct Observer {
+    pub declaration: Declaration,
+    pub source: Source,
+    /// As often as the program or a client wishes: milliseconds, 0 for the server's own period.
+    period_ms: AtomicU32,
+    /// A client does not want it for now.
+    stopped: AtomicBool,
+    /// Asked, and not answered yet.
+    outstanding: AtomicBool,
+    /// Nanoseconds that its last value took.
+    cost: AtomicU64,
+    end: AtomicU8,
+}
+
+const ALIVE: u8 = 0;
+const COLLECTED: u8 = 1;
+const KILLED: u8 = 2;
+
+impl Observer {
+    pub fn id(&self) -> ObserverId {
+        self.declaration.id
+    }
+
+    /// What it says now; nothing if it has nothing new to say.
+    pub fn take(&self) -> Option<Value> {
+        match &self.source {
+            Source::Count(cell) => Some(Value::Count(cell.get())),
+            Source::Float(cell) => Some(Value::Float(f64::from_bits(cell.get()))),
+            Source::Time(cell) => Some(cell.read()),
+            Source::Histogram(cell) => Some(Value::Histogram(cell.read())),
+            Source::Span(cell) => Some(cell.read()),
+            Source::Published(fresh) | Source::Asked(fresh) | Source::Closure { fresh, .. } => {
+                lock(fresh).take()
+            }
+        }
+    }
+
+    /// Answers.
+    pub fn publish(&self, value: Value) {
+        self.show(value);
+        self.outstanding.store(false, Ordering::Release);
+    }
+
+    /// Says something about an answer that has not come yet.
+    pub fn show(&self, value: Value) {
+        match &self.source {
+            Source::Published(fresh) | Source::Asked(fresh) | Source::Closure { fresh, .. } => {
+                *lock(fresh) = Some(value);
+            }
+            // Whoever has a cell counts there.
+            _ => {}
+        }
+    }
+
+    /// Whether the program counts in memory that can be read at any time.
+    pub fn is_cell(&self) -> bool {
+        !matches!(self.source, Source::Published(_) | Source::Asked(_) | Source::Closure { .. })
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&self) -> Option<Value> {
+        match self.end.load(Ordering::Acquire) {
+            ALIVE => None,
+            COLLECTED => Some(Value::Collected),
+            _ => Some(Value::Killed),
+        }
+    }
+
+    fn end(&self, how: u8) {
+        // The first end counts.
+        let _ = self.end.compare_exchange(ALIVE, how, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Notes that it was asked. False if it was asked before and has not answered.
+    pub fn ask(&self) -> bool {
+        !self.outstanding.swap(true, Ordering::AcqRel)
+    }
+
+    pub fn is_outstanding(&self) -> bool {
+        self.outstanding.load(Ordering::Acquire)
+    }
+
+    pub fn period_ms(&self) -> u32 {
+        self.period_ms.load(Ordering::Relaxed)
+    }
+
+    pub fn set_period(&self, milliseconds: u32) {
+        self.period_ms.store(milliseconds, Ordering::Relaxed);
+    }
+
+    pub fn cost(&self) -> u64 {
+        self.cost.load(Ordering::Relaxed)
+    }
+
+    pub fn set_cost(&self, nanos: u64) {
+        self.cost.store(nanos, Ordering::Relaxed);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    pub fn set_stopped(&self, stopped: bool) {
+        self.stopped.store(stopped, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.declaration.fmt(to)
+    }
+}
+
+/// All observers of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    last_id: u32,
+    observers: Vec<Arc<Observer>>,
+}
+
+impl Registry {
+    /// Something is observed from now on. In the child of a fork nothing is, but whoever declares need not know.
+    pub fn add(&self, kind: Kind, name: Name, source: Source) -> Handle {
+        let Name { name, labels, unit, period_ms } = name;
+        let declare = |id| {
+            Arc::new(Observer {
+                declaration: Declaration {
+                    id: ObserverId(id),
+                    kind,
+                    name,
+                    labels,
+                    unit,
+                    period_ms,
+                },
+                source,
+                period_ms: AtomicU32::new(period_ms),
+                stopped: AtomicBool::new(false),
+                outstanding: AtomicBool::new(false),
+                cost: AtomicU64::new(0),
+                end: AtomicU8::new(ALIVE),
+            })
+        };
+        if process::is_child() {
+            return Handle { observer: declare(0) };
+        }
+        let mut inner = lock(&self.inner);
+        let Some(id) = inner.last_id.checked_add(1) else { return Handle { observer: declare(0) } };
+        inner.last_id = id;
+        let observer = declare(id);
+        inner.observers.push(Arc::clone(&observer));
+        Handle { observer }
+    }
+
+    /// Observers that came after `last`, the oldest first.
+    pub fn since(&self, last: ObserverId) -> Vec<Arc<Observer>> {
+        let inner = lock(&self.inner);
+        let from = inner.observers.partition_point(|observer| observer.id() <= last);
+        inner.observers[from..].to_vec()
+    }
+
+    /// The one of this name that is alive, the newest if there are several.
+    pub fn find(&self, kind: Kind, name: &Name) -> Option<Handle> {
+        if process::is_child() {
+            return None;
+        }
+        let inner = lock(&self.inner);
+        let same = |observer: &&Arc<Observer>| {
+            let declaration = &observer.declaration;
+            declaration.kind == kind
+                && declaration.name == name.name
+                && declaration.labels == name.labels
+                && observer.ended().is_none()
+        };
+        let found = inner.observers.iter().rev().find(same);
+        found.map(|observer| Handle { observer: Arc::clone(observer) })
+    }
+
+    /// Forgets the oldest of those that are dead, if they are many, so that a program that always makes new ones does
+    /// not fill its memory with the dead.
+    pub fn forget_dead(&self) {
+        let mut inner = lock(&self.inner);
+        let dead = inner.observers.iter().filter(|observer| observer.ended().is_some()).count();
+        let mut surplus = dead.saturating_sub(DEAD_REMEMBERED);
+        if surplus == 0 {
+            return;
+        }
+        inner.observers.retain(|observer| {
+            let forget = surplus > 0 && observer.ended().is_some();
+            surplus -= usize::from(forget);
+            !forget
+        });
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        lock(&self.inner).observers.len()
+    }
+}
+
+/// An observer, for the program that has it. It goes on being observed when its handles are dropped, until it is
+/// killed.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub(crate) observer: Arc<Observer>,
+}
+
+impl Handle {
+    /// Its number.
+    pub fn id(&self) -> ObserverId {
+        self.observer.id()
+    }
+
+    /// Says its value, if it is not one that counts in a cell. The last one before the server looks is shown.
+    pub fn publish(&self, value: Value) {
+        if !process::is_child() {
+            self.observer.publish(value);
+        }
+    }
+
+    /// It is not observed any more; its last value stays to be seen.
+    pub fn kill(&self) {
+        self.observer.end(KILLED);
+    }
+
+    /// What was observed is not alive any more.
+    pub fn collected(&self) {
+        self.observer.end(COLLECTED);
+    }
+
+    /// Changes the time between its values: milliseconds, 0 for that of the server.
+    pub fn set_period(&self, milliseconds: u32) {
+        self.observer.set_period(milliseconds);
+    }
+
+    /// Says how many nanoseconds its last value took. It is asked so rarely that they are a twentieth of the time at most.
+    pub fn set_cost(&self, nanos: u64) {
+        self.observer.set_cost(nanos);
+    }
+
+    /// Whether it was asked and has not answered.
+    pub fn is_outstanding(&self) -> bool {
+        self.observer.is_outstanding()
+    }
+
+    /// Where a point or a counter counts. Its address never moves.
+    pub fn count_cell(&self) -> Option<&'static CountCell> {
+        match self.observer.source {
+            Source::Count(cell) | Source::Float(cell) => Some(cell),
+            _ => None,
+        }
+    }
+
+    /// The stopwatch of a time.
+    pub fn time_cell(&self) -> Option<&'static TimeCell> {
+        match self.observer.source {
+            Source::Time(cell) => Some(cell),
+            _ => None,
+        }
+    }
+
+    /// Where a histogram counts.
+    pub fn histogram_cell(&self) -> Option<&'static HistogramCell> {
+        match self.observer.source {
+            Source::Histogram(cell) => Some(cell),
+            _ => None,
+        }
+    }
+
+    /// Where a span counts.
+    pub fn span_cell(&self) -> Option<&'static SpanCell> {
+        match self.observer.source {
+            Source::Span(cell) => Some(cell),
+            _ => None,
+        }
+    }
+}
+
+/// How values of a new observer come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The program counts in a cell: points, counters, gauges, times, histograms and spans. Other kinds are published.
+    Cell,
+    /// The program publishes values as it likes.
+    Published,
+    /// The program publishes a value after it was asked by its evaluator.
+    Asked,
+}
+
+impl Origin {
+    pub(crate) fn source(self, kind: Kind) -> Source {
+        match (self, kind) {
+            (Origin::Asked, _) => Source::Asked(Mutex::new(None)),
+            (Origin::Cell, Kind::Point | Kind::Counter) => Source::Count(CountCell::leak()),
+            (Origin::Cell, Kind::Gauge) => Source::Float(CountCell::leak()),
+            (Origin::Cell, Kind::Time) => Source::Time(TimeCell::leak()),
+            (Origin::Cell, Kind::Histogram) => Source::Histogram(HistogramCell::leak()),
+            (Origin::Cell, Kind::Span) => Source::Span(SpanCell::leak()),
+            (Origin::Cell | Origin::Published, _) => Source::Published(Mutex::new(None)),
+        }
+    }
+}
+
+/// A lock that a panic elsewhere does not close: what is behind it is whole at every moment.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(count: usize) -> (Registry, Vec<Handle>) {
+        let registry = Registry::default();
+        let add = |number: usize| {
+            let name = Name::new(format!("observer {number}"));
+            registry.add(Kind::Point, name, Origin::Cell.source(Kind::Point))
+        };
+        let handles = (0..count).map(add).collect();
+        (registry, handles)
+    }
+
+    #[test]
+    fn numbers_are_never_used_again() {
+        let (registry, handles) = registry(DEAD_REMEMBERED + 10);
+        handles.iter().for_each(Handle::kill);
+        registry.forget_dead();
+        assert_eq!(registry.len(), DEAD_REMEMBERED);
+        let last = handles[handles.len() - 1].id();
+        let next = registry.add(Kind::Int, "next".into(), Origin::Cell.source(Kind::Int));
+        assert_eq!(next.id(), ObserverId(last.0 + 1));
+        assert_eq!(registry.since(last).len(), 1);
+        assert_eq!(registry.since(ObserverId(0))[0].id(), handles[10].id());
+    }
+
+    #[test]
+    fn the_first_end_counts() {
+        let (_, handles) = registry(1);
+        handles[0].collected();
+        handles[0].kill();
+        assert_eq!(handles[0].observer.ended(), Some(Value::Collected));
+    }
+
+    #[test]
+    fn who_was_asked_is_not_asked_again() {
+        let registry = Registry::default();
+        let asked = registry.add(Kind::Int, "asked".into(), Origin::Asked.source(Kind::Int));
+        assert!(asked.observer.ask());
+        assert!(!asked.observer.ask());
+        asked.publish(Value::Int(3));
+        assert!(!asked.is_outstanding());
+        assert_eq!(asked.observer.take(), Some(Value::Int(3)));
+        assert_eq!(asked.observer.take(), None);
+        assert!(asked.observer.ask());
+    }
+
+    #[test]
+    fn names_find_the_living() {
+        let (registry, handles) = registry(2);
+        let name = Name::new("observer 1");
+        assert_eq!(
+            registry.find(Kind::Point, &name).map(|found| found.id()),
+            Some(handles[1].id())
+        );
+        assert!(registry.find(Kind::Time, &name).is_none());
+        handles[1].kill();
+        assert!(registry.find(Kind::Point, &name).is_none());
+    }
+}

@@ -1,0 +1,194 @@
+//! One client: its socket, and what waits to be sent to it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use bactrian_live::Dropped;
+use bactrian_live::wire::{Frames, MAX_REQUEST};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+use crate::descriptors::Owned;
+
+/// Whoever has so many bytes waiting gets no tick. An empty queue takes any one piece, which all clients share.
+pub(crate) const LONGEST_QUEUE: usize = 1 << 20;
+/// So much is read from a client at a time.
+const READ_AT_ONCE: usize = 16 << 10;
+/// Small answers, such as those to controls, may go over the limit by this much.
+const ROOM_FOR_ANSWERS: usize = 64 << 10;
+
+/// Bytes that are the same for all clients.
+pub(crate) type Piece = Arc<[u8]>;
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub socket: Owned,
+    pub protocol: Protocol,
+    queue: VecDeque<Piece>,
+    /// How many bytes of the first piece are sent.
+    sent: usize,
+    /// How many bytes wait.
+    queued: usize,
+    /// It knows everything up to the last tick. If not, it gets everything there is as soon as its queue is empty.
+    pub is_current: bool,
+    pub dropped: Dropped,
+    /// It has missed something since it was told the last time.
+    pub has_missed: bool,
+    /// The kernel will say when more can be sent.
+    pub waits_for_room: bool,
+    /// It has closed its half of the connection.
+    pub is_half_closed: bool,
+    /// It is to be closed when its queue is empty.
+    pub is_leaving: bool,
+    /// It was told what there is, once at least.
+    pub has_begun: bool,
+    /// The program has closed its descriptor.
+    pub is_robbed: bool,
+}
+
+/// Which protocol a client speaks, and where it is in it.
+#[derive(Debug)]
+pub(crate) enum Protocol {
+    /// Our own; it has not greeted yet, and has to know the token if there is one.
+    Stranger { frames: Frames, token: Option<Vec<u8>> },
+    /// Our own.
+    Own { frames: Frames },
+    /// That of Ocamlviz, in which clients say nothing.
+    Old,
+}
+
+/// What became of sending or reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Stays,
+    Gone,
+}
+
+impl Client {
+    pub fn new(socket: Owned, protocol: Protocol) -> Client {
+        Client {
+            socket,
+            protocol,
+            queue: VecDeque::new(),
+            sent: 0,
+            queued: 0,
+            is_current: false,
+            dropped: Dropped::default(),
+            has_missed: false,
+            waits_for_room: false,
+            is_half_closed: false,
+            is_leaving: false,
+            has_begun: false,
+            is_robbed: false,
+        }
+    }
+
+    /// It has greeted, and is let in or is to go.
+    pub fn greeted(&mut self, is_let_in: bool) {
+        if let Protocol::Stranger { frames, .. } = &mut self.protocol {
+            self.protocol = Protocol::Own { frames: std::mem::take(frames) };
+        }
+        self.is_leaving = !is_let_in;
+    }
+
+    /// Frames for what a client says.
+    pub fn frames() -> Frames {
+        Frames::up_to(MAX_REQUEST)
+    }
+
+    /// Whether it is one that watches.
+    pub fn is_watching(&self) -> bool {
+        !matches!(self.protocol, Protocol::Stranger { .. }) && !self.is_leaving
+    }
+
+    pub fn is_own(&self) -> bool {
+        matches!(self.protocol, Protocol::Own { .. }) && !self.is_leaving
+    }
+
+    pub fn is_old(&self) -> bool {
+        matches!(self.protocol, Protocol::Old)
+    }
+
+    pub fn has_nothing_to_send(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Whether a tick of this size finds room.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.queue.is_empty() || self.queued + bytes <= LONGEST_QUEUE
+    }
+
+    /// Puts a piece into the queue, whatever its size: see [`Client::has_room`].
+    pub fn push(&mut self, piece: &Piece) {
+        if !piece.is_empty() {
+            self.queued += piece.len();
+            self.queue.push_back(Arc::clone(piece));
+        }
+    }
+
+    /// Puts an answer into the queue. A client that asks and does not read is told nothing more.
+    pub fn push_answer(&mut self, bytes: Vec<u8>) {
+        if self.queued + bytes.len() <= LONGEST_QUEUE + ROOM_FOR_ANSWERS {
+            self.push(&bytes.into());
+        }
+    }
+
+    /// Sends what the kernel takes.
+    pub fn flush(&mut self) -> Fate {
+        while let Some(piece) = self.queue.front() {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match send(self.socket.get(), &piece[self.sent..], flags) {
+                Ok(count) => {
+                    self.sent += count;
+                    self.queued -= count;
+                    if self.sent == piece.len() {
+                        self.queue.pop_front();
+                        self.sent = 0;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Fate::Stays,
+                Err(error) => {
+                    self.is_robbed = is_robbery(error);
+                    return Fate::Gone;
+                }
+            }
+        }
+        // Space of a queue that was long once.
+        self.queue.shrink_to(64);
+        if self.is_leaving { Fate::Gone } else { Fate::Stays }
+    }
+
+    /// Reads what a client says, once. None: it will say no more, or has nothing to say now.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        buffer.resize(READ_AT_ONCE, 0);
+        match recv(self.socket.get(), buffer.as_mut_slice(), RecvFlags::DONTWAIT) {
+            Ok((0, _)) => {
+                self.is_half_closed = true;
+                Ok(None)
+            }
+            Ok((_, count)) => Ok(Some(count)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(error) => {
+                self.is_robbed = is_robbery(error);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Ends the connection for the other side too, even if a child of the program that was not made by `fork` has the
+    /// same descriptor.
+    pub fn hang_up(self) {
+        // Refused if the other side was quicker.
+        let _ = shutdown(self.socket.get(), Shutdown::Both);
+    }
+}
+
+/// Whether an error means that a descriptor is not ours any more: some programs close all that they do not know.
+fn is_robbery(error: Errno) -> bool {
+    matches!(error, Errno::BADF | Errno::NOTSOCK)
+}

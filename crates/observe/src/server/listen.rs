@@ -1,0 +1,215 @@
+//! Where the server listens.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use bactrian_live::place;
+use rustix::fs::{Mode, chmod};
+use rustix::process::{Pid, getuid, test_kill_process};
+
+use super::{Places, Shared};
+use crate::descriptors::Owned;
+use crate::settings::Live;
+
+/// How many connections may wait for us to take them.
+const BACKLOG: i32 = 4096;
+/// The longest path that fits into the address of a Unix socket.
+const LONGEST_PATH: usize = 107;
+/// Bytes of a token that is made up.
+const TOKEN_BYTES: usize = 16;
+
+/// Which protocol is spoken at a listening socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// Our own; on the network to those who know the token.
+    Own { token: Option<Vec<u8>> },
+    /// That of Ocamlviz.
+    Old,
+}
+
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub socket: Owned,
+    pub speaks: Speaks,
+    /// Files to be taken away at the end.
+    files: Vec<PathBuf>,
+}
+
+impl Listener {
+    /// Takes away what was left in the file system.
+    pub fn clean_up(&self) {
+        for file in &self.files {
+            // Someone may have been quicker.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// All places where the settings want the server to listen. What does not work is said in the log.
+pub(crate) fn all(shared: &Shared) -> (Vec<Listener>, Places) {
+    let mut listeners = Vec::new();
+    let mut places = Places::default();
+    let own = match &shared.settings.live {
+        Live::Off => None,
+        Live::Default => Some(default_socket().and_then(|path| unix(&path))),
+        Live::Path(path) => Some(unix(path)),
+        Live::Network(address, token) => {
+            let listening = network(address, token.as_deref());
+            let listening = listening.map(|(listener, address)| {
+                places.network = Some(address);
+                listener
+            });
+            Some(listening)
+        }
+    };
+    match own {
+        Some(Ok(listener)) => {
+            if !matches!(shared.settings.live, Live::Network(..)) {
+                places.socket = listener.files.first().cloned();
+            }
+            listeners.push(listener);
+        }
+        Some(Err(error)) => shared.say(&format!("cannot listen for Bactrian's clients: {error}")),
+        None => {}
+    }
+    if let Some((host, port)) = &shared.settings.ocamlviz {
+        match tcp((host.as_str(), *port)) {
+            Ok((socket, address)) => {
+                places.ocamlviz = Some(address);
+                listeners.push(Listener { socket, speaks: Speaks::Old, files: Vec::new() });
+            }
+            Err(error) => {
+                shared.say(&format!(
+                    "cannot listen for Ocamlviz's clients on {host}:{port}: {error}"
+                ));
+            }
+        }
+    }
+    (listeners, places)
+}
+
+fn other(text: String) -> io::Error {
+    io::Error::other(text)
+}
+
+/// The socket of this process in the user's folder, which is made, and cleared of what the dead left.
+fn default_socket() -> io::Result<PathBuf> {
+    let folder = safe_folder()?;
+    remove_dead(&folder);
+    Ok(place::socket(&folder, std::process::id()))
+}
+
+/// The user's folder, which nobody else can enter.
+fn safe_folder() -> io::Result<PathBuf> {
+    let folder = place::folder(getuid().as_raw());
+    let made = DirBuilder::new().mode(0o700).create(&folder);
+    if let Err(error) = made
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(other(format!("cannot make {}: {error}", folder.display())));
+    }
+    // Not through a link: in a folder that everybody writes to, it could lead anywhere.
+    let found = folder.symlink_metadata()?;
+    if !found.is_dir() || found.uid() != getuid().as_raw() || found.mode() & 0o077 != 0 {
+        return Err(other(format!(
+            "{} is not a folder that only its owner can enter",
+            folder.display()
+        )));
+    }
+    Ok(folder)
+}
+
+/// Removes what processes have left that are not alive any more.
+fn remove_dead(folder: &Path) {
+    for pid in place::processes(folder) {
+        let is_dead = |pid: &Pid| test_kill_process(*pid) == Err(rustix::io::Errno::SRCH);
+        let dead = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(is_dead);
+        let socket = place::socket(folder, pid);
+        // A process of another container may have a number that is nobody's here.
+        if dead.is_some() && !is_answering(&socket) {
+            let _ = std::fs::remove_file(&socket);
+            let _ = std::fs::remove_file(place::token(folder, pid));
+        }
+    }
+}
+
+fn is_answering(socket: &Path) -> bool {
+    match UnixStream::connect(socket) {
+        Ok(_) => true,
+        Err(error) => error.kind() != io::ErrorKind::ConnectionRefused,
+    }
+}
+
+fn unix(path: &Path) -> io::Result<Listener> {
+    if path.as_os_str().as_bytes().len() > LONGEST_PATH {
+        return Err(other(format!("{} is too long for a socket", path.display())));
+    }
+    // Left by a process of the same number that was killed, or by ourselves before an exec.
+    if path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket()) {
+        if is_answering(path) {
+            return Err(other(format!("{} is somebody else's", path.display())));
+        }
+        std::fs::remove_file(path)?;
+    }
+    let socket = Owned::open(|| {
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        Ok(OwnedFd::from(listener))
+    });
+    let socket = socket.map_err(|error| other(format!("{}: {error}", path.display())))?;
+    // Whoever chose another place may have chosen one that everybody can enter.
+    chmod(path, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::listen(socket.get(), BACKLOG)?;
+    Ok(Listener { socket, speaks: Speaks::Own { token: None }, files: vec![path.to_owned()] })
+}
+
+fn tcp(address: impl ToSocketAddrs) -> io::Result<(Owned, SocketAddr)> {
+    let mut bound = None;
+    // Names are looked up before, because that may take long and a fork would have to wait for it.
+    let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    let socket = Owned::open(|| {
+        let listener = TcpListener::bind(addresses.as_slice())?;
+        listener.set_nonblocking(true)?;
+        bound = Some(listener.local_addr()?);
+        Ok(OwnedFd::from(listener))
+    })?;
+    rustix::net::listen(socket.get(), BACKLOG)?;
+    let bound = bound.ok_or_else(|| other("it has no address".into()))?;
+    Ok((socket, bound))
+}
+
+fn network(address: &str, token: Option<&str>) -> io::Result<(Listener, SocketAddr)> {
+    let mut files = Vec::new();
+    let token = match token {
+        Some(token) => token.to_owned(),
+        None => {
+            let (token, file) = made_up_token()?;
+            files.push(file);
+            token
+        }
+    };
+    let (socket, bound) = tcp(address).inspect_err(|_| {
+        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+    })?;
+    let speaks = Speaks::Own { token: Some(token.into_bytes()) };
+    Ok((Listener { socket, speaks, files }, bound))
+}
+
+/// A token that nobody can guess, and the file that it is in, which only the user can read.
+fn made_up_token() -> io::Result<(String, PathBuf)> {
+    let mut bytes = [0; TOKEN_BYTES];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = place::token(&safe_folder()?, std::process::id());
+    // Left by a process of the same number.
+    let _ = std::fs::remove_file(&path);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    file.write_all(token.as_bytes())?;
+    Ok((token, path))
+}
