@@ -11,6 +11,7 @@ use crate::output::Color;
 #[command(after_help = "Examples:
   bactrian record -- ./server                what it allocates, into server.ctf
   bactrian snapshot 1234                     what a running program holds, into PROGRAM.heap
+  bactrian live -- ./server                  what it does, while it does it
   bactrian info trace.ctf                    what is in this file
   bactrian top trace.ctf --metric live       who holds memory at the end
   bactrian flame trace.ctf -o flame.svg      the same as a picture
@@ -32,6 +33,7 @@ pub struct Cli {
 pub enum Command {
     Record(commands::record::Args),
     Snapshot(commands::snapshot::Args),
+    Live(commands::live::Args),
     Doctor(commands::doctor::Args),
     Info(commands::info::Args),
     Top(commands::top::Args),

@@ -158,8 +158,10 @@ pub fn interrupts() -> impl Fn() -> bool {
     move || came.load(Ordering::Relaxed)
 }
 
+/// Whether a variable is for the agent. Those that our library reads are the program's own.
 fn is_ours(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(variable::PREFIX.as_bytes())
+    let name = name.as_encoded_bytes();
+    name.starts_with(variable::PREFIX.as_bytes()) && !name.starts_with(b"BACTRIAN_LIVE")
 }
 
 /// Ends this process as another one ended: with its exit status, or by the signal that killed it.

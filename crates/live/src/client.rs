@@ -60,10 +60,9 @@ pub enum Incoming {
     },
 }
 
-/// A connection.
+/// The way back to the program. The connection ends when it is dropped.
 #[derive(Debug)]
 pub struct Client {
-    incoming: Receiver<Incoming>,
     writer: Arc<Mutex<Option<Stream>>>,
     requests: u32,
 }
@@ -74,11 +73,16 @@ const WAITING: usize = 64 << 10;
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
 
 impl Client {
-    /// Connects. With `reconnects`, a connection that is lost is tried again until the client is dropped.
+    /// Connects; what comes ends when the connection is lost for good. With `reconnects`, one that is lost is tried
+    /// again until the client is dropped.
     ///
     /// # Errors
     /// If there is nobody at that address.
-    pub fn connect(address: Address, token: &[u8], reconnects: bool) -> io::Result<Client> {
+    pub fn connect(
+        address: Address,
+        token: &[u8],
+        reconnects: bool,
+    ) -> io::Result<(Client, Receiver<Incoming>)> {
         let stream = Stream::connect(&address)?;
         let (sender, incoming) = sync_channel(WAITING);
         let writer = Arc::new(Mutex::new(None));
@@ -87,12 +91,7 @@ impl Client {
         thread::Builder::new()
             .name("live client".into())
             .spawn(move || connection.run(stream, reconnects))?;
-        Ok(Client { incoming, writer, requests: 0 })
-    }
-
-    /// What comes. Ends when the connection is lost for good.
-    pub fn incoming(&self) -> &Receiver<Incoming> {
-        &self.incoming
+        Ok((Client { writer, requests: 0 }, incoming))
     }
 
     /// Sends a wish; the answer will repeat the number that this gives.

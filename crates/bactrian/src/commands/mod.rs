@@ -18,6 +18,7 @@ mod heap_info;
 pub mod info;
 mod instructions;
 pub mod lifetimes;
+pub mod live;
 pub mod man;
 pub mod record;
 pub mod snapshot;
@@ -36,6 +37,7 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
     match command {
         Command::Record(args) => record::run(&args, console),
         Command::Snapshot(args) => snapshot::run(&args, console),
+        Command::Live(args) => live::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Info(args) => info::run(&args, console),
         Command::Top(args) => top::run(&args, console),

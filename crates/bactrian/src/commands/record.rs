@@ -117,7 +117,7 @@ fn keep_types(program: &Path, output: &Path, quiet: bool, console: &mut Console)
     }
 }
 
-fn refused(refusal: Refusal) -> Failure {
+pub fn refused(refusal: Refusal) -> Failure {
     match refusal.cause {
         Cause::Unreadable => Failure::Input(refusal.into()),
         _ => Failure::NotSupported(refusal.to_string()),

@@ -43,6 +43,11 @@ pub fn print_json_of_snapshots(
     print_envelope(console, command, files.collect(), result)
 }
 
+/// Prints what is known of a program that was watched: no file was read.
+pub fn print_json_of_live(console: &mut Console, result: &Value) -> io::Result<()> {
+    print_envelope(console, "live", Vec::new(), result)
+}
+
 fn file_json(path: &Path, losses: Value) -> Value {
     json!({ "path": path.to_string_lossy(), "losses": losses })
 }

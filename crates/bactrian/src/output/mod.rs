@@ -16,7 +16,7 @@ use bactrian_analysis::{Estimate, Unit};
 
 pub use chart::chart;
 pub use file::write_file;
-pub use json::{print_json, print_json_of_files, print_json_of_snapshots};
+pub use json::{print_json, print_json_of_files, print_json_of_live, print_json_of_snapshots};
 pub use table::{Align, INTERVAL, SHARE, Table};
 pub use tree::{LAST, tree_marks};
 

@@ -1,0 +1,258 @@
+//! `bactrian live`: what a program does, while it does it.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use bactrian_capture::launch::{Streams, end_like};
+use bactrian_capture::live::{Wanted, Watch};
+use bactrian_capture::{DEFAULT_RATE, doctor, find_program};
+use bactrian_live::Limits;
+use bactrian_live::client::Client;
+use bactrian_live::recording::Recorder;
+
+use crate::commands::record::refused;
+use crate::failure::{Failure, Status};
+use crate::live::metrics::Metrics;
+use crate::live::source::{self, Started, Target, Watched};
+use crate::live::{self, Message, Session, headless};
+use crate::output::Console;
+
+/// Watch a program: its heap, collections, allocation sites, and what it says of itself.
+///
+/// Shows a program that is started here, a process that runs already, a program that is linked with Bactrian's or
+/// Ocamlviz's library, or a recording. On a terminal everything that came can be looked at again: the view goes back in
+/// time, and on. The program is not changed, and goes on when the view is left.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian live -- ./server --port 8080      start it and watch it
+  bactrian live 1234                         a process that runs
+  bactrian live                              programs that are linked with our library
+  bactrian live localhost:51000              a program linked with Ocamlviz, or ours on the network
+  bactrian live --record run.live 1234       also into a file
+  bactrian live run.live                     look at it again
+  bactrian live --for 60s --json 1234        no view: what is known after a minute
+  bactrian live --metrics :9464 1234         also for Prometheus, at http://127.0.0.1:9464/metrics")]
+pub struct Args {
+    /// The number of a process, HOST:PORT or a socket of a program that listens, or a recording
+    #[arg(value_name = "TARGET", conflicts_with = "command")]
+    target: Option<String>,
+    /// Record all that comes into this file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Do not show a view, and stop after this time; print what is known then [for example: 500ms, 60s, 5m]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// Do not show a view; print all that is known in the end as JSON
+    #[arg(long)]
+    json: bool,
+    /// Serve the numbers for Prometheus at this address; without a host on this machine only
+    #[arg(long, value_name = "[HOST]:PORT")]
+    metrics: Option<String>,
+    /// How often to look at a process
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
+    every: Duration,
+    /// How far back one can go
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15m")]
+    window: Duration,
+    /// How much memory that may take, in megabytes
+    #[arg(long, value_name = "MB", default_value_t = 256)]
+    memory: usize,
+    /// Sample one in so many words allocated, of a program that is started here; 0: none
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT_RATE)]
+    rate: f64,
+    /// What a program that listens on the network wants to hear: it is in its file PID.token
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// The program to start, and its arguments
+    #[arg(value_name = "PROGRAM", last = true)]
+    command: Vec<OsString>,
+}
+
+/// How many messages may wait to be taken in; then sources wait.
+const WAITING: usize = 100_000;
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let is_headless = args.json || args.time.is_some() || !io::stdout().is_terminal();
+    let (messages, incoming) = sync_channel(WAITING);
+    let limits = Limits { window: args.window, memory: args.memory.saturating_mul(1 << 20) };
+    let mut session = Session::new(incoming, limits);
+    let mut end = None;
+    if let Some((name, arguments)) = args.command.split_first() {
+        let started = start(args, name, arguments, is_headless, messages)?;
+        end = Some(started.end);
+        session = session.with_wish(started.wish);
+    } else {
+        match target(args, console)? {
+            Target::Process(pid) => {
+                let watch =
+                    Watch::attach(pid).with_context(|| format!("there is no process {pid}"))?;
+                let name = process_name(pid);
+                let watched = Watched { watch, name, period: args.every, output: Vec::new() };
+                session = session.with_wish(source::watch(watched, messages).wish);
+            }
+            Target::Address(address) => {
+                let token = args.token.as_deref().unwrap_or_default();
+                let client = Client::connect(address.clone(), token.as_bytes(), true)
+                    .with_context(|| format!("cannot connect to {address}"))?;
+                session = session.with_wish(source::connect(client, false, messages));
+            }
+            Target::File(path) => {
+                source::play(&path, messages).with_context(|| path.display().to_string())?;
+            }
+        }
+    }
+    if let Some(path) = &args.record {
+        let recorder = Recorder::create(path).with_context(|| path.display().to_string())?;
+        session = session.with_recorder(recorder);
+    }
+    if let Some(address) = &args.metrics {
+        let metrics =
+            Metrics::serve(address).with_context(|| format!("cannot listen on {address}"))?;
+        console.note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
+        session = session.with_metrics(metrics);
+    }
+    watch(args, &mut session, is_headless, console)?;
+    let pid = session.database().program().pid;
+    drop(session);
+    stay(end, pid, console)
+}
+
+/// Until the time is over, the program has ended, or somebody has seen enough.
+fn watch(
+    args: &Args,
+    session: &mut Session,
+    is_headless: bool,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    if !is_headless {
+        return Err(Failure::NotSupported("there is no view yet: --for 10s".to_owned()));
+    }
+    let interrupted = bactrian_capture::launch::interrupts();
+    let begin = Instant::now();
+    let is_over = |session: &Session| {
+        session.is_over() || args.time.is_some_and(|time| begin.elapsed() >= time)
+    };
+    while !is_over(session) && !interrupted() {
+        session.wait(Duration::from_millis(50)).context("the recording cannot be written")?;
+    }
+    session.take_in().context("the recording cannot be written")?;
+    session.flush().context("the recording cannot be written")?;
+    if let live::Status::Lost(reason) = session.status() {
+        console.warn(&format!("the connection is lost: {reason}"))?;
+    }
+    while let Some(notice) = session.notice() {
+        console.note(&notice)?;
+    }
+    if args.json {
+        headless::print_json(session.database(), console)?;
+    } else {
+        headless::print(session.database(), console)?;
+    }
+    console.flush()?;
+    Ok(())
+}
+
+/// A program that was started here is not left alone.
+fn stay(
+    end: Option<JoinHandle<Option<ExitStatus>>>,
+    pid: u32,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    let Some(end) = end else { return Ok(Status::Done) };
+    if !end.is_finished() {
+        // It may be about to end.
+        std::thread::sleep(Duration::from_millis(300));
+        if !end.is_finished() {
+            console
+                .note(&format!("the program goes on as process {pid}; this waits for its end"))?;
+        }
+    }
+    let status = end.join().ok().flatten();
+    Ok(status.map_or(Status::Done, |status| Status::Program(end_like(status))))
+}
+
+fn start(
+    args: &Args,
+    name: &OsString,
+    arguments: &[OsString],
+    is_headless: bool,
+    messages: SyncSender<Message>,
+) -> Result<Started, Failure> {
+    let program = find_program(name).map_err(anyhow::Error::from)?;
+    doctor::recordable(&program).map_err(refused)?;
+    let (streams, output) =
+        if is_headless { (Streams::default(), Vec::new()) } else { captured()? };
+    let shown = Path::new(name).file_name().unwrap_or(name).to_string_lossy().into_owned();
+    let wanted = Wanted {
+        program,
+        name: name.clone(),
+        arguments: arguments.to_vec(),
+        streams,
+        rate: if args.rate > 0.0 { args.rate } else { DEFAULT_RATE },
+        trace: None,
+        sampling: args.rate > 0.0,
+    };
+    let watch = Watch::launch(wanted)
+        .with_context(|| format!("cannot start {}", name.to_string_lossy()))?;
+    Ok(source::watch(Watched { watch, name: shown, period: args.every, output }, messages))
+}
+
+/// The view needs the terminal, so what the program writes is shown in it.
+fn captured() -> Result<(Streams, Vec<io::PipeReader>), Failure> {
+    let pipe = || io::pipe().context("cannot make a pipe");
+    let ((output, program_output), (error, program_error)) = (pipe()?, pipe()?);
+    let streams = Streams {
+        input: Some(Stdio::null()),
+        output: Some(program_output.into()),
+        error: Some(program_error.into()),
+    };
+    Ok((streams, vec![output, error]))
+}
+
+fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
+    if let Some(word) = &args.target {
+        return Target::of(word).map_err(Failure::Usage);
+    }
+    let observed = source::observed();
+    match observed.as_slice() {
+        [(pid, _)] => Ok(Target::Process(*pid)),
+        [] => Err(Failure::Usage(
+            "what is to be watched? No program of this user is linked with Bactrian's library now. Name a \
+             process (bactrian live 1234), or start a program (bactrian live -- ./server)"
+                .to_owned(),
+        )),
+        several => {
+            for (pid, name) in several {
+                console.note(&format!("{pid:>8}  {name}"))?;
+            }
+            Err(Failure::Usage("which of these is to be watched? Name its process".to_owned()))
+        }
+    }
+}
+
+fn process_name(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    name.map_or_else(|_| pid.to_string(), |name| name.trim_end().to_owned())
+}
+
+/// A number and a unit: 500ms, 60s, 5m, 2h; without a unit seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        unit => return Err(format!("{unit} is no unit of time: ms, s, m or h")),
+    };
+    let number: f64 =
+        digits.trim().parse().map_err(|_| "not a number and a unit, such as 60s".to_owned())?;
+    let time = Duration::try_from_secs_f64(number * unit).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "not a time that can be waited for".to_owned())
+}

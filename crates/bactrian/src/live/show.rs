@@ -1,0 +1,95 @@
+//! Values in a few words.
+
+use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_live::{Histogram, Kind, Unit, Value};
+use bactrian_trace::Micros;
+
+/// What sort of observer it is.
+pub fn show_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Point => "point",
+        Kind::Time => "time",
+        Kind::Int => "int",
+        Kind::Float => "float",
+        Kind::Bool => "bool",
+        Kind::Text => "text",
+        Kind::Tag => "tag",
+        Kind::Tree => "tree",
+        Kind::Table => "table",
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Histogram => "histogram",
+        Kind::Span => "span",
+        Kind::Sites => "sites",
+    }
+}
+
+/// A number with its unit.
+pub fn show_amount(number: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => show_bytes(number),
+        Unit::Nanos => show_nanos(number),
+        Unit::Percent => format!("{number:.1} %"),
+        // Whole numbers are shown whole.
+        Unit::None if number.fract() == 0.0 && number.abs() < 1e15 => format!("{number}"),
+        Unit::None => format!("{number:.6}"),
+    }
+}
+
+/// A time, in units that fit it.
+pub fn show_nanos(nanos: f64) -> String {
+    match nanos {
+        _ if nanos < 1e3 => format!("{nanos:.0} ns"),
+        _ if nanos < 1e6 => format!("{:.1} us", nanos / 1e3),
+        _ => show_time(Micros((nanos / 1e3) as u64)),
+    }
+}
+
+/// A value in one line.
+pub fn show_value(value: &Value, unit: Unit) -> String {
+    let amount = |number: f64| show_amount(number, unit);
+    match value {
+        Value::Count(count) => amount(*count as f64),
+        Value::Elapsed { nanos, runs, running } => {
+            let mut shown = show_nanos(*nanos as f64);
+            if *runs > 0 {
+                shown += &format!(" in {runs}");
+            }
+            if *running {
+                shown += ", running";
+            }
+            shown
+        }
+        Value::Int(number) => amount(*number as f64),
+        Value::Float(number) => amount(*number),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Text(text) => text.clone(),
+        Value::Tag { count, bytes } => {
+            let count = count.map(|count| format!("{count} alive"));
+            let bytes = bytes.map(|bytes| show_bytes(bytes as f64));
+            [count, bytes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        }
+        Value::Tree(tree) => format!("{} nodes", tree.nodes.len()),
+        Value::Table(table) => format!(
+            "{} in {} buckets, {:.0} % filled, longest {}",
+            table.bindings,
+            table.buckets,
+            table.fill() * 100.0,
+            table.longest
+        ),
+        Value::Histogram(histogram) => show_distribution(histogram, unit),
+        Value::Span { open, durations } => {
+            format!("{open} open; {}", show_distribution(durations, Unit::Nanos))
+        }
+        Value::Sites(sites) => format!("{} sites", sites.len()),
+        Value::Failed(why) => format!("failed: {why}"),
+        Value::Collected => "collected".to_owned(),
+        Value::Killed => "killed".to_owned(),
+    }
+}
+
+fn show_distribution(histogram: &Histogram, unit: Unit) -> String {
+    let percentile = |percent| show_amount(histogram.percentile(percent) as f64, unit);
+    let (half, most, max) = (percentile(50.0), percentile(99.0), percentile(100.0));
+    format!("{}: median {half}, 99 % {most}, max {max}", histogram.count())
+}

@@ -1,0 +1,86 @@
+//! Numbers from outside, as observers: what each is called, and where it is among the numbers.
+
+use bactrian_capture::live::counters::Collector;
+use bactrian_capture::live::{Known, Numbers};
+use bactrian_live::{Declaration, Event, Kind, ObserverId, Unit, Value, names};
+
+/// They have numbers that no program reaches for its own.
+const FIRST: u32 = 1 << 31;
+
+struct Outside {
+    name: &'static str,
+    kind: Kind,
+    unit: Unit,
+    value: fn(&Numbers) -> Value,
+}
+
+const ALL: &[Outside] = &[
+    gauge(names::HEAP, Unit::Bytes, |numbers| int(&counted(numbers, |collector| collector.heap))),
+    gauge(names::LIVE, Unit::Bytes, |numbers| int(&counted(numbers, |collector| collector.live))),
+    counter(names::ALLOCATED, Unit::Bytes, |numbers| {
+        count(&counted(numbers, |collector| collector.allocated))
+    }),
+    counter(names::PROMOTED, Unit::Bytes, |numbers| {
+        count(&counted(numbers, |collector| collector.promoted))
+    }),
+    counter(names::MINOR_COLLECTIONS, Unit::None, |numbers| {
+        count(&counted(numbers, |collector| collector.minor_collections))
+    }),
+    counter(names::MAJOR_COLLECTIONS, Unit::None, |numbers| {
+        count(&counted(numbers, |collector| collector.major_collections))
+    }),
+    counter(names::COMPACTIONS, Unit::None, |numbers| {
+        count(&counted(numbers, |collector| collector.compactions))
+    }),
+    gauge(names::DOMAINS, Unit::None, |numbers| {
+        int(&counted(numbers, |collector| collector.domains))
+    }),
+    gauge(names::RSS, Unit::Bytes, |numbers| int(&numbers.resident)),
+    counter(names::CPU, Unit::Nanos, |numbers| count(&numbers.cpu)),
+    gauge(names::THREADS, Unit::None, |numbers| int(&numbers.threads)),
+];
+
+const fn gauge(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -> Outside {
+    Outside { name, kind: Kind::Gauge, unit, value }
+}
+
+const fn counter(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -> Outside {
+    Outside { name, kind: Kind::Counter, unit, value }
+}
+
+fn counted(numbers: &Numbers, which: fn(&Collector) -> u64) -> Known<u64> {
+    numbers.collector.as_ref().map(which).map_err(Clone::clone)
+}
+
+fn int(number: &Known<u64>) -> Value {
+    known(number, |number| Value::Int(i64::try_from(*number).unwrap_or(i64::MAX)))
+}
+
+fn count(number: &Known<u64>) -> Value {
+    known(number, |number| Value::Count(*number))
+}
+
+/// What is not known says why.
+fn known<T>(number: &Known<T>, value: impl Fn(&T) -> Value) -> Value {
+    match number {
+        Ok(number) => value(number),
+        Err(why) => Value::Failed(why.clone()),
+    }
+}
+
+/// What there is to observe, so often.
+pub fn declarations(period_ms: u32) -> impl Iterator<Item = Event> {
+    with_ids().map(move |(id, Outside { name, kind, unit, .. })| {
+        let (name, labels) = ((*name).to_owned(), Vec::new());
+        Event::Declare(Declaration { id, kind: *kind, name, labels, unit: *unit, period_ms })
+    })
+}
+
+/// What is observed.
+pub fn updates(numbers: &Numbers) -> impl Iterator<Item = Event> {
+    with_ids().map(|(id, outside)| Event::Update(id, (outside.value)(numbers)))
+}
+
+fn with_ids() -> impl Iterator<Item = (ObserverId, &'static Outside)> {
+    (FIRST..).map(ObserverId).zip(ALL)
+}

@@ -1,0 +1,42 @@
+//! What was recorded.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc::SyncSender;
+use std::thread;
+
+use bactrian_live::recording::{Error, Player};
+
+use crate::live::{Message, Status};
+
+/// Plays a recording into a channel, as fast as it is taken in.
+///
+/// # Errors
+/// If it is not one. Damage further on is a notice: what came before can be looked at.
+pub fn play(path: &Path, messages: SyncSender<Message>) -> Result<(), Error> {
+    let player = Player::new(File::open(path).map_err(Error::Io)?)?;
+    thread::spawn(move || pass_on(player, &messages));
+    Ok(())
+}
+
+fn pass_on(mut player: Player<File>, messages: &SyncSender<Message>) {
+    let tell = |message| messages.send(message).is_ok();
+    tell(Message::Status(Status::Replay));
+    for event in player.by_ref() {
+        let goes_on = match event {
+            Ok(event) => tell(Message::Event(event)),
+            Err(error) => {
+                tell(Message::Notice(format!("{error}; what came before is shown")));
+                false
+            }
+        };
+        if !goes_on {
+            return;
+        }
+    }
+    if player.is_cut() {
+        tell(Message::Notice(
+            "the recording ends in the middle of something: it was cut".to_owned(),
+        ));
+    }
+}
