@@ -3,11 +3,11 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The folder of sockets of a user.
+/// The folder of sockets of a user. The agent has one beside it that all may read.
 pub fn folder(user: u32) -> PathBuf {
     match env::var_os("XDG_RUNTIME_DIR").filter(|path| Path::new(path).is_absolute()) {
-        Some(runtime) => PathBuf::from(runtime).join("bactrian"),
-        None => PathBuf::from(format!("/tmp/bactrian-{user}")),
+        Some(runtime) => PathBuf::from(runtime).join("bactrian-live"),
+        None => PathBuf::from(format!("/tmp/bactrian-live-{user}")),
     }
 }
 
