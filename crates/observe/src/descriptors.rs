@@ -29,14 +29,28 @@ impl Owned {
     /// # Errors
     /// Those of `open`; or that its number is too high.
     pub fn open(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<Owned> {
+        behind_gate(|| open().and_then(Owned::new))
+    }
+
+    /// Opens two.
+    ///
+    /// # Errors
+    /// As of [`Owned::open`].
+    pub fn open_pair(
+        open: impl FnOnce() -> io::Result<(OwnedFd, OwnedFd)>,
+    ) -> io::Result<(Owned, Owned)> {
         behind_gate(|| {
-            let descriptor = open()?;
-            let Some((word, bit)) = place(descriptor.as_raw_fd()) else {
-                return Err(io::Error::from(rustix::io::Errno::MFILE));
-            };
-            OURS[word].fetch_or(bit, Ordering::Relaxed);
-            Ok(Owned { descriptor: Some(descriptor) })
+            let (first, second) = open()?;
+            Ok((Owned::new(first)?, Owned::new(second)?))
         })
+    }
+
+    fn new(descriptor: OwnedFd) -> io::Result<Owned> {
+        let Some((word, bit)) = place(descriptor.as_raw_fd()) else {
+            return Err(io::Error::from(rustix::io::Errno::MFILE));
+        };
+        OURS[word].fetch_or(bit, Ordering::Relaxed);
+        Ok(Owned { descriptor: Some(descriptor) })
     }
 
     /// The descriptor itself. Always there, until it is dropped.

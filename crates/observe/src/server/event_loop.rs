@@ -82,6 +82,8 @@ struct EventLoop<'a> {
     next_tick: Instant,
     /// Until then nobody is taken in.
     rests_until: Option<Instant>,
+    /// Someone has come, has been let in, or has gone since they were counted.
+    has_changed: bool,
     /// Numbers that found no place in the old protocol were spoken of.
     has_complained: bool,
     buffer: Vec<u8>,
@@ -112,7 +114,7 @@ impl<'a> EventLoop<'a> {
         let epoll = Owned::open(|| Ok(epoll::create(epoll::CreateFlags::CLOEXEC)?))?;
         if let Some(bell) = &shared.bell {
             let data = epoll::EventData::new_u64(BELL);
-            epoll::add(epoll.get(), bell.get(), data, epoll::EventFlags::IN)?;
+            epoll::add(epoll.get(), bell.heard_at(), data, epoll::EventFlags::IN)?;
         }
         for (number, listener) in (FIRST_LISTENER..).zip(listeners) {
             let data = epoll::EventData::new_u64(number);
@@ -134,6 +136,7 @@ impl<'a> EventLoop<'a> {
             everything: Everything::default(),
             next_tick: Instant::now(),
             rests_until: None,
+            has_changed: false,
             has_complained: false,
             buffer: Vec::new(),
         }
@@ -162,6 +165,7 @@ impl<'a> EventLoop<'a> {
             }
             self.send_strangers_away();
             self.wake_up();
+            self.count_clients();
             if let Some(why) = lock(&self.shared.state).end.clone() {
                 return Ending::Orderly(why);
             }
@@ -194,9 +198,7 @@ impl<'a> EventLoop<'a> {
     fn handle(&mut self, number: u64, flags: epoll::EventFlags) {
         if number == BELL {
             if let Some(bell) = &self.shared.bell {
-                let mut count = [0; 8];
-                // It only has to be quiet again.
-                let _ = rustix::io::read(bell.get(), &mut count);
+                bell.quiet();
             }
         } else if number < FIRST_CLIENT {
             self.accept((number - FIRST_LISTENER) as usize);
@@ -248,6 +250,7 @@ impl<'a> EventLoop<'a> {
             return;
         }
         self.next_client += 1;
+        self.has_changed = true;
         self.clients.insert(key, Client::new(socket, protocol));
     }
 
@@ -294,6 +297,7 @@ impl<'a> EventLoop<'a> {
     }
 
     fn put_back(&mut self, key: u64, client: Client, fate: Fate) {
+        self.has_changed |= fate == Fate::Gone;
         if fate == Fate::Stays {
             self.clients.insert(key, client);
         } else if client.is_robbed {
@@ -374,6 +378,7 @@ impl<'a> EventLoop<'a> {
             wire::put_reply(&mut bytes, &reply);
             client.push_answer(bytes);
             client.greeted(is_let_in);
+            self.has_changed = true;
             return Fate::Stays;
         }
         match wire::take_control(frame) {
@@ -555,12 +560,18 @@ impl<'a> EventLoop<'a> {
     /// Goes without touching any descriptor.
     fn abandon(self) {
         self.shared.is_robbed.store(true, Ordering::Release);
+        if !process::is_child() {
+            self.listeners.iter().for_each(Listener::clean_up);
+        }
         self.epoll.forget();
         self.clients.into_values().for_each(|client| client.socket.forget());
         self.listeners.into_iter().for_each(|listener| listener.socket.forget());
     }
 
-    fn count_clients(&self) {
+    fn count_clients(&mut self) {
+        if !std::mem::take(&mut self.has_changed) {
+            return;
+        }
         let watching = self.clients.values().filter(|client| client.is_watching()).count();
         let mut state = lock(&self.shared.state);
         if state.clients != watching {

@@ -2,7 +2,7 @@
 //!
 //! # How it works
 //!
-//! The thread waits in `epoll` for its listening sockets, its clients, and an event counter by which the program can
+//! The thread waits in `epoll` for its listening sockets, its clients, and a bell by which the program can
 //! wake it. As long as nobody watches it waits without a time limit, so that a program that nobody watches is not
 //! disturbed at all. With a client there is a tick every period ([`event_loop`]): new observers are declared, those
 //! that are due are read ([`sampler`]), and what is to be sent is put into bytes once for each of the two protocols
@@ -15,6 +15,7 @@
 //!
 //! Nothing here may end or hang the program: what goes wrong is said in the log.
 
+mod bell;
 mod client;
 mod closures;
 mod control;
@@ -33,9 +34,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bactrian_live::{Kind, ObserverId, Value};
-use rustix::event::{EventfdFlags, eventfd};
+use bell::Bell;
 
-use crate::descriptors::Owned;
 use crate::log::Log;
 use crate::name::{Name, cut};
 use crate::process;
@@ -67,8 +67,8 @@ pub(crate) struct Shared {
     markers: Mutex<Vec<String>>,
     state: Mutex<State>,
     changed: Condvar,
-    /// Counts up to wake the server's thread.
-    bell: Option<Owned>,
+    /// Wakes the server's thread.
+    bell: Option<Bell>,
     /// The program has closed descriptors of ours.
     is_robbed: AtomicBool,
     tick_wanted: AtomicBool,
@@ -121,8 +121,7 @@ impl Server {
     /// Starts a server. Whatever goes wrong is said in its log.
     pub fn start(settings: Settings) -> Server {
         let is_off = settings.live == Live::Off && settings.ocamlviz.is_none();
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let bell = if is_off { None } else { Owned::open(|| Ok(eventfd(0, flags)?)).ok() };
+        let bell = if is_off { None } else { Bell::new().ok() };
         let shared = Arc::new(Shared::new(settings, bell));
         for complaint in &shared.settings.complaints {
             shared.say(complaint);
@@ -282,7 +281,7 @@ impl fmt::Debug for Server {
 }
 
 impl Shared {
-    fn new(settings: Settings, bell: Option<Owned>) -> Shared {
+    fn new(settings: Settings, bell: Option<Bell>) -> Shared {
         Shared {
             settings,
             registry: Registry::default(),
@@ -311,8 +310,7 @@ impl Shared {
             return;
         }
         if let Some(bell) = &self.bell {
-            // Refused only if it has been rung very often already.
-            let _ = rustix::io::write(bell.get(), &1_u64.to_ne_bytes());
+            bell.ring();
         }
     }
 

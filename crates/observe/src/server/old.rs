@@ -14,7 +14,7 @@ use super::sampler::{Entry, Sampler};
 use crate::name::cut;
 
 /// Strings and lines are cut to this.
-const LONGEST_TEXT: usize = 16 << 10;
+const LONGEST_TEXT: usize = 4 << 10;
 /// So many bytes of lines go into one message.
 const LINES_AT_ONCE: usize = 32 << 10;
 /// Integers of OCaml have 63 bits.

@@ -1,0 +1,216 @@
+//! Our own protocol.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use bactrian_live::wire::{Greeting, Reply, VERSION};
+use bactrian_live::{Action, Dropped, Event, Kind, ObserverId, Value};
+use bactrian_observe::settings::Live;
+use bactrian_observe::{Name, Origin};
+
+use crate::client::Client;
+use crate::{Served, wait_until};
+
+#[test]
+fn who_comes_is_told_everything_and_then_what_is_new() {
+    let served = Served::new();
+    let server = &served.server;
+    let point = server.declare(Kind::Point, Name::new("p").label("a", "b"), Origin::Cell);
+    let count = |count| point.count_cell().expect("it counts").add(count);
+    count(3);
+    server.log(b"before");
+    let mut client = served.client();
+    let Some(Event::Hello(program)) = client.event() else { panic!("first it says who it is") };
+    assert_eq!((program.pid, program.controls), (std::process::id(), true));
+    let declaration = client.declared("p");
+    assert_eq!(declaration.labels, [("a".to_owned(), "b".to_owned())]);
+    assert_eq!((declaration.id, declaration.period_ms), (point.id(), 20));
+    let Some(Event::Tick(first)) = client.event() else { panic!("then what moment it is") };
+    assert_eq!(client.event(), Some(Event::Update(point.id(), Value::Count(3))));
+    let is_line = |text: &'static str| {
+        move |event: &Event| match event {
+            Event::Log(line) if line.text == text => Some(line.at),
+            _ => None,
+        }
+    };
+    client.until("the line", is_line("before"));
+
+    count(4);
+    server.log(b"after");
+    server.marker("look");
+    let text = server.declare(Kind::Text, "t", Origin::Published);
+    text.publish(Value::Text("news".into()));
+    let later = client.until("a tick", |event| match event {
+        Event::Tick(stamp) => Some(*stamp),
+        _ => None,
+    });
+    assert!(later.at > first.at && later.cpu >= first.cpu);
+    // A second client hears the same, whatever the first has heard.
+    for client in [&mut client, &mut served.client()] {
+        client.value(text.id(), |value| *value == Value::Text("news".into()));
+    }
+    let mut third = served.client();
+    third.value(point.id(), |value| *value == Value::Count(7));
+    third.until("the line", is_line("after"));
+
+    // What does not change is not said again.
+    let mut ticks = 0;
+    while ticks < 3 {
+        match third.event().expect("it goes on") {
+            Event::Tick(_) => ticks += 1,
+            Event::Update(id, value) => panic!("{id:?} says {value:?} again"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn markers_and_ends_reach_those_who_watch() {
+    let served = Served::new();
+    let server = &served.server;
+    let point = server.declare(Kind::Point, "p", Origin::Cell);
+    let value = server.declare(Kind::Int, "v", Origin::Published);
+    let mut client = served.client();
+    client.value(point.id(), |value| *value == Value::Count(0));
+    server.marker("look");
+    client.until("the marker", |event| (*event == Event::Marker("look".into())).then_some(()));
+    point.count_cell().expect("it counts").add(1);
+    point.kill();
+    client.value(point.id(), |value| *value == Value::Count(1));
+    client.value(point.id(), |value| *value == Value::Killed);
+    value.collected();
+    client.value(value.id(), |value| *value == Value::Collected);
+    // Who comes later is told both.
+    let mut later = served.client();
+    later.value(point.id(), |value| *value == Value::Count(1));
+    later.value(point.id(), |value| *value == Value::Killed);
+    server.end("enough");
+    client.until("the end", |event| (*event == Event::End("enough".into())).then_some(()));
+    assert_eq!(client.event(), None);
+    assert!(!server.places().socket.expect("it was there").exists());
+}
+
+#[test]
+fn controls_are_obeyed_and_answered() {
+    let served = Served::new();
+    let server = &served.server;
+    let point = server.declare(Kind::Point, "p", Origin::Cell);
+    let mut client = served.client();
+    client.declared("p");
+    let id = point.id();
+    assert_eq!(client.control(Action::SetPeriod(id, 40)), Ok("every 40 ms".into()));
+    assert_eq!(client.declared("p").period_ms, 40);
+    assert_eq!(client.control(Action::Stop(id)), Ok("stopped".into()));
+    assert_eq!(client.declared("p").period_ms, 0);
+    point.count_cell().expect("it counts").add(5);
+    let from = server.ticks();
+    wait_until("ticks", || server.ticks() > from + 3);
+    assert_eq!(client.control(Action::Resume(id)), Ok("resumed".into()));
+    assert_eq!(client.declared("p").period_ms, 40);
+    client.value(id, |value| *value == Value::Count(5));
+    for nonsense in [
+        Action::SetPeriod(id, 0),
+        Action::Stop(ObserverId(999)),
+        Action::SetPeriod(ObserverId(0), 5),
+    ] {
+        client.control(nonsense).expect_err("it is refused");
+    }
+    client.control(Action::Snapshot("x".into())).expect_err("there is nobody to take one");
+    client.control(Action::Sampling(true)).expect_err("there is nobody who samples");
+    server.on_snapshot(|name, reply| reply.send(Ok(format!("took {name}"))));
+    server.on_sampling(|on, reply| drop((on, reply)));
+    assert_eq!(client.control(Action::Snapshot("x".into())), Ok("took x".into()));
+    assert_eq!(client.control(Action::Sampling(true)), Err("the program did not answer".into()));
+    let asked = client.ask(Action::Mark("here".into()));
+    let (mut is_marked, mut is_answered) = (false, false);
+    while !(is_marked && is_answered) {
+        match client.event().expect("it goes on") {
+            Event::Marker(text) => is_marked = text == "here",
+            Event::Answer { request, result } if request == asked => is_answered = result.is_ok(),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_stopped_observer_says_nothing_until_it_is_resumed() {
+    let served = Served::new();
+    let point = served.server.declare(Kind::Point, "p", Origin::Cell);
+    let other = served.server.declare(Kind::Point, "other", Origin::Cell);
+    let mut client = served.client();
+    client.control(Action::Stop(point.id())).expect("it is there");
+    client.until("the new period", |event| match event {
+        Event::Declare(it) if it.id == point.id() && it.period_ms == 0 => Some(()),
+        _ => None,
+    });
+    point.count_cell().expect("it counts").add(1);
+    other.count_cell().expect("it counts").add(1);
+    loop {
+        match client.event().expect("it goes on") {
+            Event::Update(id, value) if id == point.id() => panic!("{value:?}"),
+            Event::Update(id, Value::Count(1)) if id == other.id() => break,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn on_the_network_only_who_knows_the_token_is_let_in() {
+    let settings_of = |token: Option<String>| {
+        move |settings: &mut bactrian_observe::settings::Settings| {
+            settings.live = Live::Network("127.0.0.1:0".into(), token);
+        }
+    };
+    let served = Served::with(settings_of(Some("secret".into())));
+    let address: SocketAddr = served.server.places().network.expect("it listens");
+    let mut wrong = Client::network(address);
+    let reply = wrong.try_greet(&Greeting::new(b"Secret"));
+    assert_eq!(reply, Reply::Refused("the token is wrong".into()));
+    assert_eq!(wrong.event(), None);
+    let mut right = Client::network(address).greet(b"secret");
+    assert!(matches!(right.event(), Some(Event::Hello(_))));
+
+    // A token that was made up is in a file that only the user can read.
+    let served = Served::with(settings_of(None));
+    let address = served.server.places().network.expect("it listens");
+    let folder = bactrian_live::place::folder(rustix::process::getuid().as_raw());
+    let file = bactrian_live::place::token(&folder, std::process::id());
+    let token = std::fs::read(&file).expect("it is there");
+    assert!(token.len() >= 32);
+    assert_eq!(file.metadata().expect("it is there").permissions().mode() & 0o777, 0o600);
+    let mut client = Client::network(address);
+    assert!(matches!(client.try_greet(&Greeting::new(b"")), Reply::Refused(_)));
+    Client::network(address).greet(&token);
+    served.server.end("over");
+    assert!(!file.exists());
+}
+
+#[test]
+fn other_versions_are_told_which_one_is_spoken() {
+    let served = Served::new();
+    let mut client = Client::unix(&served.socket());
+    let future = Greeting { lowest: VERSION + 1, highest: VERSION + 9, token: Vec::new() };
+    assert!(matches!(client.try_greet(&future), Reply::Refused(why) if why.contains("version 1")));
+    assert_eq!(client.event(), None);
+    served.wait_for_clients(0);
+}
+
+#[test]
+fn lines_that_nobody_saw_are_counted() {
+    let served = Served::with(|settings| settings.period = Duration::from_secs(3600));
+    (0..5000).for_each(|number| served.server.log_format(format_args!("line {number}")));
+    let mut client = served.client();
+    let dropped = client.until("what was lost", |event| match event {
+        Event::Dropped(dropped) => Some(*dropped),
+        _ => None,
+    });
+    assert_eq!(dropped, Dropped { ticks: 0, lines: 5000 - 1024 });
+    let mut lines = Vec::new();
+    while lines.last().is_none_or(|last| last != "line 4999") {
+        if let Some(Event::Log(line)) = client.event() {
+            lines.push(line.text);
+        }
+    }
+    assert_eq!(lines.len(), 200);
+}

@@ -1,0 +1,84 @@
+//! Where values come from: closures that fail or never return, and programs that answer when they like.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
+use bactrian_live::{Event, Kind, ObserverId, Value};
+use bactrian_observe::Origin;
+
+use crate::{Served, wait_until};
+
+#[test]
+fn a_closure_that_fails_or_hangs_silences_nobody() {
+    let served = Served::new();
+    let server = &served.server;
+    let calls = Arc::new(AtomicU64::new(0));
+    let called = Arc::clone(&calls);
+    let failing = server.watch(Kind::Int, "failing", move || {
+        if called.fetch_add(1, Ordering::Relaxed) == 0 {
+            panic!("not yet");
+        }
+        Value::Int(7)
+    });
+    let (release, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let hanging = server.watch(Kind::Int, "hanging", move || {
+        let _ = held.lock().expect("only here").recv();
+        Value::Int(8)
+    });
+    let sound = server.watch(Kind::Int, "sound", || Value::Int(9));
+    let point = server.declare(Kind::Point, "point", Origin::Cell);
+    let mut client = served.client();
+    let mut expected = vec![
+        (point.id(), Value::Count(0)),
+        (failing.id(), Value::Failed("not yet".into())),
+        (sound.id(), Value::Int(9)),
+        (hanging.id(), Value::Failed("no answer for 2 s".into())),
+        (failing.id(), Value::Int(7)),
+    ];
+    while !expected.is_empty() {
+        if let Event::Update(id, value) = client.event().expect("it goes on") {
+            expected.retain(|it| *it != (id, value.clone()));
+        }
+    }
+    // It may come back.
+    drop(release);
+    client.value(hanging.id(), |value| *value == Value::Int(8));
+}
+
+#[test]
+fn nobody_is_asked_while_nobody_watches() {
+    let served = Served::new();
+    let calls = Arc::new(AtomicU64::new(0));
+    let called = Arc::clone(&calls);
+    served.server.watch(Kind::Int, "watched", move || {
+        Value::Int(called.fetch_add(1, Ordering::Relaxed) as i64)
+    });
+    served.server.places();
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    let client = served.client();
+    wait_until("calls", || calls.load(Ordering::Relaxed) > 2);
+    drop(client);
+    served.wait_for_clients(0);
+    let until_now = calls.load(Ordering::Relaxed);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(calls.load(Ordering::Relaxed) <= until_now + 1);
+}
+
+#[test]
+fn the_program_answers_when_it_likes_and_is_not_asked_twice() {
+    let served = Served::new();
+    let server = &served.server;
+    let asked = Arc::new(Mutex::new(Vec::<ObserverId>::new()));
+    let asks = Arc::clone(&asked);
+    server.set_evaluator(move |due| asks.lock().expect("no panic").extend(due));
+    let slow = server.declare(Kind::Int, "slow", Origin::Asked);
+    let mut client = served.client();
+    client.declared("slow");
+    let from = server.ticks();
+    wait_until("ticks", || server.ticks() > from + 5);
+    assert_eq!(*asked.lock().expect("no panic"), [slow.id()]);
+    slow.publish(Value::Int(1));
+    client.value(slow.id(), |value| *value == Value::Int(1));
+    wait_until("another question", || asked.lock().expect("no panic").len() >= 2);
+}
