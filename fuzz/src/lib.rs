@@ -7,6 +7,7 @@ pub mod cores;
 pub mod executables;
 pub mod heaps;
 pub mod indexes;
+pub mod live;
 pub mod marshalled;
 pub mod reading;
 pub mod rewriting;

@@ -30,6 +30,8 @@ const TARGETS: &[(&str, &str)] = &[
     ("core_read", "core"),
     ("types_read", "types"),
     ("types_infer", "types_infer"),
+    ("live_wire", "live_wire"),
+    ("live_ocamlviz", "live_ocamlviz"),
 ];
 
 /// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a

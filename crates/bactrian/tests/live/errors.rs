@@ -1,0 +1,54 @@
+//! What cannot be watched is said, with what to do.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::thread;
+
+use crate::run::live;
+
+fn refused(arguments: &[&str], status: i32) -> String {
+    let output = live(arguments).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn what_is_no_target_is_told_what_could_be_one() {
+    assert!(refused(&["./nothing-there"], 2).contains("bactrian live -- ./nothing-there"));
+    assert!(refused(&["4194304"], 3).contains("there is no process 4194304"));
+    assert!(refused(&["--for", "5 parsecs", "1"], 2).contains("no unit of time"));
+    assert!(refused(&["--for", "0", "1"], 2).contains("not a time"));
+    assert!(refused(&["--", "/no/such/program"], 3).contains("/no/such/program"));
+    assert!(refused(&["--", "/bin/true"], 4).contains("OCaml"));
+}
+
+#[test]
+fn files_that_are_no_recordings_are_refused_and_cut_ones_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file");
+    let shown = path.to_string_lossy().into_owned();
+    fs::write(&path, "not at all").expect("written");
+    assert!(refused(&[&shown], 3).contains("not a recording of live numbers"));
+    fs::write(&path, b"bactrian live 1\n\x02\0\0\0\x05").expect("written");
+    let output = live([&shown]).output().expect("it runs");
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it was cut"), "{output:?}");
+    fs::write(&path, b"bactrian live 1\n\xFF\xFF\xFF\xFF\x05").expect("written");
+    let output = live([&shown]).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("damaged"), "{output:?}");
+}
+
+#[test]
+fn what_speaks_something_else_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _ = stream.and_then(|mut it| it.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+        }
+    });
+    let output = live(["--json", "--for", "60s", &address]).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("speaks neither"), "{output:?}");
+}

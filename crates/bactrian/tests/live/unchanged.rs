@@ -1,0 +1,127 @@
+//! Programs that know nothing of us.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use crate::compilers::{BOTH, Variant, program};
+use crate::run::{Running, live, result, until, value};
+
+#[test]
+fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
+    for compiler in BOTH {
+        let path = program("leaky_cache", compiler, Variant::Plain);
+        let alone = Command::new(&path).arg("3000").output().expect("it runs");
+        let watched = live(["--json", "--every", "20ms", "--"])
+            .arg(&path)
+            .arg("3000")
+            .output()
+            .expect("it runs");
+        assert_eq!(watched.status, alone.status, "{compiler:?}");
+        assert!(watched.stdout.starts_with(&alone.stdout), "{compiler:?}: {watched:?}");
+        let result = result(&watched);
+        assert!(
+            result["ended"]["reason"]
+                .as_str()
+                .is_some_and(|reason| reason.contains("exit status: 0"))
+        );
+        assert_eq!(result["program"]["name"], "leaky_cache");
+        for name in ["runtime.heap", "runtime.live", "runtime.allocated", "process.rss"] {
+            let bytes = value(&result, name).as_u64().expect("a number");
+            assert!(bytes > 100_000, "{compiler:?}: {name} is {bytes}");
+        }
+        let [minor, domains] =
+            ["runtime.minor_collections", "runtime.domains"].map(|name| value(&result, name));
+        assert!(minor.as_u64() > Some(3) && domains == 1, "{compiler:?}: {result:#}");
+    }
+}
+
+#[test]
+fn how_a_program_ends_is_how_live_ends() {
+    for compiler in BOTH {
+        let path = program("exits", compiler, Variant::Plain);
+        for way in ["exit", "kill", "uncaught"] {
+            let alone = Command::new(&path).arg(way).output().expect("it runs");
+            let watched = live(["--json", "--"]).arg(&path).arg(way).output().expect("it runs");
+            assert_eq!(watched.status, alone.status, "{compiler:?} {way}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_runs_is_watched_recorded_and_played_again() {
+    for compiler in BOTH {
+        let path = program("steady", compiler, Variant::Plain);
+        let child = Command::new(&path)
+            .args(["600", "busy"])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let running = Running(child);
+        let pid = running.0.id().to_string();
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("run.live");
+        let mut live_run = live(["--json", "--for", "2s", "--every", "50ms", "--record"]);
+        let watched = live_run.arg(&file).arg(&pid).output().expect("it runs");
+        assert!(watched.status.success(), "{watched:?}");
+        let seen = result(&watched);
+        assert_eq!(seen["ended"], serde_json::Value::Null);
+        let observers = seen["observers"].as_array().expect("observers");
+        let allocated = observers.iter().find(|observer| observer["name"] == "runtime.allocated");
+        let changes = allocated.and_then(|observer| observer["changes"].as_u64());
+        assert!(changes > Some(3), "{compiler:?}: a busy program allocates: {seen:#}");
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(&file).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "what a program says is for its owner");
+        let played = live(["--json"]).arg(&file).output().expect("it runs");
+        assert_eq!(result(&played), seen, "{compiler:?}");
+        let table = live([&file]).output().expect("it runs");
+        let table = String::from_utf8(table.stdout).expect("text");
+        assert!(table.contains("runtime.heap") && table.contains("process.rss"), "{table}");
+    }
+}
+
+#[test]
+fn prometheus_gets_the_same_numbers() {
+    let path = program("steady", BOTH[0], Variant::Plain);
+    let mut command = live(["--json", "--metrics", "127.0.0.1:0", "--"]);
+    let mut running = Running(
+        command
+            .arg(&path)
+            .args(["600", "idle"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts"),
+    );
+    let mut said = running.0.stderr.take().expect("a pipe");
+    let mut line = Vec::new();
+    let address = until("the address", || {
+        let mut byte = [0];
+        while said.read(&mut byte).is_ok_and(|length| length == 1) && byte[0] != b'\n' {
+            line.push(byte[0]);
+        }
+        let text = String::from_utf8_lossy(&line).into_owned();
+        let (_, rest) = text.split_once("http://")?;
+        rest.split_once("/metrics").map(|(address, _)| address.to_owned())
+    });
+    let text = until("the heap's size", || {
+        let mut stream = TcpStream::connect(&address).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        text.contains("\nbactrian_runtime_heap_bytes ").then_some(text)
+    });
+    for name in [
+        "bactrian_up{program=\"steady\"",
+        "bactrian_process_rss_bytes ",
+        "bactrian_runtime_minor_collections_total ",
+    ] {
+        assert!(text.contains(&format!("\n{name}")), "no {name} in {text}");
+    }
+    // The program gets signals that live gets, and both end.
+    let pid = running.0.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().is_ok_and(|status| status.success()));
+    until("the end", || running.0.try_wait().expect("a child"));
+}
