@@ -108,8 +108,12 @@ pub(crate) fn all() -> impl Iterator<Item = RawFd> {
 
 /// Closes the gate: no descriptor comes or goes until [`release`].
 pub(crate) fn hold() {
-    while GATE.swap(true, Ordering::Acquire) {
+    // Whoever has it needs microseconds. Only a signal's handler that forks, on the thread that has it, would wait for
+    // ever; it is let through after a while, and its child may have a descriptor of ours.
+    let mut patience = 1_000_000;
+    while GATE.swap(true, Ordering::Acquire) && patience > 0 {
         std::thread::yield_now();
+        patience -= 1;
     }
 }
 

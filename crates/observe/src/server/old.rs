@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use bactrian_live::ocamlviz::{Message, Uid, VizKind, VizValue, put};
-use bactrian_live::{Declaration, Histogram, Kind, LogLine, ObserverId, Unit, Value, names};
+use bactrian_live::{Declaration, Histogram, Kind, LogLine, ObserverId, Table, Unit, Value, names};
 
 use super::old_tree;
 use super::sampler::{Entry, Sampler};
@@ -38,11 +38,18 @@ pub(crate) struct Old {
     next: Option<u16>,
     /// Observers that found no number.
     pub without_number: u64,
+    /// What was said last of each table.
+    tables: HashMap<Uid, [i64; 4]>,
 }
 
 impl Old {
     pub fn new() -> Old {
-        Old { numbers: HashMap::new(), next: Some(Uid::FIRST.0), without_number: 0 }
+        Old {
+            numbers: HashMap::new(),
+            next: Some(Uid::FIRST.0),
+            without_number: 0,
+            tables: HashMap::new(),
+        }
     }
 
     /// Gives numbers to those that have none. Dead or alive: numbers are not used again.
@@ -117,7 +124,7 @@ impl Old {
     }
 
     /// A tick.
-    pub fn news(&self, sampler: &Sampler, lines: &[LogLine], markers: &[String]) -> Vec<u8> {
+    pub fn news(&mut self, sampler: &Sampler, lines: &[LogLine], markers: &[String]) -> Vec<u8> {
         let mut said = Said::default();
         let new = sampler.entries.iter().filter(|entry| entry.is_declared && !entry.was_declared);
         new.for_each(|entry| self.declare(&mut said, entry));
@@ -125,6 +132,7 @@ impl Old {
         for entry in
             sampler.entries.iter().filter(|entry| entry.end.is_none() || entry.has_just_ended)
         {
+            self.unfreeze_table(&mut said, entry);
             self.value(&mut said, entry, entry.has_just_ended);
         }
         let mut lines = lines.to_vec();
@@ -146,6 +154,20 @@ impl Old {
         }
         if numbers.len() > 1 {
             said.put(Message::Bind(numbers.iter().map(|(uid, ..)| *uid).collect()));
+        }
+    }
+
+    /// The clients take a table's four numbers only if all four are new, so that a table with one that stays would
+    /// stand still for ever. Before such numbers others are said that differ in all, for the same moment.
+    fn unfreeze_table(&mut self, said: &mut Said, entry: &Entry) {
+        let (Some(Value::Table(table)), true) = (&entry.last, entry.is_new) else { return };
+        let Some((uid, ..)) = self.of(entry).first().copied() else { return };
+        let now = numbers_of_table(table);
+        let Some(before) = self.tables.insert(uid, now) else { return };
+        if now.iter().zip(&before).any(|(now, before)| now == before) {
+            let other =
+                |at: usize| if now[at] + 1 == before[at] { now[at] + 2 } else { now[at] + 1 };
+            said.put(Message::Send(uid, VizValue::Hashtable([0, 1, 2, 3].map(other))));
         }
     }
 
@@ -219,12 +241,14 @@ fn translate(
             VizValue::Int64(int((*bytes)?))
         }
         (VizKind::Tree, Value::Tree(tree)) => VizValue::Tree(old_tree::unfolded(tree)),
-        (VizKind::Hash, Value::Table(table)) => VizValue::Hashtable(
-            [table.buckets, table.bindings, table.empty, table.longest].map(int),
-        ),
+        (VizKind::Hash, Value::Table(table)) => VizValue::Hashtable(numbers_of_table(table)),
         _ => return None,
     };
     Some(translated)
+}
+
+fn numbers_of_table(table: &Table) -> [i64; 4] {
+    [table.buckets, table.bindings, table.empty, table.longest].map(int)
 }
 
 /// What there is no kind for, as a text.
@@ -311,5 +335,194 @@ impl Said {
             lines.reverse();
             self.put(Message::Send(Uid::LOG, VizValue::Log(lines)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Name;
+    use crate::registry::{Handle, Origin};
+    use crate::server::Shared;
+    use crate::settings::Settings;
+    use bactrian_live::ocamlviz::{MAX_FRAME, take};
+    use bactrian_live::wire::Frames;
+    use std::time::Duration;
+
+    struct Watched {
+        shared: Shared,
+        sampler: Sampler,
+        old: Old,
+    }
+
+    impl Watched {
+        fn new() -> Watched {
+            let shared = Shared::new(Settings::default(), None);
+            Watched { shared, sampler: Sampler::new(Duration::from_millis(100)), old: Old::new() }
+        }
+
+        fn declare(&self, kind: Kind, name: Name) -> Handle {
+            self.shared.registry.add(kind, name, Origin::Published.source(kind))
+        }
+
+        fn tick(&mut self) -> Vec<Message> {
+            self.sampler.tick(&self.shared, true);
+            self.old.number(&self.sampler);
+            messages(&self.old.news(&self.sampler, &[], &[]))
+        }
+    }
+
+    fn messages(bytes: &[u8]) -> Vec<Message> {
+        let mut frames = Frames::up_to(MAX_FRAME - 4);
+        frames.push(bytes);
+        let frames = std::iter::from_fn(|| frames.next().expect("not too long"));
+        frames.map(|frame| take(&frame).expect("known")).collect()
+    }
+
+    fn sent(messages: &[Message], of: Uid) -> Vec<VizValue> {
+        let value = |message: &Message| match message {
+            Message::Send(uid, value) if *uid == of => Some(value.clone()),
+            _ => None,
+        };
+        messages.iter().filter_map(value).collect()
+    }
+
+    #[test]
+    fn every_kind_has_one_that_the_clients_know() {
+        let mut watched = Watched::new();
+        let mut histogram = Histogram::default();
+        (1..=100).for_each(|number| histogram.record(number * 1_000_000));
+        let durations = histogram.clone();
+        let site = bactrian_live::Site { name: "f".into(), rate: 2e6, live: 300.0, samples: 1 };
+        let cases = [
+            (Kind::Point, Value::Count(3), VizValue::Int(3)),
+            (Kind::Counter, Value::Count(u64::MAX), VizValue::Int(LARGEST_INT)),
+            (Kind::Time, elapsed(1_500_000_000), VizValue::Float(1.5)),
+            (Kind::Int, Value::Int(i64::MIN), VizValue::Int(-LARGEST_INT - 1)),
+            (Kind::Gauge, Value::Int(2), VizValue::Float(2.0)),
+            (Kind::Bool, Value::Bool(true), VizValue::Bool(true)),
+            (
+                Kind::Histogram,
+                Value::Histogram(histogram),
+                text("p50 50.3 ms, p90 92.3 ms, p99 100.0 ms, max 100.0 ms, count 100"),
+            ),
+            (
+                Kind::Span,
+                Value::Span { open: 2, durations },
+                text("2 open, p50 50.3 ms, p90 92.3 ms, p99 100.0 ms, max 100.0 ms, count 100"),
+            ),
+            (Kind::Sites, Value::Sites(vec![site]), text("f: 2.0 MB/s, 300 B live")),
+        ];
+        for (kind, value, _) in &cases {
+            watched.declare(*kind, Name::new("n").unit(Unit::Nanos)).publish(value.clone());
+        }
+        let said = watched.tick();
+        for (number, (kind, _, expected)) in (Uid::FIRST.0..).zip(&cases) {
+            assert_eq!(sent(&said, Uid(number)), [expected.clone()], "{kind:?}");
+        }
+    }
+
+    fn elapsed(nanos: u64) -> Value {
+        Value::Elapsed { nanos, runs: 1, running: false }
+    }
+
+    fn text(text: &str) -> VizValue {
+        VizValue::String(text.into())
+    }
+
+    #[test]
+    fn a_tag_is_two_that_belong_together() {
+        let mut watched = Watched::new();
+        let tag = watched.declare(Kind::Tag, "t".into());
+        tag.publish(Value::Tag { count: Some(3), bytes: None });
+        let said = watched.tick();
+        let (size, count) = (Uid(5), Uid(6));
+        assert!(said.contains(&Message::Declare(size, VizKind::TagSize, "t".into())));
+        assert!(said.contains(&Message::Declare(count, VizKind::TagCount, "t".into())));
+        assert!(said.contains(&Message::Bind(vec![size, count])));
+        assert_eq!((sent(&said, size), sent(&said, count)), (vec![], vec![VizValue::Int(3)]));
+    }
+
+    #[test]
+    fn the_heap_of_a_runtime_is_the_clients_heap() {
+        let mut watched = Watched::new();
+        let heap = watched.declare(Kind::Gauge, Name::reserved(names::HEAP));
+        heap.publish(Value::Int(1 << 40));
+        let said = watched.tick();
+        assert_eq!(sent(&said, Uid::HEAP), [VizValue::Int64(1 << 40)]);
+        assert!(!said.iter().any(|message| matches!(message, Message::Declare(..))));
+        let all = messages(&watched.old.everything(&watched.sampler, &[]));
+        assert_eq!(sent(&all, Uid::HEAP), [VizValue::Int64(0), VizValue::Int64(1 << 40)]);
+        assert_eq!(sent(&all, Uid::LIVE), [VizValue::Int64(0)]);
+    }
+
+    #[test]
+    fn a_failure_is_a_line_and_an_end_comes_after_the_last_value() {
+        let mut watched = Watched::new();
+        let value = watched.declare(Kind::Int, "v".into());
+        value.publish(Value::Failed("Not_found".into()));
+        let said = watched.tick();
+        assert_eq!(sent(&said, Uid(5)), []);
+        let [VizValue::Log(lines)] = &sent(&said, Uid::LOG)[..] else { panic!("{said:?}") };
+        assert_eq!(lines[0].1, "v failed: Not_found");
+        assert_eq!(sent(&watched.tick(), Uid::LOG), [], "said once");
+        value.publish(Value::Int(1));
+        value.kill();
+        let end = [VizValue::Int(1), VizValue::Killed];
+        assert_eq!(sent(&watched.tick(), Uid(5)), end);
+        assert_eq!(sent(&watched.tick(), Uid(5)), []);
+        assert_eq!(sent(&messages(&watched.old.everything(&watched.sampler, &[])), Uid(5)), end);
+    }
+
+    #[test]
+    fn a_table_of_which_one_number_stays_does_not_stand_still() {
+        let mut watched = Watched::new();
+        let table = watched.declare(Kind::Table, "t".into());
+        let mut shown = None;
+        for bindings in [3, 4, 5, 5, 4] {
+            table.publish(Value::Table(Table { buckets: 16, bindings, empty: 8, longest: 1 }));
+            for value in sent(&watched.tick(), Uid(5)) {
+                let VizValue::Hashtable(now) = value else { panic!() };
+                // As the clients do.
+                let is_new = |before: [i64; 4]| now.iter().zip(before).all(|(a, b)| *a != b);
+                if shown.is_none_or(is_new) {
+                    shown = Some(now);
+                }
+            }
+            assert_eq!(shown, Some([16, bindings as i64, 8, 1]));
+        }
+    }
+
+    #[test]
+    fn numbers_never_begin_again() {
+        let mut watched = Watched::new();
+        watched.old.next = Some(u16::MAX);
+        let first = watched.declare(Kind::Int, "last".into());
+        let second = watched.declare(Kind::Int, "too many".into());
+        first.publish(Value::Int(1));
+        second.publish(Value::Int(2));
+        let said = watched.tick();
+        assert_eq!(watched.old.without_number, 1);
+        assert_eq!(sent(&said, Uid(u16::MAX)), [VizValue::Int(1)]);
+        assert_eq!(said.iter().filter(|it| matches!(it, Message::Declare(..))).count(), 1);
+    }
+
+    #[test]
+    fn many_long_lines_are_many_messages() {
+        let mut said = Said::default();
+        let line = |at| LogLine { at, text: format!("{at} {}", "x".repeat(3000)) };
+        said.lines(&(0..100).map(line).collect::<Vec<_>>());
+        let messages = messages(&said.bytes);
+        let VizValue::Log(first) = &sent(&messages, Uid::LOG)[0] else { panic!() };
+        assert!(messages.len() > 5 && first.len() > 5);
+        assert!(first[0].0 > first[1].0, "the newest first");
+        let lines = sent(&messages, Uid::LOG)
+            .iter()
+            .map(|log| match log {
+                VizValue::Log(lines) => lines.len(),
+                _ => 0,
+            })
+            .sum::<usize>();
+        assert_eq!(lines, 100);
     }
 }
