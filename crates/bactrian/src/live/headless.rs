@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use bactrian_analysis::units::{show_bytes, show_time};
-use bactrian_live::{Database, Histogram, Series, Unit, Value};
+use bactrian_live::{Database, Histogram, Series, Unit, Value, names};
 use bactrian_trace::Micros;
 use serde_json::{Value as Json, json};
 
-use super::show::{show_kind, show_value};
-use crate::output::{Align, Console, HEADING, Table, print_json_of_live};
+use super::show::{plain, show_kind, show_value};
+use crate::output::{Align, Console, FAINT, HEADING, Table, print_json_of_live};
 
 /// So many lines of the log are printed.
 const LINES: usize = 20;
@@ -17,17 +17,34 @@ const LINES: usize = 20;
 pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     let program = database.program();
     let time = show_time(Micros((database.last() - database.first()) / 1000));
-    let runtime =
-        if program.runtime.is_empty() { String::new() } else { format!(", {}", program.runtime) };
-    writeln!(console.out(), "{HEADING}{}{HEADING:#}{runtime}: {time} observed", program.name)?;
+    let runtime = if program.runtime.is_empty() {
+        String::new()
+    } else {
+        format!(", {}", plain(&program.runtime))
+    };
+    writeln!(
+        console.out(),
+        "{HEADING}{}{HEADING:#}{runtime}: {time} observed",
+        plain(&program.name)
+    )?;
     if let Some((_, reason)) = database.ended() {
-        writeln!(console.out(), "{reason}")?;
+        writeln!(console.out(), "{}", plain(reason))?;
     }
     writeln!(console.out())?;
     let mut table =
         Table::new(&[("observer", Align::Left), ("kind", Align::Left), ("value", Align::Left)]);
+    let mut unknown: Vec<&str> = Vec::new();
     for series in database.series() {
         let declaration = &series.declaration;
+        if let Some(Value::Failed(why)) =
+            series.latest().filter(|_| names::is_reserved(&declaration.name))
+        {
+            // Said once: it is the same for most of them.
+            if !unknown.contains(&why.as_str()) {
+                unknown.push(why);
+            }
+            continue;
+        }
         let value = series
             .latest()
             .map_or("not told yet".to_owned(), |value| show_value(value, declaration.unit));
@@ -38,6 +55,9 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
         }
     }
     table.print(console)?;
+    for why in unknown {
+        writeln!(console.out(), "{FAINT}not all numbers are known: {}{FAINT:#}", plain(why))?;
+    }
     for series in database.series() {
         if let Some(Value::Sites(sites)) = series.latest() {
             let mut table = Table::new(&[
@@ -46,7 +66,7 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
                 ("site", Align::Left),
             ]);
             for site in sites {
-                table.row(vec![show_bytes(site.live), show_bytes(site.rate), site.name.clone()]);
+                table.row(vec![show_bytes(site.live), show_bytes(site.rate), plain(&site.name)]);
             }
             writeln!(console.out())?;
             table.print(console)?;
@@ -56,7 +76,7 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     if !log.is_empty() {
         writeln!(console.out(), "\n{HEADING}log{HEADING:#}")?;
         for (time, line) in log.into_iter().rev() {
-            writeln!(console.out(), "{:>9}  {line}", show_time(Micros(time / 1000)))?;
+            writeln!(console.out(), "{:>9}  {}", show_time(Micros(time / 1000)), plain(line))?;
         }
     }
     let dropped = database.dropped();
@@ -72,8 +92,8 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
 fn name(series: &Series) -> String {
     let labels = series.declaration.labels.iter().map(|(key, value)| format!("{key}={value}"));
     let labels: Vec<String> = labels.collect();
-    let name = &series.declaration.name;
-    if labels.is_empty() { name.clone() } else { format!("{name} {{{}}}", labels.join(", ")) }
+    let name = plain(&series.declaration.name);
+    if labels.is_empty() { name } else { format!("{name} {{{}}}", plain(&labels.join(", "))) }
 }
 
 /// Prints all that is known.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use bactrian_live::{Database, Declaration, Histogram, Series, Unit, Value, names};
 
+use super::show::plain;
+
 /// So many sites are told.
 const SITES: usize = 20;
 const SECOND: f64 = 1e9;
@@ -157,7 +159,8 @@ fn tell(series: &Series, families: &mut Families) {
         }
         Value::Text(text) => {
             let mut all = all.to_vec();
-            all.push(("text", text));
+            let text = plain(text);
+            all.push(("text", &text));
             families.add("bactrian_text_info", "gauge", "Texts, as a label.", &all, 1.0);
         }
         Value::Tag { count, bytes } => {

@@ -4,6 +4,26 @@ use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_live::{Histogram, Kind, Unit, Value};
 use bactrian_trace::Micros;
 
+/// Longer texts are cut.
+const LONGEST: usize = 200;
+
+/// A program's text as one line that does nothing to a terminal, cut if it is long.
+pub fn plain(text: &str) -> String {
+    let mut shown = String::new();
+    for (position, c) in text.chars().enumerate() {
+        if position == LONGEST {
+            shown.push_str("..");
+            break;
+        }
+        match c {
+            '\t' => shown.push(' '),
+            c if c.is_control() => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// What sort of observer it is.
 pub fn show_kind(kind: Kind) -> &'static str {
     match kind {
@@ -63,7 +83,7 @@ pub fn show_value(value: &Value, unit: Unit) -> String {
         Value::Int(number) => amount(*number as f64),
         Value::Float(number) => amount(*number),
         Value::Bool(truth) => truth.to_string(),
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => plain(text),
         Value::Tag { count, bytes } => {
             let count = count.map(|count| format!("{count} alive"));
             let bytes = bytes.map(|bytes| show_bytes(bytes as f64));
@@ -82,7 +102,7 @@ pub fn show_value(value: &Value, unit: Unit) -> String {
             format!("{open} open; {}", show_distribution(durations, Unit::Nanos))
         }
         Value::Sites(sites) => format!("{} sites", sites.len()),
-        Value::Failed(why) => format!("failed: {why}"),
+        Value::Failed(why) => format!("failed: {}", plain(why)),
         Value::Collected => "collected".to_owned(),
         Value::Killed => "killed".to_owned(),
     }
@@ -92,4 +112,22 @@ fn show_distribution(histogram: &Histogram, unit: Unit) -> String {
     let percentile = |percent| show_amount(histogram.percentile(percent) as f64, unit);
     let (half, most, max) = (percentile(50.0), percentile(99.0), percentile(100.0));
     format!("{}: median {half}, 99 % {most}, max {max}", histogram.count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_programs_do_nothing_to_a_terminal() {
+        assert_eq!(plain("caf\u{e9}\tau\nlait\u{1b}[2J"), "caf\u{e9} au\\nlait\\u{1b}[2J");
+        assert_eq!(plain(&"x".repeat(1000)).len(), LONGEST + 2);
+    }
+
+    #[test]
+    fn times_have_units_that_fit() {
+        assert_eq!(show_nanos(17.0), "17 ns");
+        assert_eq!(show_nanos(1_500.0), "1.5 us");
+        assert_eq!(show_nanos(2_500_000_000.0), "2.50 s");
+    }
 }
