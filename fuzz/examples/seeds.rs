@@ -14,6 +14,8 @@ mod elf_file;
 mod everything;
 #[path = "../../crates/snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
+#[path = "../../crates/capture/tests/live/ring_file.rs"]
+mod ring_file;
 #[path = "../../crates/ocaml/tests/executable/samples.rs"]
 mod samples;
 
@@ -64,6 +66,9 @@ fn main() -> std::io::Result<()> {
     // Headers and notes are what is parsed; the memory behind them would make them too large.
     let core = core_file::core();
     write("core", vec![("headers", core[..1500].to_vec()), ("cut_notes", core[..700].to_vec())])?;
+    let few = ring_file::RingFile::new().minor(0, 1000, 3000).minor(1, 1500, 1600);
+    let many = (0..20).fold(few, |file, at| file.minor(0, 5000 + 100 * at, 5050 + 100 * at));
+    write("runtime_events", vec![("written_over", many.bytes())])?;
     let symbols = SYMBOLS.iter().map(|&(name, symbol)| (name, symbol.as_bytes().to_vec()));
     write("symbol", symbols.collect())?;
     let values = bytecode::values().whole();

@@ -11,5 +11,6 @@ pub mod live;
 pub mod marshalled;
 pub mod reading;
 pub mod rewriting;
+pub mod rings;
 pub mod symbols;
 pub mod tables;

@@ -28,6 +28,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("heap_answers", "heap"),
     ("heap_index", "heap_index"),
     ("core_read", "core"),
+    ("runtime_events", "runtime_events"),
     ("types_read", "types"),
     ("types_infer", "types_infer"),
     ("live_wire", "live_wire"),

@@ -60,7 +60,13 @@ pub mod variable {
     pub const STRINGS: &str = "BACTRIAN_STRINGS";
     /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
     pub const INHERITED: &str = "BACTRIAN_INHERITED";
-    /// Every variable above begins with this.
+    /// Whether the two variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
+    /// when the runtime has read them.
+    pub const EVENTS: &str = "BACTRIAN_EVENTS";
+    /// OCaml 5's own: runtime_events are written from the start, and into which folder.
+    pub const RUNTIME_EVENTS: [&str; 2] =
+        ["OCAML_RUNTIME_EVENTS_START", "OCAML_RUNTIME_EVENTS_DIR"];
+    /// Every variable above that is ours begins with this.
     pub const PREFIX: &str = "BACTRIAN_";
     /// The dynamic linker's variable that brings the agent into a program.
     pub const PRELOAD: &str = "LD_PRELOAD";

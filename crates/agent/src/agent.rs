@@ -20,6 +20,8 @@ pub struct Agent {
     pub is_heir: bool,
     /// The file with the program's bytecode, if that is what it is.
     pub bytecode: Option<CString>,
+    /// The variables that start runtime_events are ours, and not for the program's eyes.
+    pub hides_events: bool,
     /// The program's `OCAMLRUNPARAM`.
     pub runtime_params: Vec<u8>,
 }

@@ -54,11 +54,17 @@ fn prepare() {
         Err(bad) => return complain("not recording", &format!("{bad}")),
     };
     let runtime_params = environment::get("OCAMLRUNPARAM").unwrap_or_default().into();
+    let hides_events = environment::get(variable::EVENTS).is_some();
     if settings.children == Children::Ignore {
         environment::forget_us();
     }
     // Not an OCaml program, or one we know nothing of: there is nothing to do in this process.
-    let Some(program) = Program::find() else { return };
+    let Some(program) = Program::find() else {
+        if hides_events && settings.children == Children::Ignore {
+            environment::remove(&variable::RUNTIME_EVENTS);
+        }
+        return;
+    };
     let trace = settings.trace.as_deref().map(absolute);
     let snapshots = settings.snapshots.map(|snapshots| Snapshots {
         heap: absolute(&snapshots.heap),
@@ -71,7 +77,16 @@ fn prepare() {
     let is_bytecode = program.interpreter().is_some();
     let bytecode = if is_bytecode { bytecode::file() } else { None };
     // SAFETY: once, before the program runs.
-    unsafe { agent::prepare(Agent { program, settings, is_heir, bytecode, runtime_params }) };
+    unsafe {
+        agent::prepare(Agent {
+            program,
+            settings,
+            is_heir,
+            bytecode,
+            hides_events,
+            runtime_params,
+        });
+    }
     if is_bytecode {
         interpreter::expect();
     }
@@ -133,6 +148,10 @@ fn runtime_may_be_ready() {
 /// Starts what is asked for. The runtime is initialised, and no OCaml code runs yet.
 pub fn start(agent: &'static Agent) {
     follow_forks();
+    if agent.hides_events {
+        // The runtime has read them.
+        environment::remove(&variable::RUNTIME_EVENTS);
+    }
     if let Some(trace) = &agent.settings.trace {
         start_recording(agent, trace);
     }

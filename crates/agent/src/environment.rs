@@ -93,6 +93,15 @@ pub fn restore_inheritance() {
     retain(|string| !is_it(unsafe { sys::text(string) }.unwrap_or_default()));
 }
 
+/// Takes variables out.
+pub fn remove(names: &[&str]) {
+    retain(|string| {
+        // SAFETY: strings of the environment end with NUL.
+        let text = unsafe { sys::text(string) }.unwrap_or_default();
+        !names.iter().any(|name| value_of(text, name).is_some())
+    });
+}
+
 /// Takes our variables out, and ourselves out of `LD_PRELOAD`.
 pub fn forget_us() {
     let mut us = Vec::new();

@@ -44,6 +44,7 @@ pub mod heap_layout;
 pub mod linked_units;
 pub mod marshal;
 mod runtime;
+pub mod runtime_events;
 pub mod symbol;
 pub mod value;
 mod version;

@@ -7,25 +7,35 @@
 //! |---|---|
 //! | memory, time, threads | the kernel ([`process`]) |
 //! | heap, allocation, collections, domains | the runtime's own counters, read from outside ([`counters`]) |
+//! | pauses, in OCaml 5 | the rings of runtime_events ([`events`]), in a folder of ours ([`ring_folder`]) |
 
 pub mod counters;
+pub mod events;
 pub mod process;
+mod ring_folder;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use bactrian_agent_abi::{Children, Settings};
+use bactrian_agent_abi::{Children, Settings, variable};
+use bactrian_live::Histogram;
 use bactrian_ocaml::Version;
+use bactrian_ocaml::runtime_events::EventTable;
 use tempfile::TempDir;
 
+use crate::doctor;
 use crate::launch::{Launch, Launched, Streams};
-use crate::memory::{Memory, ProcessMemory};
+use crate::memory::{Fixed, Memory, ProcessMemory, Region};
 use crate::snapshot;
 use counters::{Collector, Counters};
-use process::{Process, Usage};
+use events::{Events, Pause};
+use process::{Process, Usage, is_ring};
+use ring_folder::RingFolder;
 
 /// A number, or why it is not known: a sentence.
 pub type Known<T> = Result<T, String>;
@@ -65,6 +75,9 @@ pub struct Watch {
     began: Instant,
     process: Process,
     counters: Known<Counters>,
+    events: Known<Events>,
+    /// Where a program that we have started writes its rings.
+    rings: Option<RingFolder>,
     looked: Option<Instant>,
     last: Numbers,
 }
@@ -82,8 +95,21 @@ pub struct Numbers {
     pub threads: Known<u64>,
     /// What its collector counts.
     pub collector: Known<Collector>,
+    /// How long it stood still for its collector, and how often.
+    pub pauses: Known<Pauses>,
     /// Whether it has ended, and how; then all else is what was known last.
     pub ended: Option<End>,
+}
+
+/// Times in which a program stood still for its collector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pauses {
+    /// All of them, in nanoseconds.
+    pub times: Histogram,
+    /// The last of those that were long, the oldest first.
+    pub long: Vec<Pause>,
+    /// About how many events were lost, and may have been pauses.
+    pub lost_events: u64,
 }
 
 /// The end of a program.
@@ -105,9 +131,20 @@ impl Watch {
         let trace = std::path::absolute(trace)?.into_os_string().into_encoded_bytes();
         // Whoever it starts is somebody else.
         let settings = Settings { rate, children: Children::Ignore, ..Settings::new(trace) };
-        let launched = Launch { program, name, arguments, settings }.spawn(streams, &[])?;
+        // Without them the program runs as well.
+        let rings = writes_rings(&program).then(RingFolder::new).transpose().ok().flatten();
+        let [start, to] = variable::RUNTIME_EVENTS.map(OsStr::new);
+        let besides = rings.as_ref().map(|rings| {
+            [
+                (start, OsStr::new("1")),
+                (to, rings.path().as_os_str()),
+                (OsStr::new(variable::EVENTS), OsStr::new("1")),
+            ]
+        });
+        let besides = besides.as_ref().map_or(&[][..], |three| &three[..]);
+        let launched = Launch { program, name, arguments, settings }.spawn(streams, besides)?;
         let mut watch = Watch::of(launched.pid(), Some(launched))?;
-        watch.folder = Some(folder);
+        (watch.folder, watch.rings) = (Some(folder), rings);
         Ok(watch)
     }
 
@@ -128,6 +165,8 @@ impl Watch {
             began: Instant::now(),
             process: Process::open(pid)?,
             counters: Err(unknown()),
+            events: Err(unknown()),
+            rings: None,
             looked: None,
             last: Numbers {
                 age: 0,
@@ -135,6 +174,7 @@ impl Watch {
                 cpu: Err(unknown()),
                 threads: Err(unknown()),
                 collector: Err(unknown()),
+                pauses: Err(unknown()),
                 ended: None,
             },
         })
@@ -167,6 +207,8 @@ impl Watch {
             (last.resident, last.cpu, last.threads) = (resident, Ok(cpu), Ok(threads));
             (last.collector, last.age) = (collector, age);
         }
+        // Also of one that has just ended: its rings are there as long as we have them open.
+        self.last.pauses = self.read_events();
         &self.last
     }
 
@@ -195,7 +237,8 @@ impl Watch {
     /// Looks for what was not there when it was looked for last.
     fn look(&mut self) {
         let is_due = self.looked.is_none_or(|last| last.elapsed() >= LOOK_EVERY);
-        let is_new = self.began.elapsed() < BEGINNING && self.counters.is_err();
+        let is_missing = self.counters.is_err() || (self.rings.is_some() && self.events.is_err());
+        let is_new = self.began.elapsed() < BEGINNING && is_missing;
         if !is_due && !is_new {
             return;
         }
@@ -206,7 +249,39 @@ impl Watch {
         // Where it cannot be read, the counters say why.
         if let Ok(memory) = ProcessMemory::open(self.pid) {
             self.process.note_mappings(memory.regions());
+            if self.events.is_err() {
+                self.events = self.find_events(memory.regions());
+            }
         }
+    }
+
+    /// Opens the rings that the program writes.
+    fn find_events(&self, regions: &[Region]) -> Known<Events> {
+        let Some(version) = self.version() else {
+            return Err("the version of its OCaml is not known".to_owned());
+        };
+        if version < FIRST_WITH_RINGS {
+            return Err(format!("OCaml {version} has no runtime_events"));
+        }
+        let region = regions.iter().find(|region| is_ring(region)).ok_or(
+            "it does not write runtime_events: start it with OCAML_RUNTIME_EVENTS_START=1, or under bactrian live",
+        )?;
+        let file = open_mapped(self.pid, region).map_err(|error| error.to_string())?;
+        Events::open(Box::new(file), version, self.launched.is_some())
+    }
+
+    fn read_events(&mut self) -> Known<Pauses> {
+        let events = self.events.as_mut().map_err(|why| why.clone())?;
+        if let Err(why) = events.poll() {
+            self.events = Err(why.clone());
+            return Err(why);
+        }
+        let seen = events.seen();
+        Ok(Pauses {
+            times: seen.pauses.clone(),
+            long: seen.long.iter().copied().collect(),
+            lost_events: seen.lost_events(),
+        })
     }
 
     fn read_counters(&mut self) -> Known<Collector> {
@@ -218,4 +293,25 @@ impl Watch {
         }
         read
     }
+}
+
+const FIRST_WITH_RINGS: Version = Version::new(5, 0);
+
+/// Whether a program can be made to write rings that we can read, without its children seeing anything of it: for that the
+/// agent has to be in it.
+fn writes_rings(program: &Path) -> bool {
+    let is_asked_by_others = variable::RUNTIME_EVENTS.iter().any(|n| std::env::var_os(n).is_some());
+    let version = || doctor::recordable(program).ok()?.ocaml?.runtime;
+    !is_asked_by_others && version().is_some_and(|version| EventTable::of(version).is_some())
+}
+
+/// Opens the file that a process has mapped, if it is still the one of that name.
+fn open_mapped(pid: u32, region: &Region) -> io::Result<Fixed> {
+    let path = region.file.as_deref().unwrap_or(Path::new(""));
+    let inside = path.strip_prefix("/").unwrap_or(path);
+    let file = File::open(Path::new(&format!("/proc/{pid}/root")).join(inside))?;
+    if file.metadata()?.ino() != region.inode {
+        return Err(io::Error::other("its file of runtime_events was replaced by another"));
+    }
+    Fixed::new(file)
 }

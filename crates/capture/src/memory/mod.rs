@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 pub use cached::Cached;
+pub(crate) use core::Fixed;
 pub use core::{BadCore, Bytes, Core, Wrong};
 pub use process::ProcessMemory;
 

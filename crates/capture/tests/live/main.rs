@@ -1,6 +1,8 @@
 //! Programs that are watched while they run: what is told of them is what they know themselves.
 
 mod programs;
+mod ring_file;
+mod rings;
 #[path = "../attach/running.rs"]
 #[allow(dead_code, reason = "tests of attaching need more of it")]
 mod running;
@@ -130,4 +132,37 @@ fn a_program_is_watched_from_its_beginning_to_its_end() {
         assert_eq!(output, "ready\ntrue\n");
         assert!(last.collector.is_ok() && last.cpu.is_ok());
     }
+}
+
+#[test]
+fn pauses_of_ocaml_5_are_told() {
+    let (mut watch, folder) =
+        launch("allocating", programs::ALLOCATING, Compiler::OCaml5, Kind::Native);
+    let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
+    let now = until(&mut watch, "collections", |now| minors(now) > 200);
+    let pauses = now.pauses.clone().expect("it writes runtime_events");
+    // Each is a pause, but for those between the counters and the rings.
+    assert!(pauses.times.count() + 20 > minors(&now) && pauses.lost_events == 0, "{now:?}");
+    assert!(pauses.times.percentile(50.0) > 0 && pauses.times.max() < 1 << 40);
+    // The file of the rings is long, and not counted as the program's memory.
+    let maps = fs::read_to_string(format!("/proc/{}/maps", watch.pid())).expect("it runs");
+    let ring = maps.lines().find(|line| line.ends_with(".events")).expect("a ring");
+    let ring = std::path::PathBuf::from(&ring[ring.find('/').expect("a path")..]);
+    assert!(ring.exists());
+    let statm = fs::read_to_string(format!("/proc/{}/statm", watch.pid())).expect("it runs");
+    let all = statm.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok()).expect("pages") * 4096;
+    assert!(watch.poll().resident.clone().expect("known") + (100 << 10) < all);
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut watch, "its end", |now| now.ended.is_some());
+    drop(watch);
+    assert!(!ring.exists() && !ring.parent().expect("a folder").exists());
+}
+
+#[test]
+fn a_program_and_its_children_do_not_see_the_rings() {
+    let (mut watch, folder) = launch("looking", programs::LOOKING, Compiler::OCaml5, Kind::Native);
+    let last = until(&mut watch, "its end", |now| now.ended.is_some());
+    assert_eq!(last.ended.and_then(|end| end.status?.code()), Some(0));
+    let output = fs::read_to_string(folder.path().join("output")).expect("its output");
+    assert_eq!(output, "0\n0\n");
 }

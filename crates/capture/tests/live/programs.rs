@@ -45,3 +45,14 @@ let () =
   Printf.printf "%b\n" !good;
   exit 7
 "#;
+
+/// Counts variables in its environment that are not its own, and has a child do the same.
+pub const LOOKING: &str = r#"
+let () =
+  let is_odd s = List.exists (fun p -> String.starts_with ~prefix:p s)
+    ["OCAML_RUNTIME"; "BACTRIAN"; "LD_PRELOAD"] in
+  let odd = List.filter is_odd (Array.to_list (Unix.environment ())) in
+  print_endline (string_of_int (List.length odd));
+  ignore (Sys.command "env | grep -c -E '^(OCAML_RUNTIME|BACTRIAN|LD_PRELOAD)'");
+  Unix.sleepf 0.3
+"#;

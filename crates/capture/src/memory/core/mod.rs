@@ -14,7 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use image::Bytes;
-use image::{Fixed, Image};
+pub(crate) use image::Fixed;
+use image::Image;
 use notes::{Mapped, Notes};
 
 use super::{Memory, Region};

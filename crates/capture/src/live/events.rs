@@ -1,0 +1,374 @@
+//! The rings of OCaml 5's runtime_events, read while the program writes them.
+//!
+//! The file begins with a head that says where everything is; then each domain has a ring of words and two positions in it,
+//! which only grow: the tail, up to which is written, and the head, from which on it is kept. The writer moves the head
+//! on before it writes over what was there. So what is copied from a ring is good from where the head is *after* the copy;
+//! what lies before was lost, and is counted.
+//!
+//! The file is read and not mapped: it belongs to a program that may cut it at any time, and then a mapping would end us.
+//!
+//! A *pause* is the time in which a domain's program stood still: from the beginning of a phase that is within no other to
+//! its end. After a loss nothing is known to have begun, so that no time spans what was not seen.
+
+use std::collections::VecDeque;
+
+use bactrian_live::Histogram;
+use bactrian_ocaml::Version;
+use bactrian_ocaml::runtime_events::{EventTable, kind, lifecycle};
+
+use super::Known;
+use crate::memory::Bytes;
+
+/// Words of the file's head.
+const HEAD: usize = 8;
+/// The only one of the file's format.
+const FORMAT: u64 = 1;
+/// As many as OCaml allows.
+const MOST_DOMAINS: u64 = 4096;
+/// 64 times as long as usual.
+const LONGEST_RING: u64 = 1 << 22;
+/// So many words are copied at once.
+const PIECE: u64 = 1 << 15;
+/// Phases are not as deep in each other.
+const DEEPEST: usize = 64;
+/// Pauses from this on are kept one by one, in nanoseconds.
+pub const LONG: u64 = 1_000_000;
+/// How many of those are kept.
+const KEPT: usize = 64;
+
+/// The rings of one program.
+pub struct Events {
+    file: Box<dyn Bytes>,
+    layout: Layout,
+    table: &'static EventTable,
+    rings: Vec<Ring>,
+    /// Whether all that was ever written is of interest; otherwise what was lost before we came is not.
+    from_start: bool,
+    words: Vec<u64>,
+    seen: Seen,
+}
+
+/// What was seen in the rings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// How long the program stood still each time, in nanoseconds, in all domains.
+    pub pauses: Histogram,
+    /// The last of those that were long, the oldest first.
+    pub long: VecDeque<Pause>,
+    /// Phases, by number of the table: how often, and nanoseconds in all, with what is within them.
+    pub phases: Vec<(u64, u64)>,
+    /// Counters, by number of the table: the sum, and the last value.
+    pub counters: Vec<(u64, u64)>,
+    /// Events that were read.
+    pub events: u64,
+    /// Words of events that were read.
+    pub words: u64,
+    /// Words that were lost: written over before they were read.
+    pub lost_words: u64,
+    /// Domains that began, and that ended.
+    pub domains: (u64, u64),
+}
+
+/// One time in which a domain stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When it began, in nanoseconds of the monotonic clock.
+    pub begin: u64,
+    /// How long it took, in nanoseconds.
+    pub nanos: u64,
+    /// In which domain.
+    pub domain: u32,
+    /// What was done.
+    pub phase: &'static str,
+}
+
+impl Seen {
+    /// About how many events were lost, by how long those were that were not.
+    pub fn lost_events(&self) -> u64 {
+        let lost = u128::from(self.lost_words);
+        let per_event = u128::from(self.words.max(1));
+        let events = (lost * u128::from(self.events.max(1))).div_ceil(per_event);
+        u64::try_from(events.min(lost)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Where everything is, as the file's head says.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    domains: u64,
+    header_bytes: u64,
+    headers: u64,
+    ring_words: u64,
+    data: u64,
+}
+
+/// How far one domain's ring was read.
+#[derive(Clone, Debug, Default)]
+struct Ring {
+    is_met: bool,
+    at: u64,
+    /// Phases that have begun, the outermost first, and when.
+    open: Vec<(usize, u64)>,
+}
+
+/// One event.
+struct Event<'a> {
+    kind: u64,
+    id: usize,
+    time: u64,
+    payload: &'a [u64],
+}
+
+impl Events {
+    /// Reads the head of a file of this version's rings. `from_start` says that the program has just been started.
+    ///
+    /// # Errors
+    /// If the file is none, or its version is not known.
+    pub fn open(file: Box<dyn Bytes>, version: Version, from_start: bool) -> Known<Events> {
+        let table = EventTable::of(version)
+            .ok_or_else(|| format!("runtime_events of OCaml {version} are not known here"))?;
+        let layout = Layout::read(&*file)?;
+        let rings = vec![Ring::default(); layout.domains as usize];
+        let seen = Seen {
+            phases: vec![(0, 0); table.phases.len()],
+            counters: vec![(0, 0); table.counters.len()],
+            ..Seen::default()
+        };
+        Ok(Events { file, layout, table, rings, from_start, words: Vec::new(), seen })
+    }
+
+    /// What numbers of phases and counters mean.
+    pub fn table(&self) -> &'static EventTable {
+        self.table
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// Reads what is new.
+    ///
+    /// # Errors
+    /// If the file is not as long as it was.
+    pub fn poll(&mut self) -> Known<&Seen> {
+        let Layout { domains, header_bytes, headers, .. } = self.layout;
+        let mut bytes = vec![0; (domains * header_bytes) as usize];
+        if !self.file.read(headers, &mut bytes) {
+            return Err(GONE.to_owned());
+        }
+        let positions = bytes.chunks_exact(header_bytes as usize).map(|header| {
+            let (words, _) = header.as_chunks::<8>();
+            let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+            (word(0), word(1))
+        });
+        for (domain, (head, tail)) in positions.enumerate().collect::<Vec<_>>() {
+            self.ring(domain, head, tail)?;
+        }
+        Ok(&self.seen)
+    }
+
+    /// Reads one ring up to its tail.
+    fn ring(&mut self, domain: usize, head: u64, tail: u64) -> Known<()> {
+        let Some(ring) = self.rings.get_mut(domain) else { return Ok(()) };
+        // Both are read while they are written.
+        let head = head.max(tail.saturating_sub(self.layout.ring_words));
+        if !ring.is_met && tail > 0 {
+            ring.is_met = true;
+            ring.at = if self.from_start { 0 } else { head };
+        }
+        self.skip_to(domain, head);
+        loop {
+            let Some(at) = self.rings.get(domain).map(|ring| ring.at).filter(|at| *at < tail)
+            else {
+                return Ok(());
+            };
+            let end = tail.min(at.saturating_add(PIECE));
+            self.copy(domain, at..end)?;
+            let head = self.head(domain)?;
+            self.skip_to(domain, head.min(end));
+            self.read_piece(domain, at, end == tail);
+        }
+    }
+
+    /// Passes over what was written over.
+    fn skip_to(&mut self, domain: usize, head: u64) {
+        if let Some(ring) = self.rings.get_mut(domain)
+            && head > ring.at
+        {
+            self.seen.lost_words = self.seen.lost_words.saturating_add(head - ring.at);
+            ring.at = head;
+            // What ends next may have begun in what was lost, and what has begun may have ended there.
+            ring.open.clear();
+        }
+    }
+
+    fn head(&self, domain: usize) -> Known<u64> {
+        let at = self.layout.headers + domain as u64 * self.layout.header_bytes;
+        let mut bytes = [0; 8];
+        match self.file.read(at, &mut bytes) {
+            true => Ok(u64::from_le_bytes(bytes)),
+            false => Err(GONE.to_owned()),
+        }
+    }
+
+    /// Copies words of a ring, from one position to another.
+    fn copy(&mut self, domain: usize, range: std::ops::Range<u64>) -> Known<()> {
+        let Layout { ring_words, data, .. } = self.layout;
+        let start = data + domain as u64 * ring_words * 8;
+        self.words.clear();
+        let mut at = range.start;
+        let mut bytes = vec![0; ((range.end - range.start) * 8) as usize];
+        while at < range.end {
+            let offset = at % ring_words;
+            let count = (range.end - at).min(ring_words - offset);
+            let bytes = bytes.get_mut(..(count * 8) as usize).unwrap_or_default();
+            if !self.file.read(start + offset * 8, bytes) {
+                return Err(GONE.to_owned());
+            }
+            self.words
+                .extend(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// Takes the events of the piece that was copied from `start` on, from where the ring is.
+    fn read_piece(&mut self, domain: usize, start: u64, is_last: bool) {
+        let Events { rings, words, seen, table, .. } = self;
+        let Some(ring) = rings.get_mut(domain) else { return };
+        let end = start + words.len() as u64;
+        while ring.at < end {
+            let rest = words.get((ring.at - start) as usize..).unwrap_or_default();
+            let Some(&word) = rest.first() else { return };
+            let length = word >> 54;
+            let event = rest.get(..length as usize).filter(|event| !event.is_empty());
+            let Some(event) = event else {
+                if is_last || length == 0 {
+                    // No event ends there: this is no ring, or one that is written by somebody else.
+                    seen.lost_words = seen.lost_words.saturating_add(end - ring.at);
+                    ring.at = end;
+                    ring.open.clear();
+                }
+                return;
+            };
+            ring.at += length;
+            let (is_user, kind) = (word >> 53 & 1 == 1, word >> 49 & 15);
+            // What fills the end of a ring, and what the program says itself.
+            if let [_, time, payload @ ..] = event
+                && kind != 0
+                && !is_user
+            {
+                seen.events += 1;
+                seen.words += length;
+                let id = (word >> 36 & 0x1fff) as usize;
+                seen.take(table, domain as u32, ring, &Event { kind, id, time: *time, payload });
+            }
+        }
+    }
+}
+
+const GONE: &str = "the file with its runtime_events was cut";
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
+impl Seen {
+    fn take(
+        &mut self,
+        table: &'static EventTable,
+        domain: u32,
+        ring: &mut Ring,
+        event: &Event<'_>,
+    ) {
+        let Event { kind, id, time, payload } = *event;
+        match kind {
+            kind::BEGIN if ring.open.len() < DEEPEST => ring.open.push((id, time)),
+            kind::END => self.end(table, domain, ring, id, time),
+            kind::COUNTER => {
+                if let (Some((sum, last)), Some(value)) =
+                    (self.counters.get_mut(id), payload.first())
+                {
+                    *sum = sum.saturating_add(*value);
+                    *last = *value;
+                }
+            }
+            kind::LIFECYCLE => match id as u64 {
+                lifecycle::DOMAIN_SPAWN => self.domains.0 += 1,
+                lifecycle::DOMAIN_TERMINATE => {
+                    self.domains.1 += 1;
+                    ring.open.clear();
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// A phase ends.
+    fn end(
+        &mut self,
+        table: &'static EventTable,
+        domain: u32,
+        ring: &mut Ring,
+        id: usize,
+        time: u64,
+    ) {
+        // One that began before we looked, or in what was lost, has no beginning.
+        let Some(at) = ring.open.iter().rposition(|(open, _)| *open == id) else { return };
+        let Some(&(_, begin)) = ring.open.get(at) else { return };
+        ring.open.truncate(at);
+        let Some(nanos) = time.checked_sub(begin) else { return };
+        if let Some((count, sum)) = self.phases.get_mut(id) {
+            *count += 1;
+            *sum = sum.saturating_add(nanos);
+        }
+        let phase = table.phases.get(id).copied().unwrap_or("?");
+        if at > 0 || !table.stops.contains(&phase) {
+            return;
+        }
+        self.pauses.record(nanos);
+        if nanos >= LONG {
+            if self.long.len() == KEPT {
+                self.long.pop_front();
+            }
+            self.long.push_back(Pause { begin, nanos, domain, phase });
+        }
+    }
+}
+
+impl Layout {
+    fn read(file: &dyn Bytes) -> Known<Layout> {
+        let mut bytes = [0; HEAD * 8];
+        if !file.read(0, &mut bytes) {
+            return Err("a file of runtime_events that is shorter than its head".to_owned());
+        }
+        let mut words = [0; HEAD];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        let [format, domains, header_bytes, ring_bytes, ring_words, headers, data, _custom] = words;
+        if format == 0 && domains == 0 {
+            return Err("the program has not begun to write runtime_events yet".to_owned());
+        }
+        if format != FORMAT {
+            return Err(format!("a file of runtime_events of format {format}, not {FORMAT}"));
+        }
+        let layout = Layout { domains, header_bytes, headers, ring_words, data };
+        let is_sound = (1..=MOST_DOMAINS).contains(&domains)
+            && (16..=4096).contains(&header_bytes)
+            && header_bytes % 8 == 0
+            && ring_words.is_power_of_two()
+            && ring_words <= LONGEST_RING
+            && Some(ring_bytes) == ring_words.checked_mul(8);
+        let end = |start: u64, each: u64| each.checked_mul(domains)?.checked_add(start);
+        let ends = || Some((end(headers, header_bytes)?, end(data, ring_bytes)?));
+        match ends().filter(|_| is_sound) {
+            Some((headers, rings)) if headers.max(rings) <= file.length() => Ok(layout),
+            _ => Err("a file of runtime_events whose head makes no sense".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The folder into which a program that we start writes its rings of runtime_events.
+//!
+//! It must not go as long as anybody may write there: OCaml ends a program that cannot make its ring, and a program
+//! that forks makes a new one. So it goes when it is empty, and only files of processes that have ended are removed
+//! from it.
+//!
+//! It is in memory where possible: otherwise the kernel would write the rings to the disk again and again.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const IN_MEMORY: &str = "/dev/shm";
+
+/// A folder for rings.
+#[derive(Debug)]
+pub struct RingFolder(PathBuf);
+
+impl RingFolder {
+    /// Makes one that nobody else may look into.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn new() -> io::Result<RingFolder> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("bactrian-events-");
+        let folder = builder.tempdir_in(IN_MEMORY).or_else(|_| builder.tempdir())?;
+        Ok(RingFolder(folder.keep()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for RingFolder {
+    fn drop(&mut self) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let file = entry.path();
+            let pid = file.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
+            let has_ended = |pid| !Path::new("/proc").join(u32::to_string(&pid)).exists();
+            if pid.is_some_and(has_ended) {
+                // Somebody else may have been faster.
+                let _ = fs::remove_file(file);
+            }
+        }
+        // Not if there is anything left in it.
+        let _ = fs::remove_dir(&self.0);
+    }
+}

@@ -1,0 +1,171 @@
+//! What OCaml 5 writes into the rings of its runtime_events: one table, keyed by version.
+//!
+//! Each release has put new phases and counters between the old ones while the number in the file's head stayed the
+//! same, so the numbers mean nothing without the version. Read from `runtime_events.h` of the release; names are
+//! those of OCaml's module Runtime_events.
+
+use crate::version::Version;
+
+/// What the numbers in a ring mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventTable {
+    /// Versions of OCaml with these numbers, from the first to the last.
+    pub versions: (Version, Version),
+    /// Names of phases, by number.
+    pub phases: &'static [&'static str],
+    /// Phases that begin when the program is stopped for the collector; all others are within them, or stop nothing.
+    pub stops: &'static [&'static str],
+    /// Names of counters, by number.
+    pub counters: &'static [&'static str],
+}
+
+/// Types of events, as all versions number them.
+pub mod kind {
+    /// Something happened to a ring or a domain.
+    pub const LIFECYCLE: u64 = 1;
+    /// A phase begins.
+    pub const BEGIN: u64 = 2;
+    /// A phase ends.
+    pub const END: u64 = 3;
+    /// A number.
+    pub const COUNTER: u64 = 4;
+}
+
+/// What happens to rings and domains, as all versions number it.
+pub mod lifecycle {
+    /// A domain began.
+    pub const DOMAIN_SPAWN: u64 = 6;
+    /// A domain ended.
+    pub const DOMAIN_TERMINATE: u64 = 7;
+}
+
+static EVENTS_5_3: EventTable = EventTable {
+    versions: (Version::new(5, 3), Version::new(5, 3)),
+    phases: &[
+        "explicit_gc_set",
+        "explicit_gc_stat",
+        "explicit_gc_minor",
+        "explicit_gc_major",
+        "explicit_gc_full_major",
+        "explicit_gc_compact",
+        "major",
+        "major_sweep",
+        "major_mark_roots",
+        "major_memprof_roots",
+        "major_mark",
+        "minor",
+        "minor_local_roots",
+        "minor_memprof_roots",
+        "minor_memprof_clean",
+        "minor_finalized",
+        "explicit_gc_major_slice",
+        "finalise_update_first",
+        "finalise_update_last",
+        "interrupt_remote",
+        "major_ephe_mark",
+        "major_ephe_sweep",
+        "major_finish_marking",
+        "major_gc_cycle_domains",
+        "major_gc_phase_change",
+        "major_gc_stw",
+        "major_mark_opportunistic",
+        "major_slice",
+        "major_finish_cycle",
+        "minor_clear",
+        "minor_finalizers_oldify",
+        "minor_global_roots",
+        "minor_leave_barrier",
+        "stw_api_barrier",
+        "stw_handler",
+        "stw_leader",
+        "major_finish_sweeping",
+        "major_memprof_clean",
+        "minor_finalizers_admin",
+        "minor_remembered_set",
+        "minor_remembered_set_promote",
+        "minor_local_roots_promote",
+        "domain_condition_wait",
+        "domain_resize_heap_reservation",
+        "compact",
+        "compact_evacuate",
+        "compact_forward",
+        "compact_release",
+    ],
+    stops: &[
+        "explicit_gc_set",
+        "explicit_gc_stat",
+        "explicit_gc_minor",
+        "explicit_gc_major",
+        "explicit_gc_full_major",
+        "explicit_gc_compact",
+        "explicit_gc_major_slice",
+        "major",
+        "major_slice",
+        "major_gc_cycle_domains",
+        "major_gc_phase_change",
+        "major_gc_stw",
+        "major_finish_cycle",
+        "minor",
+        "interrupt_remote",
+        "stw_handler",
+        "stw_leader",
+        "compact",
+    ],
+    counters: &[
+        "force_minor_alloc_small",
+        "force_minor_make_vect",
+        "force_minor_set_minor_heap_size",
+        "force_minor_memprof",
+        "minor_promoted",
+        "minor_allocated",
+        "request_major_alloc_shr",
+        "request_major_adjust_gc_speed",
+        "request_minor_realloc_ref_table",
+        "request_minor_realloc_ephe_ref_table",
+        "request_minor_realloc_custom_table",
+        "major_heap_pool_words",
+        "major_heap_pool_live_words",
+        "major_heap_large_words",
+        "major_heap_pool_frag_words",
+        "major_heap_pool_live_blocks",
+        "major_heap_large_blocks",
+        "major_heap_words",
+        "major_allocated_words",
+        "major_allocated_work",
+        "major_dependent_work",
+        "major_extra_work",
+        "major_work_counter",
+        "major_alloc_counter",
+        "major_slice_target",
+        "major_slice_budget",
+    ],
+};
+
+static TABLES: [&EventTable; 1] = [&EVENTS_5_3];
+
+impl EventTable {
+    /// The table of a version; none if it is not known, or has no such rings.
+    pub fn of(version: Version) -> Option<&'static EventTable> {
+        TABLES.into_iter().find(|table| (table.versions.0..=table.versions.1).contains(&version))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_known_by_version() {
+        for (major, minor, known) in [(4, 14, false), (5, 2, false), (5, 3, true), (5, 4, false)] {
+            assert_eq!(EventTable::of(Version::new(major, minor)).is_some(), known);
+        }
+    }
+
+    /// Counted in the header of the release.
+    #[test]
+    fn none_was_left_out() {
+        assert_eq!((EVENTS_5_3.phases.len(), EVENTS_5_3.counters.len()), (48, 26));
+        assert_eq!(EVENTS_5_3.phases[34], "stw_handler");
+        assert!(EVENTS_5_3.stops.iter().all(|name| EVENTS_5_3.phases.contains(name)));
+    }
+}
