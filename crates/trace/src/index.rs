@@ -59,17 +59,9 @@ impl Index {
     /// If the first packet is not a readable trace-info packet: then nothing can be had from the file.
     pub fn skim(bytes: &[u8]) -> Result<Index> {
         let (info, first_end) = read_info(bytes)?;
-        let mut skim = Skim {
-            bytes,
-            info: &info,
-            packets: Vec::new(),
-            losses: Losses::default(),
-            running: HashMap::new(),
-            gap: false,
-        };
+        let mut skim = Skim::new(bytes, &info, HashMap::new(), false);
         skim.packets(first_end);
-        let Skim { packets, losses, .. } = skim;
-        Ok(Index { info, packets, losses, bytes: bytes.len() })
+        Ok(skim.finish().0)
     }
 
     /// The facts about the run.
@@ -139,7 +131,7 @@ impl Packet {
     }
 }
 
-struct Skim<'a> {
+pub(crate) struct Skim<'a> {
     bytes: &'a [u8],
     info: &'a TraceInfo,
     packets: Vec<Packet>,
@@ -150,8 +142,25 @@ struct Skim<'a> {
     gap: bool,
 }
 
-impl Skim<'_> {
-    fn packets(&mut self, mut at: usize) {
+impl<'a> Skim<'a> {
+    /// Of bytes that go on after others: the next id of each domain, and whether some were lost.
+    pub fn new(
+        bytes: &'a [u8],
+        info: &'a TraceInfo,
+        running: HashMap<DomainId, u64>,
+        gap: bool,
+    ) -> Skim<'a> {
+        Skim { bytes, info, packets: Vec::new(), losses: Losses::default(), running, gap }
+    }
+
+    /// The index, and what skimming goes on with.
+    pub fn finish(self) -> (Index, HashMap<DomainId, u64>, bool) {
+        let Skim { bytes, info, packets, losses, running, gap } = self;
+        (Index { info: info.clone(), packets, losses, bytes: bytes.len() }, running, gap)
+    }
+
+    /// Skims the packets from a place on.
+    pub fn packets(&mut self, mut at: usize) {
         while at < self.bytes.len() {
             at = match Header::parse(&self.bytes[at..]) {
                 Ok(header) if header.version == self.info.version => self.packet(at, &header),
@@ -286,7 +295,7 @@ impl Skim<'_> {
 }
 
 /// Reads the first packet: the facts about the run, and where the second packet begins.
-fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
+pub(crate) fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
     let not = |offset: usize, reason: String| Error::NotATrace { offset: offset as u64, reason };
     if bytes.is_empty() {
         return Err(not(0, "the file is empty".to_owned()));

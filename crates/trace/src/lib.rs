@@ -102,7 +102,7 @@ pub use model::{
     bytecode_code, instruction,
 };
 #[cfg(feature = "std")]
-pub use reader::{Checkpoints, Reader, Stacks};
+pub use reader::{Checkpoints, Follower, Reader, Stacks};
 pub use recorder::{Recorder, State};
 #[cfg(feature = "std")]
 pub use single_domain::write_single_domain;

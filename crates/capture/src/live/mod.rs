@@ -7,12 +7,14 @@
 //! |---|---|
 //! | memory, time, threads | the kernel ([`process`]) |
 //! | heap, allocation, collections, domains | the runtime's own counters, read from outside ([`counters`]) |
+//! | places that allocate | the trace that the agent writes ([`sites`]) |
 //! | pauses, in OCaml 5 | the rings of runtime_events ([`events`]), in a folder of ours ([`ring_folder`]) |
 
 pub mod counters;
 pub mod events;
 pub mod process;
 mod ring_folder;
+pub mod sites;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -36,6 +38,7 @@ use counters::{Collector, Counters};
 use events::{Events, Pause};
 use process::{Process, Usage, is_ring};
 use ring_folder::RingFolder;
+use sites::{Sampled, Sites};
 
 /// A number, or why it is not known: a sentence.
 pub type Known<T> = Result<T, String>;
@@ -44,6 +47,8 @@ pub type Known<T> = Result<T, String>;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A program that was just started becomes another one, and starts its runtime: in this time it is looked at each time.
 const BEGINNING: Duration = Duration::from_secs(2);
+/// So many places are told, by what they allocate and by what is alive of them.
+const MOST_SITES: usize = 100;
 
 /// A program to be started.
 #[derive(Debug)]
@@ -76,10 +81,25 @@ pub struct Watch {
     process: Process,
     counters: Known<Counters>,
     events: Known<Events>,
+    sites: Known<Sites>,
+    trace: Trace,
     /// Where a program that we have started writes its rings.
     rings: Option<RingFolder>,
     looked: Option<Instant>,
+    /// When the counters were read last.
+    read_last: Instant,
     last: Numbers,
+}
+
+/// Where the trace of a program's samples is.
+#[derive(Debug)]
+enum Trace {
+    /// There, and it goes with us.
+    Ours(PathBuf),
+    /// There, and it is kept.
+    Kept(PathBuf),
+    /// Where the process itself was told.
+    OfProcess,
 }
 
 /// What is known of a program in one moment.
@@ -97,6 +117,8 @@ pub struct Numbers {
     pub collector: Known<Collector>,
     /// How long it stood still for its collector, and how often.
     pub pauses: Known<Pauses>,
+    /// Which places in it allocate, and from which most is alive.
+    pub sampled: Known<Sampled>,
     /// Whether it has ended, and how; then all else is what was known last.
     pub ended: Option<End>,
 }
@@ -127,8 +149,11 @@ impl Watch {
     pub fn launch(wanted: Wanted) -> io::Result<Watch> {
         let Wanted { program, name, arguments, streams, rate, trace, .. } = wanted;
         let folder = tempfile::Builder::new().prefix("bactrian-live").tempdir()?;
-        let trace = trace.unwrap_or_else(|| folder.path().join("trace.ctf"));
-        let trace = std::path::absolute(trace)?.into_os_string().into_encoded_bytes();
+        let (path, is_kept) = match trace {
+            Some(path) => (std::path::absolute(path)?, true),
+            None => (folder.path().join("trace.ctf"), false),
+        };
+        let trace = path.clone().into_os_string().into_encoded_bytes();
         // Whoever it starts is somebody else.
         let settings = Settings { rate, children: Children::Ignore, ..Settings::new(trace) };
         // Without them the program runs as well.
@@ -145,6 +170,7 @@ impl Watch {
         let launched = Launch { program, name, arguments, settings }.spawn(streams, besides)?;
         let mut watch = Watch::of(launched.pid(), Some(launched))?;
         (watch.folder, watch.rings) = (Some(folder), rings);
+        watch.trace = if is_kept { Trace::Kept(path) } else { Trace::Ours(path) };
         Ok(watch)
     }
 
@@ -166,8 +192,11 @@ impl Watch {
             process: Process::open(pid)?,
             counters: Err(unknown()),
             events: Err(unknown()),
+            sites: Err(unknown()),
+            trace: Trace::OfProcess,
             rings: None,
             looked: None,
+            read_last: Instant::now(),
             last: Numbers {
                 age: 0,
                 resident: Err(unknown()),
@@ -175,6 +204,7 @@ impl Watch {
                 threads: Err(unknown()),
                 collector: Err(unknown()),
                 pauses: Err(unknown()),
+                sampled: Err(unknown()),
                 ended: None,
             },
         })
@@ -183,6 +213,11 @@ impl Watch {
     /// The number of the process.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The trace that is followed, once there is one.
+    pub fn trace(&self) -> Option<&Path> {
+        self.sites.as_ref().ok().map(Sites::path)
     }
 
     /// The OCaml of the program, once that is known.
@@ -205,10 +240,17 @@ impl Watch {
             let collector = self.read_counters();
             let last = &mut self.last;
             (last.resident, last.cpu, last.threads) = (resident, Ok(cpu), Ok(threads));
-            (last.collector, last.age) = (collector, age);
+            last.age = age;
+            match collector {
+                Ok(collector) => (last.collector, self.read_last) = (Ok(collector), Instant::now()),
+                // One that is about to end has no memory any more.
+                Err(_) if last.collector.is_ok() && self.read_last.elapsed() < LOOK_EVERY => {}
+                Err(why) => last.collector = Err(why),
+            }
         }
         // Also of one that has just ended: its rings are there as long as we have them open.
         self.last.pauses = self.read_events();
+        self.last.sampled = self.read_sites();
         &self.last
     }
 
@@ -237,7 +279,9 @@ impl Watch {
     /// Looks for what was not there when it was looked for last.
     fn look(&mut self) {
         let is_due = self.looked.is_none_or(|last| last.elapsed() >= LOOK_EVERY);
-        let is_missing = self.counters.is_err() || (self.rings.is_some() && self.events.is_err());
+        let is_missing = self.counters.is_err()
+            || (self.rings.is_some() && self.events.is_err())
+            || (self.launched.is_some() && self.sites.is_err());
         let is_new = self.began.elapsed() < BEGINNING && is_missing;
         if !is_due && !is_new {
             return;
@@ -245,6 +289,9 @@ impl Watch {
         self.looked = Some(Instant::now());
         if self.counters.is_err() {
             self.counters = Counters::find(self.pid);
+        }
+        if self.sites.is_err() {
+            self.sites = self.find_sites();
         }
         // Where it cannot be read, the counters say why.
         if let Ok(memory) = ProcessMemory::open(self.pid) {
@@ -268,6 +315,35 @@ impl Watch {
         )?;
         let file = open_mapped(self.pid, region).map_err(|error| error.to_string())?;
         Events::open(Box::new(file), version, self.launched.is_some())
+    }
+
+    /// Opens the trace that the agent writes.
+    fn find_sites(&self) -> Known<Sites> {
+        let not_there = "the agent is not in it: start it under bactrian live or bactrian record";
+        match &self.trace {
+            Trace::Ours(path) => Sites::open(path, true),
+            Trace::Kept(path) => Sites::open(path, false),
+            Trace::OfProcess => {
+                let path = snapshot::trace_of(self.pid).ok_or(not_there)?;
+                return Sites::open(&path, false).map_err(|error| format!("its trace: {error}"));
+            }
+        }
+        .map_err(|_| "nothing was sampled yet".to_owned())
+    }
+
+    fn read_sites(&mut self) -> Known<Sampled> {
+        let sites = self.sites.as_mut().map_err(|why| why.clone())?;
+        let sampled = sites.poll(MOST_SITES);
+        if let (Some(found), Trace::OfProcess) = (sites.process(), &self.trace)
+            && found != u64::from(self.pid)
+        {
+            // Children inherit the variable, and write elsewhere.
+            let why =
+                "its trace is of another process: children of what was recorded have their own";
+            self.sites = Err(why.to_owned());
+            return Err(why.to_owned());
+        }
+        sampled
     }
 
     fn read_events(&mut self) -> Known<Pauses> {

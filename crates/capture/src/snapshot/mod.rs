@@ -18,6 +18,7 @@ use crate::heap::target::Target;
 pub use core_file::of_core;
 pub use file::Written;
 pub use frozen::walk_frozen;
+pub(crate) use process::trace_of;
 pub use process::{Wanted, of_process};
 
 /// Why there is no snapshot.

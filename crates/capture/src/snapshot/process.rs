@@ -58,7 +58,7 @@ pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Du
         target: &frozen.target,
         listing: frozen.listing.as_ref(),
         process: Some(format!("/proc/{}", frozen.pid).into()),
-        trace: trace_of(pid),
+        trace: own_trace(pid),
         gaps: frozen.gaps.clone(),
         asked: Some(&frozen.asked),
         info,
@@ -68,14 +68,19 @@ pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Du
     Ok((written, way, pause))
 }
 
-/// The trace that the agent in a process writes, if there is one.
-fn trace_of(pid: u32) -> Option<PathBuf> {
+/// The trace that a process was told to write, or its parent was.
+pub(crate) fn trace_of(pid: u32) -> Option<PathBuf> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let value = environment
         .split(|&byte| byte == 0)
         .find_map(|entry| entry.strip_prefix(variable::TRACE.as_bytes())?.strip_prefix(b"="))?;
     let folder = PathBuf::from(format!("/proc/{pid}/cwd"));
-    let path = folder.join(OsStr::from_bytes(value));
+    Some(folder.join(OsStr::from_bytes(value)))
+}
+
+/// The trace that the agent in a process writes, if there is one.
+fn own_trace(pid: u32) -> Option<PathBuf> {
+    let path = trace_of(pid)?;
     // Children inherit the variable, and write elsewhere.
     let index = Index::skim(&Input::open(&path).ok()?).ok()?;
     (index.info().pid == u64::from(pid)).then_some(path)

@@ -8,6 +8,7 @@ mod rings;
 mod running;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,40 @@ use running::{Compiler, Kind, Running, compile};
 /// Machines are loaded: nothing here takes as long.
 const TOO_LONG: Duration = Duration::from_secs(60);
 
+/// Where a program's output goes, and what ends it: it must not outlive a test that fails.
+struct Folder {
+    files: tempfile::TempDir,
+    pid: u32,
+}
+
+impl Folder {
+    fn path(&self) -> &std::path::Path {
+        self.files.path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // It has ended already where all is well.
+        let _ = fs::write(self.path().join("stop"), "");
+        if std::thread::panicking() {
+            let _ = std::process::Command::new("kill").arg(self.pid.to_string()).status();
+        }
+    }
+}
+
 /// Starts a program that is watched from its beginning, with its output in a file.
-fn launch(name: &str, source: &str, compiler: Compiler, kind: Kind) -> (Watch, tempfile::TempDir) {
+fn launch(name: &str, source: &str, compiler: Compiler, kind: Kind) -> (Watch, Folder) {
+    launch_at(name, source, compiler, kind, 1e-3)
+}
+
+fn launch_at(
+    name: &str,
+    source: &str,
+    compiler: Compiler,
+    kind: Kind,
+    rate: f64,
+) -> (Watch, Folder) {
     let program = compile(name, source, compiler, kind);
     let folder = tempfile::tempdir().expect("a folder");
     let output = fs::File::create(folder.path().join("output")).expect("room");
@@ -29,12 +62,18 @@ fn launch(name: &str, source: &str, compiler: Compiler, kind: Kind) -> (Watch, t
         name: program.clone().into_os_string(),
         program,
         arguments: vec![stop.into_os_string()],
-        streams: Streams { input: Some(Stdio::null()), output: Some(output.into()), error: None },
-        rate: 1e-3,
+        streams: Streams {
+            input: Some(Stdio::null()),
+            output: Some(output.into()),
+            error: Some(Stdio::null()),
+        },
+        rate,
         trace: None,
         sampling: true,
     });
-    (watch.expect("it starts"), folder)
+    let watch = watch.expect("it starts");
+    let pid = watch.pid();
+    (watch, Folder { files: folder, pid })
 }
 
 /// Polls until something is so.
@@ -165,4 +204,96 @@ fn a_program_and_its_children_do_not_see_the_rings() {
     assert_eq!(last.ended.and_then(|end| end.status?.code()), Some(0));
     let output = fs::read_to_string(folder.path().join("output")).expect("its output");
     assert_eq!(output, "0\n0\n");
+}
+
+fn site(numbers: &Numbers, part: &str) -> Option<bactrian_live::Site> {
+    let sites = &numbers.sampled.as_ref().ok()?.sites;
+    sites.iter().find(|site| site.name.contains(part)).cloned()
+}
+
+#[test]
+fn places_that_allocate_are_told() {
+    for (compiler, kind) in [
+        (Compiler::OCaml4, Kind::Native),
+        (Compiler::OCaml4, Kind::Bytecode),
+        (Compiler::OCaml5, Kind::Native),
+    ] {
+        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, kind);
+        // It keeps 20,000 lists of 10 cells, in one place, and drops as many in another.
+        let kept = 20_000.0 * 10.0 * 24.0;
+        let is_near = |site: Option<bactrian_live::Site>| {
+            site.is_some_and(|site| site.live > 0.8 * kept && site.live < 1.2 * kept)
+        };
+        let now = until(&mut watch, "what is alive", |now| {
+            let dropped = site(now, "Placing.dropped").map(|site| site.rate);
+            is_near(site(now, "Placing.kept")) && dropped.is_some_and(|rate| rate > 1e6)
+        });
+        let dropped = site(&now, "Placing.dropped").expect("just so");
+        assert!(dropped.name.contains("placing.ml:"), "{dropped:?}");
+        // The library's functions that they call are not meant.
+        assert!(site(&now, "Stdlib").is_none_or(|site| site.live < kept / 10.0), "{now:?}");
+        // It does not allocate there any more.
+        until(&mut watch, "a rate that ends", |now| {
+            site(now, "Placing.kept").is_some_and(|site| site.rate < 1e4 && site.live > 0.8 * kept)
+        });
+        fs::write(folder.path().join("stop"), "").expect("room");
+        until(&mut watch, "its end", |now| now.ended.is_some());
+    }
+}
+
+#[test]
+fn a_trace_that_nobody_keeps_takes_little_room() {
+    let (mut watch, folder) =
+        launch_at("placing", programs::PLACING, Compiler::OCaml4, Kind::Native, 0.05);
+    let read = |watch: &mut Watch| {
+        watch.poll();
+        let length = watch.trace().and_then(|path| fs::metadata(path).ok());
+        length.map_or((0, 0), |file| (file.len(), file.blocks() * 512))
+    };
+    let start = Instant::now();
+    while read(&mut watch).0 < 12 << 20 {
+        assert!(start.elapsed() < TOO_LONG);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (length, taken) = read(&mut watch);
+    assert!(taken < length / 2, "{taken} of {length}");
+    let trace = watch.trace().expect("it is followed").to_owned();
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut watch, "its end", |now| now.ended.is_some());
+    drop(watch);
+    assert!(!trace.exists());
+}
+
+#[test]
+fn the_trace_of_a_process_is_followed_where_it_is() {
+    let (mut watch, folder) = launch("placing", programs::PLACING, Compiler::OCaml5, Kind::Native);
+    until(&mut watch, "samples", |now| now.sampled.is_ok());
+    // Another one, that has not started it.
+    let mut other = Watch::attach(watch.pid()).expect("it runs");
+    until(&mut other, "samples", |now| site(now, "Placing.dropped").is_some());
+    until(&mut other, "pauses", |now| now.pauses.as_ref().is_ok_and(|p| p.times.count() > 10));
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut other, "its end", |now| now.ended.is_some());
+}
+
+#[test]
+fn what_is_not_known_is_explained() {
+    let running = Running::start("counting", programs::COUNTING, Compiler::OCaml4, Kind::Native);
+    let mut watch = Watch::attach(running.pid()).expect("it runs");
+    let now = watch.poll();
+    assert!(now.sampled.as_ref().is_err_and(|why| why.contains("the agent is not in it")));
+    assert!(now.pauses.as_ref().is_err_and(|why| why.contains("OCaml 4.13")), "{now:?}");
+    let running = Running::start("counting", programs::COUNTING, Compiler::OCaml5, Kind::Native);
+    let mut watch = Watch::attach(running.pid()).expect("it runs");
+    let why = watch.poll().pauses.clone().expect_err("nobody asked for them");
+    assert!(why.contains("OCAML_RUNTIME_EVENTS_START=1"), "{why}");
+    let mut sleep = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
+    let mut watch = Watch::attach(sleep.id()).expect("it runs");
+    let now = until(&mut watch, "sleep", |now| {
+        now.collector.as_ref().is_err_and(|why| why.contains("no OCaml runtime"))
+    });
+    assert!(now.resident.is_ok() && now.threads == Ok(1));
+    sleep.kill().expect("our child");
+    sleep.wait().expect("our child");
+    assert!(Watch::attach(u32::MAX / 2).is_err());
 }

@@ -56,3 +56,17 @@ let () =
   ignore (Sys.command "env | grep -c -E '^(OCAML_RUNTIME|BACTRIAN|LD_PRELOAD)'");
   Unix.sleepf 0.3
 "#;
+
+/// Keeps lists that it makes in one place, and then drops those that it makes in another, until a file appears.
+pub const PLACING: &str = r#"
+let last = ref []
+let[@inline never] kept n = let list = List.init 10 (fun i -> i + n) in last := list; list
+let[@inline never] dropped n =
+  let list = List.map (fun i -> i + n) [1; 2; 3; 4; 5; 6; 7; 8; 9; 10] in last := list; list
+let () =
+  let all = Array.init 20_000 kept in
+  while not (Sys.file_exists Sys.argv.(1)) do
+    for i = 1 to 10_000 do ignore (Sys.opaque_identity (dropped i)) done
+  done;
+  print_endline (string_of_int (Array.length (Sys.opaque_identity all)))
+"#;

@@ -7,6 +7,7 @@
 
 mod checkpoints;
 mod clock;
+mod follower;
 mod names;
 mod repair;
 mod stacks;
@@ -20,6 +21,7 @@ use crate::losses::Losses;
 use crate::model::Event;
 
 pub use checkpoints::Checkpoints;
+pub use follower::Follower;
 use stream::{Head, Stream};
 
 /// Whether allocations come with their stacks.

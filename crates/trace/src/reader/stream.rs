@@ -14,6 +14,9 @@ use super::clock::Clock;
 use super::names::NameDecoder;
 use super::stacks::StackDecoder;
 
+/// Each of so many gets the least share of what all stacks may be deep.
+const MANY_DOMAINS: usize = 1024;
+
 /// An event without its stack, which stays with the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
@@ -87,6 +90,18 @@ impl Stream {
             Stream::new(start, domain, packets, stacks, names)
         };
         packets.into_iter().map(stream).collect()
+    }
+
+    /// For a trace of which more comes: nothing is known beforehand of its names or of how many domains there will be.
+    pub fn followed(start: u64, domain: DomainId) -> Stream {
+        let stacks = StackDecoder::new(MANY_DOMAINS);
+        Stream::new(start, domain, Vec::new(), stacks, NameDecoder::new())
+    }
+
+    /// Goes on with other packets, when those that there were have been read to the end.
+    pub fn go_on(&mut self, packets: Vec<u32>) {
+        self.end_packet();
+        (self.packets, self.taken, self.body) = (packets, 0, 0..0);
     }
 
     fn new(

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod damage;
 mod events;
+mod following;
 mod hostile;
 mod packets;
 mod round_trips;

@@ -1,0 +1,329 @@
+//! Places in the program that allocate now, and those from which most is alive now, by the agent's samples.
+//!
+//! The agent writes a trace; it is read while it grows. A sample stands for as many words as the rate says, so that a
+//! place's bytes are an estimate. What is kept here follows what is distinct (places) or alive (sampled blocks), not
+//! how long the program runs; and of a trace that nobody wants to keep, what was read is given back to the disk.
+//!
+//! A place is a line: that of the innermost frame which is not of the standard library, because who wants to know where
+//! memory comes from does not mean `List.map`. If all frames are, it is the innermost.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bactrian_live::Site;
+use bactrian_trace::{Event, Follower, FrameId, Frames, Micros, ObjectId};
+use rustix::fs::FallocateFlags;
+
+use super::Known;
+
+/// A rate forgets what is so many seconds old to a third.
+const SECONDS: f64 = 2.0;
+/// What the agent has in hand is written after so many seconds at most.
+const DELAY: f64 = 1.1;
+const WORD: f64 = 8.0;
+/// So much is read at once, and so much in one poll.
+const PIECE: usize = 1 << 20;
+const MOST_PER_POLL: usize = 64 << 20;
+/// What is given back to the disk are pieces of at least this; the first is kept, as the agent writes to it.
+const HOLE: u64 = 1 << 20;
+/// Ends of blocks whose beginning was not read yet: of more than so many it is not remembered.
+const MOST_EARLY: usize = 1 << 20;
+/// What functions of the standard library begin with.
+const STANDARD: [&[u8]; 2] = [b"Stdlib", b"Camlinternal"];
+
+/// The trace of a program that runs, and what it says of places.
+#[derive(Debug)]
+pub struct Sites {
+    path: PathBuf,
+    file: File,
+    /// How far it was read.
+    at: u64,
+    /// How far it was given back; none if it is to be kept.
+    given_back: Option<u64>,
+    follower: Follower,
+    places: Places,
+    buffer: Vec<u8>,
+}
+
+/// What is known of places.
+#[derive(Debug, Default)]
+struct Places {
+    list: Vec<Place>,
+    by_line: HashMap<Line, u32>,
+    /// The innermost place of each frame, where it was asked for.
+    of_frames: Vec<Option<Standing>>,
+    alive: HashMap<ObjectId, (u32, u64)>,
+    /// Blocks whose end was read before their beginning, which another domain wrote.
+    early: HashSet<ObjectId>,
+    /// The time of the last event, in seconds of the trace.
+    last: f64,
+    allocations: u64,
+}
+
+/// A line of the program: function and file, and the line's number; or a code without one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Line {
+    Of { function: Box<[u8]>, file: Box<[u8]>, line: u32 },
+    Code(u64),
+    Unknown,
+}
+
+/// What a frame is called, and whether it is one of the standard library.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    place: u32,
+    is_standard: bool,
+}
+
+/// One place.
+#[derive(Clone, Debug)]
+struct Place {
+    name: String,
+    /// Samples of the last seconds, the older the less they weigh, when that was worked out.
+    recent: f64,
+    at: f64,
+    /// Samples of blocks that are alive.
+    alive: u64,
+    samples: u64,
+}
+
+/// What the samples say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// Places, those first that allocate most now.
+    pub sites: Vec<Site>,
+    /// Samples per word.
+    pub rate: f64,
+    /// Allocations that were sampled so far.
+    pub allocations: u64,
+    /// Whether there is more to read than was read this time: the numbers are of earlier.
+    pub is_behind: bool,
+}
+
+impl Sites {
+    /// Follows the trace at a path. With `gives_back`, what was read is cut out of the file.
+    ///
+    /// # Errors
+    /// If there is none yet.
+    pub fn open(path: &Path, gives_back: bool) -> io::Result<Sites> {
+        let file = OpenOptions::new().read(true).write(gives_back).open(path)?;
+        Ok(Sites {
+            path: path.to_owned(),
+            file,
+            at: 0,
+            given_back: gives_back.then_some(HOLE),
+            follower: Follower::new(),
+            places: Places::default(),
+            buffer: vec![0; PIECE],
+        })
+    }
+
+    /// The file that is followed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The process that the trace is of, once that was read.
+    pub fn process(&self) -> Option<u64> {
+        self.follower.info().map(|info| info.pid)
+    }
+
+    /// Reads what is new and tells the places that count most, so many by each measure.
+    ///
+    /// # Errors
+    /// If the file is no trace, or was cut.
+    pub fn poll(&mut self, most: usize) -> Known<Sampled> {
+        let is_behind = self.read().map_err(|error| format!("its trace: {error}"))?;
+        self.give_back();
+        let Some(info) = self.follower.info() else {
+            return Err("nothing was sampled yet".to_owned());
+        };
+        let since = |start: u64| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            now.as_secs_f64() - start as f64 / 1e6
+        };
+        // What happened just now is still in the program. Clocks may be set.
+        let now = self.places.last.max(since(info.start) - DELAY).min(self.places.last + 3600.0);
+        Ok(Sampled {
+            sites: self.places.top(most, now, info.sample_rate),
+            rate: info.sample_rate,
+            allocations: self.places.allocations,
+            is_behind,
+        })
+    }
+
+    /// Reads what is new; true if that is not all.
+    fn read(&mut self) -> io::Result<bool> {
+        let length = self.file.metadata()?.len();
+        if length < self.at {
+            return Err(io::Error::other("it was cut"));
+        }
+        for _ in 0..MOST_PER_POLL / PIECE {
+            let count = self.file.read_at(&mut self.buffer, self.at)?;
+            if count == 0 {
+                return Ok(false);
+            }
+            self.at += count as u64;
+            let bytes = self.buffer.get(..count).unwrap_or_default();
+            let places = &mut self.places;
+            let taken = self.follower.push(bytes, |event, frames| places.take(&event, frames));
+            taken.map_err(|error| io::Error::other(error.to_string()))?;
+        }
+        Ok(true)
+    }
+
+    /// Gives the disk back what was read.
+    fn give_back(&mut self) {
+        let Some(from) = self.given_back else { return };
+        let to = self.at / HOLE * HOLE;
+        if to > from {
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // Where a file system cannot do it, the file goes when we do.
+            let given_back = rustix::fs::fallocate(&self.file, flags, from, to - from);
+            self.given_back = given_back.is_ok().then_some(to);
+        }
+    }
+}
+
+impl Places {
+    fn take(&mut self, event: &Event<'_>, frames: &Frames) {
+        let Micros(time) = event.time();
+        self.last = self.last.max(time as f64 / 1e6);
+        match *event {
+            Event::Alloc(alloc) => {
+                self.allocations += 1;
+                let number = self.place(alloc.stack, frames);
+                let Some(place) = self.list.get_mut(number as usize) else { return };
+                place.add(alloc.samples as f64, time as f64 / 1e6);
+                place.samples += 1;
+                if !self.early.remove(&alloc.id) {
+                    place.alive = place.alive.saturating_add(alloc.samples);
+                    self.alive.insert(alloc.id, (number, alloc.samples));
+                }
+            }
+            Event::Collect { id, .. } => match self.alive.remove(&id) {
+                Some((number, samples)) => {
+                    if let Some(place) = self.list.get_mut(number as usize) {
+                        place.alive = place.alive.saturating_sub(samples);
+                    }
+                }
+                None if self.early.len() < MOST_EARLY => {
+                    self.early.insert(id);
+                }
+                None => {}
+            },
+            Event::Promote { .. } => {}
+        }
+    }
+
+    /// The place that a stack stands for.
+    fn place(&mut self, stack: &[FrameId], frames: &Frames) -> u32 {
+        let mut innermost = None;
+        for frame in stack.iter().rev() {
+            let standing = self.standing(*frame, frames);
+            if !standing.is_standard {
+                return standing.place;
+            }
+            innermost = innermost.or(Some(standing.place));
+        }
+        innermost.unwrap_or_else(|| self.intern(Line::Unknown, || "[no stack]".to_owned()))
+    }
+
+    fn standing(&mut self, frame: FrameId, frames: &Frames) -> Standing {
+        if let Some(Some(known)) = self.of_frames.get(frame.index()) {
+            return *known;
+        }
+        let names = frames.names();
+        let is_standard = |function: &[u8]| STANDARD.iter().any(|unit| function.starts_with(unit));
+        let locations = frames.locations(frame);
+        // The outermost is first; what was inlined into each other is one frame. C has no line.
+        let own = locations
+            .iter()
+            .rev()
+            .find(|location| location.line > 0 && !is_standard(names.bytes(location.function)));
+        let standing = match own.or(locations.last()) {
+            Some(location) => {
+                let (function, file) = (location.function, location.file);
+                let line = Line::Of {
+                    function: names.bytes(function).into(),
+                    file: names.bytes(file).into(),
+                    line: location.line,
+                };
+                let place = self.intern(line, || match location.line {
+                    0 => names.text(function).into_owned(),
+                    line => format!("{}  {}:{line}", names.text(function), names.text(file)),
+                });
+                Standing { place, is_standard: own.is_none() }
+            }
+            None => {
+                let code = frames.code(frame);
+                let place = self.intern(Line::Code(code), || format!("[{code:#x}]"));
+                Standing { place, is_standard: false }
+            }
+        };
+        if !frames.is_announced(frame) {
+            // It may get a name later.
+            return standing;
+        }
+        if frame.index() >= self.of_frames.len() {
+            self.of_frames.resize(frame.index() + 1, None);
+        }
+        if let Some(known) = self.of_frames.get_mut(frame.index()) {
+            *known = Some(standing);
+        }
+        standing
+    }
+
+    fn intern(&mut self, line: Line, name: impl FnOnce() -> String) -> u32 {
+        let list = &mut self.list;
+        *self.by_line.entry(line).or_insert_with(|| {
+            let name = name();
+            list.push(Place { name, recent: 0.0, at: 0.0, alive: 0, samples: 0 });
+            (list.len() - 1) as u32
+        })
+    }
+
+    /// Those that count most, by what they allocate and by what is alive of them.
+    fn top(&self, most: usize, now: f64, rate: f64) -> Vec<Site> {
+        // At the beginning there is less to be forgotten.
+        let share = 1.0 - (-(now.max(0.1)) / SECONDS).exp();
+        let bytes = WORD / rate;
+        let sites = self.list.iter().map(|place| Site {
+            name: place.name.clone(),
+            rate: place.weight_at(now) * bytes / (SECONDS * share),
+            live: place.alive as f64 * bytes,
+            samples: place.samples,
+        });
+        let mut sites: Vec<Site> =
+            sites.filter(|site| site.rate >= 1.0 || site.live > 0.0).collect();
+        if sites.len() > 2 * most {
+            sites.sort_by(|a, b| b.live.total_cmp(&a.live));
+            let (kept, others) = sites.split_at_mut(most);
+            others.sort_by(|a, b| b.rate.total_cmp(&a.rate));
+            let both = kept.iter().chain(others.iter().take(most));
+            sites = both.cloned().collect();
+        }
+        sites.sort_by(|a, b| b.rate.total_cmp(&a.rate).then(b.live.total_cmp(&a.live)));
+        sites
+    }
+}
+
+impl Place {
+    /// What is left of recent samples at a time.
+    fn weight_at(&self, now: f64) -> f64 {
+        let age = (now - self.at).max(0.0);
+        self.recent * (-age / SECONDS).exp()
+    }
+
+    fn add(&mut self, samples: f64, at: f64) {
+        // Another domain may bring what is older.
+        let now = self.at.max(at);
+        let late = (now - at).max(0.0);
+        self.recent = self.weight_at(now) + samples * (-late / SECONDS).exp();
+        self.at = now;
+    }
+}

@@ -1,0 +1,172 @@
+//! Reading a trace while it is written.
+//!
+//! A [`Follower`] is given the bytes of a trace piece by piece, as they come, and hands out the events of packets that
+//! are whole. What it keeps is what decoding depends on, and the bytes of the packet that is not whole yet; so it
+//! reads a trace of any length in little memory, and whoever gives the bytes may forget them.
+//!
+//! Events of one piece are in order of time. A domain whose packet comes with a later piece may bring events that are
+//! earlier than those of other domains that were handed out before.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::Result;
+use crate::frames::Frames;
+use crate::index::{Skim, read_info};
+use crate::losses::Losses;
+use crate::model::{DomainId, Event, TraceInfo};
+use crate::packet::{Header, HeaderFault, MAGIC};
+
+use super::stream::Stream;
+use super::{Reader, Stacks};
+
+/// Writers make packets of 32 KiB. One that says it is longer than this is damaged: it is not waited for.
+const LONGEST_PACKET: u64 = 1 << 22;
+
+/// Reads a trace that grows.
+///
+/// ```
+/// # use bactrian_trace::{DomainId, Follower, Locate, Micros, NewAlloc, Source, SourceLocation};
+/// # use bactrian_trace::{TraceInfo, Words, Writer};
+/// # struct Nowhere;
+/// # impl Locate for Nowhere {
+/// #     fn locate(&self, _code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) { found(&[]) }
+/// # }
+/// # let info = TraceInfo { version: 2, sample_rate: 1e-4, word_bits: 64, executable: Vec::new(),
+/// #     host: Vec::new(), runtime_params: Vec::new(), pid: 1, context: Vec::new(), start: 0 };
+/// # let mut writer = Writer::new(Vec::new(), info)?;
+/// # writer.alloc(&NewAlloc { time: Micros(1), domain: DomainId(0), length: Words(2), samples: 1,
+/// #     source: Source::Minor, stack: &[1] }, &Nowhere)?;
+/// # let bytes = writer.finish(&Nowhere)?;
+/// let mut follower = Follower::new();
+/// let mut events = 0;
+/// for piece in bytes.chunks(7) {
+///     follower.push(piece, |_event, _frames| events += 1)?;
+/// }
+/// assert_eq!(events, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Follower {
+    info: Option<TraceInfo>,
+    /// What is not a whole packet yet.
+    rest: Vec<u8>,
+    /// The next id of each domain.
+    running: HashMap<DomainId, u64>,
+    /// Bytes were lost since the last packet.
+    gap: bool,
+    streams: BTreeMap<DomainId, Stream>,
+    frames: Frames,
+    losses: Losses,
+}
+
+impl Follower {
+    /// At the start of a trace.
+    pub fn new() -> Follower {
+        Follower::default()
+    }
+
+    /// Takes the bytes that come next, and hands the events of packets that are whole now to `visit`, with the frames
+    /// their stacks refer to.
+    ///
+    /// # Errors
+    /// If the first packet is not a readable trace-info packet: then nothing can be had from the file.
+    pub fn push(&mut self, bytes: &[u8], mut visit: impl FnMut(Event<'_>, &Frames)) -> Result<()> {
+        self.rest.extend_from_slice(bytes);
+        let mut start = 0;
+        if self.info.is_none() {
+            match Header::parse(&self.rest) {
+                Err(HeaderFault::Short) => return Ok(()),
+                Ok(header)
+                    if header.size > self.rest.len() as u64 && header.size <= LONGEST_PACKET =>
+                {
+                    return Ok(());
+                }
+                _ => {}
+            }
+            let (info, end) = read_info(&self.rest)?;
+            (self.info, start) = (Some(info), end);
+        }
+        let end = whole(&self.rest, start);
+        if end > start {
+            self.read(start, end, &mut visit);
+        }
+        self.rest.drain(..end);
+        Ok(())
+    }
+
+    /// The facts about the run, once the first packet is there.
+    pub fn info(&self) -> Option<&TraceInfo> {
+        self.info.as_ref()
+    }
+
+    /// Frames met so far.
+    pub fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// What was lost up to here.
+    pub fn losses(&self) -> Losses {
+        let mut losses = self.losses.clone();
+        for stream in self.streams.values() {
+            losses.add(&stream.losses);
+        }
+        losses
+    }
+
+    /// Reads whole packets.
+    fn read(&mut self, start: usize, end: usize, visit: &mut impl FnMut(Event<'_>, &Frames)) {
+        let Some(info) = &self.info else { return };
+        let bytes = self.rest.get(..end).unwrap_or_default();
+        let mut skim = Skim::new(bytes, info, std::mem::take(&mut self.running), self.gap);
+        skim.packets(start);
+        let index;
+        (index, self.running, self.gap) = skim.finish();
+        self.losses.add(index.losses());
+        let mut packets: BTreeMap<DomainId, Vec<u32>> = BTreeMap::new();
+        for (at, packet) in index.packets().iter().enumerate() {
+            packets.entry(packet.domain).or_default().push(at as u32);
+        }
+        for (domain, packets) in packets {
+            let stream = self.streams.entry(domain);
+            stream.or_insert_with(|| Stream::followed(info.start, domain)).go_on(packets);
+        }
+        let streams = std::mem::take(&mut self.streams).into_values().collect();
+        let frames = std::mem::take(&mut self.frames);
+        let mut reader = Reader {
+            bytes,
+            index: &index,
+            stacks: Stacks::Decode,
+            streams,
+            heads: Vec::new(),
+            current: None,
+            frames,
+        };
+        while let Some((event, frames)) = reader.next_with_frames() {
+            visit(event, frames);
+        }
+        let Reader { streams, frames, .. } = reader;
+        self.streams = streams.into_iter().map(|stream| (stream.domain, stream)).collect();
+        self.frames = frames;
+    }
+}
+
+/// Where the last whole packet ends, from a place on. What is no packet counts as whole up to where the next may begin.
+fn whole(bytes: &[u8], mut at: usize) -> usize {
+    let next = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        let magic = MAGIC.to_le_bytes();
+        let found = rest.windows(magic.len()).position(|window| window == magic);
+        // The beginning of one may be at the end.
+        from + found.unwrap_or(rest.len().saturating_sub(magic.len() - 1))
+    };
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        at = match Header::parse(rest) {
+            Ok(header) if header.size <= rest.len() as u64 => at + header.size as usize,
+            Ok(header) if header.size <= LONGEST_PACKET => return at,
+            Err(HeaderFault::Short) => return at,
+            _ if rest.len() <= MAGIC.to_le_bytes().len() => return at,
+            _ => next(at + 1),
+        };
+    }
+}
