@@ -418,7 +418,7 @@ mod tests {
         }
         let said = watched.tick();
         for (number, (kind, _, expected)) in (Uid::FIRST.0..).zip(&cases) {
-            assert_eq!(sent(&said, Uid(number)), [expected.clone()], "{kind:?}");
+            assert_eq!(sent(&said, Uid(number)), std::slice::from_ref(expected), "{kind:?}");
         }
     }
 

@@ -98,11 +98,12 @@ fn the_program_keeps_descriptors_for_itself() {
         clients.push(client);
     }
     good.until("a tick", |event| matches!(event, Event::Tick(_)).then_some(()));
-    // Now there are none left at all, and somebody waits to be let in.
     let mut files = Vec::new();
     while let Ok(file) = std::fs::File::open("/dev/null") {
         files.push(file);
     }
+    assert!(files.len() > 60, "only {} are left to the program", files.len());
+    // Now there are none left at all, and somebody waits to be let in.
     files.pop();
     let waiting = UnixStream::connect(served.socket()).expect("it waits in the queue");
     let cpu = || clock_gettime(ClockId::ProcessCPUTime);
