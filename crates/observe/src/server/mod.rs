@@ -2,12 +2,12 @@
 //!
 //! # How it works
 //!
-//! The thread waits in `epoll` for its listening sockets, its clients, and a bell by which the program can
-//! wake it. As long as nobody watches it waits without a time limit, so that a program that nobody watches is not
-//! disturbed at all. With a client there is a tick every period ([`event_loop`]): new observers are declared, those
-//! that are due are read ([`sampler`]), and what is to be sent is put into bytes once for each of the two protocols
-//! ([`own`], [`old`]); all clients share those bytes. Closures of the program are called on another thread
-//! ([`closures`]), because one that never returns must not silence the others.
+//! The thread waits in `epoll` for its listening sockets, its clients, and a bell by which the program can wake it. As
+//! long as nobody watches it waits without a time limit, so that a program that nobody watches is not disturbed at all.
+//! With a client there is a tick every period ([`event_loop`]): new observers are declared, those that are due are read
+//! ([`sampler`]), and what is to be sent is put into bytes once for each of the two protocols ([`own`], [`old`]); all
+//! clients ([`audience`]) share those bytes, and what they say themselves is doubted ([`hearing`]). Closures of the
+//! program are called on another thread ([`closures`]), because one that never returns must not silence the others.
 //!
 //! A client has a queue of such pieces, limited in bytes ([`client`]). Who does not read gets whole ticks left out, and
 //! when the queue is empty again everything there is, as if it had just come, with the number of ticks it missed. So a
@@ -15,11 +15,13 @@
 //!
 //! Nothing here may end or hang the program: what goes wrong is said in the log.
 
+mod audience;
 mod bell;
 mod client;
 mod closures;
 mod control;
 mod event_loop;
+mod hearing;
 mod listen;
 mod old;
 mod old_tree;

@@ -145,14 +145,16 @@ fn without_clients_the_thread_does_nothing_at_all() {
         std::thread::sleep(Duration::from_secs(1));
         before == work()
     };
-    assert!(is_quiet(), "it works though nobody watches");
+    // It may still be busy with its own start, or with the end of a client; what goes on would be seen each time.
+    let becomes_quiet = || (0..5).any(|_| is_quiet());
+    assert!(becomes_quiet(), "it works though nobody watches");
     let mut client = program.client();
     client.until("a tick", |event| matches!(event, Event::Tick(_)));
     assert!(!is_quiet(), "it does not work though somebody watches");
     drop(client);
     program.tell("wait until nobody watches");
     program.says("nobody");
-    assert!(is_quiet(), "it works though nobody watches any more");
+    assert!(becomes_quiet(), "it works though nobody watches any more");
     program.tell("end");
     program.ends();
 }

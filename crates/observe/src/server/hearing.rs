@@ -1,0 +1,78 @@
+//! What clients say: a greeting, and then wishes. All of it may be meant badly.
+
+use bactrian_live::wire::{self, Frame};
+
+use super::audience::Audience;
+use super::client::{Client, Fate, Protocol};
+use super::sampler::Sampler;
+use super::{control, own};
+
+impl Audience<'_> {
+    /// Reads what a client says, and does it.
+    pub(super) fn hear(&mut self, key: u64, client: &mut Client, sampler: &Sampler) -> Fate {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let read = client.read(&mut buffer);
+        let fate = match read {
+            Ok(Some(count)) => self.listen_to(key, client, &buffer[..count], sampler),
+            // Who has said all that it had to say may go on listening, unless it has not even greeted.
+            Ok(None) if client.is_half_closed && !client.is_watching() => Fate::Gone,
+            Ok(None) => Fate::Stays,
+            Err(_) => Fate::Gone,
+        };
+        self.buffer = buffer;
+        fate
+    }
+
+    fn listen_to(
+        &mut self,
+        key: u64,
+        client: &mut Client,
+        bytes: &[u8],
+        sampler: &Sampler,
+    ) -> Fate {
+        let mut heard = Vec::new();
+        match &mut client.protocol {
+            // Its clients say nothing; who does is not one of them.
+            Protocol::Old => return Fate::Gone,
+            Protocol::Stranger { frames, .. } | Protocol::Own { frames } => {
+                frames.push(bytes);
+                loop {
+                    match frames.next() {
+                        Ok(Some(frame)) => heard.push(frame),
+                        Ok(None) => break,
+                        Err(_) => return Fate::Gone,
+                    }
+                }
+            }
+        }
+        for frame in &heard {
+            if self.obey(key, client, frame, sampler) == Fate::Gone {
+                return Fate::Gone;
+            }
+        }
+        client.flush()
+    }
+
+    fn obey(&mut self, key: u64, client: &mut Client, frame: &Frame, sampler: &Sampler) -> Fate {
+        if client.is_leaving {
+            return Fate::Stays;
+        }
+        if let Protocol::Stranger { token, .. } = &client.protocol {
+            let Ok(greeting) = wire::take_greeting(frame) else { return Fate::Gone };
+            let (reply, is_let_in) = own::answer(&greeting, token.as_deref());
+            let mut bytes = Vec::new();
+            wire::put_reply(&mut bytes, &reply);
+            client.push_answer(bytes);
+            client.greeted(is_let_in);
+            self.has_changed = true;
+            return Fate::Stays;
+        }
+        match wire::take_control(frame) {
+            Ok(Some(wish)) => control::obey(self.shared, sampler, key, wish.request, wish.action),
+            // Something of a later version.
+            Ok(None) => {}
+            Err(_) => return Fate::Gone,
+        }
+        Fate::Stays
+    }
+}
