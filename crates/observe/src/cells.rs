@@ -46,7 +46,7 @@ impl CountCell {
     }
 
     /// As a floating point number, changed by `change`.
-    pub(crate) fn update_float(&self, change: impl Fn(f64) -> f64) {
+    pub fn update_float(&self, change: impl Fn(f64) -> f64) {
         let changed = |bits| Some(change(f64::from_bits(bits)).to_bits());
         // Never refused: `changed` always has an answer.
         let _ = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);

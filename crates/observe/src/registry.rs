@@ -24,6 +24,8 @@ pub(crate) enum Source {
     Time(&'static TimeCell),
     Histogram(&'static HistogramCell),
     Span(&'static SpanCell),
+    /// A cell of another language, with what reads it.
+    Read(Box<dyn Fn() -> Value + Send + Sync>),
     /// What the program published last, and the server has not taken yet.
     Published(Mutex<Option<Value>>),
     /// The same, but it publishes only when it is asked, by its evaluator.
@@ -74,6 +76,7 @@ impl Observer {
             Source::Time(cell) => Some(cell.read()),
             Source::Histogram(cell) => Some(Value::Histogram(cell.read())),
             Source::Span(cell) => Some(cell.read()),
+            Source::Read(read) => Some(read()),
             Source::Published(fresh) | Source::Asked(fresh) | Source::Closure { fresh, .. } => {
                 lock(fresh).take()
             }

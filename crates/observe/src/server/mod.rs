@@ -153,6 +153,15 @@ impl Server {
         self.shared.registry.add(kind, name.into(), origin.source(kind))
     }
 
+    /// Observes what `read` says. It is called by the server's thread at a tick, so it must be quick and must not panic:
+    /// for libraries of other languages, whose programs count in memory of their own.
+    pub fn declare_read<F>(&self, kind: Kind, name: impl Into<Name>, read: F) -> Handle
+    where
+        F: Fn() -> Value + Send + Sync + 'static,
+    {
+        self.shared.registry.add(kind, name.into(), Source::Read(Box::new(read)))
+    }
+
     /// The observer of this kind, name and labels, if it is alive.
     pub fn find(&self, kind: Kind, name: &Name) -> Option<Handle> {
         self.shared.registry.find(kind, name)
@@ -169,8 +178,9 @@ impl Server {
         self.shared.registry.add(kind, name.into(), source)
     }
 
-    /// Sets who asks the program for values of [`Origin::Asked`]. It is called on the server's thread with those that
-    /// are due and not asked yet, and must return at once; each answer comes by [`Handle::publish`], whenever it comes.
+    /// Sets who asks the program for values of [`Origin::Asked`]. It is called on the server's thread at each tick, with
+    /// those that are due and not asked yet, and must return at once; each answer comes by [`Handle::publish`], whenever
+    /// it comes. If there are none it is called too, so that it may ask again for what was asked long ago.
     pub fn set_evaluator(&self, evaluator: impl Fn(&[ObserverId]) + Send + Sync + 'static) {
         if !process::is_child() {
             *lock(&self.shared.evaluator) = Some(Arc::new(evaluator));
@@ -319,7 +329,7 @@ impl Shared {
     /// Has the program asked for values.
     fn evaluate(&self, asked: &[ObserverId]) {
         let evaluator = lock(&self.evaluator).clone();
-        if let Some(evaluator) = evaluator.filter(|_| !asked.is_empty()) {
+        if let Some(evaluator) = evaluator {
             evaluator(asked);
         }
     }

@@ -1,0 +1,168 @@
+//! Observers: their beginning and their end.
+#![expect(unsafe_code, reason = "names are pointers, and so are the cells that are read")]
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{LazyLock, Mutex};
+
+use bactrian_live::{Kind, Value};
+use bactrian_observe::{Handle, Name, Origin, server};
+
+use crate::lock;
+use crate::texts::{Description, kind, unit};
+
+/// An observer, and what is remembered about it here.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub handle: Handle,
+    pub kind: Kind,
+    pub is_of_runtime: bool,
+}
+
+/// All observers that are alive.
+pub(crate) fn entries() -> &'static Mutex<HashMap<u32, Entry>> {
+    static ENTRIES: LazyLock<Mutex<HashMap<u32, Entry>>> = LazyLock::new(Mutex::default);
+    &ENTRIES
+}
+
+pub(crate) fn remember(kind: Kind, handle: Handle, is_of_runtime: bool) -> u32 {
+    let id = handle.id().0;
+    if id != 0 {
+        lock(entries()).insert(id, Entry { handle, kind, is_of_runtime });
+    }
+    id
+}
+
+/// Declares an observer that is asked for its values.
+///
+/// # Safety
+/// The name is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bactrian_observe_asked(number: c_int, name: &Description) -> u32 {
+    let Some(kind) = kind(number) else { return 0 };
+    // SAFETY: the caller's duty.
+    let named = unsafe { name.name() };
+    remember(kind, server().declare(kind, named, Origin::Asked), false)
+}
+
+/// Declares a number of the runtime.
+///
+/// # Safety
+/// The name is a text of C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bactrian_observe_asked_of_runtime(
+    number: c_int,
+    name: *const c_char,
+    unit_number: c_int,
+) -> u32 {
+    let Some(kind) = kind(number) else { return 0 };
+    // SAFETY: the caller's duty.
+    let name = unsafe { CStr::from_ptr(name) };
+    let named = Name::reserved(&name.to_string_lossy()).unit(unit(unit_number));
+    remember(kind, server().declare(kind, named, Origin::Asked), true)
+}
+
+/// Declares an observer that says something when it likes.
+///
+/// # Safety
+/// The name is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bactrian_observe_published(number: c_int, name: &Description) -> u32 {
+    let Some(kind) = kind(number) else { return 0 };
+    // SAFETY: the caller's duty.
+    let named = unsafe { name.name() };
+    remember(kind, server().declare(kind, named, Origin::Published), false)
+}
+
+/// A cell of the stubs that the server's thread reads.
+#[derive(Clone, Copy)]
+struct Cell(*mut c_void);
+
+// SAFETY: the stubs write their cells with atomic operations, or such that a reader may see an old number, and never
+// free them.
+unsafe impl Send for Cell {}
+// SAFETY: as above.
+unsafe impl Sync for Cell {}
+
+impl Cell {
+    fn get(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Declares a point or counter, whose number is what `read` says of `cell`.
+///
+/// # Safety
+/// The name is valid; `read` and `cell` are so for ever.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bactrian_observe_count(
+    number: c_int,
+    name: &Description,
+    read: extern "C" fn(*const c_void) -> u64,
+    cell: *mut c_void,
+) -> u32 {
+    let Some(kind) = kind(number) else { return 0 };
+    // SAFETY: the caller's duty.
+    let named = unsafe { name.name() };
+    let cell = Cell(cell);
+    let handle = server().declare_read(kind, named, move || Value::Count(read(cell.get())));
+    remember(kind, handle, false)
+}
+
+/// `struct bactrian_elapsed`.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Elapsed {
+    nanos: u64,
+    runs: u64,
+    is_running: c_int,
+}
+
+/// Declares a stopwatch, which is what `read` says of `cell`.
+///
+/// # Safety
+/// The name is valid; `read` and `cell` are so for ever.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bactrian_observe_time(
+    name: &Description,
+    read: extern "C" fn(*mut c_void, &mut Elapsed),
+    cell: *mut c_void,
+) -> u32 {
+    // SAFETY: the caller's duty.
+    let named = unsafe { name.name() };
+    let cell = Cell(cell);
+    let read = move || {
+        let mut elapsed = Elapsed::default();
+        read(cell.get(), &mut elapsed);
+        Value::Elapsed {
+            nanos: elapsed.nanos,
+            runs: elapsed.runs,
+            running: elapsed.is_running != 0,
+        }
+    };
+    remember(Kind::Time, server().declare_read(Kind::Time, named, read), false)
+}
+
+/// It is not observed any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn bactrian_observe_kill(id: u32) {
+    if let Some(entry) = lock(entries()).remove(&id) {
+        entry.handle.kill();
+    }
+}
+
+/// What was observed is not alive any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn bactrian_observe_collected(id: u32) {
+    if let Some(entry) = lock(entries()).remove(&id) {
+        entry.handle.collected();
+    }
+}
+
+/// Changes the time between its values.
+#[unsafe(no_mangle)]
+pub extern "C" fn bactrian_observe_set_period(id: u32, milliseconds: u32) {
+    if let Some(entry) = lock(entries()).get(&id) {
+        entry.handle.set_period(milliseconds);
+    }
+}

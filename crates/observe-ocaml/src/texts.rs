@@ -1,0 +1,92 @@
+//! Texts and names as C has them.
+#![expect(unsafe_code, reason = "they are pointers with lengths")]
+
+use std::borrow::Cow;
+use std::ffi::c_int;
+use std::slice;
+
+use bactrian_live::{Kind, Unit};
+use bactrian_observe::Name;
+
+/// `struct bactrian_text`: bytes of which nothing is known, but most often UTF-8.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Text {
+    bytes: *const u8,
+    length: usize,
+}
+
+impl Text {
+    /// # Safety
+    /// The bytes are there, and nobody changes them for as long as the result is used.
+    pub(crate) unsafe fn as_bytes<'a>(self) -> &'a [u8] {
+        if self.bytes.is_null() {
+            return &[];
+        }
+        // SAFETY: the caller's duty, and it is not null.
+        unsafe { slice::from_raw_parts(self.bytes, self.length) }
+    }
+
+    /// # Safety
+    /// As of [`Text::as_bytes`].
+    pub(crate) unsafe fn as_text<'a>(self) -> Cow<'a, str> {
+        // SAFETY: the caller's duty.
+        String::from_utf8_lossy(unsafe { self.as_bytes() })
+    }
+}
+
+/// `struct bactrian_name`: what an observer is called.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Description {
+    name: Text,
+    labels: *const Text,
+    labels_count: usize,
+    unit: c_int,
+    period: u32,
+}
+
+impl Description {
+    /// # Safety
+    /// All texts in it are there, and as many labels as it says.
+    pub(crate) unsafe fn name(&self) -> Name {
+        // SAFETY: the caller's duty.
+        let named = Name::new(unsafe { self.name.as_text() });
+        let labels = if self.labels.is_null() || self.labels_count == 0 {
+            &[]
+        } else {
+            // SAFETY: the caller's duty, and it is not null.
+            unsafe { slice::from_raw_parts(self.labels, 2 * self.labels_count) }
+        };
+        let named = labels.chunks_exact(2).fold(named, |named, label| {
+            // SAFETY: the caller's duty.
+            let [key, value] = [label[0], label[1]].map(|text| unsafe { text.as_text() });
+            named.label(key, value)
+        });
+        named.unit(unit(self.unit)).period(self.period)
+    }
+}
+
+/// The unit of this number.
+pub(crate) fn unit(number: c_int) -> Unit {
+    let known = [Unit::None, Unit::Bytes, Unit::Nanos, Unit::Percent];
+    usize::try_from(number).ok().and_then(|number| known.get(number).copied()).unwrap_or_default()
+}
+
+/// The kind of this number.
+pub(crate) fn kind(number: c_int) -> Option<Kind> {
+    let known = [
+        Kind::Point,
+        Kind::Time,
+        Kind::Int,
+        Kind::Float,
+        Kind::Bool,
+        Kind::Text,
+        Kind::Tag,
+        Kind::Tree,
+        Kind::Table,
+        Kind::Counter,
+        Kind::Gauge,
+    ];
+    usize::try_from(number).ok().and_then(|number| known.get(number).copied())
+}

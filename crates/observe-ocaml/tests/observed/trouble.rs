@@ -1,0 +1,149 @@
+//! Programs that give trouble: nobody is silenced, and nothing is done to the program.
+
+use bactrian_live::Value;
+
+use crate::programs::{BOTH, Code, Compiler, program};
+use crate::watch::{Running, Watch};
+
+fn start(compiler: Compiler, what: &str) -> Running {
+    Running::start_with(&program("observe_trouble", compiler, Code::Native), |command| {
+        command.arg(what);
+    })
+}
+
+fn is_at_least(watch: &Watch, name: &str, least: i64) -> bool {
+    matches!(watch.value(name), Some(Value::Int(number)) if *number >= least)
+}
+
+#[test]
+fn one_observer_does_not_silence_others() {
+    for compiler in BOTH {
+        let mut running = start(compiler, "observers");
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        for (name, value) in [
+            ("slow", Value::Int(1)),
+            ("collects", Value::Int(2)),
+            ("deep", Value::Int(100_000)),
+            ("yields", Value::Int(3)),
+            ("creates", Value::Text("yes".into())),
+            ("created", Value::Killed),
+        ] {
+            watch.expect(name, &value);
+        }
+        watch.until("an overflow", |watch| {
+            matches!(watch.value("overflows"), Some(Value::Failed(why)) if why == "Stack overflow")
+        });
+        for name in ["before", "after"] {
+            watch.until("evaluations", |watch| is_at_least(watch, name, 10));
+        }
+        // One that takes long comes less often, and says so.
+        watch.until("a longer period", |watch| {
+            watch.declaration("slow").is_some_and(|known| known.period_ms >= 1000)
+        });
+        assert!(watch.log.iter().any(|line| line == "created"));
+        assert!(running.end().1, "{compiler:?}");
+    }
+}
+
+#[test]
+fn exceptions_of_the_programs_signals_are_its_own() {
+    for compiler in BOTH {
+        let mut running = start(compiler, "signals");
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        watch.until("timeouts", |watch| is_at_least(watch, "timeouts", 100));
+        assert_eq!(watch.value("slow"), Some(&Value::Int(1)), "{compiler:?}");
+        let (said, is_success) = running.end();
+        assert!(is_success && said.starts_with("timeouts "), "{compiler:?}: {said}");
+    }
+}
+
+#[test]
+fn no_system_call_is_interrupted() {
+    for compiler in BOTH {
+        let mut running = start(compiler, "waits");
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 20));
+        assert_eq!(running.end(), ("interrupted 0\n".into(), true), "{compiler:?}");
+    }
+}
+
+#[test]
+fn the_program_may_take_any_signal() {
+    for compiler in BOTH {
+        let mut running = start(compiler, "takes all");
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 3));
+        running.tell("");
+        assert_eq!(running.line(), "took them", "{compiler:?}");
+        let Some(Value::Int(before)) = watch.value("evaluated").cloned() else {
+            panic!("no value")
+        };
+        watch.until("evaluations", |watch| is_at_least(watch, "evaluated", before + 5));
+        assert_eq!(running.end(), ("own 0\n".into(), true), "{compiler:?}");
+    }
+}
+
+#[test]
+fn children_go_on_and_are_not_observed() {
+    for compiler in BOTH {
+        let mut running = start(compiler, "forks");
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 2));
+        running.tell("");
+        // No socket of ours is left to a program that a child becomes.
+        assert_eq!(running.lines_until("forked"), ["0"], "{compiler:?}");
+        let Some(Value::Int(before)) = watch.value("evaluated").cloned() else {
+            panic!("no value")
+        };
+        watch.until("evaluations", |watch| is_at_least(watch, "evaluated", before + 5));
+        assert_eq!(watch.value("point"), Some(&Value::Count(0)));
+        assert!(
+            watch.log.is_empty() && watch.declaration("made later").is_none(),
+            "{:?}",
+            watch.log
+        );
+        assert_eq!(running.end(), (String::new(), true), "{compiler:?}");
+    }
+}
+
+#[test]
+fn a_program_that_waits_answers_if_it_has_threads() {
+    for (compiler, code) in [
+        (Compiler::OCaml4, Code::Native),
+        (Compiler::OCaml5, Code::Native),
+        (Compiler::OCaml4, Code::Bytecode),
+    ] {
+        let mut running = Running::start(&program("observe_threads", compiler, code));
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 5));
+        watch.expect("point", &Value::Count(400_000));
+        watch.expect("tag", &Value::Tag { count: Some(1), bytes: Some(24_000) });
+        assert!(running.end().1, "{compiler:?} {code:?}");
+    }
+}
+
+#[test]
+fn no_count_is_lost_between_domains() {
+    let mut running = Running::start(&program("observe_domains", Compiler::OCaml5, Code::Native));
+    let said = running.lines_until("ready");
+    let bytes = said[0].parse().expect("a number");
+    let mut watch = running.watch();
+    watch.expect("point", &Value::Count(9 * 300_000));
+    watch.expect("counter", &Value::Count(16 * 300_000));
+    watch.expect("tag", &Value::Tag { count: Some(8 * 3000), bytes: Some(bytes) });
+    watch.until("a histogram", |watch| {
+        matches!(watch.value("histogram"), Some(Value::Histogram(all)) if all.count() == 8 * 3000)
+    });
+    watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 2));
+    let Some(Value::Elapsed { runs, running: is_running, .. }) = watch.value("time") else {
+        panic!("no time")
+    };
+    assert_eq!((*runs, *is_running), (8 * 3000, false));
+    assert!(running.end().1);
+}

@@ -1,0 +1,28 @@
+external take_snapshot : string -> unit = "bactrian_snapshot"
+
+let snapshot ?(name = "") () = take_snapshot name
+
+module Observer = Bactrian_observer
+module Point = Bactrian_point
+module Time = Bactrian_time
+module Value = Bactrian_value
+module Tree = Bactrian_tree
+module Tag = Bactrian_tag
+module Hashtable = Bactrian_hashtable
+module Counter = Bactrian_counter
+module Gauge = Bactrian_gauge
+module Histogram = Bactrian_histogram
+module Span = Bactrian_span
+module Log = Bactrian_log
+module Clients = Bactrian_clients
+module Protocol = Bactrian_protocol
+module Ocamlviz = Bactrian_ocamlviz
+module Ocamlviz_threads = Bactrian_ocamlviz_threads
+
+let log = Bactrian_log.log
+let marker = Bactrian_clients.marker
+let yield = Bactrian_clients.yield
+let wait_for_connected_clients = Bactrian_clients.wait_for_connected
+let wait_for_killed_clients = Bactrian_clients.wait_for_killed
+let kill = Bactrian_observer.kill
+let set_period = Bactrian_observer.set_period

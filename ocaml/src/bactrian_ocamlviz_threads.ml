@@ -1,0 +1,1 @@
+include Bactrian_ocamlviz

@@ -1,0 +1,7 @@
+(** The same as {!Bactrian_ocamlviz}: there, too, no signal is used. *)
+
+include Bactrian_ocamlviz.Monitor
+
+val yield : unit -> unit
+val send_now : unit -> unit
+val init : unit -> unit

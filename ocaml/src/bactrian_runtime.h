@@ -1,0 +1,141 @@
+/* What differs between OCaml's runtimes, for the other stubs.
+
+   Some functions here look at blocks without the runtime knowing. That is sound only between two moments at which the
+   runtime may run: whoever calls them allocates nothing in OCaml's heap and does not release the runtime until it has
+   forgotten the addresses. */
+
+#ifndef BACTRIAN_RUNTIME_H
+#define BACTRIAN_RUNTIME_H
+
+#define CAML_NAME_SPACE
+#define CAML_INTERNALS
+#include <caml/address_class.h>
+#include <caml/alloc.h>
+#include <caml/callback.h>
+#include <caml/custom.h>
+#include <caml/fail.h>
+#include <caml/gc.h>
+#include <caml/major_gc.h>
+#include <caml/memory.h>
+#include <caml/minor_gc.h>
+#include <caml/mlvalues.h>
+#include <caml/signals.h>
+#include <caml/version.h>
+#include <caml/weak.h>
+#if OCAML_VERSION >= 50000
+#include <caml/gc_ctrl.h>
+#include <caml/gc_stats.h>
+#include <caml/shared_heap.h>
+#endif
+
+#include "bactrian_observe.h"
+
+extern value caml_ephe_set_key(value ephemeron, value position, value key);
+extern value caml_ephe_unset_key(value ephemeron, value position);
+
+/* Whether this is the child of a fork: there, nothing is observed, and no lock may be waited for. */
+extern int bactrian_is_child;
+
+/* An address outside OCaml's heap, as an integer of OCaml. */
+#define Address_val(v) ((void *)((v) & ~(value)1))
+#define Val_address(p) ((value)(p) | 1)
+
+/* Whether a block is one that traversals may look into. OCaml 4 allows pointers to anything. */
+static inline int is_in_heap(value block)
+{
+#if OCAML_VERSION >= 50000
+    return 1;
+#else
+    return Is_in_heap_or_young(block);
+#endif
+}
+
+/* The same, with what the compiler put into the program. */
+static inline int is_value(value block)
+{
+#if OCAML_VERSION >= 50000
+    return 1;
+#else
+    return Is_in_value_area(block);
+#endif
+}
+
+/* The key of an ephemeron, or 0. Unlike Weak.get this does not keep it alive: the collector would otherwise find anew in
+   each of its cycles that somebody is interested in it. */
+static inline value peek_key(value ephemeron, mlsize_t position)
+{
+    value key = ((volatile value *)ephemeron)[CAML_EPHE_FIRST_KEY + position];
+    value block = key;
+
+    if (key == caml_ephe_none || Is_long(key))
+        return 0;
+    if (Is_young(key) || !is_value(key))
+        return key;
+    if (Tag_val(block) == Infix_tag)
+        block -= Infix_offset_val(block);
+    /* It is dead already, but the collector has not come to this ephemeron yet. */
+#if OCAML_VERSION >= 50000
+    if (caml_gc_phase == Phase_sweep_ephe && is_unmarked(block))
+        return 0;
+#else
+    if (caml_gc_phase == Phase_clean && Is_in_heap(block) && Is_white_val(block))
+        return 0;
+#endif
+    return key;
+}
+
+/* Whether taking this key out of its ephemeron would save it from a collection that may be about to end its life. */
+static inline int is_undecided(value key)
+{
+    if (Is_young(key) || !is_value(key))
+        return 0;
+    if (Tag_val(key) == Infix_tag)
+        key -= Infix_offset_val(key);
+#if OCAML_VERSION >= 50000
+    return caml_gc_phase != Phase_sweep_ephe && is_unmarked(key);
+#else
+    return caml_gc_phase == Phase_mark && Is_in_heap(key) && Is_white_val(key);
+#endif
+}
+
+/* How often all of the heap was collected, and how often blocks were moved. */
+static inline uintnat collections_so_far(void)
+{
+#if OCAML_VERSION >= 50000
+    return caml_major_cycles_completed;
+#else
+    return Caml_state->stat_major_collections;
+#endif
+}
+
+static inline uintnat compactions_so_far(void)
+{
+#if OCAML_VERSION >= 50200
+    return atomic_load_explicit(&caml_compactions_count, memory_order_relaxed);
+#elif OCAML_VERSION >= 50000
+    return 0;
+#else
+    return Caml_state->stat_compactions;
+#endif
+}
+
+static inline struct bactrian_text text_of(value string)
+{
+    struct bactrian_text text = { String_val(string), caml_string_length(string) };
+    return text;
+}
+
+/* Labels beyond 16 are left out. */
+#define MOST_PARTS 32
+
+/* Fills [description] with what OCaml says about an observer; [labels] is a list of pairs. It is valid until the runtime
+   runs. */
+void bactrian_describe(struct bactrian_name *description, struct bactrian_text *parts, value name, value labels, int unit,
+                       uint32_t period);
+
+/* Observes the runtime itself. */
+void bactrian_declare_numbers(void);
+/* Says this number of the runtime, if it is one. */
+int bactrian_say_number(uint32_t id);
+
+#endif

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Makes libbactrian_stubs.a and dllbactrian_stubs.so in the current folder, of the C stubs there and the Rust library:
+# stubs.sh OCAMLC. Needs cargo, a C compiler (CC) and the binutils (LD, OBJCOPY, AR).
+set -eu
+ocamlc=$1
+cc=${CC:-cc}
+
+# In a build folder of dune this is a copy; the Rust library is beside the original. Where dune works in a folder of
+# its own, the original is where that folder stands for.
+here=$(pwd -P)
+case $here in
+*/_build/*) candidates="${here%%/_build/*} $here" ;;
+*) candidates=$here ;;
+esac
+[ -z "${BACTRIAN_SOURCES:-}" ] || candidates="$BACTRIAN_SOURCES $candidates"
+inner=$(printf %s "$here" | sed -n 's:.*/_build/[^/]*/::p')
+[ -z "$inner" ] || candidates="${here%%/_build/*}/$inner $candidates"
+sources=
+for folder in $candidates; do
+    while [ "$folder" != / ] && [ -n "$folder" ]; do
+        if [ -f "$folder/crates/observe-ocaml/Cargo.toml" ]; then
+            sources=$folder
+            break 2
+        fi
+        folder=$(dirname "$folder")
+    done
+done
+if [ -z "$sources" ]; then
+    echo "stubs.sh: crates/observe-ocaml is not in a folder above $here; say where Bactrian's sources are in BACTRIAN_SOURCES" >&2
+    exit 1
+fi
+
+target=${CARGO_TARGET_DIR:-$sources/target}
+(cd "$sources" && cargo build --quiet --locked --profile ocaml -p bactrian-observe-ocaml --target-dir "$target")
+library=$target/ocaml/libbactrian_observe_ocaml.a
+
+objects=
+for source in bactrian_*.c; do
+    "$ocamlc" -ccopt "-O2 -fPIC -Wall" -c "$source"
+    objects="$objects ${source%.c}.o"
+done
+
+# One object of the Rust library, with only what the stubs use, whose names nobody else sees but for ours: another Rust
+# library in the same program has the same names for its own copy of the standard library.
+wanted=$(nm -u $objects | sed -n 's/.* \(bactrian_observe_[a-z_]*\)$/-u \1/p' | sort -u)
+# They are words for the linker.
+# shellcheck disable=SC2086
+"${LD:-ld}" -r --gc-sections $wanted "$library" -o bactrian_rust.part
+"${OBJCOPY:-objcopy}" --wildcard --keep-global-symbol='bactrian_*' --strip-debug --remove-section=.llvmbc \
+    --remove-section=.llvmcmd bactrian_rust.part bactrian_rust.o
+rm -f bactrian_rust.part libbactrian_stubs.a
+# shellcheck disable=SC2086
+"${AR:-ar}" rcs libbactrian_stubs.a $objects bactrian_rust.o
+# shellcheck disable=SC2086
+"$cc" -shared $objects bactrian_rust.o -o dllbactrian_stubs.so -lpthread -ldl -lm

@@ -1,0 +1,130 @@
+(* Observes what gives trouble, of the kind its first argument says, until its input ends. *)
+
+open Bactrian
+
+let say format = Printf.printf (format ^^ "\n%!")
+
+(* Reads a line, and comes by safe points while there is none. *)
+let wait_for_line () =
+  while Unix.select [ Unix.stdin ] [] [] 0.002 = ([], [], []) do ignore (Sys.opaque_identity (ref 0)) done;
+  ignore (Unix.read Unix.stdin (Bytes.create 100) 0 100)
+
+let is_over () = match Unix.select [ Unix.stdin ] [] [] 0.0 with [], _, _ -> false | _ -> true
+let allocate () = ignore (Sys.opaque_identity (List.init 100 Fun.id))
+
+let busy seconds =
+  let until = Unix.gettimeofday () +. seconds in
+  while Unix.gettimeofday () < until do allocate () done
+
+let count name =
+  let evaluated = ref 0 in
+  ignore (Value.int name (fun () -> incr evaluated; !evaluated))
+
+(* Observers that take long, allocate, collect, compact, overflow the stack, use what they observe. *)
+let observers () =
+  count "before";
+  ignore (Value.int "slow" (fun () -> busy 0.05; 1));
+  ignore (Value.int "collects" (fun () -> allocate (); Gc.full_major (); Gc.compact (); 2));
+  let rec deep n = if n = 0 then 0 else 1 + deep (n - 1) in
+  ignore (Value.int ~period:1000 "deep" (fun () -> deep (Sys.opaque_identity 100_000)));
+  let rec endless n = 1 + endless (n + 1) in
+  ignore (Value.int ~period:1000 "overflows" (fun () -> endless 0));
+  let create = lazy (Value.int "created" (fun () -> 7) |> kill; log "created") in
+  ignore (Value.string "creates" (fun () -> Lazy.force create; "yes"));
+  ignore (Value.int "yields" (fun () -> yield (); Clients.tick (); 3));
+  count "after";
+  say "ready";
+  while not (is_over ()) do allocate () done
+
+exception Timeout
+
+(* The program uses signals itself: their exceptions are its own, and no system call of it is interrupted by us. *)
+let signals () =
+  let timeouts = ref 0 and is_ready = ref false in
+  let handle _ = if !is_ready then begin is_ready := false; raise Timeout end in
+  Sys.set_signal Sys.sigalrm (Signal_handle handle);
+  ignore (Value.int "slow" (fun () -> busy 0.02; 1));
+  ignore (Value.int "timeouts" (fun () -> !timeouts));
+  let interval = 0.005 in
+  ignore (Unix.setitimer ITIMER_REAL { it_interval = interval; it_value = interval });
+  say "ready";
+  let rec work () = if is_over () then () else begin allocate (); work () end in
+  let is_done = ref false in
+  while not !is_done do
+    try is_ready := true; work (); is_done := true with Timeout -> incr timeouts
+  done;
+  is_ready := false;
+  ignore (Unix.setitimer ITIMER_REAL { it_interval = 0.0; it_value = 0.0 });
+  say "timeouts %d" !timeouts
+
+(* Without signals of its own, a system call is never interrupted. *)
+let waits () =
+  count "evaluated";
+  let interrupted = ref 0 in
+  say "ready";
+  while not (is_over ()) do
+    match Unix.select [] [] [] 0.003 with _ -> allocate () | exception Unix.Unix_error (EINTR, _, _) -> incr interrupted
+  done;
+  say "interrupted %d" !interrupted
+
+(* The program takes the signals that we might use. *)
+let takes_all () =
+  count "evaluated";
+  let own = ref 0 in
+  say "ready";
+  wait_for_line ();
+  for signal = 34 to 64 do
+    match Sys.signal signal (Signal_handle (fun _ -> incr own)) with
+    | Signal_default -> ()
+    | _ -> say "signal %d was taken" signal
+  done;
+  for signal = 34 to 60 do Sys.set_signal signal Signal_default done;
+  say "took them";
+  while not (is_over ()) do yield (); allocate () done;
+  say "own %d" !own
+
+(* Children observe nothing and go on. *)
+let forks () =
+  let point = Point.create "point" and tag = Tag.create ~size:true "tag" in
+  count "evaluated";
+  let use () =
+    for _ = 1 to 1000 do Point.observe point done;
+    ignore (Tag.mark tag (Bytes.create 10));
+    log "used";
+    ignore (Value.int "made later" (fun () -> 1));
+    Time.time "time" allocate ();
+    Counter.incr (Counter.create "counter");
+    Histogram.record (Histogram.create "histogram") 1;
+    Gauge.set (Gauge.create "gauge") 1.0;
+    Span.during (Span.create "span") allocate;
+    marker "marker";
+    wait_for_connected_clients 0;
+    Gc.full_major ()
+  in
+  say "ready";
+  wait_for_line ();
+  let wait pid = match Unix.waitpid [] pid with _, WEXITED status -> status | _ -> -1 in
+  for _ = 1 to 5 do
+    match Unix.fork () with
+    | 0 ->
+        busy 0.01;
+        use ();
+        (* Its own children, too. *)
+        let inner = match Unix.fork () with 0 -> use (); exit 7 | pid -> wait pid in
+        exit inner
+    | pid -> if wait pid <> 7 then say "a child failed"
+  done;
+  (match Unix.fork () with
+  | 0 -> Unix.execv "/bin/sh" [| "sh"; "-c"; "ls -l /proc/self/fd | grep -c socket; exit 0" |]
+  | pid -> if wait pid <> 0 then say "exec failed");
+  say "forked";
+  while not (is_over ()) do allocate () done
+
+let () =
+  match Sys.argv.(1) with
+  | "observers" -> observers ()
+  | "signals" -> signals ()
+  | "waits" -> waits ()
+  | "takes all" -> takes_all ()
+  | "forks" -> forks ()
+  | what -> failwith what
