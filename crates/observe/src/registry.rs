@@ -117,6 +117,14 @@ impl Observer {
     fn end(&self, how: u8) {
         // The first end counts.
         let _ = self.end.compare_exchange(ALIVE, how, Ordering::AcqRel, Ordering::Relaxed);
+        // What a closure holds is not needed any more. One that is being called keeps it.
+        if let Source::Closure { call, .. } = &self.source
+            && let Ok(mut call) = call.try_lock()
+        {
+            let held = std::mem::replace(&mut call.closure, Box::new(|| Value::Killed));
+            drop(call);
+            drop(held);
+        }
     }
 
     /// Notes that it was asked. False if it was asked before and has not answered.
@@ -169,6 +177,8 @@ pub(crate) struct Registry {
 struct Inner {
     last_id: u32,
     observers: Vec<Arc<Observer>>,
+    /// The dead are looked for when there are as many as this, should nobody watch.
+    next_cleaning: usize,
 }
 
 impl Registry {
@@ -199,6 +209,10 @@ impl Registry {
         let mut inner = lock(&self.inner);
         let Some(id) = inner.last_id.checked_add(1) else { return Handle { observer: declare(0) } };
         inner.last_id = id;
+        if inner.observers.len() >= inner.next_cleaning {
+            inner.forget_dead();
+            inner.next_cleaning = 4 * DEAD_REMEMBERED + 2 * inner.observers.len();
+        }
         let observer = declare(id);
         inner.observers.push(Arc::clone(&observer));
         Handle { observer }
@@ -231,22 +245,27 @@ impl Registry {
     /// Forgets the oldest of those that are dead, if they are many, so that a program that always makes new ones does
     /// not fill its memory with the dead.
     pub fn forget_dead(&self) {
-        let mut inner = lock(&self.inner);
-        let dead = inner.observers.iter().filter(|observer| observer.ended().is_some()).count();
-        let mut surplus = dead.saturating_sub(DEAD_REMEMBERED);
-        if surplus == 0 {
-            return;
-        }
-        inner.observers.retain(|observer| {
-            let forget = surplus > 0 && observer.ended().is_some();
-            surplus -= usize::from(forget);
-            !forget
-        });
+        lock(&self.inner).forget_dead();
     }
 
     #[cfg(test)]
     fn len(&self) -> usize {
         lock(&self.inner).observers.len()
+    }
+}
+
+impl Inner {
+    fn forget_dead(&mut self) {
+        let dead = self.observers.iter().filter(|observer| observer.ended().is_some()).count();
+        let mut surplus = dead.saturating_sub(DEAD_REMEMBERED);
+        if surplus == 0 {
+            return;
+        }
+        self.observers.retain(|observer| {
+            let forget = surplus > 0 && observer.ended().is_some();
+            surplus -= usize::from(forget);
+            !forget
+        });
     }
 }
 
@@ -383,6 +402,28 @@ mod tests {
         assert_eq!(next.id(), ObserverId(last.0 + 1));
         assert_eq!(registry.since(last).len(), 1);
         assert_eq!(registry.since(ObserverId(0))[0].id(), handles[10].id());
+    }
+
+    #[test]
+    fn the_dead_do_not_fill_the_memory_of_a_program_that_nobody_watches() {
+        let registry = Registry::default();
+        for _ in 0..20 * DEAD_REMEMBERED {
+            registry.add(Kind::Int, "n".into(), Origin::Published.source(Kind::Int)).kill();
+        }
+        assert!(registry.len() <= 8 * DEAD_REMEMBERED, "{}", registry.len());
+    }
+
+    #[test]
+    fn a_closure_lets_go_of_what_it_holds_when_it_is_killed() {
+        let held = Arc::new(());
+        let holds = Arc::clone(&held);
+        let closure = Box::new(move || Value::Count(Arc::strong_count(&holds) as u64));
+        let call = Mutex::new(Closure { closure, failures: 0 });
+        let source = Source::Closure { call, fresh: Mutex::new(None) };
+        let handle = Registry::default().add(Kind::Int, "n".into(), source);
+        assert_eq!(Arc::strong_count(&held), 2);
+        handle.kill();
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 
     #[test]

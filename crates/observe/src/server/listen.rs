@@ -6,11 +6,13 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use bactrian_live::place;
 use rustix::fs::{Mode, chmod};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, getuid, test_kill_process};
 
 use super::{Places, Shared};
@@ -128,7 +130,7 @@ fn safe_folder() -> io::Result<PathBuf> {
 /// Removes what processes have left that are not alive any more.
 fn remove_dead(folder: &Path) {
     for pid in place::processes(folder) {
-        let is_dead = |pid: &Pid| test_kill_process(*pid) == Err(rustix::io::Errno::SRCH);
+        let is_dead = |pid: &Pid| test_kill_process(*pid) == Err(Errno::SRCH);
         let dead = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(is_dead);
         let socket = place::socket(folder, pid);
         // A process of another container may have a number that is nobody's here.
@@ -139,11 +141,14 @@ fn remove_dead(folder: &Path) {
     }
 }
 
-fn is_answering(socket: &Path) -> bool {
-    match UnixStream::connect(socket) {
-        Ok(_) => true,
-        Err(error) => error.kind() != io::ErrorKind::ConnectionRefused,
-    }
+/// Whether someone listens there. Does not wait: who has too many to answer is there as well.
+fn is_answering(path: &Path) -> bool {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let connected = SocketAddrUnix::new(path).and_then(|address| {
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &address)
+    });
+    !matches!(connected, Err(Errno::CONNREFUSED | Errno::NOENT))
 }
 
 fn unix(path: &Path) -> io::Result<Listener> {
