@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use crate::compilers::{BOTH, Variant, program};
+use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::run::{Running, live, result, until, value};
 
 #[test]
@@ -35,6 +35,32 @@ fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
             ["runtime.minor_collections", "runtime.domains"].map(|name| value(&result, name));
         assert!(minor.as_u64() > Some(3) && domains == 1, "{compiler:?}: {result:#}");
     }
+}
+
+#[test]
+fn where_a_program_allocates_and_what_is_alive_of_it_is_told_from_samples() {
+    for compiler in BOTH {
+        let path = program("leaky_cache", compiler, Variant::Plain);
+        let mut command = live(["--json", "--rate", "1e-3", "--every", "50ms", "--"]);
+        let watched = command.arg(&path).arg("20000").output().expect("it runs");
+        let result = result(&watched);
+        let sites = value(&result, "sites").as_array().expect("sites").clone();
+        let bytes = |name: &str, what: &str| -> f64 {
+            let of_name = |site: &&serde_json::Value| {
+                site["name"].as_str().is_some_and(|it| it.starts_with(name))
+            };
+            sites.iter().filter(of_name).filter_map(|site| site[what].as_f64()).sum()
+        };
+        let (garbage, leak) =
+            (bytes("Leaky_cache.render", "live_bytes"), bytes("Leaky_cache.serve", "live_bytes"));
+        assert!(leak > 3.0 * garbage && leak > 100_000.0, "{compiler:?}: {sites:#?}");
+        assert!(bytes("Leaky_cache.render", "bytes_per_second") > 0.0, "{compiler:?}: {sites:#?}");
+    }
+    let path = program("leaky_cache", Compiler::OCaml5, Variant::Plain);
+    let watched = live(["--json", "--"]).arg(&path).arg("20000").output().expect("it runs");
+    let pauses = value(&result(&watched), "runtime.pauses").clone();
+    assert!(pauses["count"].as_u64() > Some(10), "{pauses:#}");
+    assert!(pauses["max"].as_u64() >= pauses["p50"].as_u64(), "{pauses:#}");
 }
 
 #[test]

@@ -35,9 +35,24 @@ const ALL: &[Outside] = &[
     gauge(names::DOMAINS, Unit::None, |numbers| {
         int(&counted(numbers, |collector| collector.domains))
     }),
+    Outside {
+        name: names::PAUSES,
+        kind: Kind::Histogram,
+        unit: Unit::Nanos,
+        value: |numbers| known(&numbers.pauses, |pauses| Value::Histogram(pauses.times.clone())),
+    },
+    counter(names::LOST_EVENTS, Unit::None, |numbers| {
+        known(&numbers.pauses, |pauses| Value::Count(pauses.lost_events))
+    }),
     gauge(names::RSS, Unit::Bytes, |numbers| int(&numbers.resident)),
     counter(names::CPU, Unit::Nanos, |numbers| count(&numbers.cpu)),
     gauge(names::THREADS, Unit::None, |numbers| int(&numbers.threads)),
+    Outside {
+        name: names::SITES,
+        kind: Kind::Sites,
+        unit: Unit::Bytes,
+        value: |numbers| known(&numbers.sampled, |sampled| Value::Sites(sampled.sites.clone())),
+    },
 ];
 
 const fn gauge(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -> Outside {
@@ -76,9 +91,10 @@ pub fn declarations(period_ms: u32) -> impl Iterator<Item = Event> {
     })
 }
 
-/// What is observed.
-pub fn updates(numbers: &Numbers) -> impl Iterator<Item = Event> {
-    with_ids().map(|(id, outside)| Event::Update(id, (outside.value)(numbers)))
+/// What is observed. Sites are long, so they are told only now and then.
+pub fn updates(numbers: &Numbers, with_sites: bool) -> impl Iterator<Item = Event> {
+    let told = with_ids().filter(move |(_, outside)| with_sites || outside.kind != Kind::Sites);
+    told.map(|(id, outside)| Event::Update(id, (outside.value)(numbers)))
 }
 
 fn with_ids() -> impl Iterator<Item = (ObserverId, &'static Outside)> {

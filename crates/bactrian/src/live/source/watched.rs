@@ -40,6 +40,9 @@ pub struct Started {
 /// How often it is looked whether the program has opened a socket.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How often it is told where the program allocates.
+const SITES_EVERY: Duration = Duration::from_secs(1);
+
 /// Looks at a program until it has ended or nobody listens any more.
 pub fn watch(watched: Watched, messages: SyncSender<Message>) -> Started {
     let (wishes, wanted) = channel();
@@ -55,6 +58,7 @@ pub fn watch(watched: Watched, messages: SyncSender<Message>) -> Started {
         wanted,
         own: None,
         looked: None,
+        sites_told: None,
         snapshots: 0,
         name: watched.name,
         said: VecDeque::new(),
@@ -98,6 +102,7 @@ struct Looking {
     /// The program itself, if it speaks.
     own: Option<Wish>,
     looked: Option<Instant>,
+    sites_told: Option<Instant>,
     snapshots: u32,
     /// What was said of it that goes without saying from then on.
     said: VecDeque<String>,
@@ -173,7 +178,12 @@ impl Looking {
     fn numbers(&mut self, numbers: &Numbers) -> Result<(), Unwanted> {
         let cpu = numbers.cpu.as_ref().copied().unwrap_or(0);
         self.event(Event::Tick(Stamp { at: numbers.age, cpu }))?;
-        for update in outside::updates(numbers) {
+        let with_sites = numbers.ended.is_some()
+            || self.sites_told.is_none_or(|last| last.elapsed() >= SITES_EVERY);
+        if with_sites {
+            self.sites_told = Some(Instant::now());
+        }
+        for update in outside::updates(numbers, with_sites) {
             self.event(update)?;
         }
         let gaps =
