@@ -20,6 +20,8 @@ pub(crate) const FIRST_CLIENT: u64 = 16;
 
 /// How long a client may take to greet.
 const LONGEST_GREETING: Duration = Duration::from_secs(10);
+/// So many may be about to greet; then the first of them goes.
+const MOST_STRANGERS: usize = 1000;
 
 pub(crate) struct Audience<'a> {
     pub(super) shared: &'a Arc<Shared>,
@@ -76,6 +78,10 @@ impl<'a> Audience<'a> {
         self.has_changed = true;
         if matches!(protocol, Protocol::Stranger { .. }) {
             self.strangers.push_back((key, Instant::now() + LONGEST_GREETING));
+            // Whoever of them has greeted since is only forgotten here.
+            if self.strangers.len() > MOST_STRANGERS {
+                self.send_first_stranger_away();
+            }
         }
         self.clients.insert(key, Client::new(socket, protocol));
     }
@@ -148,18 +154,21 @@ impl<'a> Audience<'a> {
     /// Those who did not greet in time.
     pub fn send_strangers_away(&mut self) {
         let now = Instant::now();
-        while let Some((key, until)) = self.strangers.front().copied() {
-            let is_stranger =
-                |client: &Client| matches!(client.protocol, Protocol::Stranger { .. });
-            let is_waited_for = self.clients.get(&key).is_some_and(is_stranger);
-            if is_waited_for && now < until {
+        while let Some((key, until)) = self.strangers.front() {
+            if self.clients.get(key).is_some_and(Client::is_stranger) && now < *until {
                 return;
             }
-            self.strangers.pop_front();
-            if let Some(client) = self.clients.remove(&key) {
-                let fate = if is_waited_for { Fate::Gone } else { Fate::Stays };
-                self.put_back(key, client, fate);
-            }
+            self.send_first_stranger_away();
+        }
+    }
+
+    /// Forgets the one who has waited longest, and hangs up if it is still a stranger.
+    fn send_first_stranger_away(&mut self) {
+        let Some((key, _)) = self.strangers.pop_front() else { return };
+        if self.clients.get(&key).is_some_and(Client::is_stranger)
+            && let Some(client) = self.clients.remove(&key)
+        {
+            self.put_back(key, client, Fate::Gone);
         }
     }
 

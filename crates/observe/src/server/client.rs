@@ -15,6 +15,8 @@ use crate::descriptors::Owned;
 pub(crate) const LONGEST_QUEUE: usize = 1 << 20;
 /// So much is read from a client at a time.
 const READ_AT_ONCE: usize = 16 << 10;
+/// Who has said so much and not greeted is not one of our clients.
+pub(crate) const LONGEST_GREETING: usize = 4 << 10;
 /// Small answers, such as those to controls, may go over the limit by this much.
 const ROOM_FOR_ANSWERS: usize = 64 << 10;
 
@@ -51,7 +53,7 @@ pub(crate) struct Client {
 #[derive(Debug)]
 pub(crate) enum Protocol {
     /// Our own; it has not greeted yet, and has to know the token if there is one.
-    Stranger { frames: Frames, token: Option<Vec<u8>> },
+    Stranger { frames: Frames, heard: usize, token: Option<Vec<u8>> },
     /// Our own.
     Own { frames: Frames },
     /// That of Ocamlviz, in which clients say nothing.
@@ -97,9 +99,14 @@ impl Client {
         Frames::up_to(MAX_REQUEST)
     }
 
+    /// Whether it has not greeted yet.
+    pub fn is_stranger(&self) -> bool {
+        matches!(self.protocol, Protocol::Stranger { .. })
+    }
+
     /// Whether it is one that watches.
     pub fn is_watching(&self) -> bool {
-        !matches!(self.protocol, Protocol::Stranger { .. }) && !self.is_leaving
+        !self.is_stranger() && !self.is_leaving
     }
 
     pub fn is_own(&self) -> bool {

@@ -196,7 +196,7 @@ impl<'a> EventLoop<'a> {
         let _ = sockopt::set_socket_keepalive(socket.get(), true);
         let protocol = match speaks {
             Speaks::Own { token } => {
-                Protocol::Stranger { frames: Client::frames(), token: token.clone() }
+                Protocol::Stranger { frames: Client::frames(), heard: 0, token: token.clone() }
             }
             Speaks::Old => Protocol::Old,
         };

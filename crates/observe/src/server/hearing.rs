@@ -3,7 +3,7 @@
 use bactrian_live::wire::{self, Frame};
 
 use super::audience::Audience;
-use super::client::{Client, Fate, Protocol};
+use super::client::{Client, Fate, LONGEST_GREETING, Protocol};
 use super::sampler::Sampler;
 use super::{control, own};
 
@@ -47,6 +47,12 @@ impl Audience<'_> {
         }
         for frame in &heard {
             if self.obey(key, client, frame, sampler) == Fate::Gone {
+                return Fate::Gone;
+            }
+        }
+        if let Protocol::Stranger { heard, .. } = &mut client.protocol {
+            *heard += bytes.len();
+            if *heard > LONGEST_GREETING {
                 return Fate::Gone;
             }
         }

@@ -14,14 +14,16 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::client::Client;
 use crate::{DEADLINE, Served, wait_until};
 
-/// Raises the limit of descriptors: both ends are in this process. False if that is not allowed.
-fn allow(descriptors: u64) -> bool {
+/// Both ends of all connections are in this process.
+const DESCRIPTORS: u64 = 8192;
+
+/// Raises the limit of descriptors.
+fn allow_many_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= descriptors) {
-        return true;
+    if limit.current.is_some_and(|current| current < DESCRIPTORS) {
+        let more = Rlimit { current: Some(DESCRIPTORS), maximum: limit.maximum };
+        setrlimit(Resource::Nofile, more).expect("this test needs 8192 descriptors");
     }
-    setrlimit(Resource::Nofile, Rlimit { current: Some(descriptors), maximum: limit.maximum })
-        .is_ok()
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn a_hundred_at_once_are_all_served_soon() {
 
 #[test]
 fn a_thousand_clients_of_which_most_are_stalled_disturb_nobody() {
-    assert!(allow(4096), "this test needs 4096 descriptors");
+    allow_many_descriptors();
     let served = Served::with(|settings| settings.period = Duration::from_millis(100));
     let server = &served.server;
     let point = server.declare(Kind::Point, "p", Origin::Cell);
@@ -72,6 +74,21 @@ fn a_thousand_clients_of_which_most_are_stalled_disturb_nobody() {
     served.wait_for_clients(1);
     point.count_cell().expect("it counts").add(1);
     good.value(point.id(), |value| *value == Value::Count(11));
+}
+
+#[test]
+fn the_silent_do_not_keep_others_out() {
+    allow_many_descriptors();
+    let served = Served::new();
+    let socket = served.socket();
+    let connect = || UnixStream::connect(&socket).expect("it listens");
+    let silent: Vec<UnixStream> = (0..1100).map(|_| connect()).collect();
+    let mut good = served.client();
+    good.until("a tick", |event| matches!(event, Event::Tick(_)).then_some(()));
+    // The first of them had to go.
+    silent[0].set_read_timeout(Some(DEADLINE)).expect("a time");
+    assert_eq!((&silent[0]).read(&mut [0]).expect("it ends"), 0);
+    assert_eq!(served.server.clients(), 1);
 }
 
 #[test]

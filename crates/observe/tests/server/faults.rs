@@ -52,6 +52,8 @@ fn garbage_closes_only_who_sent_it() {
         vec![0xFF; 100_000],
         frame(b"\x00not bactrian at all"),
         frame(&[7; 1000]),
+        // A frame that is announced and never ends.
+        [&60_000_u32.to_le_bytes()[..], &[0; 10_000]].concat(),
         after_greeting(&[0; 4]),
         after_greeting(&u32::MAX.to_le_bytes()),
         after_greeting(&frame(&[64])),
