@@ -1,5 +1,6 @@
 //! What the agent and whoever works with it agree on: the environment variables that carry its settings, what a
-//! frozen copy of a program tells its walker ([`frozen`]), and the [`ledger`] of snapshots.
+//! frozen copy of a program tells its walker ([`frozen`]), the [`ledger`] of snapshots, and the [`page`] by which a
+//! program is watched.
 //!
 //! For: `bactrian record`, which sets the variables; the agent, which reads them in the observed program; and
 //! service managers, which may set them without us (`bactrian agent` prints them, docs/record.md explains).
@@ -13,6 +14,7 @@ extern crate alloc;
 
 pub mod frozen;
 pub mod ledger;
+pub mod page;
 mod snapshots;
 pub mod token;
 
@@ -58,6 +60,8 @@ pub mod variable {
     pub const SNAPSHOT_LIMITS: &str = "BACTRIAN_SNAPSHOT_LIMITS";
     /// How many bytes of each string a snapshot keeps.
     pub const STRINGS: &str = "BACTRIAN_STRINGS";
+    /// The file by which the program is watched while it runs; see `page`.
+    pub const PAGE: &str = "BACTRIAN_PAGE";
     /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
     pub const INHERITED: &str = "BACTRIAN_INHERITED";
     /// Whether the two variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
@@ -127,6 +131,8 @@ pub struct Settings {
     pub trace: Option<Vec<u8>>,
     /// The snapshots to take.
     pub snapshots: Option<Snapshots>,
+    /// The file by which the program is watched.
+    pub page: Option<Vec<u8>>,
     /// Samples per word.
     pub rate: f64,
     /// How many frames of a stack are kept.
@@ -181,6 +187,7 @@ impl Settings {
         Settings {
             trace: None,
             snapshots: None,
+            page: None,
             rate: DEFAULT_RATE,
             depth: DEFAULT_DEPTH,
             children: Children::default(),
@@ -191,7 +198,8 @@ impl Settings {
         }
     }
 
-    /// Reads the settings from an environment; none if there is neither a trace to write nor a snapshot to take.
+    /// Reads the settings from an environment; none if there is neither a trace to write nor a snapshot to take, nor
+    /// anybody who watches.
     ///
     /// # Errors
     /// If a variable makes no sense.
@@ -200,11 +208,12 @@ impl Settings {
     ) -> Result<Option<Settings>, BadVariable> {
         let trace = get(variable::TRACE).filter(|path| !path.is_empty());
         let snapshots = Snapshots::read(&get)?;
-        if trace.is_none() && snapshots.is_none() {
+        let page = get(variable::PAGE).filter(|path| !path.is_empty()).map(Into::into);
+        if trace.is_none() && snapshots.is_none() && page.is_none() {
             return Ok(None);
         }
-        let mut settings =
-            Settings { trace: trace.map(Into::into), snapshots, ..Settings::nothing() };
+        let trace = trace.map(Into::into);
+        let mut settings = Settings { trace, snapshots, page, ..Settings::nothing() };
         let bad = |name, expected| BadVariable { name, expected };
         if let Some(text) = get(variable::RATE) {
             settings.rate = number(text)
@@ -272,6 +281,7 @@ impl Settings {
     pub fn paths(&self) -> Vec<(&'static str, &[u8])> {
         let mut list: Vec<(&'static str, &[u8])> = Vec::new();
         list.extend(self.trace.as_deref().map(|path| (variable::TRACE, path)));
+        list.extend(self.page.as_deref().map(|path| (variable::PAGE, path)));
         if let Some(Snapshots { heap, walker, ledger, .. }) = &self.snapshots {
             list.push((variable::HEAP, heap));
             list.push((variable::WALKER, walker));
@@ -318,6 +328,7 @@ mod tests {
             after: 1_500_000,
             duration: Some(250_000),
             stacks: StackSource::Runtime,
+            page: Some(vec![b'p']),
             ..Settings::new(vec![b'x'])
         };
         check_that_it_survives(settings);

@@ -10,7 +10,7 @@ use bactrian_trace::State;
 use crate::lock::{Lock, SetOnce};
 use crate::program::Program;
 use crate::recording::Recording;
-use crate::{guard, rescue, snapshot};
+use crate::{guard, page, rescue, snapshot};
 
 /// What is known before the program starts, and never changes.
 pub struct Agent {
@@ -167,6 +167,7 @@ pub extern "C" fn after_fork_in_parent() {
 
 /// After the fork, in the child.
 pub extern "C" fn after_fork_in_child() {
+    page::let_go();
     let follows = prepared()
         .is_some_and(|agent| agent.settings.children == bactrian_agent_abi::Children::Follow);
     snapshot::after_fork(follows);

@@ -17,8 +17,8 @@ use crate::program::Program;
 use crate::recording::Recording;
 use crate::sys::{self, Fd};
 use crate::{
-    bytecode, collect, environment, guard, interpreter, loaded, rescue, snapshot, switch, tracker,
-    waiting,
+    bytecode, collect, environment, guard, interpreter, loaded, page, rescue, snapshot, switch,
+    tracker, waiting,
 };
 
 #[used]
@@ -72,7 +72,8 @@ fn prepare() {
         walker: absolute(&snapshots.walker),
         ..snapshots
     });
-    let settings = Settings { trace, snapshots, ..settings };
+    let page = settings.page.as_deref().map(absolute);
+    let settings = Settings { trace, snapshots, page, ..settings };
     environment::rename(variable::HEAP, variable::HEIR);
     let is_bytecode = program.interpreter().is_some();
     let bytecode = if is_bytecode { bytecode::file() } else { None };
@@ -152,6 +153,8 @@ pub fn start(agent: &'static Agent) {
         // The runtime has read them.
         environment::remove(&variable::RUNTIME_EVENTS);
     }
+    // SAFETY: there is one thread. A panic leaves the page alone.
+    unsafe { rescue::run(|| page::start(agent)) };
     if let Some(trace) = &agent.settings.trace {
         start_recording(agent, trace);
     }

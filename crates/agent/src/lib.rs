@@ -20,6 +20,8 @@
 //!
 //! 5. Snapshots of the heap are taken by copies of the process (`snapshot`).
 //!
+//! 6. Who watches the program as it runs does so by a page that we share (`page`).
+//!
 //! # Invariants
 //! - All work on the recording is done under one lock, on a stack of our own (`agent`, `rescue`). In there
 //!   nothing waits for OCaml, so the lock cannot take part in a deadlock with the runtime's own.
@@ -45,6 +47,7 @@ mod locate;
 mod lock;
 mod memory;
 mod output;
+mod page;
 mod patch;
 mod process;
 mod program;

@@ -28,6 +28,9 @@ pub struct Program {
     pub collection: Option<Collection>,
     /// What is needed for snapshots of the heap.
     pub collector: Option<Collector>,
+    /// Variables with what OCaml 4 calls when a minor collection and a slice of a major one begin and end, in the order
+    /// begin, end, begin, end.
+    pub pause_hooks: Option<[usize; 4]>,
     /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
     pub blocking_hook: Option<usize>,
 }
@@ -71,6 +74,19 @@ impl Collection {
             Some(Collection { function, finder, resize })
         }
     }
+}
+
+/// The hooks around pauses, where there is one domain.
+fn pause_hooks(object: &Object, version: Version) -> Option<[usize; 4]> {
+    if Runtime::of(version)?.domain_id.is_some() {
+        return None;
+    }
+    Some([
+        object.find("caml_minor_gc_begin_hook")?,
+        object.find("caml_minor_gc_end_hook")?,
+        object.find("caml_major_slice_begin_hook")?,
+        object.find("caml_major_slice_end_hook")?,
+    ])
 }
 
 /// The runtime's record of a location, the longer of its two forms.
@@ -132,6 +148,7 @@ impl Program {
                     Code::Bytecode => None,
                 },
                 collector: Collector::of(object, version),
+                pause_hooks: pause_hooks(object, version),
                 blocking_hook: find("caml_enter_blocking_section_hook"),
             })
         }

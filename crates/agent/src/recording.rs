@@ -15,11 +15,14 @@ use bactrian_trace::{
 use crate::agent::Agent;
 use crate::locate::Namer;
 use crate::output::Output;
+use crate::page;
 use crate::sys::{self, Clock, SysResult};
 use crate::waiting_stacks::WaitingStacks;
 
 /// What is collected is written at least so often.
 const FLUSH_EVERY: u64 = 1_000_000;
+/// The same, if somebody watches the program.
+const FLUSH_IF_WATCHED: u64 = 200_000;
 /// A disk that was full is tried again after this.
 const RETRY_AFTER: u64 = 100_000;
 /// Before the program waits for something outside, what is older than this is written.
@@ -46,6 +49,7 @@ pub struct Recording {
     generation: u64,
     /// On the monotonic clock.
     start: u64,
+    flush_every: u64,
     last_flush: u64,
     last_now: u64,
     last_ticks: u64,
@@ -138,6 +142,7 @@ impl Recording {
             process,
             generation,
             start: sys::micros(Clock::Monotonic),
+            flush_every: if page::is_watched() { FLUSH_IF_WATCHED } else { FLUSH_EVERY },
             last_flush: 0,
             last_now: 0,
             last_ticks: 0,
@@ -190,7 +195,7 @@ impl Recording {
             Switch::Window(start, _) => now >= start,
             Switch::Signal => crate::switch::is_on(),
         };
-        if !wanted {
+        if !wanted || !page::is_sampling() {
             return Verdict::Leave;
         }
         if !self.keep_up(now) {
@@ -275,7 +280,7 @@ impl Recording {
     #[inline]
     fn keep_up(&mut self, now: u64) -> bool {
         let output = self.writer.sink_mut();
-        let patience = if output.is_stuck() { RETRY_AFTER } else { FLUSH_EVERY };
+        let patience = if output.is_stuck() { RETRY_AFTER } else { self.flush_every };
         if now - self.last_flush >= patience {
             self.flush(now);
         }

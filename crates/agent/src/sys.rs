@@ -12,6 +12,7 @@ pub struct Errno(pub i32);
 impl Errno {
     pub const INTR: Errno = Errno(4);
     pub const EXIST: Errno = Errno(17);
+    pub const INVAL: Errno = Errno(22);
 
     /// What it means, for the errors that creating a file can give.
     pub fn words(self) -> &'static str {
@@ -139,6 +140,25 @@ pub fn map_file(path: &CStr) -> SysResult<&'static [u8]> {
     });
     close(fd);
     mapped
+}
+
+/// Maps the beginning of a file that is at least so long, to read and write it together with others.
+pub fn map_shared(path: &CStr, bytes: usize) -> SysResult<*mut u8> {
+    const O_RDWR: usize = 2;
+    const MAP_SHARED: usize = 1;
+    let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_RDWR | O_CLOEXEC, 0, 0, 0];
+    // SAFETY: the path ends with NUL.
+    let fd = unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))?;
+    let mapped = status(fd).and_then(|status| {
+        if status.size < bytes {
+            return Err(Errno::INVAL);
+        }
+        let access = PROT_READ | PROT_WRITE;
+        // SAFETY: asks for memory that nobody has.
+        unsafe { call(number::MMAP, [0, bytes, access, MAP_SHARED, fd.0 as usize, 0]) }
+    });
+    close(fd);
+    mapped.map(|address| address as *mut u8)
 }
 
 /// Opens a file that is there, to write more.

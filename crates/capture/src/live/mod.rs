@@ -8,10 +8,12 @@
 //! | memory, time, threads | the kernel ([`process`]) |
 //! | heap, allocation, collections, domains | the runtime's own counters, read from outside ([`counters`]) |
 //! | places that allocate | the trace that the agent writes ([`sites`]) |
+//! | pauses, in OCaml 4 | the agent, by hooks of the runtime ([`page`]) |
 //! | pauses, in OCaml 5 | the rings of runtime_events ([`events`]), in a folder of ours ([`ring_folder`]) |
 
 pub mod counters;
 pub mod events;
+pub mod page;
 pub mod process;
 mod ring_folder;
 pub mod sites;
@@ -36,6 +38,7 @@ use crate::memory::{Fixed, Memory, ProcessMemory, Region};
 use crate::snapshot;
 use counters::{Collector, Counters};
 use events::{Events, Pause};
+use page::{Measured, Page};
 use process::{Process, Usage, is_ring};
 use ring_folder::RingFolder;
 use sites::{Sampled, Sites};
@@ -85,6 +88,8 @@ pub struct Watch {
     trace: Trace,
     /// Where a program that we have started writes its rings.
     rings: Option<RingFolder>,
+    /// What we share with the agent in a program that we have started.
+    page: Option<Page>,
     looked: Option<Instant>,
     /// When the counters were read last.
     read_last: Instant,
@@ -147,7 +152,7 @@ impl Watch {
     /// # Errors
     /// If it cannot be started.
     pub fn launch(wanted: Wanted) -> io::Result<Watch> {
-        let Wanted { program, name, arguments, streams, rate, trace, .. } = wanted;
+        let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
         let folder = tempfile::Builder::new().prefix("bactrian-live").tempdir()?;
         let (path, is_kept) = match trace {
             Some(path) => (std::path::absolute(path)?, true),
@@ -155,7 +160,13 @@ impl Watch {
         };
         let trace = path.clone().into_os_string().into_encoded_bytes();
         // Whoever it starts is somebody else.
-        let settings = Settings { rate, children: Children::Ignore, ..Settings::new(trace) };
+        let page = Page::new(sampling)?;
+        let settings = Settings {
+            rate,
+            children: Children::Ignore,
+            page: Some(page.path().as_os_str().as_encoded_bytes().to_vec()),
+            ..Settings::new(trace)
+        };
         // Without them the program runs as well.
         let rings = writes_rings(&program).then(RingFolder::new).transpose().ok().flatten();
         let [start, to] = variable::RUNTIME_EVENTS.map(OsStr::new);
@@ -169,7 +180,7 @@ impl Watch {
         let besides = besides.as_ref().map_or(&[][..], |three| &three[..]);
         let launched = Launch { program, name, arguments, settings }.spawn(streams, besides)?;
         let mut watch = Watch::of(launched.pid(), Some(launched))?;
-        (watch.folder, watch.rings) = (Some(folder), rings);
+        (watch.folder, watch.rings, watch.page) = (Some(folder), rings, Some(page));
         watch.trace = if is_kept { Trace::Kept(path) } else { Trace::Ours(path) };
         Ok(watch)
     }
@@ -195,6 +206,7 @@ impl Watch {
             sites: Err(unknown()),
             trace: Trace::OfProcess,
             rings: None,
+            page: None,
             looked: None,
             read_last: Instant::now(),
             last: Numbers {
@@ -254,6 +266,20 @@ impl Watch {
         &self.last
     }
 
+    /// Starts or stops sampling.
+    ///
+    /// # Errors
+    /// If the agent is not in the program, or was not brought there by us: a sentence.
+    pub fn set_sampling(&self, is_wanted: bool) -> Known<()> {
+        let page = self.page.as_ref().ok_or(
+            "sampling can be switched in programs that bactrian live has started, and in no others",
+        )?;
+        if page.owner().is_none() {
+            return Err("the agent is not in it, or has not begun yet".to_owned());
+        }
+        page.set_sampling(is_wanted).map_err(|error| error.to_string())
+    }
+
     /// Waits for the end of a program that we have started.
     ///
     /// # Errors
@@ -308,7 +334,9 @@ impl Watch {
             return Err("the version of its OCaml is not known".to_owned());
         };
         if version < FIRST_WITH_RINGS {
-            return Err(format!("OCaml {version} has no runtime_events"));
+            return Err(format!(
+                "pauses of OCaml {version} are measured by the agent, in programs that bactrian live has started"
+            ));
         }
         let region = regions.iter().find(|region| is_ring(region)).ok_or(
             "it does not write runtime_events: start it with OCAML_RUNTIME_EVENTS_START=1, or under bactrian live",
@@ -347,6 +375,9 @@ impl Watch {
     }
 
     fn read_events(&mut self) -> Known<Pauses> {
+        if let Some(Measured { pauses, long }) = self.page.as_ref().and_then(Page::measured) {
+            return Ok(Pauses { times: pauses, long, lost_events: 0 });
+        }
         let events = self.events.as_mut().map_err(|why| why.clone())?;
         if let Err(why) = events.poll() {
             self.events = Err(why.clone());

@@ -10,7 +10,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-const IN_MEMORY: &str = "/dev/shm";
+/// A folder whose files are in memory.
+pub const IN_MEMORY: &str = "/dev/shm";
 
 /// A folder for rings.
 #[derive(Debug)]

@@ -198,6 +198,59 @@ fn pauses_of_ocaml_5_are_told() {
 }
 
 #[test]
+fn pauses_of_ocaml_4_are_told() {
+    for kind in [Kind::Native, Kind::Bytecode] {
+        let (mut watch, folder) =
+            launch("allocating", programs::ALLOCATING, Compiler::OCaml4, kind);
+        let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
+        let now = until(&mut watch, "collections", |now| minors(now) > 200);
+        let pauses = now.pauses.clone().expect("the agent measures them");
+        // A slice follows each minor collection.
+        let count = pauses.times.count();
+        assert!(count + 20 > minors(&now) && count < 2 * minors(&now) + 20, "{now:?}");
+        assert!(pauses.times.percentile(50.0) > 0 && pauses.times.max() < 1 << 40);
+        assert!(pauses.times.sum() < now.age);
+        fs::write(folder.path().join("stop"), "").expect("room");
+        until(&mut watch, "its end", |now| now.ended.is_some());
+    }
+}
+
+#[test]
+fn children_do_not_write_to_the_page() {
+    let (mut watch, folder) = launch("forking", programs::FORKING, Compiler::OCaml4, Kind::Native);
+    let count = |now: &Numbers| now.pauses.as_ref().map_or(0, |pauses| pauses.times.count());
+    // Its child collects as long as it waits.
+    until(&mut watch, "its child", |_| folder.path().join("stop.child").exists());
+    let before = count(watch.poll());
+    until(&mut watch, "the child's end", |_| folder.path().join("stop.ended").exists());
+    assert_eq!(count(watch.poll()), before);
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut watch, "its end", |now| now.ended.is_some());
+}
+
+#[test]
+fn sampling_is_switched() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, Kind::Native);
+        let sampled = |now: &Numbers| now.sampled.as_ref().map_or(0, |sampled| sampled.allocations);
+        until(&mut watch, "samples", |now| sampled(now) > 1000);
+        watch.set_sampling(false).expect("the agent is there");
+        // What was sampled before is written first; then there is nothing more.
+        let mut last = (sampled(watch.poll()), Instant::now());
+        until(&mut watch, "silence", |now| {
+            if sampled(now) != last.0 {
+                last = (sampled(now), Instant::now());
+            }
+            last.1.elapsed() > Duration::from_secs(1)
+        });
+        watch.set_sampling(true).expect("the agent is there");
+        until(&mut watch, "samples again", |now| sampled(now) > last.0 + 1000);
+        fs::write(folder.path().join("stop"), "").expect("room");
+        until(&mut watch, "its end", |now| now.ended.is_some());
+    }
+}
+
+#[test]
 fn a_program_and_its_children_do_not_see_the_rings() {
     let (mut watch, folder) = launch("looking", programs::LOOKING, Compiler::OCaml5, Kind::Native);
     let last = until(&mut watch, "its end", |now| now.ended.is_some());
@@ -283,6 +336,7 @@ fn what_is_not_known_is_explained() {
     let now = watch.poll();
     assert!(now.sampled.as_ref().is_err_and(|why| why.contains("the agent is not in it")));
     assert!(now.pauses.as_ref().is_err_and(|why| why.contains("OCaml 4.13")), "{now:?}");
+    assert!(watch.set_sampling(true).is_err_and(|why| why.contains("bactrian live has started")));
     let running = Running::start("counting", programs::COUNTING, Compiler::OCaml5, Kind::Native);
     let mut watch = Watch::attach(running.pid()).expect("it runs");
     let why = watch.poll().pauses.clone().expect_err("nobody asked for them");

@@ -70,3 +70,21 @@ let () =
   done;
   print_endline (string_of_int (Array.length (Sys.opaque_identity all)))
 "#;
+
+/// Waits while a child of it collects, and says when that began and ended by files.
+pub const FORKING: &str = r#"
+let touch name = close_out (open_out name)
+let () =
+  let stop = Sys.argv.(1) in
+  for _ = 1 to 10 do Gc.minor () done;
+  match Unix.fork () with
+  | 0 ->
+    touch (stop ^ ".child");
+    Unix.sleepf 0.5;
+    for _ = 1 to 1000 do ignore (Sys.opaque_identity (Array.make 200 0)); Gc.minor () done;
+    Unix._exit 0
+  | child ->
+    ignore (Unix.waitpid [] child);
+    touch (stop ^ ".ended");
+    while not (Sys.file_exists stop) do Unix.sleepf 0.01 done
+"#;

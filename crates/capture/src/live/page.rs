@@ -1,0 +1,144 @@
+//! The page that we share with the agent in a program that we have started: its pauses, and the switch for sampling.
+//!
+//! It is read and written as a file; only the agent maps it. It is in memory where possible, so that the kernel does not
+//! write it to the disk while the program writes it.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use bactrian_agent_abi::page::{
+    self, BUCKETS, BYTES, LONG_KEPT, LONG_WORDS, MAGIC, VERSION, WORDS, word,
+};
+use bactrian_live::Histogram;
+use tempfile::NamedTempFile;
+
+use super::events::Pause;
+use super::ring_folder::IN_MEMORY;
+
+/// A page that is ours; it goes with this.
+#[derive(Debug)]
+pub struct Page(NamedTempFile);
+
+/// What the agent has measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// How long the program stood still each time, in nanoseconds.
+    pub pauses: Histogram,
+    /// The last of those that were long, the oldest first.
+    pub long: Vec<Pause>,
+}
+
+impl Page {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn new(is_sampling: bool) -> io::Result<Page> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("bactrian-page-");
+        let file = builder.tempfile_in(IN_MEMORY).or_else(|_| builder.tempfile())?;
+        file.as_file().set_len(BYTES as u64)?;
+        let page = Page(file);
+        page.set_sampling(is_sampling)?;
+        page.write(word::VERSION, VERSION)?;
+        page.write(word::MAGIC, MAGIC)?;
+        Ok(page)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Says whether the agent is to sample.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn set_sampling(&self, is_wanted: bool) -> io::Result<()> {
+        self.write(word::SAMPLING, is_wanted.into())
+    }
+
+    /// The process whose agent has taken it, if one has.
+    pub fn owner(&self) -> Option<u32> {
+        self.read()?
+            .get(word::OWNER)
+            .and_then(|&pid| u32::try_from(pid).ok())
+            .filter(|pid| *pid > 0)
+    }
+
+    /// What the agent has measured; none if it does not measure here.
+    pub fn measured(&self) -> Option<Measured> {
+        let words = self.read()?;
+        let at = |index: usize| words.get(index).copied().unwrap_or(0);
+        if at(word::MEASURES) == 0 {
+            return None;
+        }
+        let counts = words.get(word::COUNTS..word::COUNTS + BUCKETS).unwrap_or_default();
+        let counts = counts.iter().copied().enumerate();
+        let pauses =
+            Histogram::from_counts(counts, at(word::SUM), at(word::SHORTEST), at(word::LONGEST));
+        let written = at(word::LONG);
+        let kept = written.saturating_sub(LONG_KEPT as u64)..written;
+        let long = kept.filter_map(|number| {
+            let start = word::LONG_ONES + number as usize % LONG_KEPT * LONG_WORDS;
+            let phase = page::Pause::from_number(at(start + 2))?.name();
+            Some(Pause { begin: at(start), nanos: at(start + 1), domain: 0, phase })
+        });
+        Some(Measured { pauses, long: long.collect() })
+    }
+
+    fn read(&self) -> Option<Vec<u64>> {
+        let mut bytes = vec![0; BYTES];
+        self.0.as_file().read_exact_at(&mut bytes, 0).ok()?;
+        let words: Vec<_> =
+            bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        (words.len() == WORDS).then_some(words)
+    }
+
+    fn write(&self, at: usize, value: u64) -> io::Result<()> {
+        self.0.as_file().write_all_at(&value.to_le_bytes(), at as u64 * 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_those_of_histograms() {
+        assert_eq!(BUCKETS, Histogram::BUCKETS);
+        for bucket in 0..BUCKETS {
+            for number in [Histogram::lowest_in(bucket), Histogram::highest_in(bucket)] {
+                assert_eq!(page::bucket_of(number), Histogram::bucket_of(number), "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_agent_writes_is_read() {
+        let page = Page::new(true).expect("room");
+        assert_eq!((page.owner(), page.measured()), (None, None));
+        let write = |at: usize, value: u64| page.write(at, value).expect("room");
+        write(word::OWNER, 77);
+        write(word::MEASURES, 1);
+        assert_eq!(page.measured(), Some(Measured::default()));
+        write(word::COUNTS + page::bucket_of(2_000_000), 70);
+        for (at, value) in [(word::SUM, 140_000_000), (word::SHORTEST, 5), (word::LONGEST, 9)] {
+            write(at, value);
+        }
+        for number in 0..70 {
+            let start = word::LONG_ONES + number % LONG_KEPT * LONG_WORDS;
+            write(start, number as u64);
+            write(start + 1, 2_000_000);
+            write(start + 2, page::Pause::Slice as u64);
+            write(word::LONG, number as u64 + 1);
+        }
+        let measured = page.measured().expect("it measures");
+        assert_eq!((page.owner(), measured.pauses.count()), (Some(77), 70));
+        assert_eq!((measured.pauses.min(), measured.pauses.max()), (5, 9));
+        assert_eq!(measured.long.len(), LONG_KEPT);
+        let [first, .., last] = &measured.long[..] else { panic!("two at least") };
+        assert_eq!((first.begin, last.begin, last.phase), (6, 69, "major_slice"));
+    }
+}
