@@ -6,6 +6,7 @@ mod rings;
 #[path = "../attach/running.rs"]
 #[allow(dead_code, reason = "tests of attaching need more of it")]
 mod running;
+mod unnoticed;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -153,6 +154,34 @@ fn counters_are_those_of_the_runtime() {
 }
 
 #[test]
+fn what_domains_counted_that_have_ended_is_not_lost() {
+    for kind in [Kind::Native, Kind::Stripped] {
+        let source = programs::COUNTING_DOMAINS;
+        let mut running = Running::start("counting_domains", source, Compiler::OCaml5, kind);
+        let mut watch = Watch::attach(running.pid()).expect("it runs");
+        for work in ["", "100000", "1000000", "10"] {
+            let said = said(&running.ask(work));
+            let told = watch.poll().collector.clone().expect("OCaml that is known");
+            let what = format!("{kind:?} {work}: {told:?} but {said:?}");
+            assert!(is_near(told.allocated, said.allocated, 200 << 10), "{what}");
+            assert!(is_near(told.promoted, said.promoted, 200 << 10), "{what}");
+            assert!(is_near(told.heap, said.heap, said.heap / 50), "{what}");
+            assert!(is_near(told.live, said.live, said.heap / 50), "{what}");
+            assert!(is_near(told.minor_collections, said.minor_collections, 1), "{what}");
+            assert!(is_near(told.major_collections, said.major_collections, 1), "{what}");
+            assert_eq!((told.domains, told.gaps), (4, Vec::new()), "{what}");
+        }
+        let polls = 200;
+        let start = Instant::now();
+        for _ in 0..polls {
+            watch.poll();
+        }
+        eprintln!("{kind:?}: {:?} for one poll", start.elapsed() / polls);
+        assert_eq!(running.finish(), (String::new(), 0));
+    }
+}
+
+#[test]
 fn a_program_is_watched_from_its_beginning_to_its_end() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let (mut watch, folder) =
@@ -195,6 +224,23 @@ fn pauses_of_ocaml_5_are_told() {
     until(&mut watch, "its end", |now| now.ended.is_some());
     drop(watch);
     assert!(!ring.exists() && !ring.parent().expect("a folder").exists());
+}
+
+#[test]
+fn events_that_were_written_over_are_counted() {
+    let (mut watch, folder) =
+        launch("collecting", programs::COLLECTING, Compiler::OCaml5, Kind::Native);
+    let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
+    let before = until(&mut watch, "its rings", |now| now.pauses.is_ok());
+    // Somebody else waits, and we do not look.
+    let mut other = Watch::attach(watch.pid()).expect("it runs");
+    until(&mut other, "collections", |now| minors(now) > minors(&before) + 20_000);
+    let now = watch.poll().clone();
+    let pauses = now.pauses.expect("they are there");
+    assert!(pauses.lost_events > 1000, "{pauses:?}");
+    assert!(pauses.times.count() > 100 && pauses.times.sum() < now.age, "{pauses:?}");
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut watch, "its end", |now| now.ended.is_some());
 }
 
 #[test]

@@ -88,3 +88,42 @@ let () =
     touch (stop ^ ".ended");
     while not (Sys.file_exists stop) do Unix.sleepf 0.01 done
 "#;
+
+/// As [`COUNTING`], but three domains do the work and end, and three more are there all the time.
+pub const COUNTING_DOMAINS: &str = r#"
+let kept = Array.make 4 []
+let done_ = Atomic.make false
+let work at n =
+  for i = 1 to n do
+    let s = string_of_int i in
+    if i mod 10 = 0 then kept.(at) <- (i, s) :: kept.(at)
+  done
+let () =
+  let idle = List.init 3 (fun _ ->
+    Domain.spawn (fun () -> while not (Atomic.get done_) do Unix.sleepf 0.01 done)) in
+  print_endline "ready";
+  (try
+    while true do
+      (match read_line () with
+       | "" -> ()
+       | line ->
+         let n = int_of_string line in
+         List.iter Domain.join (List.init 3 (fun at -> Domain.spawn (fun () -> work at n))));
+      let s = Gc.stat () in
+      let words = [ s.minor_words; s.major_words; s.promoted_words ] in
+      let counts = [ s.heap_words; s.live_words; s.minor_collections; s.major_collections; s.compactions ] in
+      print_endline (String.concat " "
+        (List.map (Printf.sprintf "%.0f") words @ List.map string_of_int counts))
+    done
+  with End_of_file -> ());
+  Atomic.set done_ true;
+  List.iter Domain.join idle
+"#;
+
+/// Collects all the time.
+pub const COLLECTING: &str = r#"
+let () =
+  while not (Sys.file_exists Sys.argv.(1)) do
+    for _ = 1 to 1000 do Gc.minor () done
+  done
+"#;

@@ -127,3 +127,19 @@ fn rings_of_garbage_end() {
         assert!(seen.events <= RING as u64 && seen.pauses.count() == 0);
     }
 }
+
+#[test]
+fn any_byte_may_be_wrong() {
+    let sound = (0..20).fold(RingFile::new(), |file, at| file.minor(0, 100 * at, 100 * at + 50));
+    let sound = sound.minor(1, 7, 9).bytes();
+    for at in 0..sound.len() {
+        for flip in [0x01, 0x10, 0x80, 0xFF] {
+            let mut bytes = sound.clone();
+            bytes[at] ^= flip;
+            let Ok(mut events) = Events::open(Box::new(bytes), KNOWN, true) else { continue };
+            let seen = events.poll().expect("it does not change").clone();
+            assert!(seen.events <= 2 * RING as u64, "byte {at}");
+            assert_eq!(events.poll().expect("it does not change"), &seen, "byte {at}");
+        }
+    }
+}

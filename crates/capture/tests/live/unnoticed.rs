@@ -1,0 +1,110 @@
+//! Programs do not notice that they are watched: same output, same end.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use bactrian_capture::launch::Streams;
+use bactrian_capture::live::{Wanted, Watch};
+
+use crate::TOO_LONG;
+use crate::running::{Compiler, Kind, compile};
+
+/// Programs of the recorder's own tests, each with the arguments of its runs.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("exceptions", &[""]),
+    ("deep_recursion", &[""]),
+    ("threads", &[""]),
+    ("fork_exec", &["", "crowd"]),
+    ("signals", &["", "die"]),
+    ("finalisers", &[""]),
+    ("compaction", &[""]),
+    ("own_memprof", &[""]),
+    ("memprof_stop", &[""]),
+    (
+        "exits",
+        &["end", "exit", "uncaught", "at-once", "kill", "abort", "crash", "handler", "thread"],
+    ),
+    ("environment", &["variables", "process"]),
+];
+const OF_OCAML_5: &[(&str, &[&str])] = &[("domains", &[""]), ("effects", &[""])];
+
+/// What others see of a run.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    output: String,
+    error: String,
+    end: String,
+}
+
+fn seen(folder: &Path, status: ExitStatus) -> Seen {
+    let read = |name: &str| {
+        String::from_utf8_lossy(&fs::read(folder.join(name)).expect("its output")).into_owned()
+    };
+    Seen { output: read("output"), error: read("error"), end: status.to_string() }
+}
+
+fn streams(folder: &Path) -> [File; 2] {
+    ["output", "error"].map(|name| File::create(folder.join(name)).expect("room"))
+}
+
+fn plain(program: &Path, arguments: &[&str]) -> Seen {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [output, error] = streams(folder.path());
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(error);
+    let status = command.status().expect("it starts");
+    seen(folder.path(), status)
+}
+
+fn watched(program: &Path, arguments: &[&str]) -> Seen {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [output, error] = streams(folder.path());
+    let mut watch = Watch::launch(Wanted {
+        program: program.to_owned(),
+        name: program.into(),
+        arguments: arguments.iter().map(OsString::from).collect(),
+        streams: Streams {
+            input: Some(Stdio::null()),
+            output: Some(output.into()),
+            error: Some(error.into()),
+        },
+        rate: 1e-3,
+        trace: None,
+        sampling: true,
+    })
+    .expect("it starts");
+    let start = Instant::now();
+    loop {
+        if let Some(end) = watch.poll().ended {
+            return seen(folder.path(), end.status.expect("our child"));
+        }
+        assert!(start.elapsed() < 2 * TOO_LONG, "{}: it does not end", program.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn check(name: &str, runs: &[&str], compiler: Compiler) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let source = fs::read_to_string(path.join(format!("{name}.ml"))).expect("a program");
+    let program = compile(name, &source, compiler, Kind::Native);
+    for words in runs {
+        let arguments: Vec<_> = words.split_whitespace().collect();
+        let plain = plain(&program, &arguments);
+        let watched = watched(&program, &arguments);
+        assert_eq!(plain, watched, "{name} {words} {compiler:?}");
+    }
+}
+
+#[test]
+fn programs_of_ocaml_4_do_not_notice() {
+    PROGRAMS.iter().for_each(|(name, runs)| check(name, runs, Compiler::OCaml4));
+}
+
+#[test]
+fn programs_of_ocaml_5_do_not_notice() {
+    let all = PROGRAMS.iter().chain(OF_OCAML_5);
+    all.for_each(|(name, runs)| check(name, runs, Compiler::OCaml5));
+}
