@@ -30,9 +30,16 @@ pub struct Series {
     /// What is observed, as it was last said.
     pub declaration: Declaration,
     values: Timemap<Value>,
+    /// When another program took the place of the one it belongs to.
+    replaced: Option<u64>,
 }
 
 impl Series {
+    /// Whether its program had given way to another one by then: what it said last is not news any more.
+    pub fn is_past(&self, time: u64) -> bool {
+        self.replaced.is_some_and(|replaced| time > replaced)
+    }
+
     /// What it said last, at this moment or before, and when.
     pub fn at(&self, time: u64) -> Option<(u64, &Value)> {
         self.values.find(time)
@@ -134,6 +141,9 @@ impl Database {
         if is_new {
             // What its observers are called is its own affair: those of the last program are kept as they were.
             self.places.clear();
+            for series in &mut self.series {
+                series.replaced.get_or_insert(self.now);
+            }
             self.offset = self.now;
         }
         self.ended = None;
@@ -146,7 +156,8 @@ impl Database {
             None => {
                 self.places.insert(declaration.id, self.series.len());
                 self.weight += size_of::<Series>() + declaration.name.len();
-                self.series.push(Series { declaration, values: Timemap::default() });
+                let values = Timemap::default();
+                self.series.push(Series { declaration, values, replaced: None });
             }
         }
     }
@@ -217,6 +228,14 @@ impl Database {
         self.series.iter().rev().find(|series| series.declaration.name == name)
     }
 
+    /// The observer of this name that had a value at a moment, of the program that ran then.
+    pub fn named_at(&self, name: &str, time: u64) -> Option<&Series> {
+        let is_it = |series: &&Series| {
+            series.declaration.name == name && !series.is_past(time) && series.at(time).is_some()
+        };
+        self.series.iter().rev().find(is_it)
+    }
+
     /// The first moment that is known.
     pub fn first(&self) -> u64 {
         self.start.unwrap_or(0)
@@ -240,6 +259,20 @@ impl Database {
     /// Lines of the log, the newest last, with their times.
     pub fn log(&self) -> impl DoubleEndedIterator<Item = (u64, &str)> {
         self.log.iter().map(|(time, text)| (time, text.as_str()))
+    }
+
+    /// Lines of the log up to a moment.
+    pub fn log_until(&self, up_to: u64) -> impl DoubleEndedIterator<Item = (u64, &str)> {
+        self.log.until(up_to).map(|(time, text)| (time, text.as_str()))
+    }
+
+    /// Lines of the log after one moment and up to another.
+    pub fn log_between(
+        &self,
+        after: u64,
+        up_to: u64,
+    ) -> impl DoubleEndedIterator<Item = (u64, &str)> {
+        self.log.between(after, up_to).map(|(time, text)| (time, text.as_str()))
     }
 
     /// Where the program asked to stop and look.
@@ -366,5 +399,8 @@ mod tests {
         assert_eq!(database.last(), 10 * SECOND);
         let last = |name| database.named(name).and_then(Series::latest).cloned();
         assert_eq!((last("a"), last("b")), (Some(Value::Int(9)), Some(Value::Int(-1))));
+        assert!(database.named_at("a", 9 * SECOND).is_some());
+        assert!(database.named_at("b", 9 * SECOND).is_none(), "it was not there yet");
+        assert!(database.named_at("a", 10 * SECOND).is_none(), "its program is not there any more");
     }
 }

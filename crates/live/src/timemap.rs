@@ -48,6 +48,12 @@ impl<T> Timemap<T> {
         self.times.range(first..end).copied().zip(self.things.range(first..end))
     }
 
+    /// What came up to a time, in order.
+    pub fn until(&self, up_to: u64) -> impl DoubleEndedIterator<Item = (u64, &T)> {
+        let end = self.times.partition_point(|time| *time <= up_to);
+        self.times.range(..end).copied().zip(self.things.range(..end))
+    }
+
     /// All, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         self.times.iter().copied().zip(&self.things)

@@ -20,6 +20,7 @@ use crate::commands::record::refused;
 use crate::failure::{Failure, Status};
 use crate::live::metrics::Metrics;
 use crate::live::source::{self, Started, Target, Watched};
+use crate::live::view::{self, Look};
 use crate::live::{self, Message, Session, headless};
 use crate::output::Console;
 
@@ -131,7 +132,10 @@ fn watch(
     console: &mut Console,
 ) -> Result<(), Failure> {
     if !is_headless {
-        return Err(Failure::NotSupported("there is no view yet: --for 10s".to_owned()));
+        let look = Look::of_environment(console.colours());
+        view::run(session, view::Options { look }).context("the view cannot go on")?;
+        session.flush().context("the recording cannot be written")?;
+        return Ok(());
     }
     let interrupted = bactrian_capture::launch::interrupts();
     let begin = Instant::now();

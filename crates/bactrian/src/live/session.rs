@@ -54,7 +54,6 @@ pub struct Session {
 /// Numbers for others are made anew so often at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(500);
 
-#[expect(dead_code, reason = "the view, which is to come, asks for more")]
 impl Session {
     /// With numbers that come through a channel.
     pub fn new(messages: Receiver<Message>, limits: Limits) -> Session {

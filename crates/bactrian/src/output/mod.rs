@@ -58,6 +58,15 @@ impl Console {
         Console { out, color, width: terminal_width() }
     }
 
+    /// Whether the user wants colours, if that was said.
+    pub fn colours(&self) -> Option<bool> {
+        match self.color {
+            Color::Auto => None,
+            Color::Always => Some(true),
+            Color::Never => Some(false),
+        }
+    }
+
     /// Characters in a line, if output goes to a terminal.
     pub fn width(&self) -> Option<usize> {
         self.width

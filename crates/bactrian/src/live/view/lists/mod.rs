@@ -1,0 +1,223 @@
+//! What stands in the lists of each view: rows with cells that can be sorted, of one moment.
+
+mod points;
+mod runtime;
+mod sites;
+mod spans;
+mod tables;
+mod tags;
+mod tree;
+mod values;
+
+use std::cmp::Ordering;
+
+use bactrian_live::{Database, Kind, Series, Value, names};
+
+use super::measure::{Measure, Place, full_name};
+use super::state::Tab;
+
+pub use tree::{Folds, NodePath, definition};
+
+/// A column of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// What stands above it.
+    pub title: &'static str,
+    /// How wide it is; 0: as wide as there is room.
+    pub width: u16,
+    /// Whether it is of numbers, which stand at its right end.
+    pub is_number: bool,
+}
+
+impl Column {
+    const fn text(title: &'static str) -> Column {
+        Column { title, width: 0, is_number: false }
+    }
+
+    const fn number(title: &'static str, width: u16) -> Column {
+        Column { title, width, is_number: true }
+    }
+}
+
+/// How a row is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// As it is.
+    #[default]
+    Plain,
+    /// It is not alive any more, or has nothing to say yet.
+    Faint,
+    /// It went wrong.
+    Bad,
+}
+
+/// What a row is of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RowId {
+    /// An observer.
+    Observer(Place),
+    /// A place of allocation.
+    Site(Place, String),
+    /// A node of an observer's tree.
+    Node(NodePath),
+    /// A warning, by its rule and what it is about.
+    Warning(&'static str, String),
+}
+
+/// A row of a list.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What it is of.
+    pub id: RowId,
+    /// What stands in its columns.
+    pub cells: Vec<Cell>,
+    /// How it is meant.
+    pub tone: Tone,
+    /// What is drawn if it is marked.
+    pub measure: Option<Measure>,
+}
+
+impl Row {
+    /// The observer that it is of.
+    pub fn place(&self) -> Option<Place> {
+        match &self.id {
+            RowId::Observer(place) | RowId::Site(place, _) => Some(*place),
+            RowId::Node(path) => Some(path.place),
+            RowId::Warning(..) => None,
+        }
+    }
+}
+
+/// What stands in one column of a row.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// What is shown.
+    pub text: String,
+    /// What it is sorted by, if it is a number.
+    pub number: Option<f64>,
+}
+
+impl Cell {
+    fn text(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), number: None }
+    }
+
+    fn number(number: f64, text: String) -> Cell {
+        Cell { text, number: Some(number) }
+    }
+
+    fn maybe(number: Option<f64>, show: impl Fn(f64) -> String) -> Cell {
+        number.map_or_else(Cell::nothing, |number| Cell::number(number, show(number)))
+    }
+
+    fn nothing() -> Cell {
+        Cell::text("-")
+    }
+}
+
+/// The columns of a view, if it is a list.
+pub fn columns(tab: Tab) -> &'static [Column] {
+    match tab {
+        Tab::Overview | Tab::Log => &[],
+        Tab::Points => points::COLUMNS,
+        Tab::Values => values::COLUMNS,
+        Tab::Tags => tags::COLUMNS,
+        Tab::Tables => tables::COLUMNS,
+        Tab::Trees => tree::COLUMNS,
+        Tab::Gc => runtime::COLUMNS,
+        Tab::Sites => sites::COLUMNS,
+        Tab::Spans => spans::COLUMNS,
+    }
+}
+
+/// The rows of a view at a moment: those whose name contains a text, in the order of their declaration.
+pub fn rows(tab: Tab, database: &Database, at: u64, search: &str, folds: &Folds) -> Vec<Row> {
+    let wanted = search.to_lowercase();
+    let is_wanted = |name: &str| wanted.is_empty() || name.to_lowercase().contains(&wanted);
+    let there = database.series().enumerate().map(|(place, series)| (Place(place), series));
+    let there = there.filter(|(_, series)| is_there(database, series, at));
+    let there = there.filter(|(_, series)| belongs(tab, series));
+    match tab {
+        Tab::Sites => {
+            let all = there.flat_map(|(place, series)| sites::rows(place, series, at));
+            all.filter(|row| is_wanted(&row.cells[0].text)).collect()
+        }
+        Tab::Trees => {
+            let named = there.filter(|(_, series)| {
+                is_wanted(&full_name(series)) || tree::mentions(series, at, is_wanted)
+            });
+            named.flat_map(|(place, series)| tree::rows(place, series, at, folds)).collect()
+        }
+        _ => {
+            let named = there.filter(|(_, series)| is_wanted(&full_name(series)));
+            named.map(|(place, series)| row(tab, database, place, series, at)).collect()
+        }
+    }
+}
+
+/// Sorts rows by a column; equal ones stay in their order, and what has no number there comes last.
+pub fn sort(rows: &mut [Row], column: usize, is_descending: bool) {
+    let directed = |order: Ordering| if is_descending { order.reverse() } else { order };
+    rows.sort_by(|one, other| match (one.cells.get(column), other.cells.get(column)) {
+        (Some(one), Some(other)) => match (one.number, other.number) {
+            (Some(one), Some(other)) => directed(one.total_cmp(&other)),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => directed(one.text.cmp(&other.text)),
+        },
+        (one, other) => other.is_some().cmp(&one.is_some()),
+    });
+}
+
+/// Whether an observer is known of at a moment. Those that have said nothing yet are seen only in the present.
+fn is_there(database: &Database, series: &Series, at: u64) -> bool {
+    !series.is_past(at) && (series.at(at).is_some() || at >= database.last())
+}
+
+/// Whether a view shows an observer.
+pub fn belongs(tab: Tab, series: &Series) -> bool {
+    let declaration = &series.declaration;
+    if names::is_reserved(&declaration.name) && declaration.kind != Kind::Sites {
+        return tab == Tab::Gc;
+    }
+    match declaration.kind {
+        Kind::Point | Kind::Time | Kind::Counter => tab == Tab::Points,
+        Kind::Int | Kind::Float | Kind::Bool | Kind::Text | Kind::Gauge => tab == Tab::Values,
+        Kind::Tag => tab == Tab::Tags,
+        Kind::Table => tab == Tab::Tables,
+        Kind::Tree => tab == Tab::Trees,
+        Kind::Histogram | Kind::Span => tab == Tab::Spans,
+        Kind::Sites => tab == Tab::Sites,
+    }
+}
+
+fn row(tab: Tab, database: &Database, place: Place, series: &Series, at: u64) -> Row {
+    let value = series.at(at).map(|(_, value)| value);
+    let measure = Measure::of(place, series, at);
+    let name = Cell::text(full_name(series));
+    let id = RowId::Observer(place);
+    let (tone, said) = match value {
+        None => (Tone::Faint, Some("nothing yet".to_owned())),
+        Some(Value::Failed(reason)) => (Tone::Bad, Some(format!("failed: {reason}"))),
+        Some(Value::Collected) => (Tone::Faint, Some("collected".to_owned())),
+        Some(Value::Killed) => (Tone::Faint, Some("no longer observed".to_owned())),
+        Some(_) => (Tone::Plain, None),
+    };
+    let cells = match (said, value) {
+        (Some(said), _) => vec![Cell::text(said)],
+        (None, None) => Vec::new(),
+        (None, Some(value)) => match tab {
+            Tab::Points => points::cells(database, series, value, at),
+            Tab::Values => values::cells(series, value),
+            Tab::Tags => tags::cells(database, series, value, at),
+            Tab::Tables => tables::cells(database, series, value, at),
+            Tab::Gc => runtime::cells(database, series, value, at),
+            Tab::Spans => spans::cells(database, series, value, at),
+            _ => Vec::new(),
+        },
+    };
+    let stopped = series.declaration.period_ms == 0 && tone == Tone::Plain;
+    let name = if stopped { Cell::text(format!("{} (stopped)", name.text)) } else { name };
+    let tone = if stopped { Tone::Faint } else { tone };
+    Row { id, cells: [name].into_iter().chain(cells).collect(), tone, measure }
+}

@@ -1,0 +1,80 @@
+//! The terminal, taken and given back whatever happens.
+//!
+//! Three ways lead out of the view: it returns, it panics, or a signal ends the process. The first two are one, because
+//! what was taken is given back when [`Terminal`] is dropped; a panic's message is kept until then, since on the other
+//! screen nobody would see it. Signals only ask the view to return.
+
+use std::io::{self, IsTerminal, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+/// The screen of this process.
+pub struct Terminal {
+    /// What is drawn on.
+    pub screen: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    asked_to_end: Box<dyn Fn() -> bool>,
+}
+
+impl Terminal {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// If there is none, or it does not do as it is told.
+    pub fn take() -> io::Result<Terminal> {
+        if !io::stdout().is_terminal() {
+            let reason = "the view needs a terminal; --json and --metrics do without";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
+        let asked_to_end = Box::new(bactrian_capture::launch::interrupts());
+        restore_before_panics();
+        enable_raw_mode()?;
+        // From here on it has to be given back, also if the next steps fail.
+        let screen = execute!(io::stdout(), EnterAlternateScreen)
+            .and_then(|()| ratatui::Terminal::new(CrosstermBackend::new(io::stdout())));
+        match screen {
+            Ok(screen) => Ok(Terminal { screen, asked_to_end }),
+            Err(error) => {
+                restore();
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether a signal asks to end.
+    pub fn is_asked_to_end(&self) -> bool {
+        (self.asked_to_end)()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Everything as it was. That it fails changes nothing: there is nothing else to try.
+fn restore() {
+    let _ = disable_raw_mode();
+    let mut out = io::stdout();
+    let _ = execute!(out, LeaveAlternateScreen, Show);
+    let _ = out.flush();
+}
+
+/// A panic says why on the screen that the user will see.
+fn restore_before_panics() {
+    static IS_SET: AtomicBool = AtomicBool::new(false);
+    if IS_SET.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
+        before(panic);
+    }));
+}

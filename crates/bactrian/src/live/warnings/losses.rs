@@ -1,0 +1,52 @@
+//! Warnings about what is not seen.
+
+use bactrian_live::{Database, Value, names};
+
+use super::Warning;
+use crate::output::show_number;
+
+/// What is recent.
+const RECENT: u64 = 60_000_000_000;
+
+/// The runtime wrote faster than it was read.
+pub fn lost_events(database: &Database, at: u64) -> Vec<Warning> {
+    let Some(series) = database.named_at(names::LOST_EVENTS, at) else { return Vec::new() };
+    let count = |time| match series.at(time) {
+        Some((_, Value::Count(count))) => *count,
+        _ => 0,
+    };
+    let since = at.saturating_sub(RECENT).max(database.first());
+    let lost = count(at).saturating_sub(count(since));
+    if lost == 0 {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "{} of the runtime were lost in the last minute: pauses and counts are too low",
+        show_number(lost, "event")
+    );
+    let advice = "The ring of the runtime was overwritten before it was read. Give it more room: \
+                  OCAMLRUNPARAM=e=20 (words per domain, as a power of two).";
+    vec![Warning {
+        name: "lost events",
+        subject: names::LOST_EVENTS.to_owned(),
+        since,
+        sentence,
+        advice,
+    }]
+}
+
+/// This client was too slow.
+pub fn dropped_moments(database: &Database, at: u64) -> Vec<Warning> {
+    let dropped = database.dropped();
+    // When that was is not known, so it is said of the present only.
+    if (dropped.ticks == 0 && dropped.lines == 0) || at < database.last() {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "{} and {} of the log did not arrive here",
+        show_number(dropped.ticks, "moment"),
+        show_number(dropped.lines, "line")
+    );
+    let advice = "The way from the program to here is too slow for what it says. Observe less, or less often (r).";
+    vec![Warning { name: "dropped moments", subject: String::new(), since: at, sentence, advice }]
+}

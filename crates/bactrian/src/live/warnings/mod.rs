@@ -1,0 +1,231 @@
+//! What to worry about: rules over what is known of a program, each with a sentence that says what was seen and one that
+//! says what to do.
+//!
+//! A warning must be worth reading, so rules look at minutes, not at moments, and what is flat but noisy, or grew while
+//! the program started, is not one.
+
+mod losses;
+mod memory;
+mod observers;
+mod pauses;
+mod trend;
+
+use bactrian_live::{Database, Series};
+
+/// Something to worry about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Which rule found it: a word for programs.
+    pub name: &'static str,
+    /// What it is about: an observer, or nothing in particular.
+    pub subject: String,
+    /// Since when: nanoseconds since the program's start.
+    pub since: u64,
+    /// What was seen.
+    pub sentence: String,
+    /// What to do.
+    pub advice: &'static str,
+}
+
+/// A rule: what it finds at a moment.
+type Rule = fn(&Database, u64) -> Vec<Warning>;
+
+/// All rules, the most important first.
+const RULES: &[Rule] = &[
+    memory::rising_live_size,
+    pauses::long_pauses,
+    pauses::time_in_the_collector,
+    observers::growing_tables,
+    observers::long_chains,
+    observers::growing_tags,
+    memory::memory_outside_the_heap,
+    observers::failing,
+    losses::lost_events,
+    losses::dropped_moments,
+];
+
+/// Everything to worry about at a moment, from what was known until then.
+pub fn find(database: &Database, at: u64) -> Vec<Warning> {
+    RULES.iter().flat_map(|rule| rule(database, at)).collect()
+}
+
+/// The observers that were there at a moment.
+fn there(database: &Database, at: u64) -> impl Iterator<Item = &Series> {
+    database.series().filter(move |series| !series.is_past(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use bactrian_live::{
+        Declaration, Dropped, Event, Histogram, Kind, Limits, ObserverId, Stamp, Table, Unit,
+        Value, names,
+    };
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A program with one observer, whose value is told for each half second.
+    fn program(kind: Kind, name: &str, seconds: u64, value: impl Fn(f64) -> Value) -> Database {
+        let mut database = Database::new(Limits::default());
+        database.add(Event::Declare(Declaration {
+            id: ObserverId(1),
+            kind,
+            name: name.into(),
+            labels: Vec::new(),
+            unit: Unit::None,
+            period_ms: 500,
+        }));
+        for half in 0..=2 * seconds {
+            database.add(Event::Tick(Stamp { at: half * SECOND / 2, cpu: 0 }));
+            database.add(Event::Update(ObserverId(1), value(half as f64 / 2.0)));
+        }
+        database
+    }
+
+    fn found(database: &Database) -> Vec<&'static str> {
+        find(database, database.last()).into_iter().map(|warning| warning.name).collect()
+    }
+
+    fn live(seconds: u64, megabytes: impl Fn(f64) -> f64) -> Database {
+        program(Kind::Gauge, names::LIVE, seconds, |time| Value::Float(megabytes(time) * 1e6))
+    }
+
+    /// The same numbers at each run, between 0 and 1, without pattern.
+    fn noise(time: f64) -> f64 {
+        let mixed = ((time * 2.0) as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        ((mixed ^ (mixed >> 32)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    #[test]
+    fn a_leak_is_found_under_the_saw_teeth_of_collections() {
+        let leak = live(300, |time| 20.0 + time * 0.2 + (time % 7.0) * 3.0);
+        let warnings = find(&leak, leak.last());
+        assert_eq!(warnings.len(), 1);
+        let sentence = &warnings[0].sentence;
+        // 200 kB/s, as far as saw teeth let one see.
+        assert!(sentence.starts_with("live memory grows: 20"), "{sentence}");
+        assert!(sentence.contains(" kB/s for 5 min"), "{sentence}");
+        assert!(sentence.contains("doubles every"), "{sentence}");
+        // Before there was enough to see, nothing was said.
+        assert_eq!(find(&leak, 30 * SECOND), []);
+    }
+
+    #[test]
+    fn what_is_flat_and_noisy_is_no_leak() {
+        let check = |what: &str, megabytes: &dyn Fn(f64) -> f64| {
+            for seconds in [70, 150, 300, 600] {
+                assert_eq!(found(&live(seconds, megabytes)), [""; 0], "{what}, {seconds} s");
+            }
+        };
+        check("flat", &|_| 50.0);
+        check("noise", &|time| 50.0 + 40.0 * noise(time));
+        check("saw teeth", &|time| 20.0 + (time % 11.0) * 9.0);
+        check("slow saw teeth", &|time| 20.0 + (time % 41.0) * 2.0);
+        check("a wave", &|time| 50.0 + 30.0 * (time / 15.0).sin());
+        check("it shrinks", &|time| 500.0 - time * 0.5);
+        check("a step, then flat", &|time| if time < 20.0 { 5.0 } else { 80.0 + noise(time) });
+        check("it starts, then is flat", &|time| {
+            100.0 * (time / 30.0).min(1.0) + 5.0 * noise(time)
+        });
+        check("it creeps, by 2 %", &|time| 100.0 + time * 0.005);
+        check("it is tiny", &|time| 0.1 + time * 0.001);
+    }
+
+    #[test]
+    fn every_pattern_of_noise_is_no_leak() {
+        let cries = (0..200).filter(|seed| {
+            let shift = f64::from(*seed) * 1000.0;
+            !found(&live(120, |time| 50.0 + 40.0 * noise(time + shift))).is_empty()
+        });
+        assert_eq!(cries.count(), 0);
+    }
+
+    #[test]
+    fn tables_that_grow_or_are_badly_spread_are_found() {
+        let table = |buckets, bindings, longest| {
+            Value::Table(Table { buckets, bindings, empty: buckets / 3, longest })
+        };
+        let check = |expected: &[&str], value: &dyn Fn(f64) -> Value| {
+            assert_eq!(found(&program(Kind::Table, "cache", 120, value)), expected);
+        };
+        check(&["growing table"], &|time| table(1 << 16, 10_000 + (time * 100.0) as u64, 6));
+        check(&["long chains"], &|_| table(1024, 2000, 700));
+        check(&["long chains"], &|_| table(16, 2000, 130));
+        check(&[], &|_| table(1024, 2000, 9));
+        check(&[], &|_| table(1 << 20, 2 << 20, 14));
+        check(&[], &|_| table(1, 3, 3));
+        check(&[], &|time| table(1024, 1500 + (500.0 * noise(time)) as u64, 9));
+    }
+
+    #[test]
+    fn a_tag_that_only_grows_is_found() {
+        let tag = |count: f64| Value::Tag { count: Some(count as u64), bytes: None };
+        let grows = program(Kind::Tag, "sessions", 120, |time| tag(500.0 + time * 10.0));
+        assert_eq!(found(&grows), ["growing tag"]);
+        let flat = program(Kind::Tag, "sessions", 120, |time| tag(500.0 + noise(time) * 300.0));
+        assert_eq!(found(&flat), [""; 0]);
+    }
+
+    #[test]
+    fn long_pauses_are_those_of_the_last_minute() {
+        let pauses = |pause_at: &'static dyn Fn(u64) -> u64| {
+            program(Kind::Histogram, names::PAUSES, 120, move |time| {
+                let mut histogram = Histogram::default();
+                (0..(time * 2.0) as u64).for_each(|number| histogram.record(pause_at(number)));
+                Value::Histogram(histogram)
+            })
+        };
+        assert_eq!(found(&pauses(&|_| 2_000_000)), [""; 0]);
+        assert_eq!(
+            found(&pauses(&|number| 1 + 25_000_000 * u64::from(number % 20 == 0))),
+            ["long pauses"]
+        );
+        // They were long once, but that is over.
+        assert_eq!(found(&pauses(&|number| if number < 60 { 25_000_000 } else { 1000 })), [""; 0]);
+        let much = found(&pauses(&|_| 150_000_000));
+        assert_eq!(much, ["long pauses", "time in the collector"]);
+    }
+
+    #[test]
+    fn an_observer_that_fails_says_why() {
+        let fails = program(Kind::Int, "depth", 10, |time| {
+            if time < 5.0 { Value::Int(1) } else { Value::Failed("Not_found".into()) }
+        });
+        let warnings = find(&fails, fails.last());
+        assert_eq!((warnings[0].name, warnings[0].since), ("failing observer", 5 * SECOND));
+        assert!(warnings[0].sentence.contains("Not_found"));
+        assert_eq!(find(&fails, 4 * SECOND), []);
+    }
+
+    #[test]
+    fn what_was_lost_is_said() {
+        let mut database = live(10, |_| 1.0);
+        database.add(Event::Dropped(Dropped { ticks: 3, lines: 0 }));
+        assert_eq!(found(&database), ["dropped moments"]);
+        let lost = program(Kind::Counter, names::LOST_EVENTS, 10, |time| Value::Count(time as u64));
+        assert_eq!(found(&lost), ["lost events"]);
+        let before = program(Kind::Counter, names::LOST_EVENTS, 90, |_| Value::Count(7));
+        assert_eq!(found(&before), [""; 0], "none came lately");
+    }
+
+    #[test]
+    fn memory_beside_the_heap_is_seen() {
+        let database = |rss: f64| {
+            let mut database = program(Kind::Gauge, names::HEAP, 10, |_| Value::Float(100e6));
+            database.add(Event::Declare(Declaration {
+                id: ObserverId(2),
+                kind: Kind::Gauge,
+                name: names::RSS.into(),
+                labels: Vec::new(),
+                unit: Unit::Bytes,
+                period_ms: 500,
+            }));
+            database.add(Event::Update(ObserverId(2), Value::Float(rss)));
+            database
+        };
+        assert_eq!(found(&database(180e6)), [""; 0]);
+        assert_eq!(found(&database(450e6)), ["memory outside the heap"]);
+    }
+}

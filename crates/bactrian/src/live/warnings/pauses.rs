@@ -1,0 +1,78 @@
+//! Warnings about the collector's time.
+
+use bactrian_live::{Database, Histogram, Unit, Value, names};
+
+use super::Warning;
+use crate::live::numbers::{show, show_span};
+use crate::output::show_share;
+
+/// What is recent.
+const RECENT: u64 = 60_000_000_000;
+/// Of fewer pauses nothing is concluded.
+const FEWEST: u64 = 100;
+/// A pause that people notice in what they wait for.
+const LONG: u64 = 10_000_000;
+/// Such a part of the time is too much.
+const MUCH: f64 = 0.25;
+
+/// The pauses of the last minute, and since when that is.
+fn recent(database: &Database, at: u64) -> Option<(u64, Histogram)> {
+    let series = database.named_at(names::PAUSES, at)?;
+    let of = |time| match series.at(time) {
+        Some((_, Value::Histogram(histogram))) => Some(histogram),
+        _ => None,
+    };
+    let since = at.saturating_sub(RECENT).max(database.first());
+    let now = of(at)?;
+    let recent = of(since).map_or_else(|| now.clone(), |before| now.since(before));
+    (recent.count() >= FEWEST).then_some((since, recent))
+}
+
+/// One pause in a hundred is long.
+pub fn long_pauses(database: &Database, at: u64) -> Vec<Warning> {
+    let Some((since, pauses)) = recent(database, at) else { return Vec::new() };
+    let p99 = pauses.percentile(99.0);
+    if p99 <= LONG {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "pauses are long: p99 {}, longest {} (of {} in {})",
+        show(Unit::Nanos, p99 as f64),
+        show(Unit::Nanos, pauses.max() as f64),
+        pauses.count(),
+        show_span(at - since),
+    );
+    let advice = "Large minor heaps that survive, or slices of the major collector that have much to do. Look at \
+                  the promotion rate in the view of the GC; a smaller space_overhead spreads the work, less \
+                  promotion makes less of it.";
+    vec![Warning {
+        name: "long pauses",
+        subject: names::PAUSES.to_owned(),
+        since,
+        sentence,
+        advice,
+    }]
+}
+
+/// Much of all time is the collector's.
+pub fn time_in_the_collector(database: &Database, at: u64) -> Vec<Warning> {
+    let Some((since, pauses)) = recent(database, at) else { return Vec::new() };
+    let share = pauses.sum() as f64 / (at - since).max(1) as f64;
+    if share <= MUCH {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "{} of the time goes into collections (in the last {})",
+        show_share(share),
+        show_span(at - since),
+    );
+    let advice = "The program allocates much, or the collector is told to save memory. The view of sites shows \
+                  where it allocates; a larger minor heap and a larger space_overhead buy time for memory.";
+    vec![Warning {
+        name: "time in the collector",
+        subject: names::PAUSES.to_owned(),
+        since,
+        sentence,
+        advice,
+    }]
+}
