@@ -397,3 +397,20 @@ fn what_is_not_known_is_explained() {
     sleep.wait().expect("our child");
     assert!(Watch::attach(u32::MAX / 2).is_err());
 }
+
+#[test]
+fn a_snapshot_is_taken_of_a_program_that_goes_on() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let (mut watch, folder) =
+            launch_at("placing", programs::PLACING, compiler, Kind::Native, 0.01);
+        let sampled = |now: &Numbers| now.sampled.as_ref().map_or(0, |s| s.allocations);
+        let before = until(&mut watch, "samples", |now| sampled(now) > 100_000);
+        let path = folder.path().join("one.heap");
+        let written = watch.snapshot(&path).expect("it can be frozen");
+        assert!(written.path == path && fs::metadata(&path).expect("a file").len() > 10_000);
+        until(&mut watch, "more", |now| sampled(now) > sampled(&before) + 100_000);
+        fs::write(folder.path().join("stop"), "").expect("room");
+        let last = until(&mut watch, "its end", |now| now.ended.is_some());
+        assert_eq!(last.ended.and_then(|end| end.status?.code()), Some(0));
+    }
+}

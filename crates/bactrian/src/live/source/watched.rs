@@ -214,6 +214,7 @@ impl Looking {
     fn grant(&mut self, action: Action) -> Result<(), Unwanted> {
         let said = match action {
             Action::Snapshot(name) => self.snapshot(&name),
+            Action::Sampling(is_wanted) => self.watch.set_sampling(is_wanted).map(|()| None),
             action => match &mut self.own {
                 Some(own) => own(action).map(|()| None),
                 None => Err("the program is not linked with Bactrian's library".to_owned()),
