@@ -56,7 +56,7 @@ let values () =
   let times = ref 0 in
   ignore (Value.int "recovers" (fun () -> incr times; if !times < 3 then raise Not_found else !times));
   let itself = ref Observer.none in
-  itself := Value.int "kills itself" (fun () -> kill !itself; 5)
+  itself := Value.int "kills itself" (fun () -> Observer.kill !itself; 5)
 
 let weak () =
   let dead = ref 1 in
@@ -149,12 +149,12 @@ let numbers () =
   (match Span.during span (fun () -> raise Exit) with () -> assert false | exception Exit -> ())
 
 let logs () =
-  log "plain";
-  log "%d %s %c %.2f %b %x%% @@ %Ld@." 1 "two" '3' 4.0 true 255 6L;
-  log "@[<v 2>box@,inside@]";
-  log "printed by %a" Format.pp_print_int 7;
-  log "%t" (fun formatter -> Format.pp_print_string formatter "by %t");
-  log "%5d|%-5d|%05d" 1 2 3;
+  Log.log "plain";
+  Log.log "%d %s %c %.2f %b %x%% @@ %Ld@." 1 "two" '3' 4.0 true 255 6L;
+  Log.log "@[<v 2>box@,inside@]";
+  Log.log "printed by %a" Format.pp_print_int 7;
+  Log.log "%t" (fun formatter -> Format.pp_print_string formatter "by %t");
+  Log.log "%5d|%-5d|%05d" 1 2 3;
   Log.line "a line\n"
 
 let () =
@@ -177,7 +177,7 @@ let () =
     | [], _, _ -> ignore (Sys.opaque_identity (Array.make 1000 0)); wait ()
     | _ ->
         if Unix.read Unix.stdin byte 0 1 <> 0 then begin
-          marker "look here";
+          Clients.marker "look here";
           wait ()
         end
   in

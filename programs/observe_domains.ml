@@ -18,7 +18,7 @@ let () =
       if n mod 100 = 0 then begin
         kept.(number) <- Tag.mark tag (n :: kept.(number));
         Time.time "time" (fun () -> Histogram.record histogram n) ();
-        log "domain %d at %d" number n
+        Log.log "domain %d at %d" number n
       end
     done;
     if number = 0 then late := Some (Point.create "late");

@@ -29,9 +29,9 @@ let observers () =
   ignore (Value.int ~period:1000 "deep" (fun () -> deep (Sys.opaque_identity 100_000)));
   let rec endless n = 1 + endless (n + 1) in
   ignore (Value.int ~period:1000 "overflows" (fun () -> endless 0));
-  let create = lazy (Value.int "created" (fun () -> 7) |> kill; log "created") in
+  let create = lazy (Value.int "created" (fun () -> 7) |> Observer.kill; Log.log "created") in
   ignore (Value.string "creates" (fun () -> Lazy.force create; "yes"));
-  ignore (Value.int "yields" (fun () -> yield (); Clients.tick (); 3));
+  ignore (Value.int "yields" (fun () -> Clients.yield (); Clients.tick (); 3));
   count "after";
   say "ready";
   while not (is_over ()) do allocate () done
@@ -80,7 +80,7 @@ let takes_all () =
   done;
   for signal = 34 to 60 do Sys.set_signal signal Signal_default done;
   say "took them";
-  while not (is_over ()) do yield (); allocate () done;
+  while not (is_over ()) do Clients.yield (); allocate () done;
   say "own %d" !own
 
 (* Children observe nothing and go on. *)
@@ -90,15 +90,15 @@ let forks () =
   let use () =
     for _ = 1 to 1000 do Point.observe point done;
     ignore (Tag.mark tag (Bytes.create 10));
-    log "used";
+    Log.log "used";
     ignore (Value.int "made later" (fun () -> 1));
     Time.time "time" allocate ();
     Counter.incr (Counter.create "counter");
     Histogram.record (Histogram.create "histogram") 1;
     Gauge.set (Gauge.create "gauge") 1.0;
     Span.during (Span.create "span") allocate;
-    marker "marker";
-    wait_for_connected_clients 0;
+    Clients.marker "marker";
+    Clients.wait_for_connected 0;
     Gc.full_major ()
   in
   say "ready";

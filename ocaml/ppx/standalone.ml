@@ -1,1 +1,3 @@
+(* The ppx as a program of its own. *)
+
 let () = Ppxlib.Driver.standalone ()

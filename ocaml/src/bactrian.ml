@@ -2,6 +2,8 @@ external take_snapshot : string -> unit = "bactrian_snapshot"
 
 let snapshot ?(name = "") () = take_snapshot name
 
+(* Only names: who uses none of them is not linked with them. *)
+
 module Observer = Bactrian_observer
 module Point = Bactrian_point
 module Time = Bactrian_time
@@ -18,11 +20,3 @@ module Clients = Bactrian_clients
 module Protocol = Bactrian_protocol
 module Ocamlviz = Bactrian_ocamlviz
 module Ocamlviz_threads = Bactrian_ocamlviz_threads
-
-let log = Bactrian_log.log
-let marker = Bactrian_clients.marker
-let yield = Bactrian_clients.yield
-let wait_for_connected_clients = Bactrian_clients.wait_for_connected
-let wait_for_killed_clients = Bactrian_clients.wait_for_killed
-let kill = Bactrian_observer.kill
-let set_period = Bactrian_observer.set_period

@@ -1,8 +1,8 @@
 (** For programs that want to be looked at: snapshots of the heap where they choose, and what they do, live.
 
-    A program that is linked with this library runs as it did before. A server starts with the first observer; whoever runs
-    [bactrian live] then sees what is observed. As long as nobody does, observers are not evaluated, and the server's thread
-    sleeps. The guide is [docs/observe.md]. *)
+    A program that is linked with this library runs as it did before, and has in it only what it uses. A server starts with
+    the first observer; whoever runs [bactrian live] then sees what is observed. As long as nobody does, observers are not
+    evaluated, and the server's thread sleeps. The guide is [docs/observe.md]. *)
 
 (** {1 Snapshots} *)
 
@@ -33,34 +33,10 @@ module Histogram = Bactrian_histogram
 module Span = Bactrian_span
 module Observer = Bactrian_observer
 
-val kill : Bactrian_observer.t -> unit
-(** It is not observed any more. *)
-
-val set_period : Bactrian_observer.t -> int -> unit
-(** Milliseconds between its values. *)
-
-(** {1 What the program says} *)
+(** {1 What the program says, and who watches} *)
 
 module Log = Bactrian_log
-
-val log : ('a, Format.formatter, unit, unit) format4 -> 'a
-(** A line for whoever watches: as [Format.printf]; a new line at the end is not needed. *)
-
-val marker : string -> unit
-(** Asks whoever watches to stop here and look. *)
-
-(** {1 Who watches} *)
-
 module Clients = Bactrian_clients
-
-val wait_for_connected_clients : int -> unit
-(** Waits until so many clients watch. *)
-
-val wait_for_killed_clients : unit -> unit
-(** Waits until nobody watches. *)
-
-val yield : unit -> unit
-(** Lets observers be evaluated in code that neither allocates nor waits. *)
 
 (** {1 For programs that were written for Ocamlviz} *)
 

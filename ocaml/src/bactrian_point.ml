@@ -1,7 +1,7 @@
 module Observer = Bactrian_observer
 
 (* In memory that the stubs made: the server's thread reads it. *)
-type t = { mutable count : int; id : Observer.t }
+type t = { mutable count : int; id : Observer.t; mutable is_shared : bool } [@@warning "-69"]
 
 external make : Observer.kind -> string -> Observer.labels -> int -> t = "bactrian_counter"
 external add_in_domain : t -> int -> unit = "bactrian_counter_add" [@@noalloc]
@@ -9,10 +9,11 @@ external count : t -> int = "bactrian_counter_get" [@@noalloc]
 
 let create ?(labels = []) name =
   Observer.prepare ();
+  Bactrian_domains.prepare ();
   make Observer.Point name labels 0
 
 let[@inline] observe point =
-  if !Bactrian_domains.several then add_in_domain point 1 else point.count <- point.count + 1
+  if point.is_shared then add_in_domain point 1 else point.count <- point.count + 1
 
 let kill point = Observer.kill point.id
 

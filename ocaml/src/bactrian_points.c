@@ -1,7 +1,7 @@
 /* Counters and stopwatches: memory outside OCaml's heap that the program writes and the server's thread reads.
 
-   A counter looks like a record { mutable count : int; id : int } to OCaml, which counts without calling anybody. When there are
-   several domains, each counts in an array of its own. */
+   A counter looks like a record { mutable count : int; id : int; mutable is_shared : bool } to OCaml, which counts without
+   calling anybody as long as there is one domain. When there are several, each counts in an array of its own. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,16 @@ struct counter {
     header_t header;
     volatile value count; /* what one domain has counted while it was alone */
     value id;
+    volatile value is_shared;
     /* From here on OCaml does not know it. */
     uintnat number;
-    char rest_of_line[LINE - 4 * sizeof(value)];
+    struct counter *older;
+    char rest_of_line[LINE - 6 * sizeof(value)];
 };
 
 static uintnat counters;
+static struct counter *newest;
+static int are_shared;
 static uint64_t *of_domain[DOMAINS];
 
 static uint64_t count_of(const void *cell)
@@ -50,10 +54,14 @@ value bactrian_counter(value kind, value name, value labels, value unit)
 
     if (posix_memalign((void **)&counter, LINE, sizeof *counter) != 0)
         caml_raise_out_of_memory();
-    counter->header = Caml_out_of_heap_header(2, 0);
+    counter->header = Caml_out_of_heap_header(3, 0);
     counter->count = Val_long(0);
     counter->id = Val_long(0);
+    counter->is_shared = Val_bool(are_shared);
     counter->number = __atomic_fetch_add(&counters, 1, __ATOMIC_RELAXED);
+    counter->older = __atomic_load_n(&newest, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&newest, &counter->older, counter, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
     if (!bactrian_is_child) {
         bactrian_describe(&description, parts, name, labels, Int_val(unit), 0);
         counter->id = Val_long(bactrian_observe_count(Int_val(kind), &description, count_of, counter));
@@ -79,6 +87,15 @@ static uint64_t *counts_of_this_domain(int domain)
     return nobodys;
 }
 #endif
+
+/* There will be several domains. */
+value bactrian_share_counters(value unit)
+{
+    are_shared = 1;
+    for (struct counter *counter = newest; counter != NULL; counter = counter->older)
+        counter->is_shared = Val_true;
+    return Val_unit;
+}
 
 /* Counts where there are several domains. */
 value bactrian_counter_add(value cell, value more)

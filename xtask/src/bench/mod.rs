@@ -1,6 +1,7 @@
 //! How fast Bactrian is, and what it costs the programs it observes, measured as in docs/performance.md.
 
 mod graph;
+mod live;
 mod measure;
 mod record;
 mod rounds;
@@ -23,11 +24,12 @@ pub fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "snapshot" => snapshot::run(rest),
         Some((what, rest)) if what == "graph" => graph::run(rest),
         Some((what, rest)) if what == "types" => types::run(rest),
+        Some((what, rest)) if what == "live" => live::run(rest),
         // What the measured process runs.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),
         Some((what, rest)) if what.starts_with("graph-") => graph::inner(&what[6..], rest),
         Some((what, rest)) if what.starts_with("types-") => types::inner(&what[6..], rest),
-        _ => Err("say what to measure: trace, record, snapshot, graph or types".to_owned()),
+        _ => Err("say what to measure: trace, record, snapshot, graph, types or live".to_owned()),
     }
 }
 

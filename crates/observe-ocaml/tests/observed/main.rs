@@ -1,5 +1,8 @@
 //! OCaml programs that use the library, watched over our own protocol.
 
+mod compatible;
+mod idle;
+mod ppx;
 mod primitives;
 mod programs;
 mod trouble;

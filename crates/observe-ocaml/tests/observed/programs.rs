@@ -41,7 +41,7 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
 
-fn cache() -> PathBuf {
+pub fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("observed")
 }
 
@@ -73,6 +73,18 @@ pub fn library(compiler: Compiler) -> PathBuf {
     folder
 }
 
+/// The ppx as a program of its own.
+pub fn ppx() -> PathBuf {
+    static MADE: Mutex<bool> = Mutex::new(false);
+    let mut made = MADE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !*made {
+        let folder = format!("BUILD={}", cache().display());
+        run(Command::new("make").arg("-C").arg(repository().join("ocaml")).args([&folder, "ppx"]));
+        *made = true;
+    }
+    cache().join("ppx/ppx_bactrian")
+}
+
 /// A program of the folder `programs`, compiled once in each run of the tests.
 pub fn program(name: &str, compiler: Compiler, code: Code) -> PathBuf {
     static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -98,11 +110,26 @@ pub fn program(name: &str, compiler: Compiler, code: Code) -> PathBuf {
         Code::Bytecode => drop(command.arg("-dllpath").arg(&library)),
         Code::Custom => drop(command.arg("-custom")),
     }
+    if name == "observe_compat" {
+        // What was written for Ocamlviz finds ours under its names.
+        let names = "observe_names.ml";
+        fs::copy(repository().join("programs").join(names), folder.join(names)).expect("a program");
+        let mut first = Command::new(compiler.tool(tool));
+        run(first.current_dir(&folder).arg("-I").arg(&library).args(["-c", names]));
+        command.args(["-open", "Observe_names"]);
+    }
+    if name == "observe_ppx" {
+        command.arg("-ppx").arg(format!("{} --as-ppx", ppx().display()));
+    }
     command.arg(format!("unix.{archive}"));
     if name.contains("threads") {
         command.arg(format!("threads.{archive}"));
     }
-    command.arg(format!("bactrian.{archive}")).arg(&source).args(["-o", name]);
+    command.arg(format!("bactrian.{archive}"));
+    if name == "observe_compat" {
+        command.arg("observe_names.cmx");
+    }
+    command.arg(&source).args(["-o", name]);
     run(&mut command);
     made.push(folder.clone());
     folder.join(name)

@@ -132,6 +132,11 @@ impl Watch {
         self.values.get(&id)
     }
 
+    /// The last value of an observer.
+    pub fn of(&self, id: ObserverId) -> Option<&Value> {
+        self.values.get(&id)
+    }
+
     pub fn declaration(&self, name: &str) -> Option<&Declaration> {
         self.declarations.values().find(|known| known.name == name)
     }

@@ -1,0 +1,131 @@
+//! A program that was written for Ocamlviz, with the original library and with ours, shown by the original's client.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::programs::{BOTH, Code, cache, program, repository, run};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program with the original library.
+fn original() -> PathBuf {
+    let folder = cache().join("original");
+    fs::create_dir_all(&folder).expect("a folder");
+    let source = "observe_compat.ml";
+    fs::copy(repository().join("programs").join(source), folder.join(source)).expect("a program");
+    let options = [
+        "ocamlopt",
+        "-w",
+        "-58",
+        "-thread",
+        "-package",
+        "unix,ocamlviz",
+        "-linkpkg",
+        source,
+        "-o",
+        "original",
+    ];
+    run(Command::new("ocamlfind").args(options).current_dir(&folder));
+    folder.join("original")
+}
+
+/// All that the original's client shows of a program: values and states by kind and name.
+fn shown(program: &Path, is_ours: bool) -> BTreeMap<String, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port().to_string();
+    drop(listener);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(program);
+    command
+        .env("OCAMLVIZ_PORT", &port)
+        .env("BACTRIAN_LIVE", "off")
+        .args(is_ours.then_some("table"));
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().expect("its output");
+    BufReader::new(stdout).read_line(&mut line).expect("its output");
+    assert_eq!(line, "ready\n");
+    let deadline = Instant::now() + PATIENCE;
+    // The client gives up if nobody listens yet. The original listens before it goes on, and falls silent if somebody
+    // goes away at once.
+    while is_ours && TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+        assert!(Instant::now() < deadline, "nobody listens");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let mut client = Command::new("ocamlviz-ascii");
+    client.args(["-server", "127.0.0.1", "-port", &port, "-o", "log"]).current_dir(folder.path());
+    let mut client = client
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("scripts/setup installs it");
+    let shown = loop {
+        let text = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+        // It is written anew every second, and the last may not be whole.
+        let whole: Vec<_> = text.split("\nGC:\n").skip(1).collect();
+        if let [.., whole, _] = &whole[..] {
+            let parsed = parse(whole);
+            let waits =
+                |kind: &str| parsed.get(kind).is_none_or(|value| value.contains("No_value"));
+            if !waits("Value_int int_ref") && !waits("Tag_size tag") && !waits("Tag_size measured")
+            {
+                break parsed;
+            }
+        }
+        assert!(Instant::now() < deadline, "{text}");
+        thread::sleep(Duration::from_millis(50));
+    };
+    client.kill().and_then(|()| client.wait()).expect("it ran");
+    drop(child.stdin.take());
+    assert!(child.wait().expect("its end").success());
+    shown
+}
+
+fn parse(text: &str) -> BTreeMap<String, String> {
+    let mut kind = "";
+    let mut parsed = BTreeMap::new();
+    for (at, line) in text.lines().enumerate() {
+        if let Some(title) = line.strip_suffix(':')
+            && !line.starts_with('{')
+        {
+            kind = title;
+        }
+        let Some((_, rest)) = line.split_once(" name:") else { continue };
+        let Some((name, rest)) = rest.split_once(" t:") else { continue };
+        let Some((_, value)) = rest.split_once(" value:") else { continue };
+        let more: Vec<_> =
+            text.lines().skip(at + 1).take_while(|line| !line.starts_with('{')).collect();
+        let value = match kind {
+            "Tree" => more.iter().filter(|line| line.trim().starts_with('-')).copied().collect(),
+            // When a line was written is of no matter.
+            "Log" => more.iter().filter_map(|line| Some(line.split_once(" : ")?.1)).collect(),
+            "Time" => value.rsplit(' ').nth(1).unwrap_or_default().to_owned(),
+            _ => value.to_owned(),
+        };
+        parsed.insert(format!("{kind} {name}"), value.trim().to_owned());
+    }
+    parsed
+}
+
+#[test]
+fn the_originals_client_shows_the_same_of_both() {
+    let mut expected = shown(&original(), false);
+    // What the original counts of a dead tag is not known here: it was killed before anyone looked.
+    expected.retain(|name, _| !name.ends_with(" dead tag"));
+    assert!(expected.len() >= 27, "{expected:?}");
+    for compiler in BOTH {
+        let ours = shown(&program("observe_compat", compiler, Code::Native), true);
+        for (name, value) in &expected {
+            assert_eq!(ours.get(name), Some(value), "{compiler:?}: {name}");
+        }
+        assert_eq!(ours["Hash table"], "Hashtable (16 20 4 3 ) status:active }", "{compiler:?}");
+        assert!(ours["Tag_count dead tag"].ends_with("status:killed }"), "{compiler:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! What is not used costs nothing.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::programs::{BOTH, Code, program};
+use crate::watch::Running;
+
+/// Context switches of all threads of a program but the first.
+fn switches(pid: u32) -> Vec<(String, u64)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let others = tasks.filter(|task| task.file_name().to_string_lossy() != pid.to_string());
+    let switches = others.map(|task| {
+        let read = |file: &str| fs::read_to_string(task.path().join(file)).expect("it runs");
+        let status = read("status");
+        let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+        (
+            read("comm"),
+            counts.map(|(_, count)| count.trim().parse::<u64>().expect("a number")).sum(),
+        )
+    });
+    let mut switches: Vec<_> = switches.collect();
+    switches.sort();
+    switches
+}
+
+#[test]
+fn nobody_watches_and_nothing_happens() {
+    for compiler in BOTH {
+        let mut running = Running::start(&program("observe_all", compiler, Code::Native));
+        running.lines_until("ready");
+        // The server has started when somebody has watched, and has nothing more to do when they are gone.
+        let mut watch = running.watch();
+        watch.until("a tick", |watch| watch.ticks > 0);
+        drop(watch);
+        thread::sleep(Duration::from_millis(500));
+        let before = switches(running.child.id());
+        assert!(before.iter().any(|(name, _)| name.starts_with("bactrian-live")), "{before:?}");
+        thread::sleep(Duration::from_millis(700));
+        assert_eq!(switches(running.child.id()), before, "{compiler:?}");
+    }
+}
+
+#[test]
+fn a_program_that_uses_a_snapshot_only_has_nothing_else_in_it() {
+    for compiler in BOTH {
+        let program = program("observe_linked", compiler, Code::Native);
+        let symbols = Command::new("nm").arg(&program).output().expect("binutils");
+        let symbols = String::from_utf8_lossy(&symbols.stdout);
+        assert!(
+            symbols.contains("bactrian_snapshot") && !symbols.contains("bactrian_observe"),
+            "{compiler:?}"
+        );
+        assert!(Command::new(&program).status().expect("it starts").success());
+    }
+}
