@@ -214,7 +214,14 @@ impl Looking {
     fn grant(&mut self, action: Action) -> Result<(), Unwanted> {
         let said = match action {
             Action::Snapshot(name) => self.snapshot(&name),
-            Action::Sampling(is_wanted) => self.watch.set_sampling(is_wanted).map(|()| None),
+            Action::Sampling(on) => self.watch.set_sampling(on).map(|()| {
+                let what = if on {
+                    "sampling allocations"
+                } else {
+                    "allocations are not sampled any more"
+                };
+                Some(what.to_owned())
+            }),
             action => match &mut self.own {
                 Some(own) => own(action).map(|()| None),
                 None => Err("the program is not linked with Bactrian's library".to_owned()),
