@@ -402,6 +402,15 @@ impl Watch {
     }
 }
 
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // The program may go on, and nobody reads any more what it would write.
+        if let (Some(page), Trace::Ours(_)) = (&self.page, &self.trace) {
+            let _ = page.set_sampling(false);
+        }
+    }
+}
+
 const FIRST_WITH_RINGS: Version = Version::new(5, 0);
 
 /// Whether a program can be made to write rings that we can read, without its children seeing anything of it: for that the

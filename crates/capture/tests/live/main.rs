@@ -414,3 +414,21 @@ fn a_snapshot_is_taken_of_a_program_that_goes_on() {
         assert_eq!(last.ended.and_then(|end| end.status?.code()), Some(0));
     }
 }
+
+#[test]
+fn a_program_goes_on_when_nobody_watches_any_more() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, Kind::Native);
+        until(&mut watch, "samples", |now| now.sampled.is_ok() && now.pauses.is_ok());
+        let pid = watch.pid();
+        drop(watch);
+        let mut other = Watch::attach(pid).expect("it runs");
+        let allocated = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.allocated);
+        let before = until(&mut other, "its counters", |now| allocated(now) > 0);
+        until(&mut other, "it works", |now| allocated(now) > allocated(&before) + (64 << 20));
+        fs::write(folder.path().join("stop"), "").expect("room");
+        until(&mut other, "its end", |now| now.ended.is_some());
+        let output = fs::read_to_string(folder.path().join("output")).expect("its output");
+        assert_eq!(output, "20000\n", "{compiler:?}");
+    }
+}
