@@ -86,6 +86,8 @@ pub struct Watch {
     events: Known<Events>,
     sites: Known<Sites>,
     trace: Trace,
+    /// Why the agent cannot be in a program that we have started.
+    refusal: Option<String>,
     /// Where a program that we have started writes its rings.
     rings: Option<RingFolder>,
     /// What we share with the agent in a program that we have started.
@@ -167,8 +169,10 @@ impl Watch {
             page: Some(page.path().as_os_str().as_encoded_bytes().to_vec()),
             ..Settings::new(trace)
         };
+        let recordable = doctor::recordable(&program);
+        let version = recordable.as_ref().ok().and_then(|facts| facts.ocaml.as_ref()?.runtime);
         // Without them the program runs as well.
-        let rings = writes_rings(&program).then(RingFolder::new).transpose().ok().flatten();
+        let rings = writes_rings(version).then(RingFolder::new).transpose().ok().flatten();
         let [start, to] = variable::RUNTIME_EVENTS.map(OsStr::new);
         let besides = rings.as_ref().map(|rings| {
             [
@@ -182,6 +186,7 @@ impl Watch {
         let mut watch = Watch::of(launched.pid(), Some(launched))?;
         (watch.folder, watch.rings, watch.page) = (Some(folder), rings, Some(page));
         watch.trace = if is_kept { Trace::Kept(path) } else { Trace::Ours(path) };
+        watch.refusal = recordable.err().map(|refusal| refusal.to_string());
         Ok(watch)
     }
 
@@ -205,6 +210,7 @@ impl Watch {
             events: Err(unknown()),
             sites: Err(unknown()),
             trace: Trace::OfProcess,
+            refusal: None,
             rings: None,
             page: None,
             looked: None,
@@ -237,7 +243,7 @@ impl Watch {
         self.counters.as_ref().ok().map(Counters::version)
     }
 
-    /// What is known now.
+    /// What is known now. Of a program that has ended, it is what was known last.
     pub fn poll(&mut self) -> &Numbers {
         if self.last.ended.is_some() {
             return &self.last;
@@ -356,7 +362,10 @@ impl Watch {
                 return Sites::open(&path, false).map_err(|error| format!("its trace: {error}"));
             }
         }
-        .map_err(|_| "nothing was sampled yet".to_owned())
+        .map_err(|_| match &self.refusal {
+            Some(refusal) => refusal.clone(),
+            None => "nothing was sampled yet".to_owned(),
+        })
     }
 
     fn read_sites(&mut self) -> Known<Sampled> {
@@ -415,10 +424,9 @@ const FIRST_WITH_RINGS: Version = Version::new(5, 0);
 
 /// Whether a program can be made to write rings that we can read, without its children seeing anything of it: for that the
 /// agent has to be in it.
-fn writes_rings(program: &Path) -> bool {
+fn writes_rings(recordable: Option<Version>) -> bool {
     let is_asked_by_others = variable::RUNTIME_EVENTS.iter().any(|n| std::env::var_os(n).is_some());
-    let version = || doctor::recordable(program).ok()?.ocaml?.runtime;
-    !is_asked_by_others && version().is_some_and(|version| EventTable::of(version).is_some())
+    !is_asked_by_others && recordable.is_some_and(|version| EventTable::of(version).is_some())
 }
 
 /// Opens the file that a process has mapped, if it is still the one of that name.

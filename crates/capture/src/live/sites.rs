@@ -12,10 +12,10 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use bactrian_live::Site;
-use bactrian_trace::{Event, Follower, FrameId, Frames, Micros, ObjectId};
+use bactrian_trace::{Event, Follower, FrameId, Frames, Micros, ObjectId, Recorder, State};
 use rustix::fs::FallocateFlags;
 
 use super::Known;
@@ -30,6 +30,9 @@ const PIECE: usize = 1 << 20;
 const MOST_PER_POLL: usize = 64 << 20;
 /// What is given back to the disk are pieces of at least this; the first is kept, as the agent writes to it.
 const HOLE: u64 = 1 << 20;
+/// What the recorder notes of itself is at the beginning of the file, and looked at so often.
+const NOTE: usize = 16 << 10;
+const NOTE_EVERY: Duration = Duration::from_secs(1);
 /// Ends of blocks whose beginning was not read yet: of more than so many it is not remembered.
 const MOST_EARLY: usize = 1 << 20;
 /// What functions of the standard library begin with.
@@ -47,6 +50,8 @@ pub struct Sites {
     follower: Follower,
     places: Places,
     buffer: Vec<u8>,
+    notes: Vec<String>,
+    noted: Option<Instant>,
 }
 
 /// What is known of places.
@@ -102,6 +107,8 @@ pub struct Sampled {
     pub allocations: u64,
     /// Whether there is more to read than was read this time: the numbers are of earlier.
     pub is_behind: bool,
+    /// What was lost, and why there may be nothing more: sentences.
+    pub notes: Vec<String>,
 }
 
 impl Sites {
@@ -119,6 +126,8 @@ impl Sites {
             follower: Follower::new(),
             places: Places::default(),
             buffer: vec![0; PIECE],
+            notes: Vec::new(),
+            noted: None,
         })
     }
 
@@ -139,6 +148,7 @@ impl Sites {
     pub fn poll(&mut self, most: usize) -> Known<Sampled> {
         let is_behind = self.read().map_err(|error| format!("its trace: {error}"))?;
         self.give_back();
+        self.look_at_notes();
         let Some(info) = self.follower.info() else {
             return Err("nothing was sampled yet".to_owned());
         };
@@ -153,7 +163,28 @@ impl Sites {
             rate: info.sample_rate,
             allocations: self.places.allocations,
             is_behind,
+            notes: self.notes.clone(),
         })
+    }
+
+    /// Reads what the recorder notes of itself, which it writes over while the trace grows.
+    fn look_at_notes(&mut self) {
+        if self.noted.is_some_and(|last| last.elapsed() < NOTE_EVERY) {
+            return;
+        }
+        self.noted = Some(Instant::now());
+        let mut bytes = vec![0; NOTE];
+        let count = self.file.read_at(&mut bytes, 0).unwrap_or(0);
+        let mut beginning = Follower::new();
+        // If it cannot be read, reading all of it has told so.
+        let _ = beginning.push(bytes.get(..count).unwrap_or_default(), |_, _| ());
+        let recorder = beginning.info().and_then(|info| Recorder::parse(&info.context));
+        self.notes = recorder.map_or_else(Vec::new, |recorder| match recorder.state {
+            // That it runs is what is expected here.
+            State::Running => Recorder { state: State::Ended, ..recorder }.sentences(),
+            _ => recorder.sentences(),
+        });
+        self.notes.extend(self.follower.losses().sentences());
     }
 
     /// Reads what is new; true if that is not all.

@@ -432,3 +432,24 @@ fn a_program_goes_on_when_nobody_watches_any_more() {
         assert_eq!(output, "20000\n", "{compiler:?}");
     }
 }
+
+#[test]
+fn why_nothing_is_sampled_is_told() {
+    // No agent can be brought into it.
+    let (mut watch, folder) =
+        launch("allocating", programs::ALLOCATING, Compiler::OCaml4, Kind::Static);
+    let now = until(&mut watch, "its counters", |now| now.collector.is_ok());
+    let why = now.sampled.expect_err("there is no agent");
+    assert!(why.contains("static"), "{why}");
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut watch, "its end", |now| now.ended.is_some());
+    // It samples by itself.
+    let (mut watch, folder) =
+        launch("own_sampler", programs::OWN_SAMPLER, Compiler::OCaml4, Kind::Native);
+    until(&mut watch, "a note", |now| {
+        let notes = now.sampled.as_ref().map_or(&[][..], |sampled| &sampled.notes);
+        notes.iter().any(|note| note.contains("the program started Gc.Memprof itself"))
+    });
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut watch, "its end", |now| now.ended.is_some());
+}

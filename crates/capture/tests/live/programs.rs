@@ -127,3 +127,12 @@ let () =
     for _ = 1 to 1000 do Gc.minor () done
   done
 "#;
+
+/// Uses the runtime's sampler for itself.
+pub const OWN_SAMPLER: &str = r#"
+let () =
+  ignore (Gc.Memprof.start ~sampling_rate:1e-4 Gc.Memprof.null_tracker);
+  while not (Sys.file_exists Sys.argv.(1)) do
+    ignore (Sys.opaque_identity (List.init 1000 string_of_int))
+  done
+"#;
