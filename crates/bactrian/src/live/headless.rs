@@ -8,7 +8,8 @@ use bactrian_trace::Micros;
 use serde_json::{Value as Json, json};
 
 use super::show::{plain, show_kind, show_value};
-use crate::output::{Align, Console, FAINT, HEADING, Table, print_json_of_live};
+use super::warnings::{self, Warning};
+use crate::output::{Align, Console, FAINT, HEADING, Table, WARNING, print_json_of_live};
 
 /// So many lines of the log are printed.
 const LINES: usize = 20;
@@ -72,6 +73,17 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
             table.print(console)?;
         }
     }
+    let warnings = warnings::find(database, database.last());
+    if !warnings.is_empty() {
+        writeln!(console.out(), "\n{HEADING}warnings{HEADING:#}")?;
+        for Warning { sentence, advice, .. } in warnings {
+            writeln!(
+                console.out(),
+                "{WARNING}{}{WARNING:#} {FAINT}{advice}{FAINT:#}",
+                plain(&sentence)
+            )?;
+        }
+    }
     let log: Vec<(u64, &str)> = database.log().rev().take(LINES).collect();
     if !log.is_empty() {
         writeln!(console.out(), "\n{HEADING}log{HEADING:#}")?;
@@ -120,8 +132,19 @@ fn json_of(database: &Database) -> Json {
         "dropped": { "ticks": dropped.ticks, "lines": dropped.lines },
         "forgotten_values": database.forgotten(),
         "observers": database.series().map(observer).collect::<Vec<_>>(),
+        "warnings": warnings::find(database, database.last()).iter().map(warning).collect::<Vec<_>>(),
         "log": database.log().map(line).collect::<Vec<_>>(),
         "markers": database.markers().map(line).collect::<Vec<_>>(),
+    })
+}
+
+fn warning(warning: &Warning) -> Json {
+    json!({
+        "name": warning.name,
+        "subject": warning.subject,
+        "since": seconds(warning.since),
+        "sentence": warning.sentence,
+        "advice": warning.advice,
     })
 }
 

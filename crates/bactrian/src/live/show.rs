@@ -1,8 +1,9 @@
 //! Values in a few words.
 
-use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_analysis::units::show_bytes;
 use bactrian_live::{Histogram, Kind, Unit, Value};
-use bactrian_trace::Micros;
+
+use super::numbers::{show, show_nanos, show_whole};
 
 /// Longer texts are cut.
 const LONGEST: usize = 200;
@@ -44,24 +45,11 @@ pub fn show_kind(kind: Kind) -> &'static str {
     }
 }
 
-/// A number with its unit.
-pub fn show_amount(number: f64, unit: Unit) -> String {
+/// A number with its unit; whole ones whole.
+fn show_amount(number: f64, unit: Unit) -> String {
     match unit {
-        Unit::Bytes => show_bytes(number),
-        Unit::Nanos => show_nanos(number),
-        Unit::Percent => format!("{number:.1} %"),
-        // Whole numbers are shown whole.
-        Unit::None if number.fract() == 0.0 && number.abs() < 1e15 => format!("{number}"),
-        Unit::None => format!("{number:.6}"),
-    }
-}
-
-/// A time, in units that fit it.
-pub fn show_nanos(nanos: f64) -> String {
-    match nanos {
-        _ if nanos < 1e3 => format!("{nanos:.0} ns"),
-        _ if nanos < 1e6 => format!("{:.1} us", nanos / 1e3),
-        _ => show_time(Micros((nanos / 1e3) as u64)),
+        Unit::None if number.fract() == 0.0 && number.abs() < 1e15 => show_whole(number as i64),
+        _ => show(unit, number),
     }
 }
 
@@ -122,12 +110,5 @@ mod tests {
     fn texts_of_programs_do_nothing_to_a_terminal() {
         assert_eq!(plain("caf\u{e9}\tau\nlait\u{1b}[2J"), "caf\u{e9} au\\nlait\\u{1b}[2J");
         assert_eq!(plain(&"x".repeat(1000)).len(), LONGEST + 2);
-    }
-
-    #[test]
-    fn times_have_units_that_fit() {
-        assert_eq!(show_nanos(17.0), "17 ns");
-        assert_eq!(show_nanos(1_500.0), "1.5 us");
-        assert_eq!(show_nanos(2_500_000_000.0), "2.50 s");
     }
 }
