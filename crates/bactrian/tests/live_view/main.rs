@@ -194,3 +194,30 @@ fn control_c_leaves() {
     session.types("/abc\x03");
     assert!(session.ends().success());
 }
+
+#[test]
+fn who_hangs_up_leaves_no_process_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pair = native_pty_system().openpty(size(24, 80)).expect("a terminal");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(["live".as_ref(), recording(folder.path()).as_os_str()]);
+    command.env("TERM", "xterm");
+    let mut child = pair.slave.spawn_command(command).expect("it starts");
+    drop(pair.slave);
+    let mut output = pair.master.try_clone_reader().expect("its output");
+    let mut seen = Vec::new();
+    let mut bytes = [0; 4096];
+    while !String::from_utf8_lossy(&seen).contains("6 warnings") {
+        let length = output.read(&mut bytes).expect("it draws");
+        seen.extend_from_slice(&bytes[..length]);
+    }
+    drop((output, pair.master));
+    let begin = Instant::now();
+    while child.try_wait().expect("it can be waited for").is_none() {
+        if begin.elapsed() > PATIENCE {
+            child.kill().expect("it is ended");
+            panic!("it goes on without a terminal");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

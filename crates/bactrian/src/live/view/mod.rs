@@ -12,6 +12,7 @@ mod layout;
 mod lists;
 mod look;
 mod measure;
+mod search;
 mod state;
 mod terminal;
 #[cfg(test)]
@@ -20,7 +21,7 @@ mod tests;
 use std::io;
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use crossterm::event::{self, Event, KeyEventKind};
 
 use self::draw::Scene;
 use self::state::{Effect, State};
@@ -56,7 +57,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// If there is no terminal, or it is gone.
 pub fn run(session: &mut Session, options: Options) -> io::Result<Ended> {
     let mut terminal = Terminal::take()?;
-    ratatui::crossterm::style::force_color_output(options.look.has_colours);
+    crossterm::style::force_color_output(options.look.has_colours);
     let mut state = State::default();
     let mut drawn: Option<Instant> = None;
     let mut before = Instant::now();

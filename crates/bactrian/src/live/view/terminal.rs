@@ -1,18 +1,18 @@
 //! The terminal, taken and given back whatever happens.
 //!
 //! Three ways lead out of the view: it returns, it panics, or a signal ends the process. The first two are one, because
-//! what was taken is given back when [`Terminal`] is dropped; a panic's message is kept until then, since on the other
-//! screen nobody would see it. Signals only ask the view to return.
+//! what was taken is given back when [`Terminal`] is dropped; a panic gives it back before it says why, since on the
+//! other screen nobody would see that. Signals only ask the view to return.
 
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{
+use crossterm::cursor::Show;
+use crossterm::execute;
+use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::backend::CrosstermBackend;
 
 /// The screen of this process.
 pub struct Terminal {
@@ -34,6 +34,7 @@ impl Terminal {
         let asked_to_end = Box::new(bactrian_capture::launch::interrupts());
         restore_before_panics();
         enable_raw_mode()?;
+        IS_TAKEN.store(true, Ordering::Relaxed);
         // From here on it has to be given back, also if the next steps fail.
         let screen = execute!(io::stdout(), EnterAlternateScreen)
             .and_then(|()| ratatui::Terminal::new(CrosstermBackend::new(io::stdout())));
@@ -58,8 +59,14 @@ impl Drop for Terminal {
     }
 }
 
+/// Whether there is something to give back. Doing so twice would move the cursor over what was written since.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
 /// Everything as it was. That it fails changes nothing: there is nothing else to try.
 fn restore() {
+    if !IS_TAKEN.swap(false, Ordering::Relaxed) {
+        return;
+    }
     let _ = disable_raw_mode();
     let mut out = io::stdout();
     let _ = execute!(out, LeaveAlternateScreen, Show);

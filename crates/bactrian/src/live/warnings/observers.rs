@@ -1,6 +1,6 @@
 //! Warnings about what the program observes of itself.
 
-use bactrian_live::{Database, Kind, Series, Table, Unit, Value};
+use bactrian_live::{Database, Kind, Series, Table, Unit, Value, names};
 
 use super::trend::growth;
 use super::{Warning, there};
@@ -110,6 +110,8 @@ pub fn long_chains(database: &Database, at: u64) -> Vec<Warning> {
 pub fn failing(database: &Database, at: u64) -> Vec<Warning> {
     let advice = "It raised an exception when it was asked; the program is not disturbed by it. It is asked again \
                   and may come back.";
+    // What is not known of a program from outside is said where it would be shown.
+    let own = there(database, at).filter(|series| !names::is_reserved(&series.declaration.name));
     let fails = |series: &Series| match series.at(at) {
         Some((since, Value::Failed(reason))) => {
             let subject = series.declaration.name.clone();
@@ -118,7 +120,7 @@ pub fn failing(database: &Database, at: u64) -> Vec<Warning> {
         }
         _ => None,
     };
-    let mut failing: Vec<Warning> = there(database, at).filter_map(fails).collect();
+    let mut failing: Vec<Warning> = own.filter_map(fails).collect();
     let more = failing.len().saturating_sub(NAMED);
     if more > 0 {
         failing.truncate(NAMED);

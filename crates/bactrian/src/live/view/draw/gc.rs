@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{Scene, put};
+use super::{Scene, put, wrap};
 use crate::live::numbers::{show, show_whole};
 use crate::live::view::layout::{below, right_of};
 use crate::live::view::measure::{RECENT, recent};
@@ -23,10 +23,14 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     });
     let Some((series, all)) = all else {
         let reason = match pauses.and_then(|series| series.at(at)) {
-            Some((_, Value::Failed(reason))) => format!(" Pauses are not known: {reason}"),
-            _ => " Pauses are not known of this program.".to_owned(),
+            Some((_, Value::Failed(reason))) => format!("  Pauses are not known: {reason}"),
+            _ => "  Pauses are not known of this program.".to_owned(),
         };
-        return put(buffer, area, 0, &Line::styled(look.text(&reason), look.faint()));
+        let lines = wrap(&reason, usize::from(area.width).saturating_sub(2), look);
+        for (row, line) in (0..area.height).zip(lines) {
+            put(buffer, area, row, &Line::styled(line, look.faint()));
+        }
+        return;
     };
     let recent = recent(series, at, RECENT).unwrap_or_default();
     let run = at.max(1);

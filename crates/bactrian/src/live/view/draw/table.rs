@@ -1,11 +1,12 @@
 //! Lists: columns of fixed widths, so that nothing moves but digits.
 
+use bactrian_live::{Value, names};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{Scene, cut, put};
+use super::{Scene, cut, put, wrap};
 use crate::live::view::lists::{self, Column, Row, Tone};
 use crate::live::view::look::Look;
 use crate::live::view::state::Tab;
@@ -19,10 +20,13 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     put(buffer, area, 0, &headings(scene, &columns));
     if state.rows.is_empty() {
         let text = match state.search.is_empty() {
-            true => nothing(state.tab).to_owned(),
+            true => nothing(scene),
             false => format!("Nothing here contains \"{}\".", state.search),
         };
-        put(buffer, area, 2, &Line::styled(look.text(&format!("  {text}")), look.faint()));
+        let width = usize::from(area.width).saturating_sub(2 * MARK);
+        for (row, line) in (2..area.height).zip(wrap(&text, width, look)) {
+            put(buffer, area, row, &Line::styled(format!("  {line}"), look.faint()));
+        }
         return;
     }
     let list = state.list();
@@ -36,18 +40,27 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
 }
 
 /// What is said if there is nothing in a view.
-fn nothing(tab: Tab) -> &'static str {
-    match tab {
+fn nothing(scene: &Scene<'_>) -> String {
+    let at = scene.at();
+    let said = match scene.state.tab {
         Tab::Points => "The program counts nothing: Point, Time and Counter are shown here.",
         Tab::Values => "The program shows no values: Value and Gauge are shown here.",
         Tab::Tags => "The program marks no values: Tag is shown here.",
         Tab::Tables => "The program shows no hash tables: Hashtable is shown here.",
         Tab::Trees => "The program shows no trees: Tree is shown here.",
         Tab::Gc => "No numbers of the runtime have come yet.",
-        Tab::Sites => "Allocations are not sampled: a asks for it.",
+        Tab::Sites => {
+            match scene.database.named_at(names::SITES, at).and_then(|series| series.at(at)) {
+                Some((_, Value::Failed(reason))) => {
+                    return format!("Allocations are not known: {reason}");
+                }
+                _ => "Allocations are not sampled: a asks for it.",
+            }
+        }
         Tab::Spans => "The program measures no distributions: Histogram and Span are shown here.",
         Tab::Overview | Tab::Log => "",
-    }
+    };
+    said.to_owned()
 }
 
 /// A column with the width that it has here, and its position among all.
@@ -58,36 +71,26 @@ struct Fitting {
     width: usize,
 }
 
-/// The narrowest that a column of names gets before others are left out.
-const LEAST_NAME: usize = 16;
-/// And the widest.
+/// The widest that a column of names gets: numbers stand near their names on wide screens too.
 const MOST_NAME: usize = 80;
 
-/// As many columns as there is room for, from the left; what is left goes to those without a width.
+/// As many columns as there is room for, from the left; what is left goes to flexible ones.
 fn fitting(columns: &[Column], width: usize) -> Vec<Fitting> {
-    let mut count = columns.len();
-    let taken = |count: usize| -> usize {
-        columns[..count]
-            .iter()
-            .map(|column| match column.width {
-                0 => LEAST_NAME + 1,
-                width => usize::from(width) + 1,
-            })
-            .sum()
+    let taken = |columns: &[Column]| -> usize {
+        let widths = columns.iter().map(|column| usize::from(column.width));
+        MARK + widths.sum::<usize>() + columns.len().saturating_sub(1)
     };
-    while count > 1 && MARK + taken(count) > width + 1 {
+    let mut count = columns.len();
+    while count > 1 && taken(&columns[..count]) > width {
         count -= 1;
     }
     let kept = &columns[..count];
-    let fixed: usize = kept.iter().map(|column| usize::from(column.width)).sum();
-    let free = width.saturating_sub(MARK + fixed + count.saturating_sub(1));
-    let flexible = kept.iter().filter(|column| column.width == 0).count().max(1);
+    let free = width.saturating_sub(taken(kept));
+    let flexible = kept.iter().filter(|column| column.is_flexible).count().max(1);
     let fit = |(position, column): (usize, &Column)| {
-        // Numbers stand near their names on wide screens too.
-        let width = match column.width {
-            0 => (free / flexible).min(MOST_NAME),
-            width => width.into(),
-        };
+        let least = usize::from(column.width).min(width.saturating_sub(MARK));
+        let wide = (least + free / flexible).min(MOST_NAME.max(least));
+        let width = if column.is_flexible { wide } else { least };
         Fitting { position, column: *column, width }
     };
     kept.iter().enumerate().map(fit).collect()

@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use bactrian_live::{Database, Kind, Series, Value, names};
 
 use super::measure::{Measure, Place, full_name};
+use super::search::Search;
 use super::state::Tab;
 
 pub use tree::{Folds, NodePath, definition};
@@ -23,19 +24,21 @@ pub use tree::{Folds, NodePath, definition};
 pub struct Column {
     /// What stands above it.
     pub title: &'static str,
-    /// How wide it is; 0: as wide as there is room.
+    /// How wide it is; if it has all the room that is left, the least that it needs.
     pub width: u16,
+    /// Whether it has the room that is left.
+    pub is_flexible: bool,
     /// Whether it is of numbers, which stand at its right end.
     pub is_number: bool,
 }
 
 impl Column {
     const fn text(title: &'static str) -> Column {
-        Column { title, width: 0, is_number: false }
+        Column { title, width: 16, is_flexible: true, is_number: false }
     }
 
     const fn number(title: &'static str, width: u16) -> Column {
-        Column { title, width, is_number: true }
+        Column { title, width, is_flexible: false, is_number: true }
     }
 }
 
@@ -132,8 +135,8 @@ pub fn columns(tab: Tab) -> &'static [Column] {
 
 /// The rows of a view at a moment: those whose name contains a text, in the order of their declaration.
 pub fn rows(tab: Tab, database: &Database, at: u64, search: &str, folds: &Folds) -> Vec<Row> {
-    let wanted = search.to_lowercase();
-    let is_wanted = |name: &str| wanted.is_empty() || name.to_lowercase().contains(&wanted);
+    let search = Search::new(search);
+    let is_wanted = |name: &str| search.finds(name);
     let there = database.series().enumerate().map(|(place, series)| (Place(place), series));
     let there = there.filter(|(_, series)| is_there(database, series, at));
     let there = there.filter(|(_, series)| belongs(tab, series));

@@ -4,28 +4,22 @@ use bactrian_live::{Series, Site, Unit, Value};
 
 use super::{Cell, Column, Row, RowId, Tone};
 use crate::live::numbers::{show, show_rate, show_whole};
-use crate::live::view::measure::{Measure, Part, Place, full_name};
+use crate::live::view::measure::{Measure, Part, Place};
 use crate::output::show_share;
 
+/// Where a place is says more than shares: its line is to be seen on small screens too.
 pub const COLUMNS: &[Column] = &[
-    Column::text("place"),
+    Column { width: 46, ..Column::text("place") },
     Column::number("rate now", 11),
-    Column::number("share", 7),
     Column::number("live now", 10),
-    Column::number("share", 7),
+    Column::number("of live", 7),
+    Column::number("of rate", 7),
     Column::number("samples", 9),
 ];
 
 pub fn rows(place: Place, series: &Series, at: u64) -> Vec<Row> {
-    let said = |text: String, tone| {
-        let cells = vec![Cell::text(full_name(series)), Cell::text(text)];
-        vec![Row { id: RowId::Observer(place), cells, tone, measure: None }]
-    };
-    let sites = match series.at(at) {
-        Some((_, Value::Sites(sites))) => sites,
-        Some((_, Value::Failed(reason))) => return said(format!("failed: {reason}"), Tone::Bad),
-        _ => return Vec::new(),
-    };
+    // Why there are none is said by who draws the list.
+    let Some((_, Value::Sites(sites))) = series.at(at) else { return Vec::new() };
     let sum = |number: fn(&Site) -> f64| sites.iter().map(number).sum::<f64>();
     let (rate, live) = (sum(|site| site.rate), sum(|site| site.live));
     let share =
@@ -35,9 +29,9 @@ pub fn rows(place: Place, series: &Series, at: u64) -> Vec<Row> {
         cells: vec![
             Cell::text(site.name.clone()),
             Cell::number(site.rate, show_rate(Unit::Bytes, site.rate)),
-            share(site.rate, rate),
             Cell::number(site.live, show(Unit::Bytes, site.live)),
             share(site.live, live),
+            share(site.rate, rate),
             Cell::number(site.samples as f64, show_whole(site.samples as i64)),
         ],
         tone: Tone::Plain,

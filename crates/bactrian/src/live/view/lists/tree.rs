@@ -154,7 +154,11 @@ pub fn rows(place: Place, series: &Series, at: u64, folds: &Folds) -> Vec<Row> {
     let measure = Measure::of(place, series, at);
     let name = full_name(series);
     let top = |said: String, tone| {
-        let cells = vec![Cell::text(name.clone()), Cell::text(said)];
+        // What went wrong takes all the room there is; how many nodes there are stands in its column.
+        let cells = match tone {
+            Tone::Plain => vec![Cell::text(name.clone()), Cell::text(said)],
+            _ => vec![Cell::text(format!("  {name}  {said}"))],
+        };
         let id = RowId::Node(NodePath { place, path: Vec::new() });
         Row { id, cells, tone, measure: measure.clone() }
     };

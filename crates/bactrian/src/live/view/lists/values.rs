@@ -7,9 +7,9 @@ use crate::live::numbers::{show, show_whole};
 use crate::live::show::show_kind;
 
 pub const COLUMNS: &[Column] = &[
-    Column { width: 30, ..Column::text("name") },
+    Column { width: 30, is_flexible: false, ..Column::text("name") },
     Column::text("value"),
-    Column { width: 8, ..Column::text("kind") },
+    Column { width: 8, is_flexible: false, ..Column::text("kind") },
 ];
 
 /// Numbers end here, so that their digits stand below each other; texts begin at the left.

@@ -3,8 +3,6 @@
 use bactrian_live::{Action, Database, Value, names};
 
 use super::{Effect, Over, Prompt, Purpose, State};
-use crate::live::view::lists::NodePath;
-use crate::live::view::lists::RowId;
 use crate::live::view::measure::{Place, full_name};
 
 /// The shortest and longest period that makes sense.
@@ -16,11 +14,7 @@ impl State {
         if let Over::Details(place, _) = self.over {
             return Some(place);
         }
-        match &self.chosen()?.id {
-            RowId::Observer(place) | RowId::Site(place, _) => Some(*place),
-            RowId::Node(NodePath { place, .. }) => Some(*place),
-            RowId::Warning(..) => None,
-        }
+        self.chosen()?.place()
     }
 
     pub(super) fn stop_or_resume(&mut self, database: &Database) -> Effect {
@@ -62,16 +56,11 @@ impl State {
     pub(super) fn snapshot_name(&self, database: &Database) -> String {
         let program = &database.program().name;
         let name = program.rsplit('/').next().filter(|name| !name.is_empty());
-        format!("{}-{}s.heap", name.unwrap_or("program"), database.last() / 1_000_000_000)
+        format!("{}-{}s", name.unwrap_or("program"), database.last() / 1_000_000_000)
     }
 
     /// A line is written.
-    pub(super) fn written(
-        &mut self,
-        purpose: &Purpose,
-        text: String,
-        _database: &Database,
-    ) -> Effect {
+    pub(super) fn written(&mut self, purpose: &Purpose, text: String) -> Effect {
         match purpose {
             Purpose::Search => self.search = text,
             Purpose::Period(id, name) => match text.trim().parse() {

@@ -1,7 +1,7 @@
 //! What keys do.
 
 use bactrian_live::{Action, Database, Value};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::prompt::Written;
 use super::{Effect, Over, Prompt, Purpose, State, Tab};
@@ -21,7 +21,7 @@ impl State {
             return Effect::Quit;
         }
         if self.prompt.is_some() {
-            return self.write(key, database);
+            return self.write(key);
         }
         self.message = None;
         if self.key_of_over(key, database) || self.key_of_time(key, database, status) {
@@ -30,7 +30,7 @@ impl State {
         self.key_of_view(key, database, status)
     }
 
-    fn write(&mut self, key: KeyEvent, database: &Database) -> Effect {
+    fn write(&mut self, key: KeyEvent) -> Effect {
         let Some(prompt) = &mut self.prompt else { return Effect::None };
         let written = prompt.key(key);
         let is_search = prompt.purpose == Purpose::Search;
@@ -47,7 +47,7 @@ impl State {
                 let Some(Prompt { purpose, text }) = self.prompt.take() else {
                     return Effect::None;
                 };
-                return self.written(&purpose, text, database);
+                return self.written(&purpose, text);
             }
         }
         Effect::None

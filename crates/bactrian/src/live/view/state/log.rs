@@ -2,6 +2,8 @@
 
 use bactrian_live::Database;
 
+use crate::live::view::search::Search;
+
 /// Which line is at the lower end.
 #[derive(Clone, Debug, Default)]
 pub struct LogView {
@@ -23,12 +25,8 @@ impl LogView {
         search: &str,
     ) -> impl Iterator<Item = (u64, &'a str)> {
         let (until, skipped) = self.anchor.filter(|(time, _)| *time <= at).unwrap_or((at, 0));
-        let wanted = search.to_lowercase();
-        database
-            .log_until(until)
-            .rev()
-            .skip(skipped)
-            .filter(move |(_, text)| wanted.is_empty() || text.to_lowercase().contains(&wanted))
+        let search = Search::new(search);
+        database.log_until(until).rev().skip(skipped).filter(move |(_, text)| search.finds(text))
     }
 
     /// So many lines up.
@@ -41,12 +39,11 @@ impl LogView {
     /// So many lines down; after the newest, new ones are followed.
     pub fn down(&mut self, lines: usize, database: &Database, at: u64, search: &str) {
         let Some((anchor, skipped)) = self.anchor else { return };
-        let wanted = search.to_lowercase();
+        let search = Search::new(search);
         let of_that_time = database.log_until(anchor).rev();
         let of_that_time: Vec<(u64, &str)> = of_that_time.take(skipped).collect();
         let below = of_that_time.into_iter().rev().chain(database.log_between(anchor, at));
-        let mut below =
-            below.filter(|(_, text)| wanted.is_empty() || text.to_lowercase().contains(&wanted));
+        let mut below = below.filter(|(_, text)| search.finds(text));
         match below.nth(lines - 1) {
             Some((time, text)) => self.put(time, text, database, at),
             None => self.anchor = None,
@@ -55,10 +52,8 @@ impl LogView {
 
     /// The oldest lines.
     pub fn go_to_start(&mut self, height: usize, database: &Database, at: u64, search: &str) {
-        let wanted = search.to_lowercase();
-        let mut lines = database
-            .log_until(at)
-            .filter(|(_, text)| wanted.is_empty() || text.to_lowercase().contains(&wanted));
+        let search = Search::new(search);
+        let mut lines = database.log_until(at).filter(|(_, text)| search.finds(text));
         let Some((time, text)) = lines.by_ref().take(height.max(1)).last() else { return };
         self.put(time, text, database, at);
     }

@@ -145,6 +145,10 @@ pub struct State {
     pub warnings: Vec<Warning>,
     /// The rows of the view.
     pub rows: Vec<Row>,
+    /// How long ago that was.
+    message_age: u64,
+    /// Whether the program's end has been noticed.
+    knows_the_end: bool,
     lists: [List; Tab::ALL.len()],
     screen: Rect,
     /// The moment for which warnings were sought.
@@ -153,6 +157,8 @@ pub struct State {
     sampling: Option<bool>,
 }
 
+/// What was said is read after so many nanoseconds; then the line is free for what is true all the time.
+const MESSAGE_STAYS: u64 = 10_000_000_000;
 /// Warnings are about minutes: they are sought once a second.
 const WARNINGS_EVERY: u64 = 1_000_000_000;
 
@@ -171,6 +177,8 @@ impl Default for State {
             log: LogView::default(),
             warnings: Vec::new(),
             rows: Vec::new(),
+            message_age: 0,
+            knows_the_end: false,
             lists: Default::default(),
             screen: Rect::new(0, 0, 80, 24),
             warned_at: None,
@@ -182,7 +190,14 @@ impl Default for State {
 impl State {
     /// Takes note that so much time has passed and that something may have come. Says whether the screen changes by it.
     pub fn advance(&mut self, database: &Database, passed: u64) -> bool {
-        self.time.advance(database, passed)
+        self.message_age = self.message_age.saturating_add(passed);
+        let is_old = self.message.is_some() && self.message_age > MESSAGE_STAYS;
+        let is_news = database.ended().is_some() && !self.knows_the_end;
+        self.knows_the_end = database.ended().is_some();
+        if is_old || is_news {
+            self.message = None;
+        }
+        self.time.advance(database, passed) || is_old || is_news
     }
 
     /// Takes note of how large the screen is.
@@ -193,11 +208,13 @@ impl State {
     /// Something for the user to read.
     pub fn say(&mut self, message: impl Into<String>) {
         self.message = Some((message.into(), false));
+        self.message_age = 0;
     }
 
     /// Something that did not work.
     pub fn complain(&mut self, message: impl Into<String>) {
         self.message = Some((message.into(), true));
+        self.message_age = 0;
     }
 
     /// The present view's list.

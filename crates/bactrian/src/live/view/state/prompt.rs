@@ -1,6 +1,6 @@
 //! A line that the user writes.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What a line is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

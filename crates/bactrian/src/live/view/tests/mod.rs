@@ -11,8 +11,8 @@ mod recorded;
 use std::sync::LazyLock;
 
 use bactrian_live::{Database, Event, Limits};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 
 use super::draw::Scene;

@@ -1,6 +1,8 @@
 //! What users do: look for, sort, go back, ask for something.
 
-use bactrian_live::{Action, Event, LogLine, ObserverId, Program, Stamp, Value};
+use bactrian_live::{
+    Action, Declaration, Event, Kind, LogLine, ObserverId, Program, Stamp, Unit, Value, names,
+};
 
 use super::{SECOND, User};
 use crate::live::Status;
@@ -138,7 +140,7 @@ fn wishes_reach_the_program_and_answers_the_user() {
     assert_eq!(user.effect, Effect::None);
     assert!(user.row_with("is not a number of milliseconds").is_some());
     user.types("h<enter>");
-    assert_eq!(user.effect, Effect::Wish(Action::Snapshot("server-120s.heap".into())));
+    assert_eq!(user.effect, Effect::Wish(Action::Snapshot("server-120s".into())));
     user.types("a");
     assert_eq!(user.effect, Effect::Wish(Action::Sampling(false)), "it sampled");
     user.types("a");
@@ -159,8 +161,10 @@ fn what_became_of_the_source_is_said_and_all_stays() {
     user.status = Status::Over;
     user.comes(vec![Event::End("exit status 2".into())]);
     assert!(user.row_with("ended at 02:00.0: exit status 2").is_some());
-    user.types("2<left>");
-    assert!(user.row_with("cache.hit").is_some());
+    user.types("2<left> ");
+    assert!(user.row_with("requests per second is marked").is_some());
+    user.passes(11 * SECOND);
+    assert!(user.row_with("ended at").is_some(), "what was said makes room again");
     user.types("x");
     assert!(user.row_with("the program has ended").is_some());
 }
@@ -250,6 +254,24 @@ fn a_failing_observer_is_told_apart_and_comes_back() {
     assert!(failed.contains("failed: Not_found"), "{failed}");
     user.comes(vec![tick(121), Event::Update(ObserverId(25), Value::Int(8))]);
     assert!(!user.row_with("depth").expect("it is listed").contains("failed"));
+}
+
+#[test]
+fn what_is_not_known_from_outside_is_said_where_it_would_be_and_is_no_warning() {
+    let declaration = Declaration {
+        id: ObserverId(1),
+        kind: Kind::Sites,
+        name: names::SITES.into(),
+        labels: Vec::new(),
+        unit: Unit::Bytes,
+        period_ms: 200,
+    };
+    let reason = "the agent is not in it: start it under bactrian live";
+    let failed = Event::Update(ObserverId(1), Value::Failed(reason.into()));
+    let mut user = User::of(vec![Event::Declare(declaration), tick(1), failed], 80, 24);
+    assert!(user.row_with("no warnings").is_some());
+    assert!(user.types("9").row_with("Allocations are not known: the agent is not").is_some());
+    assert!(user.types("8").row_with("Pauses are not known of this program").is_some());
 }
 
 #[test]
