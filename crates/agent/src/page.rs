@@ -4,6 +4,8 @@
 //! that were there before. There is one collector, so that there is one writer. A slice may hold a minor
 //! collection, which is then part of it and no pause of its own.
 //!
+//! Not measured is what no hook is called for: the rest of a cycle that the program itself asks for (`Gc.full_major`).
+//!
 //! OCaml 5 has runtime_events for this, which tell more; there the page is only a switch.
 
 use alloc::ffi::CString;

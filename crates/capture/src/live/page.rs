@@ -38,7 +38,8 @@ impl Page {
         let mut builder = tempfile::Builder::new();
         builder.prefix("bactrian-page-");
         let file = builder.tempfile_in(IN_MEMORY).or_else(|_| builder.tempfile())?;
-        file.as_file().set_len(BYTES as u64)?;
+        // Not only made as long: a program that writes to a page for which there is no room is killed.
+        file.as_file().write_all_at(&[0; BYTES], 0)?;
         let page = Page(file);
         page.set_sampling(is_sampling)?;
         page.write(word::VERSION, VERSION)?;

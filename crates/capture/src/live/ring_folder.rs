@@ -4,7 +4,9 @@
 //! that forks makes a new one. So it goes when it is empty, and only files of processes that have ended are removed
 //! from it.
 //!
-//! It is in memory where possible: otherwise the kernel would write the rings to the disk again and again.
+//! It is in memory where possible: otherwise the kernel would write the rings to the disk again and again. There must be
+//! room for whole rings, of which most is never written: a program that writes to a page for which there is none is
+//! killed.
 
 use std::fs;
 use std::io;
@@ -12,6 +14,10 @@ use std::path::{Path, PathBuf};
 
 /// A folder whose files are in memory.
 pub const IN_MEMORY: &str = "/dev/shm";
+
+/// Bytes that must be free: the rings of a program, of 68 MB if it has all domains that it may have, and those of
+/// some children.
+const ROOM: u64 = 256 << 20;
 
 /// A folder for rings.
 #[derive(Debug)]
@@ -25,7 +31,10 @@ impl RingFolder {
     pub fn new() -> io::Result<RingFolder> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("bactrian-events-");
-        let folder = builder.tempdir_in(IN_MEMORY).or_else(|_| builder.tempdir())?;
+        let places = [PathBuf::from(IN_MEMORY), std::env::temp_dir()];
+        let mut folders = places.iter().filter(|place| has_room(place));
+        let folder = folders.find_map(|place| builder.tempdir_in(place).ok());
+        let folder = folder.ok_or_else(|| io::Error::other("there is no room for its rings"))?;
         Ok(RingFolder(folder.keep()))
     }
 
@@ -33,6 +42,11 @@ impl RingFolder {
     pub fn path(&self) -> &Path {
         &self.0
     }
+}
+
+fn has_room(place: &Path) -> bool {
+    let free = rustix::fs::statvfs(place).map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize));
+    free.is_ok_and(|free| free >= ROOM)
 }
 
 impl Drop for RingFolder {
