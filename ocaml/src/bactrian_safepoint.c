@@ -30,7 +30,7 @@ extern value caml_install_signal_handler(value signal, value action);
 extern int caml_c_thread_register(void) __attribute__((weak));
 
 /* How long a program may take to come to a safe point before it is believed to wait: nanoseconds. */
-#define PATIENCE 20000000
+#define PATIENCE 2000000
 
 /* The signal that never comes; 0 if there is none. */
 static int number;

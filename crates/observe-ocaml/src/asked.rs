@@ -3,14 +3,16 @@
 //! The server's thread says at a tick what is due. That goes into the queue, and the program is asked to come by. It takes
 //! one after the other out, as long as its budget lasts; what is left waits for the next tick. Numbers of the runtime come
 //! first, because they cost nothing. The program is asked again at each tick as long as there is something in the queue:
-//! it may have missed it.
+//! it may have missed it. The server's thread waits a moment for the answers, so that most are seen with the tick they
+//! are for.
 #![expect(
     unsafe_code,
     reason = "C finds functions by names that are not changed, and texts are pointers"
 )]
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use bactrian_observe::server;
 
@@ -18,19 +20,26 @@ use crate::declare::entries;
 use crate::lock;
 use crate::texts::Text;
 
+/// So long the server's thread waits for answers. A program that is at work comes by a safe point much sooner.
+const PATIENCE: Duration = Duration::from_millis(3);
+
 #[derive(Debug, Default)]
 struct Asked {
     of_runtime: VecDeque<u32>,
     others: VecDeque<u32>,
     /// Those that were begun and are to go on with the next tick.
     unfinished: Vec<u32>,
+    /// Somebody has come by and found nothing more to do.
+    is_answered: bool,
 }
 
 static ASKED: Mutex<Asked> = Mutex::new(Asked {
     of_runtime: VecDeque::new(),
     others: VecDeque::new(),
     unfinished: Vec::new(),
+    is_answered: false,
 });
+static ANSWERED: Condvar = Condvar::new();
 
 /// Starts the server. `ask` is called by its thread when there is something in the queue.
 ///
@@ -53,10 +62,13 @@ pub unsafe extern "C" fn bactrian_observe_start(ask: extern "C" fn(), runtime: T
                 asked.others.push_back(id.0);
             }
         }
-        let is_asked = !asked.of_runtime.is_empty() || !asked.others.is_empty();
+        asked.is_answered = asked.of_runtime.is_empty() && asked.others.is_empty();
+        let is_asked = !asked.is_answered;
         drop(asked);
         if is_asked {
             ask();
+            // Whether they came is seen by who looks for values.
+            let _ = ANSWERED.wait_timeout_while(lock(&ASKED), PATIENCE, |asked| !asked.is_answered);
         }
     });
 }
@@ -66,7 +78,12 @@ pub unsafe extern "C" fn bactrian_observe_start(ask: extern "C" fn(), runtime: T
 pub extern "C" fn bactrian_observe_next() -> u32 {
     let mut asked = lock(&ASKED);
     let next = asked.of_runtime.pop_front();
-    next.or_else(|| asked.others.pop_front()).unwrap_or(0)
+    let next = next.or_else(|| asked.others.pop_front());
+    if next.is_none() {
+        asked.is_answered = true;
+        ANSWERED.notify_all();
+    }
+    next.unwrap_or(0)
 }
 
 /// Whether there is one.

@@ -179,7 +179,7 @@ impl Server {
     }
 
     /// Sets who asks the program for values of [`Origin::Asked`]. It is called on the server's thread at each tick, with
-    /// those that are due and not asked yet, and must return at once; each answer comes by [`Handle::publish`], whenever
+    /// those that are due and not asked yet, and must return soon; each answer comes by [`Handle::publish`], whenever
     /// it comes. If there are none it is called too, so that it may ask again for what was asked long ago.
     pub fn set_evaluator(&self, evaluator: impl Fn(&[ObserverId]) + Send + Sync + 'static) {
         if !process::is_child() {
