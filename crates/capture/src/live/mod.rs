@@ -19,9 +19,9 @@ mod ring_folder;
 pub mod sites;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -155,7 +155,9 @@ impl Watch {
     /// If it cannot be started.
     pub fn launch(wanted: Wanted) -> io::Result<Watch> {
         let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
-        let folder = tempfile::Builder::new().prefix("bactrian-live").tempdir()?;
+        let private = Permissions::from_mode(0o700);
+        let folder =
+            tempfile::Builder::new().prefix("bactrian-live-").permissions(private).tempdir()?;
         let (path, is_kept) = match trace {
             Some(path) => (std::path::absolute(path)?, true),
             None => (folder.path().join("trace.ctf"), false),

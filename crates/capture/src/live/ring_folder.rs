@@ -8,8 +8,9 @@
 //! room for whole rings, of which most is never written: a program that writes to a page for which there is none is
 //! killed.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ impl RingFolder {
     /// If there is no room for it.
     pub fn new() -> io::Result<RingFolder> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX);
+        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
         let places = [PathBuf::from(IN_MEMORY), std::env::temp_dir()];
         places.iter().for_each(|place| sweep(place));
         let mut folders = places.iter().filter(|place| has_room(place));

@@ -217,6 +217,8 @@ fn pauses_of_ocaml_5_are_told() {
     let ring = maps.lines().find(|line| line.ends_with(".events")).expect("a ring");
     let ring = std::path::PathBuf::from(&ring[ring.find('/').expect("a path")..]);
     assert!(ring.exists());
+    let rights = fs::metadata(ring.parent().expect("a folder")).expect("it is there").mode();
+    assert_eq!(rights & 0o077, 0, "nobody else may look");
     let statm = fs::read_to_string(format!("/proc/{}/statm", watch.pid())).expect("it runs");
     let all = statm.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok()).expect("pages") * 4096;
     assert!(watch.poll().resident.clone().expect("known") + (100 << 10) < all);
@@ -357,6 +359,8 @@ fn a_trace_that_nobody_keeps_takes_little_room() {
     let (length, taken) = read(&mut watch);
     assert!(taken < length / 2, "{taken} of {length}");
     let trace = watch.trace().expect("it is followed").to_owned();
+    let rights = fs::metadata(trace.parent().expect("a folder")).expect("it is there").mode();
+    assert_eq!(rights & 0o077, 0, "nobody else may look");
     fs::write(folder.path().join("stop"), "").expect("room");
     until(&mut watch, "its end", |now| now.ended.is_some());
     drop(watch);
