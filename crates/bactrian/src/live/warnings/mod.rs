@@ -46,7 +46,19 @@ const RULES: &[Rule] = &[
 
 /// Everything to worry about at a moment, from what was known until then.
 pub fn find(database: &Database, at: u64) -> Vec<Warning> {
-    RULES.iter().flat_map(|rule| rule(database, at)).collect()
+    RULES.iter().flat_map(|rule| few(rule(database, at))).collect()
+}
+
+/// So many warnings of a rule are worth a line each; of more their number is said.
+const NAMED: usize = 5;
+
+fn few(mut warnings: Vec<Warning>) -> Vec<Warning> {
+    let more = warnings.len().saturating_sub(NAMED);
+    warnings.truncate(NAMED);
+    if let Some(last) = warnings.last_mut().filter(|_| more > 0) {
+        last.sentence.push_str(&format!(" (and {more} more like it)"));
+    }
+    warnings
 }
 
 /// The observers that were there at a moment.
@@ -197,6 +209,25 @@ mod tests {
         assert_eq!((warnings[0].name, warnings[0].since), ("failing observer", 5 * SECOND));
         assert!(warnings[0].sentence.contains("Not_found"));
         assert_eq!(find(&fails, 4 * SECOND), []);
+    }
+
+    #[test]
+    fn many_of_one_kind_are_said_in_few_lines() {
+        let mut database = program(Kind::Int, "0", 1, |_| Value::Failed("no".into()));
+        for number in 2..=100 {
+            database.add(Event::Declare(Declaration {
+                id: ObserverId(number),
+                kind: Kind::Int,
+                name: number.to_string(),
+                labels: Vec::new(),
+                unit: Unit::None,
+                period_ms: 500,
+            }));
+            database.add(Event::Update(ObserverId(number), Value::Failed("no".into())));
+        }
+        let warnings = find(&database, database.last());
+        assert_eq!(warnings.len(), NAMED);
+        assert!(warnings[NAMED - 1].sentence.ends_with("(and 95 more like it)"));
     }
 
     #[test]

@@ -16,8 +16,6 @@ const UNEVEN: f64 = 8.0;
 /// Hash tables of OCaml grow when they have twice as many bindings as buckets; one that has more than this
 /// per bucket does not.
 const CROWDED: f64 = 6.0;
-/// So many observers that fail are named; of more their number is said.
-const NAMED: usize = 5;
 
 fn grown(
     database: &Database,
@@ -120,13 +118,5 @@ pub fn failing(database: &Database, at: u64) -> Vec<Warning> {
         }
         _ => None,
     };
-    let mut failing: Vec<Warning> = own.filter_map(fails).collect();
-    let more = failing.len().saturating_sub(NAMED);
-    if more > 0 {
-        failing.truncate(NAMED);
-        if let Some(last) = failing.last_mut() {
-            last.sentence.push_str(&format!(" (and {more} more fail)"));
-        }
-    }
-    failing
+    own.filter_map(fails).collect()
 }
