@@ -155,7 +155,11 @@ value bactrian_collected(value id)
 struct walk {
     mlsize_t next, buckets; /* bucket by bucket; a table that is resized begins again */
     uint64_t bindings, empty, longest;
+    int attempts;
 };
+
+/* So often a walk that came upon a table in the middle of a resize is begun again. */
+#define MOST_ATTEMPTS 10
 
 value bactrian_table_walk(value unit)
 {
@@ -200,8 +204,11 @@ value bactrian_say_table(value id, value ephemeron, value walk_address, value de
     }
     buckets = Field(table, 1);
     if (walk->next == 0 || walk->buckets != Wosize_val(buckets)) {
+        int attempts = walk->attempts;
+
         memset(walk, 0, sizeof *walk);
         walk->buckets = Wosize_val(buckets);
+        walk->attempts = attempts;
     }
     while (walk->next < walk->buckets) {
         uint64_t length = 0;
@@ -220,8 +227,12 @@ value bactrian_say_table(value id, value ephemeron, value walk_address, value de
         if (walk->next % 256 == 0 && bactrian_observe_now() > until)
             return Val_int(UNFINISHED);
     }
-    bactrian_observe_table(Long_val(id), walk->buckets, walk->bindings, walk->empty, walk->longest);
     walk->next = 0;
+    /* A table that is being resized has new buckets before its bindings are in them. */
+    if (walk->bindings < Long_val(Field(table, 0)) / 8 * 7 && walk->attempts++ < MOST_ATTEMPTS)
+        return Val_int(UNFINISHED);
+    walk->attempts = 0;
+    bactrian_observe_table(Long_val(id), walk->buckets, walk->bindings, walk->empty, walk->longest);
     return Val_int(SAID);
 }
 
