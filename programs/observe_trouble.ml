@@ -120,8 +120,31 @@ let forks () =
   say "forked";
   while not (is_over ()) do allocate () done
 
+(* What is observed all the time is collected nevertheless when nobody else needs it. *)
+let weak () =
+  let n = Sys.opaque_identity 1 in
+  let tag = Tag.create ~size:true ~period:10 "tag" in
+  let f () = n + 1 and reference = ref 5 and table = Hashtbl.create 10 in
+  Hashtbl.replace table 1 1;
+  ignore (Value.int ~weak:true ~period:10 "function" f);
+  ignore (Value.int_ref ~period:10 "ref" reference);
+  let kept = ref [ Obj.repr f; Obj.repr reference; Obj.repr (Hashtable.observe ~period:10 "table" table) ] in
+  kept := Obj.repr (List.init 100 (fun n -> Tag.mark tag (List.init 10 (fun m -> n + m)))) :: !kept;
+  (* Enough to keep the collector at work. *)
+  let others = Array.make 1000 [] in
+  let work () = others.(Random.int 1000) <- List.init 100 Fun.id in
+  say "ready";
+  let is_told = ref false in
+  while not !is_told do work (); is_told := is_over () done;
+  wait_for_line ();
+  ignore (Sys.opaque_identity !kept);
+  kept := [];
+  say "dropped";
+  while not (is_over ()) do work () done
+
 let () =
   match Sys.argv.(1) with
+  | "weak" -> weak ()
   | "observers" -> observers ()
   | "signals" -> signals ()
   | "waits" -> waits ()

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::programs::{BOTH, Code, program};
+use crate::programs::{BOTH, Code, Compiler, library, program, run};
 use crate::watch::Running;
 
 /// Context switches of all threads of a program but the first.
@@ -35,11 +35,14 @@ fn nobody_watches_and_nothing_happens() {
         let mut watch = running.watch();
         watch.until("a tick", |watch| watch.ticks > 0);
         drop(watch);
-        thread::sleep(Duration::from_millis(500));
-        let before = switches(running.child.id());
-        assert!(before.iter().any(|(name, _)| name.starts_with("bactrian-live")), "{before:?}");
-        thread::sleep(Duration::from_millis(700));
-        assert_eq!(switches(running.child.id()), before, "{compiler:?}");
+        // It may take a loaded machine a while to see that they are gone; a server that ticks never comes to rest.
+        let is_at_rest = (0..50).any(|_| {
+            let before = switches(running.child.id());
+            assert!(before.iter().any(|(name, _)| name.starts_with("bactrian-live")), "{before:?}");
+            thread::sleep(Duration::from_millis(700));
+            switches(running.child.id()) == before
+        });
+        assert!(is_at_rest, "{compiler:?}");
     }
 }
 
@@ -55,4 +58,14 @@ fn a_program_that_uses_a_snapshot_only_has_nothing_else_in_it() {
         );
         assert!(Command::new(&program).status().expect("it starts").success());
     }
+}
+
+#[test]
+fn no_name_of_the_rust_library_is_seen_by_others() {
+    let object = library(Compiler::OCaml4).join("bactrian_rust.o");
+    let symbols = run(Command::new("nm")
+        .args(["--defined-only", "--extern-only", "--format=just-symbols"])
+        .arg(object));
+    assert!(symbols.lines().count() > 20);
+    assert!(symbols.lines().all(|name| name.starts_with("bactrian_observe_")), "{symbols}");
 }

@@ -112,6 +112,26 @@ fn children_go_on_and_are_not_observed() {
 }
 
 #[test]
+fn what_is_looked_at_is_not_kept_alive() {
+    for compiler in BOTH {
+        let mut running = start(compiler, "weak");
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        watch.expect("function", &Value::Int(2));
+        watch.expect("ref", &Value::Int(5));
+        watch.expect("tag", &Value::Tag { count: Some(100), bytes: Some(100 * 240) });
+        watch.until("a table", |watch| matches!(watch.value("table"), Some(Value::Table(table)) if table.bindings == 1));
+        running.tell("");
+        assert_eq!(running.line(), "dropped", "{compiler:?}");
+        for name in ["function", "ref", "table"] {
+            watch.expect(name, &Value::Collected);
+        }
+        watch.expect("tag", &Value::Tag { count: Some(0), bytes: Some(0) });
+        assert!(running.end().1, "{compiler:?}");
+    }
+}
+
+#[test]
 fn a_program_that_waits_answers_if_it_has_threads() {
     for (compiler, code) in [
         (Compiler::OCaml4, Code::Native),
