@@ -113,7 +113,10 @@ pub(crate) fn obey(
         }
         Action::Snapshot(name) => {
             let hook = lock(&shared.hooks.snapshot).clone();
-            let hook = hook.ok_or_else(|| "this program takes no snapshots by itself".to_owned());
+            let hook = hook.ok_or_else(|| {
+                let pid = std::process::id();
+                format!("this program takes no snapshots by itself; on its machine: bactrian snapshot {pid}")
+            });
             hook.and_then(|hook| Ok((hook, reply(shared, client, request)?)))
                 .map(|(hook, reply)| hook(&cut(&name, LONGEST_ANSWER), reply))
                 .map(|()| None)
