@@ -141,11 +141,6 @@ pub fn parts(series: &Series, at: u64) -> Vec<Part> {
         None => Vec::new(),
     };
     let levels = names.iter().map(|name| Part::Level(name));
-    if let Some((_, Value::Sites(sites))) = series.at(at) {
-        let both =
-            |site: &Site| [Part::SiteRate(site.name.clone()), Part::SiteLive(site.name.clone())];
-        return sites.iter().flat_map(both).collect();
-    }
     match series.declaration.kind {
         Kind::Point | Kind::Counter => {
             names.iter().map(|name| Part::Rate(name)).chain(levels).collect()

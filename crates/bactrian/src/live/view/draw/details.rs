@@ -12,23 +12,25 @@ use super::{Scene, cut, put, wrap};
 use crate::live::numbers::show_clock;
 use crate::live::show::show_kind;
 use crate::live::view::layout::{below, right_of};
-use crate::live::view::measure::{Measure, Place, full_name, parts};
+use crate::live::view::measure::{Measure, Part, full_name};
+use crate::live::view::state::Subject;
 
 /// The names and values of numbers have so much room.
 const NAME: usize = 22;
 const VALUE: usize = 12;
 const LEFT: u16 = (NAME + VALUE + 4) as u16;
 
-pub fn draw(scene: &Scene<'_>, place: Place, chosen: usize, area: Rect, buffer: &mut Buffer) {
+pub fn draw(scene: &Scene<'_>, subject: &Subject, chosen: usize, area: Rect, buffer: &mut Buffer) {
     let look = scene.look;
-    let Some(series) = place.series(scene.database) else { return };
+    let Some(series) = subject.place.series(scene.database) else { return };
     let declaration = &series.declaration;
+    let (name, kind) = match &subject.site {
+        Some(site) => (site.clone(), "place of allocation"),
+        None => (full_name(series), show_kind(declaration.kind)),
+    };
     let title = Line::from(vec![
-        Span::styled(
-            cut(&format!(" {}", full_name(series)), area.width.into(), look),
-            look.heading(),
-        ),
-        Span::styled(format!("  {}", show_kind(declaration.kind)), look.faint()),
+        Span::styled(cut(&format!(" {name}"), area.width.into(), look), look.heading()),
+        Span::styled(format!("  {kind}"), look.faint()),
     ]);
     put(buffer, area, 0, &title);
     let value = series.at(scene.at());
@@ -67,9 +69,8 @@ pub fn draw(scene: &Scene<'_>, place: Place, chosen: usize, area: Rect, buffer: 
             }
         }
         None => {
-            let parts = parts(series, scene.at());
-            let measures = parts.into_iter().map(|part| Measure { place, part });
-            numbers(scene, &measures.collect::<Vec<_>>(), chosen, rest, buffer);
+            let measures = subject.measures(scene.database, scene.at());
+            numbers(scene, &measures, chosen, rest, buffer);
         }
     }
 }
@@ -99,9 +100,11 @@ fn numbers(
     for (row, (number, measure)) in (1..).zip(measures.iter().enumerate().skip(top).take(page)) {
         let now = measure.at(database, scene.at());
         let now = now.map_or("-".to_owned(), |now| measure.show(database, now));
-        let name = match measure.part.name().as_str() {
-            "" => "value".to_owned(),
-            name => name.to_owned(),
+        let name = match (&measure.part, measure.part.name().as_str()) {
+            (Part::SiteRate(_), _) => "rate".to_owned(),
+            (Part::SiteLive(_), _) => "live".to_owned(),
+            (_, "") => "value".to_owned(),
+            (_, name) => name.to_owned(),
         };
         let name = cut(&name, NAME - 1, look);
         let text = look.text(&format!("{name:<NAME$}{now:>VALUE$}"));

@@ -47,8 +47,8 @@ impl Scene<'_> {
         status::status(self, layout.status, buffer);
         match &self.state.over {
             Over::Help(top) => help::draw(self, *top, layout.body, buffer),
-            Over::Details(place, chosen) => {
-                details::draw(self, *place, *chosen, layout.body, buffer);
+            Over::Details(subject, chosen) => {
+                details::draw(self, subject, *chosen, layout.body, buffer);
             }
             Over::Chart(chosen) => chart::draw(self, *chosen, layout.body, buffer),
             Over::Warning(warning) => help::explain(self, warning, layout.body, buffer),

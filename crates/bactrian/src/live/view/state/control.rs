@@ -11,8 +11,8 @@ const PERIODS: std::ops::RangeInclusive<u32> = 10..=3_600_000;
 impl State {
     /// The observer that is meant.
     fn meant(&self) -> Option<Place> {
-        if let Over::Details(place, _) = self.over {
-            return Some(place);
+        if let Over::Details(subject, _) = &self.over {
+            return Some(subject.place);
         }
         self.chosen()?.place()
     }

@@ -4,10 +4,10 @@ use bactrian_live::{Action, Database, Value};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::prompt::Written;
-use super::{Effect, Over, Prompt, Purpose, State, Tab};
+use super::{Effect, Over, Prompt, Purpose, State, Subject, Tab};
 use crate::live::Status;
 use crate::live::view::lists::{self, NodePath, RowId, definition};
-use crate::live::view::measure::{self, Measure};
+use crate::live::view::measure::Measure;
 
 /// How far the arrows go in time, in tenths of what charts show; with shift, a whole chart.
 const STEP: i64 = 1;
@@ -115,11 +115,10 @@ impl State {
             }
             Over::Details(_, chosen) | Over::Chart(chosen) if down => *chosen += 1,
             Over::Details(..) if key.code == KeyCode::Enter => self.over = Over::Nothing,
-            Over::Details(place, chosen) if key.code == KeyCode::Char(' ') => {
-                let (place, chosen) = (*place, *chosen);
-                let parts = place.series(database).map(|series| measure::parts(series, at));
-                if let Some(part) = parts.and_then(|parts| parts.into_iter().nth(chosen)) {
-                    self.mark(Measure { place, part }, database);
+            Over::Details(subject, chosen) if key.code == KeyCode::Char(' ') => {
+                let measures = subject.measures(database, at);
+                if let Some(measure) = measures.into_iter().nth(*chosen) {
+                    self.mark(measure, database);
                 }
             }
             Over::Chart(_) if matches!(key.code, KeyCode::Enter | KeyCode::Char('c')) => {
@@ -179,7 +178,7 @@ impl State {
             KeyCode::Char('E') => self.folds.change_depth(false),
             KeyCode::Char(' ') => self.mark_chosen(database),
             KeyCode::Enter => self.enter(database),
-            KeyCode::Char('i') => self.show_details(database),
+            KeyCode::Char('i') => self.show_details(),
             KeyCode::Char('d') if is_control => self.move_by(key, database),
             KeyCode::Char('x' | 'r' | 'h' | 'a' | 'm') => {
                 return self.control(key, database, status);
@@ -246,14 +245,14 @@ impl State {
         }
     }
 
-    fn show_details(&mut self, database: &Database) {
+    fn show_details(&mut self) {
         let Some(row) = self.chosen() else { return };
         let Some(place) = row.place() else { return };
-        // Places of allocation have one observer together.
-        let parts = place.series(database).map(|series| measure::parts(series, self.time.at()));
-        let own = |part: &measure::Part| row.measure.as_ref().is_some_and(|it| it.part == *part);
-        let chosen = parts.and_then(|parts| parts.iter().position(own)).unwrap_or(0);
-        self.over = Over::Details(place, chosen);
+        let site = match &row.id {
+            RowId::Site(_, site) => Some(site.clone()),
+            _ => None,
+        };
+        self.over = Over::Details(Subject { place, site }, 0);
     }
 
     fn enter(&mut self, database: &Database) {
@@ -265,7 +264,7 @@ impl State {
                     self.over = Over::Warning(warning);
                 }
             }
-            Some(_) => self.show_details(database),
+            Some(_) => self.show_details(),
             None => {}
         }
     }

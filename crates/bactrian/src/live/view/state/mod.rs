@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 use super::layout::Layout;
 use super::lists::{self, Cell, Folds, Row, RowId, Tone};
-use super::measure::{Measure, Place};
+use super::measure::{Measure, Part, Place, parts};
 use crate::live::Status;
 use crate::live::warnings::{self, Warning};
 
@@ -99,12 +99,36 @@ pub enum Over {
     Nothing,
     /// Which keys there are; the first line that is seen.
     Help(usize),
-    /// One observer; which of its numbers is chosen.
-    Details(Place, usize),
+    /// One observer, or a place of allocation; which of its numbers is chosen.
+    Details(Subject, usize),
     /// All marked numbers together; which of them is chosen.
     Chart(usize),
     /// What a warning means.
     Warning(Warning),
+}
+
+/// What details are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The observer.
+    pub place: Place,
+    /// The place of allocation, of those that it has.
+    pub site: Option<String>,
+}
+
+impl Subject {
+    /// Its numbers at a moment.
+    pub fn measures(&self, database: &Database, at: u64) -> Vec<Measure> {
+        let place = self.place;
+        let parts = match (place.series(database), &self.site) {
+            (None, _) => Vec::new(),
+            (Some(_), Some(site)) => {
+                vec![Part::SiteRate(site.clone()), Part::SiteLive(site.clone())]
+            }
+            (Some(series), None) => parts(series, at),
+        };
+        parts.into_iter().map(|part| Measure { place, part }).collect()
+    }
 }
 
 /// What is to be done after a key.
@@ -261,11 +285,8 @@ impl State {
     fn keep_choice_inside(&mut self, database: &Database) {
         match &mut self.over {
             Over::Chart(chosen) => *chosen = (*chosen).min(self.marked.len().saturating_sub(1)),
-            Over::Details(place, chosen) => {
-                let at = self.time.at();
-                let count = place
-                    .series(database)
-                    .map_or(0, |series| super::measure::parts(series, at).len());
+            Over::Details(subject, chosen) => {
+                let count = subject.measures(database, self.time.at()).len();
                 *chosen = (*chosen).min(count.saturating_sub(1));
             }
             _ => {}
