@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -205,13 +206,22 @@ fn who_hangs_up_leaves_no_process_behind() {
     let mut child = pair.slave.spawn_command(command).expect("it starts");
     drop(pair.slave);
     let mut output = pair.master.try_clone_reader().expect("its output");
-    let mut seen = Vec::new();
+    // A read waits as long as nothing comes; who shows nothing is ended.
+    let mut killer = child.clone_killer();
+    let (is_seen, told) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if told.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let _ = killer.kill();
+        }
+    });
+    let mut screen = vt100::Parser::new(cells(24), cells(80), 0);
     let mut bytes = [0; 4096];
-    // What is drawn first is drawn whole; later only what changes.
-    while !String::from_utf8_lossy(&seen).contains("Overview") {
+    while !screen.screen().contents().contains("6 warnings") {
         let length = output.read(&mut bytes).expect("it draws");
-        seen.extend_from_slice(&bytes[..length]);
+        assert!(length > 0, "it has ended\n{}", screen.screen().contents());
+        screen.process(&bytes[..length]);
     }
+    is_seen.send(()).expect("it is waited for");
     drop((output, pair.master));
     let begin = Instant::now();
     while child.try_wait().expect("it can be waited for").is_none() {
