@@ -12,7 +12,8 @@ pub fn check_wire(bytes: &[u8]) {
     for event in Player::new(&recording[..]).expect("it begins as one").flatten() {
         let mut written = Vec::new();
         wire::put_event(&mut written, &event);
-        let again = wire::take_event(&only(&written)).expect("what we write is sound").expect("and known");
+        let again =
+            wire::take_event(&only(&written)).expect("what we write is sound").expect("and known");
         // Not a number is not equal to itself.
         assert_eq!(format!("{again:?}"), format!("{event:?}"));
         database.add(event);
@@ -51,7 +52,12 @@ pub fn check_ocamlviz(bytes: &[u8]) {
         let now = now as u64 * 10_000_000;
         translator.translate(message, now).into_iter().for_each(|event| database.add(event));
     }
-    assert!(database.weight() <= 64 * bytes.len() + 4096, "{} of {}", database.weight(), bytes.len());
+    assert!(
+        database.weight() <= 64 * bytes.len() + 4096,
+        "{} of {}",
+        database.weight(),
+        bytes.len()
+    );
 }
 
 fn frames(bytes: &[u8], longest: usize) -> Vec<Frame> {

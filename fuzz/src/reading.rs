@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_trace::{DomainId, Event, Index, Micros, Reader, Stacks};
+use bactrian_trace::{DomainId, Event, Follower, Index, Micros, Reader, Stacks};
 
 /// The shortest event is its code and time in four bytes and a one-byte vint.
 const SHORTEST_EVENT: usize = 5;
@@ -16,6 +16,28 @@ pub fn check(bytes: &[u8]) {
     let skipped = read(bytes, &index, Stacks::Skip);
     // Stacks fill all the bytes that their events give them, so to skip them changes nothing else.
     assert_eq!(decoded, skipped, "events differ when stacks are skipped");
+    for piece in [61, bytes.len().max(1)] {
+        follow(bytes, piece);
+    }
+}
+
+/// Reads `bytes` as a trace that grows by pieces.
+fn follow(bytes: &[u8], piece: usize) {
+    let mut follower = Follower::new();
+    let mut events = 0;
+    for part in bytes.chunks(piece) {
+        let pushed = follower.push(part, |event, frames| {
+            if let Event::Alloc(alloc) = event {
+                std::hint::black_box(alloc.stack.last().map(|&frame| frames.code(frame)));
+            }
+            events += 1;
+        });
+        if pushed.is_err() {
+            break;
+        }
+    }
+    assert!(events <= bytes.len() / SHORTEST_EVENT, "more events than the bytes can hold");
+    std::hint::black_box(follower.losses().sentences());
 }
 
 /// What an event says apart from its stack.
