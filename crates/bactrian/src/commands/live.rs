@@ -64,8 +64,8 @@ pub struct Args {
     /// How much memory that may take, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 256)]
     memory: usize,
-    /// Sample one in so many words allocated, of a program that is started here; 0: none
-    #[arg(long, value_name = "RATE", default_value_t = DEFAULT_RATE)]
+    /// Samples per word that a program allocates that is started here; 0: none
+    #[arg(long, value_name = "RATE", default_value_t = DEFAULT_RATE, value_parser = rate)]
     rate: f64,
     /// What a program that listens on the network wants to hear: it is in its file PID.token
     #[arg(long, value_name = "TOKEN")]
@@ -243,6 +243,11 @@ fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
 fn process_name(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
     name.map_or_else(|_| pid.to_string(), |name| name.trim_end().to_owned())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.0..=1.0).contains(rate));
+    rate.ok_or_else(|| "not a rate from 0 to 1".to_owned())
 }
 
 /// A number and a unit: 500ms, 60s, 5m, 2h; without a unit seconds.

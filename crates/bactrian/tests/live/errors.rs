@@ -19,6 +19,7 @@ fn what_is_no_target_is_told_what_could_be_one() {
     assert!(refused(&["4194304"], 3).contains("there is no process 4194304"));
     assert!(refused(&["--for", "5 parsecs", "1"], 2).contains("no unit of time"));
     assert!(refused(&["--for", "0", "1"], 2).contains("not a time"));
+    assert!(refused(&["--rate", "2", "--", "/bin/true"], 2).contains("not a rate from 0 to 1"));
     assert!(refused(&["--", "/no/such/program"], 3).contains("/no/such/program"));
     assert!(refused(&["--", "/bin/true"], 4).contains("OCaml"));
 }
