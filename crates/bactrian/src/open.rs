@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::TraceFile;
+use bactrian_live::recording;
 use bactrian_snapshot::{Snapshot, is_snapshot};
 use bactrian_trace::{Input, Losses};
 use bactrian_types::Table;
@@ -98,11 +99,14 @@ fn open_input(path: &Path) -> Result<Input, Failure> {
 }
 
 fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
-    let hint = match is_snapshot(&input) {
-        true => ". It is a heap snapshot: `bactrian heap`, `info` and `check` read those",
-        false => {
-            ". A trace is the file that MEMTRACE names when a program linked with memtrace runs"
+    let hint = match input.get(..) {
+        Some(bytes) if is_snapshot(bytes) => {
+            ". It is a heap snapshot: `bactrian heap`, `info` and `check` read those"
         }
+        Some(bytes) if bytes.starts_with(recording::MAGIC) => {
+            ". It is a recording of live numbers: `bactrian live` shows those"
+        }
+        _ => ". A trace is the file that MEMTRACE names when a program linked with memtrace runs",
     };
     let trace = TraceFile::new(input).map_err(|error| {
         let hint = match error {

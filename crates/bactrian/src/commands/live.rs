@@ -14,7 +14,7 @@ use bactrian_capture::live::{Wanted, Watch};
 use bactrian_capture::{DEFAULT_RATE, doctor, find_program};
 use bactrian_live::Limits;
 use bactrian_live::client::Client;
-use bactrian_live::recording::Recorder;
+use bactrian_live::recording::{self, Recorder};
 
 use crate::commands::record::refused;
 use crate::failure::{Failure, Status};
@@ -104,7 +104,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
                 session = session.with_wish(source::connect(client, false, messages));
             }
             Target::File(path) => {
-                source::play(&path, messages).with_context(|| path.display().to_string())?;
+                source::play(&path, messages).map_err(|error| bad_recording(&path, &error))?;
             }
         }
     }
@@ -238,6 +238,16 @@ fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
             Err(Failure::Usage("which of these is to be watched? Name its process".to_owned()))
         }
     }
+}
+
+fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {
+    let hint = match error {
+        recording::Error::NotARecording => {
+            ". Recordings are what `bactrian live --record` writes; traces are for `bactrian top`, snapshots for `bactrian heap`"
+        }
+        _ => "",
+    };
+    anyhow::anyhow!("{}: {error}{hint}", path.display())
 }
 
 fn process_name(pid: u32) -> String {

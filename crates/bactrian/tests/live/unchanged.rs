@@ -113,6 +113,15 @@ fn a_process_that_runs_is_watched_recorded_and_played_again() {
         assert_eq!(mode & 0o777, 0o600, "what a program says is for its owner");
         let played = live(["--json"]).arg(&file).output().expect("it runs");
         assert_eq!(result(&played), seen, "{compiler:?}");
+        let wrong = Command::new(env!("CARGO_BIN_EXE_bactrian"))
+            .arg("info")
+            .arg(&file)
+            .output()
+            .expect("it runs");
+        assert!(
+            String::from_utf8_lossy(&wrong.stderr).contains("`bactrian live` shows those"),
+            "{wrong:?}"
+        );
         let table = live([&file]).output().expect("it runs");
         let table = String::from_utf8(table.stdout).expect("text");
         assert!(table.contains("runtime.heap") && table.contains("process.rss"), "{table}");
