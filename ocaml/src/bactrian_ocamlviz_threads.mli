@@ -1,6 +1,6 @@
 (** The same as {!Bactrian_ocamlviz}: there, too, no signal is used. *)
 
-include Bactrian_ocamlviz.Monitor
+include Bactrian_monitor.Monitor
 
 val yield : unit -> unit
 val send_now : unit -> unit
