@@ -1,7 +1,7 @@
 //! A program of this machine, looked at from outside; and what it says itself, where it is linked with our library.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, PipeReader};
+use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
@@ -40,6 +40,8 @@ pub struct Started {
 /// How often it is looked whether the program has opened a socket.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// A line that is longer is shown as several.
+const LONGEST_LINE: u64 = 16 << 10;
 /// How often it is told where the program allocates.
 const SITES_EVERY: Duration = Duration::from_secs(1);
 
@@ -76,7 +78,12 @@ fn pass_on(output: PipeReader, began: Instant, messages: &SyncSender<Message>) {
     let mut lines = BufReader::new(output);
     let mut line = Vec::new();
     let mut is_watched = true;
-    while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+    while lines
+        .by_ref()
+        .take(LONGEST_LINE)
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|length| length > 0)
+    {
         if is_watched {
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\n', '\r']).to_owned();
@@ -84,7 +91,6 @@ fn pass_on(output: PipeReader, began: Instant, messages: &SyncSender<Message>) {
             is_watched = messages.send(Message::Event(Event::Log(LogLine { at, text }))).is_ok();
         }
         if !is_watched {
-            use std::io::Write;
             // The program is not to notice if ours is closed.
             let _ = std::io::stderr().write_all(&line);
         }
