@@ -50,6 +50,7 @@ can match. See programs/{PROGRAM}.ml.
 
 ## What to try next
   open {flame} in a browser: click to zoom, / to search
+  target/release/bactrian live -- {executable} 1000000
   target/release/bactrian record -- YOUR-PROGRAM
   target/release/bactrian doctor YOUR-PROGRAM
   target/release/bactrian tree {trace} --callers --metric live
