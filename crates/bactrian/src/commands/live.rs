@@ -83,6 +83,20 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let (messages, incoming) = sync_channel(WAITING);
     let limits = Limits { window: args.window, memory: args.memory.saturating_mul(1 << 20) };
     let mut session = Session::new(incoming, limits);
+    // What can go wrong goes wrong before a program is started.
+    if let Some(path) = &args.record {
+        if args.target.as_ref().is_some_and(|target| is_same(path, Path::new(target))) {
+            return Err(Failure::Usage("--record would write over what is to be shown".to_owned()));
+        }
+        let recorder = Recorder::create(path).with_context(|| path.display().to_string())?;
+        session = session.with_recorder(recorder);
+    }
+    if let Some(address) = &args.metrics {
+        let metrics =
+            Metrics::serve(address).with_context(|| format!("cannot listen on {address}"))?;
+        console.note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
+        session = session.with_metrics(metrics);
+    }
     let mut end = None;
     if let Some((name, arguments)) = args.command.split_first() {
         let started = start(args, name, arguments, is_headless, messages)?;
@@ -107,16 +121,6 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
                 source::play(&path, messages).map_err(|error| bad_recording(&path, &error))?;
             }
         }
-    }
-    if let Some(path) = &args.record {
-        let recorder = Recorder::create(path).with_context(|| path.display().to_string())?;
-        session = session.with_recorder(recorder);
-    }
-    if let Some(address) = &args.metrics {
-        let metrics =
-            Metrics::serve(address).with_context(|| format!("cannot listen on {address}"))?;
-        console.note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
-        session = session.with_metrics(metrics);
     }
     watch(args, &mut session, is_headless, console)?;
     let pid = session.database().program().pid;
@@ -238,6 +242,10 @@ fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
             Err(Failure::Usage("which of these is to be watched? Name its process".to_owned()))
         }
     }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {

@@ -25,12 +25,35 @@ fn what_is_no_target_is_told_what_could_be_one() {
 }
 
 #[test]
+fn nothing_is_started_if_it_cannot_be_recorded_or_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = crate::compilers::program(
+        "exits",
+        crate::compilers::BOTH[0],
+        crate::compilers::Variant::Plain,
+    );
+    for wish in [["--record", "/no/such/folder/run.live"], ["--metrics", "nowhere"]] {
+        let output = live(wish)
+            .arg("--")
+            .arg(&path)
+            .arg("end")
+            .current_dir(folder.path())
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(output.stdout.is_empty(), "the program has not run: {output:?}");
+    }
+}
+
+#[test]
 fn files_that_are_no_recordings_are_refused_and_cut_ones_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("file");
     let shown = path.to_string_lossy().into_owned();
     fs::write(&path, "not at all").expect("written");
     assert!(refused(&[&shown], 3).contains("not a recording of live numbers"));
+    assert!(refused(&["--record", &shown, &shown], 2).contains("would write over"));
+    assert_eq!(fs::read(&path).expect("still there"), b"not at all");
     fs::write(&path, b"bactrian live 1\n\x02\0\0\0\x05").expect("written");
     let output = live([&shown]).output().expect("it runs");
     assert!(output.status.success());
