@@ -1,4 +1,5 @@
-//! Questions to traces and heap snapshots, answered in plain data. Those to snapshots are in [`heap`].
+//! Questions to traces, heap snapshots and live numbers, answered in plain data. Those to snapshots are in [`heap`], those
+//! to live numbers in [`live`].
 //!
 //! A question is a [`Filter`] (which objects) and a [`Measure`] (what of them); most answers come from a
 //! [`Profile`], the measures of every distinct stack, which other modules add up by site or function
@@ -19,6 +20,7 @@ pub mod heap;
 mod info;
 mod labels;
 mod lifetimes;
+pub mod live;
 mod live_count;
 mod measure;
 mod objects;

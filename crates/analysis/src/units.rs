@@ -164,6 +164,18 @@ fn show_scaled(value: f64, units: &[&str]) -> String {
     format!("{sign}{value:.digits$}{}", units[unit])
 }
 
+/// A share in percent with three digits at most.
+pub fn show_share(share: f64) -> String {
+    let percent = share * 100.0;
+    let digits = if percent.abs() < 9.95 { 2 } else { usize::from(percent.abs() < 99.95) };
+    format!("{percent:.digits$} %")
+}
+
+/// `1 packet`, `2 packets`.
+pub fn show_number(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A duration with a unit that fits: `12 µs`, `3.4 ms`, `12.0 s`, `1 h 02 min`.
 pub fn show_time(time: Micros) -> String {
     let us = time.0;

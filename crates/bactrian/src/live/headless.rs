@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
+use bactrian_analysis::live::warnings::{self, Warning};
 use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_live::{Database, Histogram, Series, Unit, Value, names};
 use bactrian_trace::Micros;
 use serde_json::{Value as Json, json};
 
 use super::show::{plain, show_kind, show_value};
-use super::warnings::{self, Warning};
 use crate::output::{Align, Console, FAINT, HEADING, Table, WARNING, print_json_of_live};
 
 /// So many lines of the log are printed.

@@ -3,11 +3,9 @@
 
 pub mod headless;
 pub mod metrics;
-mod numbers;
 mod session;
 mod show;
 pub mod source;
 pub mod view;
-pub mod warnings;
 
 pub use session::{Message, Session, Status, Wish};

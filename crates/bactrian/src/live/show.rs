@@ -1,28 +1,21 @@
 //! Values in a few words.
 
+use bactrian_analysis::live::numbers::{show, show_nanos, show_whole};
 use bactrian_analysis::units::show_bytes;
 use bactrian_live::{Histogram, Kind, Unit, Value};
 
-use super::numbers::{show, show_nanos, show_whole};
+use crate::output::visible;
 
 /// Longer texts are cut.
 const LONGEST: usize = 200;
 
 /// A program's text as one line that does nothing to a terminal, cut if it is long.
 pub fn plain(text: &str) -> String {
-    let mut shown = String::new();
-    for (position, c) in text.chars().enumerate() {
-        if position == LONGEST {
-            shown.push_str("..");
-            break;
-        }
-        match c {
-            '\t' => shown.push(' '),
-            c if c.is_control() => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
+    let line = text.replace('\t', " ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}..", visible(&line[..end])),
+        None => visible(&line).into_owned(),
     }
-    shown
 }
 
 /// What sort of observer it is.

@@ -14,6 +14,7 @@ use anstyle::{AnsiColor, Style};
 use bactrian_analysis::units::{show_bytes, show_count};
 use bactrian_analysis::{Estimate, Unit};
 
+pub use bactrian_analysis::units::{show_number, show_share};
 pub use chart::chart;
 pub use file::write_file;
 pub use json::{print_json, print_json_of_files, print_json_of_live, print_json_of_snapshots};
@@ -178,20 +179,9 @@ pub fn show_error(estimate: &Estimate) -> String {
     }
     let percent = |end: f64| (end / estimate.value - 1.0).abs() * 100.0;
     match estimate.relative_error() {
-        error if error < 0.5 => show_percent_with("±", error),
+        error if error < 0.5 => format!("±{}", show_share(error)),
         _ => format!("-{:.0}/+{:.0} %", percent(estimate.low), percent(estimate.high)),
     }
-}
-
-/// A share in percent with three digits at most.
-pub fn show_share(share: f64) -> String {
-    show_percent_with("", share)
-}
-
-fn show_percent_with(sign: &str, share: f64) -> String {
-    let percent = share * 100.0;
-    let digits = if percent.abs() < 9.95 { 2 } else { usize::from(percent.abs() < 99.95) };
-    format!("{sign}{percent:.digits$} %")
 }
 
 /// An estimate in a sentence: `12.3 MB ±3.1 %`.
@@ -202,11 +192,6 @@ pub fn show_estimate(unit: Unit, estimate: &Estimate) -> String {
         "exact" => value,
         error => format!("{value} {error}"),
     }
-}
-
-/// `1 packet`, `2 packets`.
-pub fn show_number(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Text from a file, safe to show: what would move the cursor or ring the bell is shown as `\u{..}`.

@@ -1,5 +1,6 @@
 //! One observer: what it is, its numbers, and the past of one of them.
 
+use bactrian_analysis::live::numbers::show_clock;
 use bactrian_live::{Unit, Value};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,7 +10,6 @@ use ratatui::text::{Line, Span};
 use super::overview::{time_axis, values_of};
 use super::plot::{self, Axis, Range};
 use super::{Scene, cut, put, wrap};
-use crate::live::numbers::show_clock;
 use crate::live::show::show_kind;
 use crate::live::view::layout::{below, right_of};
 use crate::live::view::measure::{Measure, Part, full_name};

@@ -1,12 +1,12 @@
 //! The collector's pauses: how long they are, and how much of the time.
 
+use bactrian_analysis::live::numbers::{show, show_whole};
 use bactrian_live::{Histogram, Unit, Value, names};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Scene, put, wrap};
-use crate::live::numbers::{show, show_whole};
 use crate::live::view::layout::{below, right_of};
 use crate::live::view::measure::{RECENT, recent};
 use crate::output::show_share;

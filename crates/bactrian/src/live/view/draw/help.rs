@@ -1,13 +1,13 @@
 //! Which keys there are, and what warnings mean.
 
+use bactrian_analysis::live::numbers::show_clock;
+use bactrian_analysis::live::warnings::Warning;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Scene, put, wrap};
-use crate::live::numbers::show_clock;
-use crate::live::warnings::Warning;
 
 /// Keys with what they do, under headings. The guide says the same.
 pub const KEYS: &[(&str, &[(&str, &str)])] = &[

@@ -1,11 +1,11 @@
 //! The program's log: times, and lines as long as they are.
 
+use bactrian_analysis::live::numbers::show_clock;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Scene, put, put_right, wrap};
-use crate::live::numbers::show_clock;
 use crate::live::view::layout::below;
 
 /// Room for the time of a line.

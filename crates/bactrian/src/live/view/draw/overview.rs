@@ -1,5 +1,6 @@
 //! The program as a whole: its memory, its time, and what to worry about.
 
+use bactrian_analysis::live::numbers::{show, show_clock, show_rate, show_span, show_whole};
 use bactrian_live::{Series, Unit, Value, names};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,7 +8,6 @@ use ratatui::text::{Line, Span};
 
 use super::plot::{self, Axis, Range};
 use super::{Scene, cut, put};
-use crate::live::numbers::{show, show_clock, show_rate, show_span, show_whole};
 use crate::live::view::layout::{below, right_of};
 use crate::live::view::measure::{self, RECENT, cpu_share, rate, recent, sample};
 use crate::output::show_share;

@@ -1,5 +1,6 @@
 //! Lines over time, in dots of Braille (two by four in a cell) or letters, and bars in a row.
 
+use bactrian_analysis::live::numbers::{show, show_rate};
 use bactrian_live::Unit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,7 +8,6 @@ use ratatui::style::Style;
 use ratatui::text::Line as Text;
 
 use super::{put, put_right};
-use crate::live::numbers::{show, show_rate};
 use crate::live::view::look::Look;
 
 /// From where to where an axis goes.

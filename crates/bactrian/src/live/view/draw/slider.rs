@@ -1,12 +1,12 @@
 //! The window of time as a line: what charts show of it, where the moment is, and where markers are.
 
+use bactrian_analysis::live::numbers::{show_clock, show_span};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Scene, put};
-use crate::live::numbers::{show_clock, show_span};
 
 pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let (look, time, database) = (scene.look, &scene.state.time, scene.database);

@@ -1,12 +1,12 @@
 //! The lines around the view: who is observed, which views there are, and what was said last.
 
+use bactrian_analysis::live::numbers::show_clock;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Scene, cut, put, put_right};
 use crate::live::Status;
-use crate::live::numbers::show_clock;
 use crate::live::view::layout::right_of;
 use crate::live::view::lists;
 use crate::live::view::state::{Motion, Tab};

@@ -1,9 +1,9 @@
 //! Points, counters and stopwatches: how often, how fast, and which share of the time.
 
+use bactrian_analysis::live::numbers::{show, show_nanos, show_rate, show_whole};
 use bactrian_live::{Database, Series, Value};
 
 use super::{Cell, Column};
-use crate::live::numbers::{show_nanos, show_rate, show_whole};
 use crate::live::view::measure::rate;
 use crate::output::show_share;
 
@@ -27,7 +27,7 @@ pub fn cells(database: &Database, series: &Series, value: &Value, at: u64) -> Ve
         Value::Count(count) => {
             let count = match unit {
                 bactrian_live::Unit::None => whole(*count),
-                _ => Cell::number(*count as f64, crate::live::numbers::show(unit, *count as f64)),
+                _ => Cell::number(*count as f64, show(unit, *count as f64)),
             };
             let rate = rate(database, series, "", at);
             vec![count, Cell::maybe(rate, |rate| show_rate(unit, rate))]

@@ -1,9 +1,9 @@
 //! What the runtime and the system say of any program.
 
+use bactrian_analysis::live::numbers::{show, show_nanos, show_rate, show_whole};
 use bactrian_live::{Database, Kind, Series, Value};
 
 use super::{Cell, Column};
-use crate::live::numbers::{show, show_nanos, show_rate, show_whole};
 use crate::live::view::measure::{RECENT, rate, recent};
 
 pub const COLUMNS: &[Column] = &[

@@ -1,9 +1,9 @@
 //! Places of allocation: how fast they allocate now, and what they hold now.
 
+use bactrian_analysis::live::numbers::{show, show_rate, show_whole};
 use bactrian_live::{Series, Site, Unit, Value};
 
 use super::{Cell, Column, Row, RowId, Tone};
-use crate::live::numbers::{show, show_rate, show_whole};
 use crate::live::view::measure::{Measure, Part, Place};
 use crate::output::show_share;
 

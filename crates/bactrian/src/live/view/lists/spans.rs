@@ -1,9 +1,9 @@
 //! Distributions and pieces of work: percentiles of what was recorded lately.
 
+use bactrian_analysis::live::numbers::{show, show_rate, show_whole};
 use bactrian_live::{Database, Series, Unit, Value};
 
 use super::{Cell, Column};
-use crate::live::numbers::{show, show_rate, show_whole};
 use crate::live::view::measure::{RECENT, rate, recent, unit_of};
 
 pub const COLUMNS: &[Column] = &[

@@ -1,10 +1,10 @@
 //! Hash tables: whether they grow, and whether what is in them is well spread.
 
+use bactrian_analysis::live::numbers::{show_rate, show_whole};
 use bactrian_live::{Database, Series, Unit, Value};
 
 use super::tags::signed;
 use super::{Cell, Column};
-use crate::live::numbers::{show_rate, show_whole};
 use crate::live::view::measure::rate;
 use crate::output::show_share;
 

@@ -1,9 +1,9 @@
 //! Tags: how many of the marked values are alive, and what they hold.
 
+use bactrian_analysis::live::numbers::{show, show_rate, show_whole};
 use bactrian_live::{Database, Series, Unit, Value};
 
 use super::{Cell, Column};
-use crate::live::numbers::{show, show_rate, show_whole};
 use crate::live::view::measure::rate;
 
 pub const COLUMNS: &[Column] = &[

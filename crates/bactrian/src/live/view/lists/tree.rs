@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bactrian_analysis::live::numbers::show_whole;
 use bactrian_live::{Node, Series, Tree, Value};
 
 use super::{Cell, Column, Row, RowId, Tone};
-use crate::live::numbers::show_whole;
 use crate::live::view::measure::{Measure, Place, full_name};
 
 pub const COLUMNS: &[Column] = &[Column::text("tree"), Column::number("nodes", 9)];

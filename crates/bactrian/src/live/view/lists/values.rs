@@ -1,9 +1,9 @@
 //! Values of the program: numbers, truth values, texts, gauges.
 
+use bactrian_analysis::live::numbers::{show, show_whole};
 use bactrian_live::{Series, Unit, Value};
 
 use super::{Cell, Column};
-use crate::live::numbers::{show, show_whole};
 use crate::live::show::show_kind;
 
 pub const COLUMNS: &[Column] = &[

@@ -7,6 +7,7 @@ mod log;
 mod prompt;
 mod time;
 
+use bactrian_analysis::live::warnings::{self, Warning};
 use bactrian_live::{Action, Database};
 use ratatui::layout::Rect;
 
@@ -14,7 +15,6 @@ use super::layout::Layout;
 use super::lists::{self, Cell, Folds, Row, RowId, Tone};
 use super::measure::{Measure, Part, Place, parts};
 use crate::live::Status;
-use crate::live::warnings::{self, Warning};
 
 pub use list::List;
 pub use log::LogView;

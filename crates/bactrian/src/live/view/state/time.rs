@@ -1,9 +1,8 @@
 //! Which moment is shown: the present, one in the past, or one that follows the present at a distance, as a video
 //! recorder plays what it still records.
 
+use bactrian_analysis::live::numbers::show_clock;
 use bactrian_live::Database;
-
-use crate::live::numbers::show_clock;
 
 /// How the moment that is shown moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

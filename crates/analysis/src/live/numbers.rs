@@ -1,10 +1,9 @@
 //! Numbers as they stand in columns: three digits and a unit, so that they neither jump nor need reading twice.
 
-use bactrian_analysis::units::{show_bytes, show_count, show_time};
 use bactrian_live::Unit;
 use bactrian_trace::Micros;
 
-use crate::output::show_share;
+use crate::units::{show_bytes, show_count, show_share, show_time};
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -3,7 +3,7 @@
 use bactrian_live::{Database, Value, names};
 
 use super::Warning;
-use crate::output::show_number;
+use crate::units::show_number;
 
 /// What is recent.
 const RECENT: u64 = 60_000_000_000;

@@ -4,7 +4,7 @@ use bactrian_live::{Database, Histogram, Unit, Value, names};
 
 use super::Warning;
 use crate::live::numbers::{show, show_span};
-use crate::output::show_share;
+use crate::units::show_share;
 
 /// What is recent.
 const RECENT: u64 = 60_000_000_000;
