@@ -40,7 +40,7 @@ use crate::output::Console;
   bactrian live --for 60s --json 1234        no view: what is known after a minute
   bactrian live --metrics :9464 1234         also for Prometheus, at http://127.0.0.1:9464/metrics")]
 pub struct Args {
-    /// The number of a process, HOST:PORT or a socket of a program that listens, or a recording
+    /// The number of a process, HOST:PORT or a socket of a program that listens, or a recording (-: standard input)
     #[arg(value_name = "TARGET", conflicts_with = "command")]
     target: Option<String>,
     /// Record all that comes into this file

@@ -24,7 +24,8 @@ impl Target {
     /// # Errors
     /// If it can be nothing of that, with what it could have been.
     pub fn of(word: &str) -> Result<Target, String> {
-        let path = Path::new(word);
+        // A recording may come through a pipe, as files of other commands do.
+        let path = Path::new(if word == "-" { "/dev/stdin" } else { word });
         if let Ok(metadata) = fs::metadata(path) {
             let is_socket = metadata.file_type().is_socket();
             let path = path.to_owned();
@@ -78,6 +79,7 @@ mod tests {
         assert_eq!(Target::of("far.example:51000"), Ok(tcp("far.example:51000")));
         assert_eq!(Target::of(":51000"), Ok(tcp("localhost:51000")));
         assert_eq!(Target::of("[::1]:51000"), Ok(tcp("[::1]:51000")));
+        assert_eq!(Target::of("-"), Ok(Target::File("/dev/stdin".into())));
         let said = Target::of("./nothing").expect_err("nothing");
         assert!(said.contains("bactrian live -- ./nothing"), "{said}");
         let file = tempfile::NamedTempFile::new().expect("a file");
