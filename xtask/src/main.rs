@@ -10,6 +10,7 @@ mod demo;
 mod fuzz;
 mod generate;
 mod ocaml5;
+mod page;
 mod test;
 mod tidy;
 
@@ -36,6 +37,11 @@ const TASKS: &[Task] = &[
         name: "consumers",
         about: "open exports in the tools they are for",
         run: consumers::run,
+    },
+    Task {
+        name: "page",
+        about: "check the page in a browser: [TEST of ui/tests], or --fixtures to only make its files",
+        run: page::run,
     },
     Task {
         name: "ocaml5",

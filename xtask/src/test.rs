@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, consumers, fuzz, ocaml5, tidy};
+use crate::{Outcome, consumers, fuzz, ocaml5, page, tidy};
 
 /// How long each fuzz target runs: enough for the corpus and a few hundred thousand mutations.
 const FUZZ_SECONDS: u32 = 15;
@@ -20,6 +20,7 @@ const STEPS: &[Step] = &[
     Step { title: "OCaml 5, for programs to record", run: ocaml5::get },
     Step { title: "tests", run: tests },
     Step { title: "examples in the documentation", run: examples },
+    Step { title: "the page in a browser", run: page::check },
     Step { title: "exports in the tools they are for", run: consumers::check },
     Step { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
 ];

@@ -7,7 +7,7 @@ use bactrian_trace::{Index, Input, Micros, Reader, Stacks, TraceInfo};
 use crate::estimate::Scale;
 
 /// Told now and then what share of the trace has been read, 0 to 1.
-pub type Progress = Box<dyn Fn(f64)>;
+pub type Progress = Box<dyn Fn(f64) + Send + Sync>;
 
 /// A trace that is open for questions.
 pub struct TraceFile {

@@ -12,6 +12,7 @@ use crate::output::Color;
   bactrian record -- ./server                what it allocates, into server.ctf
   bactrian snapshot 1234                     what a running program holds, into PROGRAM.heap
   bactrian live -- ./server                  what it does, while it does it
+  bactrian view trace.ctf                    look at it in a browser
   bactrian info trace.ctf                    what is in this file
   bactrian top trace.ctf --metric live       who holds memory at the end
   bactrian flame trace.ctf -o flame.svg      the same as a picture
@@ -34,6 +35,8 @@ pub enum Command {
     Record(commands::record::Args),
     Snapshot(commands::snapshot::Args),
     Live(commands::live::Args),
+    View(commands::view::Args),
+    Report(commands::report::Args),
     Doctor(commands::doctor::Args),
     Info(commands::info::Args),
     Top(commands::top::Args),

@@ -11,6 +11,7 @@ mod filters;
 mod live;
 mod open;
 mod output;
+mod shown;
 mod types;
 
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! Opening traces and snapshots, with progress on long reads and a word on what was lost.
 
-use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bactrian_analysis::TraceFile;
 use bactrian_live::recording;
@@ -132,7 +132,8 @@ pub fn file_progress(path: &Path) -> impl FnMut(f64) + use<> {
     progress(path.metadata().is_ok_and(|metadata| metadata.len() > LONG_SNAPSHOT))
 }
 
-fn progress(is_long: bool) -> impl FnMut(f64) {
+/// A bar on standard error, if that is a terminal and it is worth it.
+pub fn progress(is_long: bool) -> impl FnMut(f64) + use<> {
     let bar = (is_long && std::io::stderr().is_terminal()).then(progress_bar);
     move |share| {
         if let Some(bar) = &bar {
@@ -190,10 +191,10 @@ fn name(path: &Path) -> std::borrow::Cow<'_, str> {
 /// A bar on standard error that goes away when it is full.
 fn progress_bar() -> bactrian_analysis::Progress {
     const WIDTH: usize = 40;
-    let shown = Cell::new(None);
+    let shown = AtomicUsize::new(usize::MAX);
     Box::new(move |share| {
         let percent = (share * 100.0) as usize;
-        if shown.replace(Some(percent)) == Some(percent) {
+        if shown.swap(percent, Ordering::Relaxed) == percent {
             return;
         }
         let mut err = std::io::stderr().lock();

@@ -21,12 +21,14 @@ pub mod lifetimes;
 pub mod live;
 pub mod man;
 pub mod record;
+pub mod report;
 pub mod snapshot;
 mod snapshots;
 pub mod timeline;
 pub mod top;
 pub mod tree;
 pub mod types;
+pub mod view;
 
 use crate::cli::Command;
 use crate::failure::{Failure, Status};
@@ -39,6 +41,8 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Snapshot(args) => snapshot::run(&args, console),
         Command::Live(args) => live::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
+        Command::View(args) => view::run(&args, console),
+        Command::Report(args) => report::run(&args, console),
         Command::Info(args) => info::run(&args, console),
         Command::Top(args) => top::run(&args, console),
         Command::Tree(args) => tree::run(&args, console),

@@ -1,0 +1,57 @@
+//! `bactrian report`: the page and its answers in one file.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bactrian_analysis::units::{Bytes, show_bytes};
+use bactrian_web::{ReportOptions, write_report};
+
+use crate::failure::{Failure, Status};
+use crate::open;
+use crate::output::{Console, write_file};
+use crate::shown::ShownArgs;
+
+/// Write traces and snapshots as one page that can be sent around.
+///
+/// The page needs no network and no Bactrian. It has the answers to what the page of `bactrian view` shows at first and to
+/// the next few clicks, as far as there is room; it says what it has not.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian report server.ctf -o server.html
+  bactrian report server.*.heap -o growth.html
+  bactrian report server.ctf server.1.heap --max-size 2MB -o small.html")]
+pub struct Args {
+    #[command(flatten)]
+    shown: ShownArgs,
+    /// The file to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+    /// No larger than this
+    #[arg(long, value_name = "SIZE", default_value = "10MB")]
+    max_size: Bytes,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let evidence = args.shown.open(console)?;
+    let most = usize::try_from(args.max_size.0).unwrap_or(usize::MAX);
+    let options = ReportOptions { most_bytes: most };
+    let mut written = None;
+    write_file(&args.output, console, |out, _| {
+        let report = write_report(&evidence, &options, out, &mut open::progress(true));
+        written = Some(report.context("the report cannot be written")?);
+        Ok(())
+    })?;
+    let Some(report) = written else { return Ok(Status::Done) };
+    if args.output.as_os_str() != "-" {
+        let size = show_bytes(report.bytes as f64);
+        writeln!(console.out(), "{}: {size}, {} answers", args.output.display(), report.answers)?;
+    }
+    if !report.left_out.is_empty() {
+        let count = report.left_out.len();
+        console.warn(&format!(
+            "{count} answers are not in the report, for want of room or of an answer; it lists them"
+        ))?;
+    }
+    Ok(Status::Done)
+}

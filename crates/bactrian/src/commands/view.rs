@@ -1,0 +1,63 @@
+//! `bactrian view`: the page, on loopback.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use bactrian_capture::launch::interrupts;
+
+use crate::failure::{Failure, Status};
+use crate::output::{Console, FAINT};
+use crate::shown::ShownArgs;
+
+/// Look at traces, snapshots and live numbers in a browser.
+///
+/// Serves a page on this machine only, to whoever knows its URL, until it is interrupted. Several snapshots of a program are
+/// shown as they evolve, too; two traces are compared.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian view server.ctf                   a trace: flame graph, live size over time, lifetimes
+  bactrian view server.*.heap                snapshots: who holds what, and how that evolves
+  bactrian view before.ctf after.ctf         two traces, and what changed
+  bactrian view server.ctf server.*.heap run.live   all of them at once
+  bactrian view --open server.ctf            also starts the browser
+
+On another machine, take the port along: ssh -L 8080:localhost:8080 HOST bactrian view --port 8080 server.ctf
+What can be sent to others is what `bactrian report` writes.")]
+pub struct Args {
+    #[command(flatten)]
+    shown: ShownArgs,
+    /// The port on loopback; 0 for any
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Start the browser
+    #[arg(long)]
+    open: bool,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let interrupted = interrupts();
+    let evidence = Arc::new(args.shown.open(console)?);
+    let server = bactrian_web::serve(evidence, args.port).map_err(anyhow::Error::from)?;
+    writeln!(console.out(), "{}", server.url())?;
+    console.flush()?;
+    console.note(&format!("{FAINT}open it in a browser; Ctrl-C ends it{FAINT:#}"))?;
+    if args.open && !start_browser(server.url()) {
+        console.warn("no browser could be started: open the URL yourself")?;
+    }
+    while !interrupted() {
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(Status::Done)
+}
+
+/// Hands the URL to what the desktop opens pages with.
+fn start_browser(url: &str) -> bool {
+    ["xdg-open", "open"].iter().any(|opener| {
+        let mut command = Command::new(opener);
+        command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().is_ok()
+    })
+}

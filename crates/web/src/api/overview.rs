@@ -1,0 +1,90 @@
+//! `overview/..`: what each file is, and what it says first.
+
+use bactrian_analysis::heap::{self, Heap};
+use bactrian_analysis::{Filter, contents, info};
+use serde_json::json;
+
+use super::{Function, Question};
+use crate::answer::{Answer, Failure};
+use crate::command_line::CommandLine;
+use crate::evidence::{Contents, Evidence};
+use crate::query::Query;
+
+pub const QUESTIONS: &[(&str, Function)] = &[
+    ("overview/info", facts),
+    ("overview/contents", all_of_trace),
+    ("overview/summary", summary),
+    ("overview/suspects", suspects),
+];
+
+/// What the file's headers say: at once, however large it is.
+fn facts(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+    let at = query.read_or("file", 0)?;
+    let file = evidence.file(at)?;
+    let command = CommandLine::new("info").file(&file.path);
+    match &file.contents {
+        Contents::Trace(trace) => {
+            let info = info(trace);
+            let notes = info.recorder.as_ref().map(|recorder| recorder.sentences.clone());
+            Ok(Answer::new(command, info)?.with_notes(notes.unwrap_or_default()))
+        }
+        Contents::Snapshot(_) => {
+            let (_, heap) = evidence.heap(at)?;
+            let info = heap::info(heap.snapshot());
+            let gaps = info.gaps.clone();
+            Ok(Answer::new(command, info)?.with_notes(gaps).with_notes(lost(heap)))
+        }
+        Contents::Live(_) => Err(Failure::Wrong("live numbers have no header".to_owned())),
+    }
+}
+
+/// What is lost of a snapshot's file, and what nobody holds.
+pub fn lost(heap: &Heap) -> Vec<String> {
+    let mut notes = heap.losses().sentences();
+    if let Some(blocks @ 1..) = heap.unreached_if_known() {
+        notes.push(format!(
+            "{blocks} blocks cannot be reached from any root that the snapshot has; nobody is said to hold them"
+        ));
+    }
+    notes
+}
+
+fn all_of_trace(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+    let (path, trace) = evidence.trace(query.read_or("file", 0)?)?;
+    let contents = contents(trace, &Filter::default());
+    let notes = contents.losses.sentences();
+    let result = json!({ "contents": contents });
+    Ok(Answer::new(CommandLine::new("info").file(path).flag("full", true), result)?
+        .with_notes(notes))
+}
+
+fn summary(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+    let (path, heap) = evidence.heap(query.read_or("file", 0)?)?;
+    let command = CommandLine::new("heap summary").file(path);
+    Ok(Answer::new(command, heap::summary(heap))?.with_notes(lost(heap)))
+}
+
+fn suspects(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+    let (path, heap) = evidence.heap(query.read_or("file", 0)?)?;
+    let command = CommandLine::new("heap suspects").file(path);
+    let suspects = heap::suspects(heap, None);
+    Answer::new(command, json!({ "suspects": suspects }))
+}
+
+pub fn reported(evidence: &Evidence) -> Vec<Question> {
+    let mut questions = Vec::new();
+    for (at, file) in evidence.files().iter().enumerate() {
+        let names: &[&str] = match file.contents {
+            Contents::Trace(_) => &["overview/info", "overview/contents"],
+            Contents::Snapshot(_) => &["overview/info", "overview/summary", "overview/suspects"],
+            Contents::Live(_) => &[],
+        };
+        questions.extend(names.iter().map(|&name| Question {
+            name,
+            query: Query::of([("file", at.to_string())]),
+            what: format!("the overview of {}", file.path.display()),
+            rank: 0,
+        }));
+    }
+    questions
+}

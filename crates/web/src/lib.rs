@@ -1,0 +1,24 @@
+//! The page: traces, heap snapshots, series of them and live programs, to look at and click through.
+//!
+//! The page itself is in `ui/`; the build script has it made and this crate carries it. It asks questions by name
+//! ([`api`]), and the answers are those of the command line's `--json`, so that a number is the same wherever it is shown.
+//! [`serve`] answers them over HTTP, on loopback, to whoever knows the token; [`write_report`] asks them all beforehand and
+//! writes page and answers into one file.
+//!
+//! Promises: a request changes nothing on disk; who does not know the token learns nothing; the browser is given slices,
+//! never whole files.
+
+mod answer;
+mod api;
+#[allow(dead_code)]
+mod command_line;
+mod evidence;
+mod page;
+#[allow(dead_code)]
+mod query;
+mod report;
+mod server;
+
+pub use evidence::{Evidence, File, HeapOpener, LiveSource, LiveState, Progress};
+pub use report::{Report, ReportOptions, write_report};
+pub use server::{ServeError, Server, serve};

@@ -1,0 +1,154 @@
+//! One file with the page and the answers that it asks for, to be opened from disk and sent around.
+//!
+//! Every answer is compressed by itself, so that the page unpacks what it shows and so that we know, while we add them, how
+//! large the file will be. What there is no room for is listed in the page.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde_json::{Map, Value, json};
+
+use crate::api::{self, Question};
+use crate::evidence::Evidence;
+use crate::page;
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportOptions {
+    /// No report is larger, in bytes.
+    pub most_bytes: usize,
+}
+
+/// What a report has.
+#[derive(Debug)]
+pub struct Report {
+    /// Bytes of the file.
+    pub bytes: usize,
+    /// Answers in it.
+    pub answers: usize,
+    /// What there was no room for, or what could not be answered.
+    pub left_out: Vec<String>,
+}
+
+/// The page's marks for its script and its style, which its build lays down.
+const SCRIPT: &str = r#"<script type="module" crossorigin src="./app.js"></script>"#;
+const STYLE: &str = r#"<link rel="stylesheet" crossorigin href="./app.css">"#;
+/// Nothing may be loaded from anywhere.
+const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">"#;
+/// For the list of what was left out.
+const RESERVE: usize = 64 << 10;
+
+/// Asks what the page asks for, and writes page and answers. `progress` is told the share that is done.
+///
+/// # Errors
+/// The file cannot be written, or there is not even room for the page.
+pub fn write_report(
+    evidence: &Evidence,
+    options: &ReportOptions,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(f64),
+) -> io::Result<Report> {
+    let (before, after) = page_around_answers();
+    let mut room =
+        options.most_bytes.checked_sub(before.len() + after.len() + RESERVE).ok_or_else(|| {
+            io::Error::other(format!(
+                "a report of {} bytes has no room even for the page",
+                options.most_bytes
+            ))
+        })?;
+    let questions = api::reported(evidence);
+    let mut answers = Map::new();
+    let mut left_out = Vec::new();
+    for (done, Question { name, query, what, .. }) in questions.iter().enumerate() {
+        progress(done as f64 / questions.len() as f64);
+        let answer = match api::answer(evidence, name, query) {
+            Ok(answer) => packed(&serde_json::to_vec(&answer)?)?,
+            Err(failure) => {
+                left_out.push(format!("{what}: {failure}"));
+                continue;
+            }
+        };
+        let key = query.key(name);
+        match room.checked_sub(key.len() + answer.len() + 8) {
+            Some(rest) => {
+                room = rest;
+                answers.insert(key, Value::String(answer));
+            }
+            None => left_out.push(what.clone()),
+        }
+    }
+    progress(1.0);
+    left_out.dedup();
+    let count = answers.len();
+    let told = left_out.iter().take(200).collect::<Vec<_>>();
+    let data = json!({ "answers": answers, "left_out": told, "most_bytes": options.most_bytes });
+    // In a script nothing ends the data but `</script`, and without `<` there is none.
+    let data = data.to_string().replace('<', "\\u003c");
+    for part in [&before, &data, &after] {
+        out.write_all(part.as_bytes())?;
+    }
+    Ok(Report { bytes: before.len() + data.len() + after.len(), answers: count, left_out })
+}
+
+/// The page with everything in it, cut where the answers go.
+fn page_around_answers() -> (String, String) {
+    let script = page::text("app.js").replace("</script", "<\\/script");
+    let style = page::text("app.css").replace("</style", "<\\/style");
+    let html = page::text("index.html").replace(STYLE, &format!("{POLICY}<style>{style}</style>"));
+    let (before, after) = html.split_once(SCRIPT).unwrap_or((&html, ""));
+    let (script_first, body) = after.split_once("</body>").unwrap_or((after, ""));
+    let before = format!("{before}{script_first}<script type=\"application/json\" id=\"answers\">");
+    let after = format!("</script><script type=\"module\">{script}</script></body>{body}");
+    (before, after)
+}
+
+/// Compressed, as text.
+fn packed(bytes: &[u8]) -> io::Result<String> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(base64(&encoder.finish()?))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let at = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            let is_there = digit <= three.len();
+            let six = (bits >> (18 - 6 * digit)) as usize & 63;
+            text.push(if is_there { char::from(DIGITS[six]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_everybody() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn the_page_has_its_marks() {
+        let html = page::text("index.html");
+        assert!(html.contains(SCRIPT) && html.contains(STYLE), "{html}");
+        let (before, after) = page_around_answers();
+        assert!(before.contains("<style>") && before.contains("Content-Security-Policy"));
+        assert_eq!(after.matches("</script").count(), 2);
+    }
+}

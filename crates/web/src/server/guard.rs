@@ -1,0 +1,129 @@
+//! Who is answered.
+//!
+//! Any page that is open in the user's browser can send requests to loopback, and any user of the machine can connect. So
+//! there is a token that only who was shown the URL knows; the request must be meant for us by name, lest a name of somebody
+//! else's be turned to our address; and it must not come from somebody else's page.
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::http::{HeaderMap, header};
+
+/// What a request has to know.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    token: String,
+    /// Ways to name us.
+    hosts: Vec<String>,
+}
+
+/// Why a request is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The token is not there, or another.
+    Token,
+    /// It is meant for another host.
+    Host,
+    /// It comes from another page.
+    Origin,
+}
+
+impl Guard {
+    /// With a new token, for a server at this address.
+    ///
+    /// # Errors
+    /// There is no randomness to be had.
+    pub fn new(address: SocketAddr) -> io::Result<Guard> {
+        let port = address.port();
+        let hosts = vec![address.to_string(), format!("localhost:{port}")];
+        Ok(Guard { token: token()?, hosts })
+    }
+
+    /// What only who may ask knows.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Takes the token off a path: what is left is what is asked for.
+    ///
+    /// # Errors
+    /// The request is not answered.
+    pub fn admit<'p>(&self, path: &'p str, headers: &HeaderMap) -> Result<&'p str, Refused> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        if !text(header::HOST).is_some_and(|host| self.hosts.iter().any(|known| known == host)) {
+            return Err(Refused::Host);
+        }
+        let is_ours = |origin: &str| {
+            let host = origin.strip_prefix("http://");
+            host.is_some_and(|host| self.hosts.iter().any(|known| known == host))
+        };
+        if text(header::ORIGIN).is_some_and(|origin| !is_ours(origin)) {
+            return Err(Refused::Origin);
+        }
+        // Browsers say so even where they send no origin. `none`: the user typed the URL or followed it from elsewhere.
+        let site = headers.get("sec-fetch-site").map(|value| value.to_str().unwrap_or("?"));
+        let (token, rest) = path.trim_start_matches('/').split_once('/').ok_or(Refused::Token)?;
+        if !is_same(token, &self.token) {
+            return Err(Refused::Token);
+        }
+        if site.is_some_and(|site| !["same-origin", "none"].contains(&site)) && !rest.is_empty() {
+            return Err(Refused::Origin);
+        }
+        Ok(rest)
+    }
+}
+
+/// Compares in a time that does not tell where they differ.
+fn is_same(one: &str, other: &str) -> bool {
+    let differences = one.bytes().zip(other.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    one.len() == other.len() && differences == 0
+}
+
+/// 128 bits that nobody can guess.
+fn token() -> io::Result<String> {
+    use std::io::Read;
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_knows_the_token_and_means_us_is_answered() {
+        let address: SocketAddr = "127.0.0.1:4000".parse().expect("an address");
+        let guard = Guard::new(address).expect("a guard");
+        assert_eq!(guard.token().len(), 32);
+        assert_ne!(guard.token(), Guard::new(address).expect("a guard").token());
+        let good = format!("/{}/api/files", guard.token());
+        let page = format!("/{}/", guard.token());
+        type Case<'c> = (&'c str, &'c [(&'static str, &'c str)], Result<&'c str, Refused>);
+        let ours = ("host", "127.0.0.1:4000");
+        let table: &[Case<'_>] = &[
+            (&good, &[ours], Ok("api/files")),
+            (&page, &[("host", "localhost:4000")], Ok("")),
+            (&good, &[ours, ("origin", "http://127.0.0.1:4000")], Ok("api/files")),
+            (&good, &[ours, ("sec-fetch-site", "same-origin")], Ok("api/files")),
+            (&page, &[ours, ("sec-fetch-site", "cross-site")], Ok("")),
+            (&good, &[ours, ("sec-fetch-site", "cross-site")], Err(Refused::Origin)),
+            (&good, &[ours, ("origin", "http://evil.example")], Err(Refused::Origin)),
+            (&good, &[ours, ("origin", "null")], Err(Refused::Origin)),
+            (&good, &[ours, ("origin", "https://127.0.0.1:4000")], Err(Refused::Origin)),
+            (&good, &[("host", "evil.example:4000")], Err(Refused::Host)),
+            (&good, &[("host", "127.0.0.1")], Err(Refused::Host)),
+            (&good, &[], Err(Refused::Host)),
+            ("/", &[ours], Err(Refused::Token)),
+            ("/api/files", &[ours], Err(Refused::Token)),
+            ("/00000000000000000000000000000000/api/files", &[ours], Err(Refused::Token)),
+        ];
+        for (path, given, expected) in table {
+            let mut headers = HeaderMap::new();
+            for (name, value) in *given {
+                headers.insert(*name, value.parse().expect("a header"));
+            }
+            assert_eq!(guard.admit(path, &headers), *expected, "{path} {given:?}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The server on loopback: parts of the page, and answers to its questions.
+
+mod guard;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::answer::Failure;
+use crate::api;
+use crate::evidence::Evidence;
+use crate::page;
+use crate::query::Query;
+use guard::{Guard, Refused};
+
+/// What the page may do: run its own script, use its own style, ask us. Nothing from elsewhere, nothing inline.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/// Questions that are answered at the same time; more wait. Each may use all processors.
+const AT_ONCE: usize = 4;
+
+/// Why there is no server.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The port is not to be had.
+    Listen(u16, io::Error),
+    /// Something else that a server needs is not to be had.
+    Start(io::Error),
+}
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ServeError::Listen(port, error) => {
+                write!(
+                    f,
+                    "cannot listen on port {port} of loopback: {error}. Choose another with --port, or 0 for any"
+                )
+            }
+            ServeError::Start(error) => write!(f, "the server cannot be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// A server that answers, until it is dropped.
+pub struct Server {
+    url: String,
+    /// Dropping it ends all that runs on it.
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Server {
+    /// Where the page is. Whoever knows it can ask everything.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Answers that are still computed are of no use to anybody.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+struct Shared {
+    evidence: Arc<Evidence>,
+    guard: Guard,
+    turns: Semaphore,
+}
+
+/// Serves the page on loopback, at this port or, if it is 0, at any.
+///
+/// # Errors
+/// The port is not to be had.
+pub fn serve(evidence: Arc<Evidence>, port: u16) -> Result<Server, ServeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_io()
+        .build()
+        .map_err(ServeError::Start)?;
+    let listening = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let listener = runtime.block_on(listening).map_err(|error| ServeError::Listen(port, error))?;
+    let address = listener.local_addr().map_err(ServeError::Start)?;
+    let guard = Guard::new(address).map_err(ServeError::Start)?;
+    let url = format!("http://{address}/{}/", guard.token());
+    let shared = Arc::new(Shared { evidence, guard, turns: Semaphore::new(AT_ONCE) });
+    let router = Router::new().fallback(respond).with_state(shared);
+    runtime.spawn(async move {
+        // It ends only with the runtime.
+        drop(axum::serve(listener, router).await);
+    });
+    Ok(Server { url, runtime: Some(runtime) })
+}
+
+async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
+    let refused = |status, why: &str| text(status, "text/plain; charset=utf-8", why.to_owned());
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return refused(StatusCode::METHOD_NOT_ALLOWED, "this server only answers questions\n");
+    }
+    let wanted = match shared.guard.admit(request.uri().path(), request.headers()) {
+        Ok(wanted) => wanted,
+        Err(Refused::Token) => {
+            return refused(
+                StatusCode::FORBIDDEN,
+                "open the URL that bactrian view printed: it has a token\n",
+            );
+        }
+        Err(Refused::Host | Refused::Origin) => {
+            return refused(StatusCode::FORBIDDEN, "this page answers to itself only\n");
+        }
+    };
+    if let Some((bytes, kind)) = page::part(wanted) {
+        return text(StatusCode::OK, kind, bytes.into_owned());
+    }
+    let Some(name) = wanted.strip_prefix("api/") else {
+        return refused(StatusCode::NOT_FOUND, "there is nothing here\n");
+    };
+    let query = Query::parse(request.uri().query().unwrap_or_default());
+    answer(&shared, name.to_owned(), query).await
+}
+
+async fn answer(shared: &Arc<Shared>, name: String, query: Query) -> Response<Body> {
+    let _turn = shared.turns.acquire().await;
+    let evidence = Arc::clone(&shared.evidence);
+    let work = move || {
+        let answer = api::answer(&evidence, &name, &query)?;
+        let written = serde_json::to_vec(&answer);
+        written.map_err(|error| Failure::Broken(format!("the answer cannot be written: {error}")))
+    };
+    let outcome = tokio::task::spawn_blocking(work).await;
+    let (status, body) = match outcome {
+        Ok(Ok(body)) => (StatusCode::OK, body),
+        Ok(Err(failure)) => {
+            let status = match failure {
+                Failure::Unknown(_) => StatusCode::NOT_FOUND,
+                Failure::Wrong(_) => StatusCode::BAD_REQUEST,
+                Failure::Broken(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            };
+            (status, json!({ "error": failure.to_string() }).to_string().into_bytes())
+        }
+        Err(_) => {
+            let error = "this question made the server stumble: please report it as a bug";
+            (StatusCode::INTERNAL_SERVER_ERROR, json!({ "error": error }).to_string().into_bytes())
+        }
+    };
+    text(status, "application/json", body)
+}
+
+fn text(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,75 @@
+/** Numbers as people read them. The same rules as on the command line: three digits, units of thousands. */
+
+/** An estimate and its 95 % interval; exact values have all three equal. */
+export interface Estimate {
+  value: number;
+  low: number;
+  high: number;
+}
+
+const SIZES = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+
+function threeDigits(value: number): string {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+/** `12.3 MB` */
+export function bytes(value: number): string {
+  let unit = 0;
+  let size = value;
+  while (Math.abs(size) >= 999.5 && unit + 1 < SIZES.length) {
+    size /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 && Number.isInteger(size) ? size : threeDigits(size)} ${SIZES[unit]}`;
+}
+
+/** `12.3M`, `512` */
+export function count(value: number): string {
+  const size = Math.abs(value);
+  if (size < 99_950) return Math.round(value).toLocaleString("en-GB");
+  const [unit, name] = size < 999.5e6 ? [1e6, "M"] : size < 999.5e9 ? [1e9, "G"] : [1e12, "T"];
+  return `${threeDigits(value / unit)}${name}`;
+}
+
+/** `1.50 s`, `230 ms`, `2 min 5 s` */
+export function seconds(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0 s";
+  if (size < 1e-3) return `${threeDigits(value * 1e6)} µs`;
+  if (size < 0.9995) return `${threeDigits(value * 1e3)} ms`;
+  if (size < 100) return `${threeDigits(value)} s`;
+  if (size < 3600) return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  return `${Math.floor(value / 3600)} h ${Math.round((value % 3600) / 60)} min`;
+}
+
+/** `12.3 %` */
+export function percent(share: number): string {
+  const value = share * 100;
+  if (value !== 0 && Math.abs(value) < 0.1) return value > 0 ? "< 0.1 %" : "> -0.1 %";
+  return `${value.toFixed(1)} %`;
+}
+
+export function isExact({ low, high }: Estimate): boolean {
+  return low === high;
+}
+
+/** `12.3 MB` and, if it is sampled, how sure that is: `± 4 %`. */
+export function estimate(of: Estimate, show: (value: number) => string = bytes): string {
+  const error = errorOf(of);
+  return error ? `${show(of.value)} ${error}` : show(of.value);
+}
+
+/** `± 4 %`, or nothing for exact values. */
+export function errorOf({ value, low, high }: Estimate): string {
+  if (low === high || value === 0) return "";
+  const share = Math.max(high - value, value - low) / Math.abs(value);
+  return `± ${share >= 0.1 ? Math.round(share * 100) : (share * 100).toFixed(1)} %`;
+}
+
+/** A day and a time, in the reader's own zone. */
+export function date(epochSeconds: number): string {
+  const day = new Date(epochSeconds * 1000);
+  return Number.isNaN(day.getTime()) ? "unknown" : day.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}

@@ -1,0 +1,181 @@
+/** The small controls that views are made of. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Asked } from "../api/use";
+import { errorOf, bytes, type Estimate } from "../format";
+import { useKeys } from "../state/keys";
+
+/** One of a few. */
+export function Segmented<V extends string>(props: {
+  label: string;
+  options: readonly (readonly [V, string])[];
+  value: V;
+  onChange: (value: V) => void;
+  /** Options that cannot be chosen now: a report does not have them. */
+  disabled?: ((value: V) => boolean) | undefined;
+}) {
+  return (
+    <div class="segmented" role="radiogroup" aria-label={props.label}>
+      {props.options.map(([value, text]) => (
+        <button
+          key={value}
+          role="radio"
+          aria-checked={value === props.value}
+          disabled={props.disabled?.(value) ?? false}
+          onClick={() => props.onChange(value)}
+        >
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** One of many. */
+export function Select<V extends string>(props: {
+  label: string;
+  options: readonly (readonly [V, string])[];
+  value: V;
+  onChange: (value: V) => void;
+}) {
+  return (
+    <label class="select">
+      <span>{props.label}</span>
+      <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value as V)}>
+        {props.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A switch. */
+export function Toggle(props: { label: string; on: boolean; onChange: (on: boolean) => void }) {
+  return (
+    <label class="toggle">
+      <input type="checkbox" checked={props.on} onChange={(event) => props.onChange(event.currentTarget.checked)} />
+      {props.label}
+    </label>
+  );
+}
+
+/** How many of something. */
+export function Slider(props: { label: string; min: number; max: number; value: number; onChange: (value: number) => void }) {
+  return (
+    <label class="slider">
+      <span>{props.label}</span>
+      <input
+        type="range"
+        min={props.min}
+        max={props.max}
+        value={props.value}
+        onInput={(event) => props.onChange(event.currentTarget.valueAsNumber)}
+      />
+      <output>{props.value}</output>
+    </label>
+  );
+}
+
+/** A field to search in; `/` goes there. Suggestions complete what is typed. */
+export function Search(props: {
+  label: string;
+  value: string;
+  onInput: (text: string) => void;
+  onEnter?: (text: string) => void;
+  suggestions?: readonly string[];
+  /** The key that goes there. */
+  hotkey?: string;
+}) {
+  const input = useRef<HTMLInputElement>(null);
+  const [id] = useState(() => `list-${Math.random().toString(36).slice(2)}`);
+  const hotkey = props.hotkey ?? "/";
+  useKeys([{ key: hotkey, what: props.label.toLowerCase(), run: () => input.current?.focus() }]);
+  return (
+    <label class="search">
+      <input
+        ref={input}
+        type="search"
+        placeholder={`${props.label} (${hotkey})`}
+        aria-label={props.label}
+        value={props.value}
+        spellcheck={false}
+        list={props.suggestions ? id : undefined}
+        onInput={(event) => props.onInput(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") props.onEnter?.(event.currentTarget.value);
+        }}
+      />
+      {props.suggestions && (
+        <datalist id={id}>
+          {props.suggestions.map((text) => (
+            <option key={text} value={text} />
+          ))}
+        </datalist>
+      )}
+    </label>
+  );
+}
+
+/** A value that follows another a little later: what is typed is not asked for letter by letter. */
+export function useSettled<V>(value: V, milliseconds = 200): V {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return settled;
+}
+
+/** A part of a view, with a heading. */
+export function Panel(props: { title?: ComponentChildren; tools?: ComponentChildren; children: ComponentChildren; class?: string }) {
+  return (
+    <section class={`panel ${props.class ?? ""}`}>
+      {(props.title || props.tools) && (
+        <header>
+          <h3>{props.title}</h3>
+          <div class="tools">{props.tools}</div>
+        </header>
+      )}
+      {props.children}
+    </section>
+  );
+}
+
+/** What was lost, estimated or left out. */
+export function Notes({ notes }: { notes: readonly string[] | undefined }) {
+  if (!notes?.length) return null;
+  return (
+    <ul class="notes" role="status">
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** Shows an answer when it is there, and otherwise why it is not. */
+export function Answered<T>(props: { asked: Asked<T>; children: (result: T) => ComponentChildren }) {
+  const { answer, error, loading } = props.asked;
+  if (error) return <p class="error" role="alert">{error}</p>;
+  if (!answer) return <p class="faint loading">{loading ? "Reading…" : ""}</p>;
+  return (
+    <div class={loading ? "stale" : ""} aria-busy={loading}>
+      <Notes notes={answer.notes} />
+      {props.children(answer.result)}
+    </div>
+  );
+}
+
+/** A number, and how sure it is. */
+export function Estimated({ of, show = bytes }: { of: Estimate; show?: (value: number) => string }) {
+  const error = errorOf(of);
+  return (
+    <span title={error ? `between ${show(of.low)} and ${show(of.high)}, in 95 of 100 cases` : "exact"}>
+      {show(of.value)}
+      {error && <small class="faint"> {error}</small>}
+    </span>
+  );
+}

@@ -1,0 +1,128 @@
+/** Export of what is shown: each view says what it can give, the menu of the page gives it. */
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export interface Exportable {
+  /** A name for files. */
+  title: string;
+  /** The command line that prints the same. */
+  command?: string | null | undefined;
+  csv?: (() => string) | undefined;
+  svg?: (() => string) | undefined;
+  canvas?: (() => HTMLCanvasElement | null) | undefined;
+}
+
+const offered: { now: () => Exportable }[] = [];
+const listeners = new Set<() => void>();
+
+/** Offers something for export as long as the component is there. What was offered last stands first. */
+export function useExport(what: Exportable): void {
+  const now = useRef(what);
+  now.current = what;
+  useEffect(() => {
+    const offer = { now: () => now.current };
+    offered.unshift(offer);
+    listeners.forEach((tell) => tell());
+    return () => {
+      offered.splice(offered.indexOf(offer), 1);
+      listeners.forEach((tell) => tell());
+    };
+  }, []);
+}
+
+/** Texts of cells come from files: what a spreadsheet would take for a formula is made text. */
+export function csvOf(rows: readonly (readonly (string | number)[])[]): string {
+  const cell = (value: string | number) => {
+    const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}
+
+/** A text in an SVG or HTML file. */
+export function escaped(text: string): string {
+  // Control characters are in no XML.
+  return text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+export function save(name: string, contents: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(contents);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function fileName(title: string, end: string): string {
+  return `${title.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80) || "bactrian"}.${end}`;
+}
+
+/** Draws an SVG as a picture; falls back on nothing if the browser cannot. */
+async function pngOfSvg(svg: string): Promise<Blob | null> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = image.naturalWidth * 2;
+  canvas.height = image.naturalHeight * 2;
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve));
+}
+
+async function savePng({ title, canvas, svg }: Exportable): Promise<void> {
+  const drawn = canvas?.();
+  const blob = drawn
+    ? await new Promise<Blob | null>((resolve) => drawn.toBlob(resolve))
+    : svg
+      ? await pngOfSvg(svg())
+      : null;
+  if (blob) save(fileName(title, "png"), blob);
+}
+
+/** The menu. */
+export function ExportMenu() {
+  const [, redraw] = useState(0);
+  const [copied, setCopied] = useState("");
+  useEffect(() => {
+    const tell = () => redraw((n) => n + 1);
+    listeners.add(tell);
+    return () => void listeners.delete(tell);
+  }, []);
+  const details = useRef<HTMLDetailsElement>(null);
+  const copy = (command: string) => {
+    void navigator.clipboard?.writeText(command).then(() => setCopied(command), () => setCopied(""));
+  };
+  const text = (kind: string) => ({ type: `${kind};charset=utf-8` });
+  return (
+    <details class="menu" ref={details} data-testid="export">
+      <summary onClick={() => redraw((n) => n + 1)}>Export</summary>
+      <div class="menu-body">
+        {offered.length === 0 && <p class="faint">Nothing to export here.</p>}
+        {offered.map(({ now }, at) => {
+          const what = now();
+          const { title, command, csv, svg, canvas } = what;
+          return (
+            <section key={at}>
+              <h4>{title}</h4>
+              <div class="row">
+                {svg && <button onClick={() => save(fileName(title, "svg"), new Blob([svg()], text("image/svg+xml")))}>SVG</button>}
+                {(canvas || svg) && <button onClick={() => void savePng(what)}>PNG</button>}
+                {csv && <button onClick={() => save(fileName(title, "csv"), new Blob([csv()], text("text/csv")))}>CSV</button>}
+              </div>
+              {command && (
+                <div class="command">
+                  <code data-testid="command">{command}</code>
+                  <button onClick={() => copy(command)}>{copied === command ? "copied" : "copy"}</button>
+                </div>
+              )}
+            </section>
+          );
+        })}
+      </div>
+    </details>
+  );
+}

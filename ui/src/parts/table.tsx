@@ -1,0 +1,155 @@
+/** A table that is sorted by clicking and walked through by keys. It offers itself for export as CSV. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useKeys } from "../state/keys";
+import { csvOf, useExport } from "./export";
+
+export interface TableColumn<R> {
+  title: string;
+  /** What is shown. */
+  cell: (row: R) => ComponentChildren;
+  /** What is sorted by and exported; without it the column does neither. */
+  value?: (row: R) => number | string;
+  /** From 0 to 1: drawn as a bar behind the cell. */
+  bar?: (row: R) => number;
+  /** Numbers stand on the right. */
+  number?: boolean;
+  /** Takes what room is left. */
+  wide?: boolean;
+  /** Explains the column. */
+  help?: string;
+}
+
+interface Props<R> {
+  columns: readonly TableColumn<R>[];
+  rows: readonly R[];
+  /** Tells rows apart. */
+  id: (row: R, at: number) => string;
+  /** A row was clicked, or Enter pressed on it. */
+  onOpen?: ((row: R) => void) | undefined;
+  /** Which column it is sorted by at first, and whether upwards. None: as the rows come. */
+  sorted?: { by: string; up?: boolean };
+  selected?: string | undefined;
+  /** For export. */
+  title: string;
+  command?: string | null | undefined;
+  /** Said below the table. */
+  more?: ComponentChildren;
+  /** Whether keys go to this table: one of those that are shown. */
+  keys?: boolean;
+}
+
+export function Table<R>(props: Props<R>) {
+  const { columns, rows, id, onOpen, title, command, more, keys = true } = props;
+  const [sort, setSort] = useState<{ by: string; up: boolean } | null>(
+    props.sorted ? { by: props.sorted.by, up: props.sorted.up ?? false } : null,
+  );
+  const [at, setAt] = useState(-1);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const column = columns.find((column) => column.title === sort?.by);
+  const shown = useMemo(() => {
+    const value = column?.value;
+    if (!sort || !value) return [...rows];
+    const order = (a: R, b: R) => {
+      const [x, y] = [value(a), value(b)];
+      const less = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+      return sort.up ? less : -less;
+    };
+    return [...rows].sort(order);
+  }, [rows, sort, column]);
+  useEffect(() => setAt(-1), [rows]);
+  useEffect(() => {
+    const row = body.current?.children[at];
+    row?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+  const move = (by: number) => setAt((old) => Math.max(0, Math.min(shown.length - 1, old + by)));
+  const open = () => {
+    const row = shown[at];
+    if (row !== undefined) onOpen?.(row);
+  };
+  useKeys(
+    [
+      { key: "j", what: "next row", run: () => move(1) },
+      { key: "k", what: "row before", run: () => move(-1) },
+      { key: "ArrowDown", what: "", run: () => move(1) },
+      { key: "ArrowUp", what: "", run: () => move(-1) },
+      ...(onOpen ? [{ key: "Enter", what: "open the row", run: open }] : []),
+    ],
+    keys && rows.length > 0,
+  );
+  useExport({
+    title,
+    command,
+    csv: () => {
+      const told = columns.filter((column) => column.value);
+      return csvOf([told.map((c) => c.title), ...shown.map((row) => told.map((c) => c.value?.(row) ?? ""))]);
+    },
+  });
+  const sortBy = (column: TableColumn<R>) => {
+    if (!column.value) return;
+    setSort((old) =>
+      old?.by === column.title ? { by: column.title, up: !old.up } : { by: column.title, up: !column.number },
+    );
+  };
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th
+                key={column.title}
+                class={`${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}
+                title={column.help}
+                aria-sort={sort?.by === column.title ? (sort.up ? "ascending" : "descending") : undefined}
+              >
+                {column.value ? (
+                  <button onClick={() => sortBy(column)}>
+                    {column.title}
+                    {sort?.by === column.title ? (sort.up ? " ▴" : " ▾") : ""}
+                  </button>
+                ) : (
+                  column.title
+                )}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {shown.map((row, place) => {
+            const name = id(row, place);
+            const classes = [
+              onOpen ? "opens" : "",
+              place === at ? "here" : "",
+              name === props.selected ? "selected" : "",
+            ];
+            return (
+              <tr
+                key={name}
+                class={classes.join(" ")}
+                onClick={() => {
+                  setAt(place);
+                  onOpen?.(row);
+                }}
+              >
+                {columns.map((column) => (
+                  <td key={column.title} class={column.number ? "number" : column.wide ? "wide" : ""}>
+                    {column.bar && <Bar share={column.bar(row)} />}
+                    <span class="cell">{column.cell(row)}</span>
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {more && <p class="faint">{more}</p>}
+    </div>
+  );
+}
+
+/** A share of everything as a bar. */
+function Bar({ share }: { share: number }) {
+  const width = `${Math.max(0, Math.min(1, share || 0)) * 100}%`;
+  return <span class="bar" style={{ width }} aria-hidden="true" />;
+}

@@ -1,0 +1,127 @@
+/** The frame around all views: which file, which view, export, help. */
+import { useState } from "preact/hooks";
+import { isReport, leftOut, mostBytes } from "../api/ask";
+import { useFiles, type ShownFile } from "../api/files";
+import { bytes, percent } from "../format";
+import { ExportMenu } from "../parts/export";
+import { useKeys } from "../state/keys";
+import { linkTo, useRoute } from "../state/route";
+import { choice, choose, type Choice } from "../state/theme";
+import { Help } from "./help";
+import { fileFor, shows, VIEWS } from "./views";
+
+export function App() {
+  const { answer, error } = useFiles();
+  if (error) return <main class="message"><h1>Bactrian</h1><p class="error" role="alert">{error}</p></main>;
+  if (!answer) return <main class="message"><p class="faint">Reading…</p></main>;
+  return <Frame files={answer.result.files} version={answer.result.version} />;
+}
+
+function Frame({ files, version }: { files: ShownFile[]; version: string }) {
+  const route = useRoute();
+  const [helps, setHelps] = useState(false);
+  const possible = VIEWS.filter((view) => shows(view, files));
+  const view = possible.find((view) => view.id === route.view) ?? possible[0];
+  const file = view ? fileFor(view, route.file, files) : 0;
+  const among = view?.kind ? files.map((f, at) => ({ f, at })).filter(({ f }) => f.kind === view.kind) : files.map((f, at) => ({ f, at }));
+  const step = (by: number) => {
+    const here = among.findIndex(({ at }) => at === file);
+    const next = among[(here + by + among.length) % among.length];
+    if (next && among.length > 1) route.go({ file: next.at });
+  };
+  useKeys([
+    ...possible.map((view) => ({
+      key: `g ${view.key}`,
+      what: `go to ${view.title}`,
+      run: () => route.go({ view: view.id, file: fileFor(view, route.file, files), part: "", fresh: true }),
+    })),
+    { key: "]", what: "next file", run: () => step(1) },
+    { key: "[", what: "file before", run: () => step(-1) },
+    { key: "?", what: "this help", run: () => setHelps((shown) => !shown) },
+  ]);
+  return (
+    <>
+      <a class="skip" href="#view" onClick={(event) => { event.preventDefault(); document.getElementById("view")?.focus(); }}>Skip to the view</a>
+      <header class="top">
+        <strong class="name">Bactrian</strong>
+        <nav aria-label="Views">
+          {possible.map((one) => (
+            <a
+              key={one.id}
+              href={linkTo(route, { view: one.id, file: fileFor(one, route.file, files), part: "", fresh: true })}
+              aria-current={one === view ? "page" : undefined}
+            >
+              {one.title}
+            </a>
+          ))}
+        </nav>
+        {among.length > 1 && view?.id !== "evolution" && (
+          <select class="file" aria-label="File" value={String(file)} onChange={(event) => route.go({ file: Number(event.currentTarget.value) })}>
+            {among.map(({ f, at }) => (
+              <option key={at} value={String(at)}>{f.name}</option>
+            ))}
+          </select>
+        )}
+        {among.length === 1 && <span class="file" title={files[file]?.path}>{files[file]?.name}</span>}
+        <span class="grow" />
+        <ExportMenu />
+        <ThemeButton />
+        <button class="quiet" aria-label="Help" onClick={() => setHelps(true)}>?</button>
+      </header>
+      {isReport && <ReportNote />}
+      <Opening files={files} />
+      <main id="view" tabIndex={-1} data-view={view?.id}>
+        {view ? <view.show key={view.id} file={file} files={files} /> : <p class="faint">There is nothing to show.</p>}
+      </main>
+      {helps && <Help version={version} onClose={() => setHelps(false)} />}
+    </>
+  );
+}
+
+function Opening({ files }: { files: readonly ShownFile[] }) {
+  const opening = files.filter((file) => file.state === "opening");
+  if (opening.length === 0) return null;
+  return (
+    <ul class="opening" role="status">
+      {opening.map((file) => (
+        <li key={file.path}>
+          Reading {file.name}: <progress max={1} value={file.done} /> {percent(file.done)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A report says that it is one, and what it has not. */
+function ReportNote() {
+  return (
+    <details class="report-note" data-testid="report-note">
+      <summary>
+        A report: what was asked beforehand, nothing else. {leftOut.length === 0 ? "" : `${leftOut.length} answers were left out.`}
+      </summary>
+      {leftOut.length > 0 && (
+        <>
+          <p>Reports are no larger than {bytes(mostBytes)} (--max-size). There was no room, or no answer, for:</p>
+          <ul>{leftOut.map((what) => <li key={what}>{what}</li>)}</ul>
+        </>
+      )}
+      <p>Filters and everything that is not here: `bactrian view` on the same files.</p>
+    </details>
+  );
+}
+
+const NEXT: Record<Choice, Choice> = { system: "light", light: "dark", dark: "system" };
+
+function ThemeButton() {
+  const [now, setNow] = useState(choice);
+  const turn = () => {
+    choose(NEXT[now]);
+    setNow(NEXT[now]);
+  };
+  useKeys([{ key: "D", what: "light, dark, or as the system is", run: turn }]);
+  return (
+    <button class="quiet" onClick={turn} title="Light, dark, or as the system is (D)" aria-label={`Colours: ${now}`}>
+      {{ system: "◐", light: "☀", dark: "☾" }[now]}
+    </button>
+  );
+}

@@ -1,0 +1,27 @@
+/** What keys do, here and everywhere. */
+import { useEffect, useRef } from "preact/hooks";
+import { useKnownKeys } from "../state/keys";
+
+export function Help({ version, onClose }: { version: string; onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const keys = useKnownKeys();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="help" onClose={onClose} onClick={(event) => event.target === dialog.current && onClose()}>
+      <h2>Keys</h2>
+      <dl>
+        {keys.map((key) => (
+          <div key={key.key}>
+            <dt><kbd>{key.key.startsWith("Arrow") ? key.key.slice(5) : key.key}</kbd></dt>
+            <dd>{key.what}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="faint">
+        Everything that is shown is in the URL: a link shows the same. Export gives the picture, the numbers, and the command line that
+        prints them. Bactrian {version}.
+      </p>
+      <form method="dialog"><button autofocus>Close</button></form>
+    </dialog>
+  );
+}

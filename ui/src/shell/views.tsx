@@ -1,0 +1,45 @@
+/** The views that there are, and which files they show. */
+import type { ComponentType } from "preact";
+import type { FileKind, ShownFile } from "../api/files";
+import { EvolutionView } from "../evolution/view";
+import { HeapView } from "../heap/view";
+import { LiveView } from "../live/view";
+import { Overview } from "../overview/view";
+import { TraceView } from "../trace/view";
+
+export interface ViewProps {
+  /** The place of the file that is shown. */
+  file: number;
+  /** All that there are. */
+  files: ShownFile[];
+}
+
+export interface View {
+  id: string;
+  title: string;
+  /** `g` and this goes there. */
+  key: string;
+  /** What kind of file it shows; none: it shows all of them. */
+  kind: FileKind | null;
+  /** How many of these there must be. */
+  least: number;
+  show: ComponentType<ViewProps>;
+}
+
+export const VIEWS: readonly View[] = [
+  { id: "overview", title: "Overview", key: "o", kind: null, least: 1, show: Overview },
+  { id: "trace", title: "Trace", key: "t", kind: "trace", least: 1, show: TraceView },
+  { id: "heap", title: "Heap", key: "h", kind: "snapshot", least: 1, show: HeapView },
+  { id: "evolution", title: "Evolution", key: "e", kind: "snapshot", least: 2, show: EvolutionView },
+  { id: "live", title: "Live", key: "l", kind: "live", least: 1, show: LiveView },
+];
+
+export function shows(view: View, files: readonly ShownFile[]): boolean {
+  return view.kind === null || files.filter((file) => file.kind === view.kind).length >= view.least;
+}
+
+/** The file that a view shows: the one asked for, or the first of its kind. */
+export function fileFor(view: View, wanted: number, files: readonly ShownFile[]): number {
+  if (view.kind === null || files[wanted]?.kind === view.kind) return wanted < files.length ? wanted : 0;
+  return Math.max(0, files.findIndex((file) => file.kind === view.kind));
+}

@@ -1,0 +1,73 @@
+/** Keys: components say which ones they know, and the help lists them. */
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export interface Key {
+  /** As `KeyboardEvent.key`; two keys, one after the other, with a space between: `g t`. */
+  key: string;
+  /** What it does, for the help. Empty: not told. */
+  what: string;
+  run: (event: KeyboardEvent) => void;
+}
+
+/** Those that were said last come first. */
+const layers: { keys: () => readonly Key[] }[] = [];
+const listeners = new Set<() => void>();
+let waiting = "";
+let waitingSince = 0;
+
+/** Keys that are typed into a field are for the field. */
+function isTyping(event: KeyboardEvent): boolean {
+  const target = event.target;
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return !["checkbox", "radio", "range", "button"].includes(target.type);
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isTyping(event)) {
+    if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
+    return;
+  }
+  const since = Date.now() - waitingSince;
+  const two = waiting && since < 1500 ? `${waiting} ${event.key}` : "";
+  const all = [...layers].reverse().flatMap((layer) => layer.keys());
+  const found = (two && all.find((key) => key.key === two)) || all.find((key) => key.key === event.key);
+  const begins = all.some((key) => key.key.startsWith(`${event.key} `));
+  waiting = !found && begins ? event.key : "";
+  waitingSince = Date.now();
+  if (!found) return;
+  event.preventDefault();
+  found.run(event);
+}
+
+/** Listens to these keys as long as the component is there and `active`. */
+export function useKeys(keys: readonly Key[], active = true): void {
+  const now = useRef(keys);
+  now.current = keys;
+  useEffect(() => {
+    if (!active) return;
+    const layer = { keys: () => now.current };
+    if (layers.length === 0) addEventListener("keydown", onKey);
+    layers.push(layer);
+    listeners.forEach((tell) => tell());
+    return () => {
+      layers.splice(layers.indexOf(layer), 1);
+      if (layers.length === 0) removeEventListener("keydown", onKey);
+      listeners.forEach((tell) => tell());
+    };
+  }, [active]);
+}
+
+/** All keys that are known now, those of the view first. */
+export function useKnownKeys(): Key[] {
+  const [, redraw] = useState(0);
+  useEffect(() => {
+    const tell = () => redraw((n) => n + 1);
+    listeners.add(tell);
+    return () => void listeners.delete(tell);
+  }, []);
+  const seen = new Set<string>();
+  const all = [...layers].reverse().flatMap((layer) => layer.keys());
+  return all.filter((key) => key.what && !seen.has(key.key) && seen.add(key.key));
+}

@@ -1,0 +1,6 @@
+/** Trace. */
+import type { ViewProps } from "../shell/views";
+
+export function TraceView({ file, files }: ViewProps) {
+  return <h2>{files[file]?.name}</h2>;
+}

@@ -1,0 +1,115 @@
+/**
+ * What browser tests share: `bactrian view` on files, Debian's Chromium on its page, pictures of it, and the command line
+ * to compare with. Run by `cargo xtask page`, which makes the files.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { after } from "node:test";
+import { chromium } from "playwright-core";
+
+const needed = (name) => {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: run \`cargo xtask page\``);
+  return value;
+};
+
+/** The program under test. */
+export const BACTRIAN = needed("BACTRIAN");
+/** A folder with files to look at: see xtask/src/page.rs. */
+export const FIXTURES = needed("BACTRIAN_FIXTURES");
+/** An ignored folder for pictures. */
+const PICTURES = needed("BACTRIAN_PICTURES");
+
+/** The machine may be busy: this only says when to give up. */
+export const PATIENCE = 60_000;
+
+let browser;
+const servers = [];
+
+after(async () => {
+  await browser?.close();
+  for (const server of servers) server.kill("SIGINT");
+});
+
+/** Starts Chromium once. */
+export async function startBrowser() {
+  browser ??= await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    // Tests run as root in containers, where there is nothing to put a sandbox of.
+    args: ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"],
+  });
+  return browser;
+}
+
+/** Starts `bactrian view` with these arguments, and waits for its URL. */
+export async function serve(...args) {
+  const server = spawn(BACTRIAN, ["view", ...args], { cwd: FIXTURES, stdio: ["ignore", "pipe", "pipe"] });
+  servers.push(server);
+  let said = "";
+  server.stderr.on("data", (text) => (said += text));
+  for await (const line of createInterface(server.stdout)) {
+    if (line.startsWith("http://")) return { url: line.trim(), server };
+  }
+  throw new Error(`bactrian view ${args.join(" ")} said no URL: ${said}`);
+}
+
+/**
+ * A page in the browser. Whatever goes wrong in it makes the test fail at `close`: exceptions, messages on the console,
+ * requests to anywhere else.
+ */
+export async function newPage({ width = 1280, height = 800, dark = false } = {}) {
+  const context = await (await startBrowser()).newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    acceptDownloads: true,
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  const wrong = [];
+  page.on("pageerror", (error) => wrong.push(`exception: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error") wrong.push(`console: ${message.text()}`);
+  });
+  page.on("dialog", (dialog) => {
+    wrong.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  const close = async () => {
+    await context.close();
+    if (wrong.length > 0) throw new Error(`the page complained:\n${wrong.join("\n")}`);
+  };
+  return { page, close, wrong };
+}
+
+/** The page of these files, at this place (`#/trace/0`), handed to `test`; closed afterwards. */
+export async function withPage(files, hash, test, options = {}) {
+  const { url, server } = await serve(...files);
+  const { page, close, wrong } = await newPage(options);
+  try {
+    await page.goto(url + hash);
+    await page.locator("main#view").waitFor();
+    await test(page, { url, wrong });
+  } finally {
+    server.kill("SIGINT");
+    await close();
+  }
+}
+
+/** A picture of the page as it is, into the ignored folder. */
+export async function picture(page, name) {
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: `${PICTURES}/${name}.png` });
+}
+
+/** What the command line says, as JSON: `bactrian("top", "a.ctf", "--json")`. */
+export function bactrian(...args) {
+  const text = execFileSync(BACTRIAN, args, { cwd: FIXTURES, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
+  return JSON.parse(text);
+}
+
+/** What the command that the page says prints the same says, as JSON's `result`. */
+export function result(command) {
+  const args = execFileSync("sh", ["-c", `printf '%s\\0' ${command.replace(/^bactrian /, "")}`], { encoding: "utf8" });
+  return bactrian(...args.split("\0").slice(0, -1), "--json").result;
+}
