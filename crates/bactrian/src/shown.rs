@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bactrian_analysis::heap::{Heap, HeapError, OpenOptions, Types};
+use bactrian_analysis::heap::{Heap, HeapError, OpenOptions, Types, info};
 use bactrian_web::{Evidence, File, HeapOpener};
 
 use crate::failure::Failure;
@@ -36,6 +36,7 @@ impl ShownArgs {
             open::Evidence::Snapshot(snapshot) => *snapshot,
         };
         let types = self.types.for_snapshot(path, console)?.map(Types::new);
+        let header = info(&snapshot);
         let has_index = !self.no_index && path != Path::new("-");
         let place = path.to_owned();
         let open: HeapOpener = Box::new(move |progress| {
@@ -51,6 +52,6 @@ impl ShownArgs {
                 HeapError::Graph(_) => format!("{}: {error}", place.display()),
             })
         });
-        Ok(File::snapshot(path, open))
+        Ok(File::snapshot(path, header, open))
     }
 }

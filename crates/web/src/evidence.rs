@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use bactrian_analysis::TraceFile;
-use bactrian_analysis::heap::Heap;
+use bactrian_analysis::heap::{Heap, Info};
 use bactrian_live::Database;
 
 use crate::answer::Failure;
@@ -48,8 +48,8 @@ pub struct File {
 pub enum Contents {
     /// A trace.
     Trace(Box<TraceFile>),
-    /// A heap snapshot.
-    Snapshot(OpenedLater),
+    /// A heap snapshot: what its header says, and the graph.
+    Snapshot(Box<Info>, OpenedLater),
     /// Live numbers.
     Live(Box<dyn LiveSource>),
 }
@@ -61,8 +61,9 @@ impl File {
     }
 
     /// A snapshot, which is opened in the background from now on.
-    pub fn snapshot(path: &Path, open: HeapOpener) -> File {
-        File { path: path.to_owned(), contents: Contents::Snapshot(OpenedLater::start(open)) }
+    pub fn snapshot(path: &Path, info: Info, open: HeapOpener) -> File {
+        let contents = Contents::Snapshot(Box::new(info), OpenedLater::start(open));
+        File { path: path.to_owned(), contents }
     }
 
     /// A program or a recording.
@@ -74,7 +75,7 @@ impl File {
     pub fn kind(&self) -> &'static str {
         match self.contents {
             Contents::Trace(_) => "trace",
-            Contents::Snapshot(_) => "snapshot",
+            Contents::Snapshot(..) => "snapshot",
             Contents::Live(_) => "live",
         }
     }
@@ -82,7 +83,7 @@ impl File {
     /// How far opening it has come.
     pub fn progress(&self) -> Progress {
         match &self.contents {
-            Contents::Snapshot(later) => later.progress(),
+            Contents::Snapshot(_, later) => later.progress(),
             Contents::Trace(_) | Contents::Live(_) => Progress::Open,
         }
     }
@@ -204,14 +205,14 @@ impl Evidence {
     /// The heap at this place, as soon as it is open.
     pub fn heap(&self, at: usize) -> Result<(&Path, &Heap), Failure> {
         match self.file(at)? {
-            File { path, contents: Contents::Snapshot(later) } => Ok((path, later.wait()?)),
+            File { path, contents: Contents::Snapshot(_, later) } => Ok((path, later.wait()?)),
             other => Err(other.is_no("heap snapshot")),
         }
     }
 
     /// The places of all snapshots.
     pub fn snapshots(&self) -> Vec<usize> {
-        let is_snapshot = |at: &usize| matches!(self.files[*at].contents, Contents::Snapshot(_));
+        let is_snapshot = |at: &usize| matches!(self.files[*at].contents, Contents::Snapshot(..));
         (0..self.files.len()).filter(is_snapshot).collect()
     }
 

@@ -28,11 +28,8 @@ fn facts(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
             let notes = info.recorder.as_ref().map(|recorder| recorder.sentences.clone());
             Ok(Answer::new(command, info)?.with_notes(notes.unwrap_or_default()))
         }
-        Contents::Snapshot(_) => {
-            let (_, heap) = evidence.heap(at)?;
-            let info = heap::info(heap.snapshot());
-            let gaps = info.gaps.clone();
-            Ok(Answer::new(command, info)?.with_notes(gaps).with_notes(lost(heap)))
+        Contents::Snapshot(info, _) => {
+            Ok(Answer::new(command, info)?.with_notes(info.gaps.clone()))
         }
         Contents::Live(_) => Err(Failure::Wrong("live numbers have no header".to_owned())),
     }
@@ -76,7 +73,7 @@ pub fn reported(evidence: &Evidence) -> Vec<Question> {
     for (at, file) in evidence.files().iter().enumerate() {
         let names: &[&str] = match file.contents {
             Contents::Trace(_) => &["overview/info", "overview/contents"],
-            Contents::Snapshot(_) => &["overview/info", "overview/summary", "overview/suspects"],
+            Contents::Snapshot(..) => &["overview/info", "overview/summary", "overview/suspects"],
             Contents::Live(_) => &[],
         };
         questions.extend(names.iter().map(|&name| Question {

@@ -1,5 +1,7 @@
 //! Checks the page: its types, its unit tests, and all of it in a real browser, on files that are recorded here.
 
+mod hostile;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,10 +52,10 @@ impl Page {
     /// Files to look at, recorded anew: a program that leaks, its snapshots, its live numbers.
     fn make_fixtures(&self) -> Outcome {
         let programs = root().join("programs");
-        for source in ["leaky_cache.ml"] {
-            fs::copy(programs.join(source), self.fixtures.join(source))
-                .map_err(|error| format!("{source}: {error}"))?;
-        }
+        let source = "leaky_cache.ml";
+        fs::copy(programs.join(source), self.fixtures.join(source))
+            .map_err(|error| format!("{source}: {error}"))?;
+        hostile::write(&self.fixtures)?;
         let run = |program: &Path, line: &str| {
             let mut command = Command::new(program);
             command.args(line.split_whitespace()).current_dir(&self.fixtures);
