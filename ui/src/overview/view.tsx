@@ -1,11 +1,22 @@
-/** What each file is and what it says first. */
+/** What each file is and what it says first; what was lost and how sure the numbers are stands beside them. */
 import type { ViewProps } from "../shell/views";
+import { LiveCard } from "./live";
+import { SnapshotsCard } from "./snapshots";
+import { TraceCard } from "./trace";
+import "./overview.css";
 
 export function Overview({ files }: ViewProps) {
+  const all = files.map((file, at) => ({ file, at }));
+  const of = (kind: string) => all.filter(({ file }) => file.kind === kind);
+  const snapshots = of("snapshot");
   return (
     <div class="overview">
-      {files.map((file, at) => (
-        <h2 key={at}>{file.name}</h2>
+      {of("trace").map(({ file, at }) => (
+        <TraceCard key={at} at={at} file={file} />
+      ))}
+      {snapshots.length > 0 && <SnapshotsCard snapshots={snapshots} />}
+      {of("live").map(({ file, at }) => (
+        <LiveCard key={at} at={at} file={file} />
       ))}
     </div>
   );

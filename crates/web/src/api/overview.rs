@@ -71,16 +71,27 @@ fn suspects(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
 pub fn reported(evidence: &Evidence) -> Vec<Question> {
     let mut questions = Vec::new();
     for (at, file) in evidence.files().iter().enumerate() {
-        let names: &[&str] = match file.contents {
-            Contents::Trace(_) => &["overview/info", "overview/contents"],
-            Contents::Snapshot(..) => &["overview/info", "overview/summary", "overview/suspects"],
+        // As the page asks for them: ui/src/overview.
+        let asked: &[(&str, &[(&str, &str)])] = match file.contents {
+            Contents::Trace(_) => &[
+                ("overview/info", &[]),
+                ("overview/contents", &[]),
+                ("trace/timeline", &[("points", "200")]),
+                ("trace/top", &[("by", "function"), ("metric", "live"), ("n", "5")]),
+            ],
+            Contents::Snapshot(..) => &[
+                ("overview/info", &[]),
+                ("overview/summary", &[]),
+                ("overview/suspects", &[]),
+                ("heap/roots", &[]),
+            ],
             Contents::Live(_) => &[],
         };
-        questions.extend(names.iter().map(|&name| Question {
-            name,
-            query: Query::of([("file", at.to_string())]),
-            what: format!("the overview of {}", file.path.display()),
-            rank: 0,
+        questions.extend(asked.iter().map(|&(name, params)| {
+            let number = at.to_string();
+            let params = params.iter().copied().chain([("file", &*number)]);
+            let what = format!("the overview of {}", file.path.display());
+            Question { name, query: Query::of(params), what, rank: 0 }
         }));
     }
     questions

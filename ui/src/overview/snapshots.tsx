@@ -1,0 +1,154 @@
+/** Snapshots: how large they are, one by one, and what stands out in the last of them. */
+import type { ShownFile } from "../api/files";
+import { useAnswer } from "../api/use";
+import { bytes, count, date, percent, seconds } from "../format";
+import { Answered, Notes, Panel } from "../parts/controls";
+import { linkTo, useRoute } from "../state/route";
+import { Big, Facts, Headline } from "./headline";
+
+interface Info {
+  program: string;
+  arguments: string[];
+  host: string;
+  pid: number;
+  ocaml: string;
+  code: string;
+  taken: number;
+  since_start: number | null;
+  reason: string;
+  name: string | null;
+  sequence: number;
+  way: string;
+  pause: number | null;
+  blocks: number;
+  bytes: number;
+  samples: number;
+  file_bytes: number;
+}
+
+interface Summary {
+  live_blocks: number;
+  live_bytes: number;
+  external_bytes: number;
+  largest: number;
+  major: { mapped: number | null; slack: number | null } | null;
+}
+
+interface Roots {
+  all: { dominated: number; rows: { name: string; kind: string; node: number; dominated: number }[] };
+}
+
+interface Suspects {
+  suspects: { kind: string; severity: string; sentence: string; bytes: number; share: number; next: [string, string] }[];
+}
+
+type Placed = { file: ShownFile; at: number };
+
+export function SnapshotsCard({ snapshots }: { snapshots: readonly Placed[] }) {
+  const last = snapshots[snapshots.length - 1];
+  const route = useRoute();
+  if (!last) return null;
+  const several = snapshots.length > 1;
+  return (
+    <Panel
+      class="card"
+      title={several ? <a href={linkTo(route, { view: "evolution", file: 0, fresh: true })}>{snapshots.length} snapshots</a> : <a href={linkTo(route, { view: "heap", file: last.at, fresh: true })}>{last.file.name}</a>}
+      tools={<span class="faint">heap {several ? "snapshots" : "snapshot"}</span>}
+    >
+      {several && (
+        <table class="snapshots">
+          <tbody>
+            {snapshots.map(({ file, at }) => (
+              <Row key={at} file={file} at={at} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {several && <h4>The last: {last.file.name}</h4>}
+      <Last at={last.at} />
+    </Panel>
+  );
+}
+
+function Row({ file, at }: Placed) {
+  const route = useRoute();
+  const { answer, error } = useAnswer<Info>("overview/info", { file: at });
+  const of = answer?.result;
+  return (
+    <tr>
+      <td><a href={linkTo(route, { view: "heap", file: at, fresh: true })}>{file.name}</a></td>
+      <td class="number">{of && bytes(of.bytes)}</td>
+      <td class="number">{of && `${count(of.blocks)} blocks`}</td>
+      <td>{of && (of.since_start === null ? date(of.taken) : `after ${seconds(of.since_start)}`)}</td>
+      <td>{of && (of.name ?? of.reason)}</td>
+      <td>{error && <span class="error">{error}</span>}</td>
+    </tr>
+  );
+}
+
+function Last({ at }: { at: number }) {
+  const route = useRoute();
+  const info = useAnswer<Info>("overview/info", { file: at });
+  const summary = useAnswer<Summary>("overview/summary", { file: at });
+  const roots = useAnswer<Roots>("heap/roots", { file: at });
+  const suspects = useAnswer<Suspects>("overview/suspects", { file: at });
+  const link = (part: string, params: Record<string, string> = {}) => linkTo(route, { view: "heap", file: at, part, params, fresh: true });
+  const owner = [...(roots.answer?.result.all.rows ?? [])].sort((a, b) => b.dominated - a.dominated)[0];
+  const of = info.answer?.result;
+  return (
+    <>
+      <Answered asked={summary}>
+        {(of) => (
+          <Headline>
+            <Big what="live" detail={`${count(of.live_blocks)} blocks`} href={link("types")}>{bytes(of.live_bytes)}</Big>
+            {of.external_bytes > 0 && <Big what="outside the heap">{bytes(of.external_bytes)}</Big>}
+            {of.major?.mapped != null && (
+              <Big what="major heap" detail={of.major.slack != null ? `${percent(of.major.slack)} of it not live` : ""}>{bytes(of.major.mapped)}</Big>
+            )}
+            <Big what="largest block">{bytes(of.largest)}</Big>
+            {owner && (
+              <Big what="top owner" detail={`alone holds ${bytes(owner.dominated)}`} href={link("roots")}>
+                <span class="mono owner">{owner.name || owner.kind}</span>
+              </Big>
+            )}
+          </Headline>
+        )}
+      </Answered>
+      <Answered asked={suspects}>
+        {({ suspects }) => (
+          <section class="findings">
+            <h4>Findings</h4>
+            {suspects.length === 0 && <p class="faint">Nothing stands out.</p>}
+            <ol>
+              {suspects.map((suspect) => (
+                <li key={suspect.sentence} class={suspect.severity}>
+                  <strong>{suspect.severity}</strong>, {bytes(suspect.bytes)}
+                  {suspect.share <= 1 && ` (${percent(suspect.share)})`}: {suspect.sentence}.
+                </li>
+              ))}
+            </ol>
+          </section>
+        )}
+      </Answered>
+      {info.error && <p class="error" role="alert">{info.error}</p>}
+      <Notes notes={info.answer?.notes} />
+      {of && (
+        <>
+          <p class="faint">
+            Sizes of blocks are exact. {of.samples > 0 ? `Where they were allocated is estimated from ${count(of.samples)} samples.` : "Nothing was sampled: where blocks were allocated is not known."}
+          </p>
+          <Facts
+            facts={[
+              ["program", <code key="p">{[of.program, ...of.arguments.slice(1)].join(" ")}</code>],
+              ["ran on", `${of.host}, process ${of.pid}`],
+              ["OCaml", `${of.ocaml}, ${of.code}`],
+              ["taken", `${date(of.taken)} (${of.reason}, by ${of.way})`],
+              ["stood still for", of.pause === null ? "not known" : seconds(of.pause)],
+              ["file", bytes(of.file_bytes)],
+            ]}
+          />
+        </>
+      )}
+    </>
+  );
+}

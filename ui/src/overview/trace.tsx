@@ -1,0 +1,114 @@
+/** A trace: peak, what is left in the end, who holds it, and how far these numbers can be believed. */
+import type { ShownFile } from "../api/files";
+import { useAnswer } from "../api/use";
+import { bytes, count, date, seconds, type Estimate } from "../format";
+import { Answered, Estimated, Panel } from "../parts/controls";
+import { linkTo, useRoute } from "../state/route";
+import { Big, Facts, Headline } from "./headline";
+import { Spark } from "./spark";
+
+interface Info {
+  program: string;
+  host: string;
+  context: string;
+  recorder: { version: string; ocaml: string; state: string } | null;
+  pid: number;
+  sample_rate: number;
+  exact: boolean;
+  start: number;
+  duration: number;
+  file_bytes: number;
+  domains: number[];
+  sampled_allocations: number;
+}
+
+interface Contents {
+  contents: {
+    allocated: Estimate;
+    objects: Estimate;
+    peak: Estimate;
+    peak_time: number;
+    live_at_end: Estimate;
+    promotions: number;
+    collections: number;
+  };
+}
+
+interface Timeline {
+  all: { points: { time: number; live: Estimate }[] };
+}
+
+interface Top {
+  all: Estimate;
+  rows: { name: string; self: Estimate; total: Estimate }[];
+}
+
+/** Points of the little chart. */
+const POINTS = 200;
+
+export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
+  const route = useRoute();
+  const info = useAnswer<Info>("overview/info", { file: at });
+  const contents = useAnswer<Contents>("overview/contents", { file: at });
+  const timeline = useAnswer<Timeline>("trace/timeline", { file: at, points: POINTS });
+  const top = useAnswer<Top>("trace/top", { file: at, by: "function", metric: "live", n: 5 });
+  const link = (params: Record<string, string>, part = "") =>
+    linkTo(route, { view: "trace", file: at, part, params, fresh: true });
+  const owner = top.answer?.result.rows[0];
+  const points = timeline.answer?.result.all.points;
+  return (
+    <Panel class="card" title={<a href={link({})}>{file.name}</a>} tools={<span class="faint">trace</span>}>
+      <Answered asked={contents}>
+        {({ contents: of }) => (
+          <Headline>
+            <Big what="peak" detail={`at ${seconds(of.peak_time)}`} href={link({ metric: "peak" })}>
+              <Estimated of={of.peak} />
+            </Big>
+            <Big what="live at the end" href={link({ metric: "live" })}>
+              <Estimated of={of.live_at_end} />
+            </Big>
+            <Big what="allocated" detail={<Estimated of={of.objects} show={(n) => `${count(n)} blocks`} />} href={link({})}>
+              <Estimated of={of.allocated} />
+            </Big>
+            {owner && (
+              <Big
+                what="holds most at the end"
+                detail={<Estimated of={owner.self} />}
+                href={link({ metric: "live", focus: owner.name })}
+              >
+                <span class="mono owner">{owner.name}</span>
+              </Big>
+            )}
+          </Headline>
+        )}
+      </Answered>
+      {points && points.length > 0 && (
+        <a class="spark-link" href={link({})}>
+          <Spark values={points.map((point) => point.live.value)} label="live bytes over time" />
+        </a>
+      )}
+      <Answered asked={info}>
+        {(of) => (
+          <>
+            <p class={of.exact ? "faint" : "sampling"}>
+              {of.exact
+                ? "Every word was sampled: the numbers are exact."
+                : `One word in ${count(1 / of.sample_rate)} was sampled: ${count(of.sampled_allocations)} samples stand for all. ± is the 95 % interval.`}
+            </p>
+            <Facts
+              facts={[
+                ["program", <code key="p">{of.program}</code>],
+                ["ran on", `${of.host}, process ${of.pid}`],
+                ["started", date(of.start)],
+                ["for", seconds(of.duration)],
+                ["recorded by", of.recorder ? `Bactrian ${of.recorder.version} in OCaml ${of.recorder.ocaml}, ${of.recorder.state}` : `memtrace${of.context ? `: ${of.context}` : ""}`],
+                ["domains", String(of.domains.length)],
+                ["file", bytes(of.file_bytes)],
+              ]}
+            />
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}
