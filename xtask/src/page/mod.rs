@@ -68,7 +68,7 @@ impl Page {
             run(
                 bactrian,
                 &format!(
-                    "record --rate 1e-2 --snapshots major -o {name}.ctf -- ./leaky_cache {requests}"
+                    "record --rate 1e-2 --snapshots major --snapshot-limits copies=64 -o {name}.ctf -- ./leaky_cache {requests}"
                 ),
             )?;
         }
