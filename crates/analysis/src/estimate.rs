@@ -47,6 +47,13 @@ impl Tally {
         self.sum_sq += sum * weight;
     }
 
+    /// So many sampled words.
+    pub(crate) fn of_samples(samples: u64) -> Tally {
+        let mut tally = Tally::default();
+        tally.count(samples, 1.0);
+        tally
+    }
+
     /// Sum of the weights.
     pub fn sum(&self) -> f64 {
         self.sum
@@ -88,9 +95,7 @@ pub struct Scale {
 impl Scale {
     /// The estimate for so many sampled words.
     pub fn of_samples(&self, samples: u64) -> Estimate {
-        let mut tally = Tally::default();
-        tally.count(samples, 1.0);
-        self.estimate(tally)
+        self.estimate(Tally::of_samples(samples))
     }
 
     /// The estimate that a tally stands for.

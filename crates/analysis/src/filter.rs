@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::units::{Between, Bytes, Time};
 
 /// Which objects are wanted. The default is all.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Filter {
     /// Allocated in this time.
     pub allocated: Between<Time>,
@@ -104,6 +104,16 @@ impl Pattern {
     }
 }
 
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        match (self, other) {
+            (Pattern::Exact(one), Pattern::Exact(other)) => one == other,
+            (Pattern::Regex(one), Pattern::Regex(other)) => one.as_str() == other.as_str(),
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -120,7 +130,7 @@ impl Serialize for Pattern {
 }
 
 /// Functions or files, to look for in stacks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// A function of this name.

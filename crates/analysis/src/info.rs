@@ -10,7 +10,7 @@ use crate::filter::Filter;
 use crate::live_count::LiveCount;
 use crate::measure::{Unit, weight};
 use crate::pass::{self, Visitor};
-use crate::selection::Selection;
+use crate::selection::{Peak, Selection};
 use crate::trace_file::TraceFile;
 use crate::units::Time;
 
@@ -159,35 +159,73 @@ pub fn info(trace: &TraceFile) -> Info {
 pub fn contents(trace: &TraceFile, filter: &Filter) -> Contents {
     let mut count = Count::default();
     let outcome = pass::run(trace, &Selection::new(trace, filter), &mut count);
-    let bytes = trace.bytes_scale();
-    let peak = count.live.peak();
-    Contents {
-        minor: count.by_source[0],
-        major: count.by_source[1],
-        external: count.by_source[2],
-        promotions: count.promotions,
-        collections: count.collections,
-        allocated: bytes.of_samples(count.samples),
-        objects: trace.objects_scale().estimate(count.objects),
-        peak: bytes.of_samples(peak.samples),
-        peak_time: Time(peak.time),
-        live_at_end: bytes.of_samples(count.live.live()),
-        deepest_stack: count.deepest_stack,
-        // Code 0 has a frame in every table.
-        frames: outcome.frames.len() - 1,
-        losses: outcome.losses,
+    let Count { mut counts, live } = count;
+    counts.live = live.live();
+    Contents::new(trace, &counts, live.peak(), &outcome.frames, outcome.losses)
+}
+
+impl Contents {
+    /// From what was counted.
+    pub(crate) fn new(
+        trace: &TraceFile,
+        counts: &Counts,
+        peak: Peak,
+        frames: &Frames,
+        losses: Losses,
+    ) -> Contents {
+        let bytes = trace.bytes_scale();
+        Contents {
+            minor: counts.by_source[0],
+            major: counts.by_source[1],
+            external: counts.by_source[2],
+            promotions: counts.promotions,
+            collections: counts.collections,
+            allocated: bytes.of_samples(counts.samples),
+            objects: trace.objects_scale().estimate(counts.objects),
+            peak: bytes.of_samples(peak.samples),
+            peak_time: Time(peak.time),
+            live_at_end: bytes.of_samples(counts.live),
+            deepest_stack: counts.deepest_stack,
+            // Code 0 has a frame in every table.
+            frames: frames.len() - 1,
+            losses,
+        }
+    }
+}
+
+/// What there is of some objects.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Minor, major, external.
+    pub by_source: [u64; 3],
+    pub promotions: u64,
+    pub collections: u64,
+    /// Sampled words.
+    pub samples: u64,
+    /// Sampled words alive at the end.
+    pub live: u64,
+    pub objects: Tally,
+    pub deepest_stack: usize,
+}
+
+impl Counts {
+    /// Adds what others have; the deepest stack is that of both.
+    pub fn add(&mut self, other: &Counts) {
+        let Counts { by_source, promotions, collections, samples, live, objects, .. } = other;
+        self.by_source.iter_mut().zip(by_source).for_each(|(to, from)| *to += from);
+        self.promotions += promotions;
+        self.collections += collections;
+        self.samples = self.samples.saturating_add(*samples);
+        self.live = self.live.saturating_add(*live);
+        self.objects = self.objects + *objects;
+        self.deepest_stack = self.deepest_stack.max(other.deepest_stack);
     }
 }
 
 #[derive(Default)]
 struct Count {
-    by_source: [u64; 3],
-    promotions: u64,
-    collections: u64,
-    samples: u64,
-    objects: Tally,
+    counts: Counts,
     live: LiveCount,
-    deepest_stack: usize,
 }
 
 impl Visitor for Count {
@@ -201,18 +239,19 @@ impl Visitor for Count {
             Source::Major => 1,
             Source::External => 2,
         };
-        self.by_source[source] += 1;
-        self.samples = self.samples.saturating_add(alloc.samples);
-        self.objects.count(alloc.samples, weight(Unit::Objects, alloc));
+        let counts = &mut self.counts;
+        counts.by_source[source] += 1;
+        counts.samples = counts.samples.saturating_add(alloc.samples);
+        counts.objects.count(alloc.samples, weight(Unit::Objects, alloc));
+        counts.deepest_stack = counts.deepest_stack.max(alloc.stack.len());
         self.live.born(alloc);
-        self.deepest_stack = self.deepest_stack.max(alloc.stack.len());
     }
 
     fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
-        self.promotions += u64::from(self.live.is_alive(id));
+        self.counts.promotions += u64::from(self.live.is_alive(id));
     }
 
     fn collect(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
-        self.collections += u64::from(self.live.died(id));
+        self.counts.collections += u64::from(self.live.died(id));
     }
 }

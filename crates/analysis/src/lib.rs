@@ -33,6 +33,8 @@ mod stack_walk;
 mod timeline;
 mod top;
 mod trace_file;
+mod trace_questions;
+mod trace_table;
 pub mod units;
 
 pub use by_type::{TopTypes, TypeRow, top_types};
@@ -49,9 +51,10 @@ pub use profile::{Column, Profile};
 pub use rewrite::{Changes, Rewritten, rewrite};
 pub use selection::{Peak, Selection, find_peak};
 pub use stack_tree::{Recursion, StackId, StackTree};
-pub use timeline::{Point, Timeline, timeline};
+pub use timeline::{Point, Timeline, timeline, timeline_in};
 pub use top::{Row, Top, top};
 pub use trace_file::{Progress, TraceFile};
+pub use trace_questions::TraceQuestions;
 
 /// Version of the JSON that `--json` prints, described in `docs/json.md`.
 pub const SCHEMA_VERSION: u32 = 1;

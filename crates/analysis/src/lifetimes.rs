@@ -61,36 +61,49 @@ pub fn lifetimes(trace: &TraceFile, filter: &Filter, by: By) -> Lifetimes {
     for object in alive.into_items() {
         tallies[object.place].never.count(object.samples, 1.0);
     }
-    let scale = trace.bytes_scale();
-    let life = |label: Label, tallies: &Tallies| Life {
-        label,
-        allocated: scale.estimate(tallies.all()),
-        lifetimes: tallies.lifetimes.iter().map(|&tally| scale.estimate(tally)).collect(),
-        never: scale.estimate(tallies.never),
-        sizes: tallies.sizes.iter().map(|&tally| scale.estimate(tally)).collect(),
-    };
-    let mut sum = Tallies::default();
-    tallies.iter().for_each(|tallies| sum.merge(tallies));
-    let rows = tallies.iter().enumerate().filter(|(_, tallies)| !tallies.all().is_zero());
-    let mut rows: Vec<_> = rows
-        .map(|(place, tallies)| {
-            let label = match place.checked_sub(1) {
-                Some(label) => labels.get(LabelId::from_index(label)).clone(),
-                None => Label::no_stack(),
-            };
-            life(label, tallies)
-        })
-        .collect();
-    rows.sort_by(|a, b| {
-        let by_size = b.allocated.value.total_cmp(&a.allocated.value);
-        by_size.then_with(|| a.label.cmp(&b.label))
-    });
-    let all = life(Label { name: "all".to_owned(), ..Label::default() }, &sum);
-    Lifetimes { all, rows, losses: outcome.losses }
+    Lifetimes::new(trace, &labels, &tallies, outcome.losses)
 }
 
+impl Lifetimes {
+    /// From tallies of objects without a stack and of each label.
+    pub(crate) fn new(
+        trace: &TraceFile,
+        labels: &Labels,
+        tallies: &[Tallies],
+        losses: Losses,
+    ) -> Lifetimes {
+        let scale = trace.bytes_scale();
+        let life = |label: Label, tallies: &Tallies| Life {
+            label,
+            allocated: scale.estimate(tallies.all()),
+            lifetimes: tallies.lifetimes.iter().map(|&tally| scale.estimate(tally)).collect(),
+            never: scale.estimate(tallies.never),
+            sizes: tallies.sizes.iter().map(|&tally| scale.estimate(tally)).collect(),
+        };
+        let mut sum = Tallies::default();
+        tallies.iter().for_each(|tallies| sum.merge(tallies));
+        let rows = tallies.iter().enumerate().filter(|(_, tallies)| !tallies.all().is_zero());
+        let mut rows: Vec<_> = rows
+            .map(|(place, tallies)| {
+                let label = match place.checked_sub(1) {
+                    Some(label) => labels.get(LabelId::from_index(label)).clone(),
+                    None => Label::no_stack(),
+                };
+                life(label, tallies)
+            })
+            .collect();
+        rows.sort_by(|a, b| {
+            let by_size = b.allocated.value.total_cmp(&a.allocated.value);
+            by_size.then_with(|| a.label.cmp(&b.label))
+        });
+        let all = life(Label { name: "all".to_owned(), ..Label::default() }, &sum);
+        Lifetimes { all, rows, losses }
+    }
+}
+
+/// Lifetimes and sizes, in sampled words.
 #[derive(Clone, Default)]
-struct Tallies {
+pub(crate) struct Tallies {
     lifetimes: [Tally; LIFETIMES],
     never: Tally,
     sizes: [Tally; SIZES],
@@ -101,7 +114,15 @@ impl Tallies {
         self.sizes.iter().fold(Tally::default(), |sum, &tally| sum + tally)
     }
 
-    fn merge(&mut self, other: &Tallies) {
+    /// Counts an object of these classes, or one that does not die.
+    #[inline]
+    pub fn count(&mut self, samples: u64, size: usize, lifetime: Option<usize>) {
+        self.sizes[size].count(samples, 1.0);
+        let end = lifetime.map_or(&mut self.never, |lifetime| &mut self.lifetimes[lifetime]);
+        end.count(samples, 1.0);
+    }
+
+    pub fn merge(&mut self, other: &Tallies) {
         let pairs = self.lifetimes.iter_mut().zip(&other.lifetimes);
         let pairs = pairs.chain(self.sizes.iter_mut().zip(&other.sizes));
         pairs.chain([(&mut self.never, &other.never)]).for_each(|(to, from)| *to = *to + *from);
@@ -111,6 +132,18 @@ impl Tallies {
 /// The class of `value`: the first whose upper end is not below it.
 fn class(value: u64, upper_ends: &[u64]) -> usize {
     upper_ends.partition_point(|&end| end < value)
+}
+
+/// The class of a size in words.
+#[inline]
+pub(crate) fn size_class(words: u64) -> usize {
+    class(words, &SIZE_CLASSES)
+}
+
+/// The class of a lifetime.
+#[inline]
+pub(crate) fn lifetime_class(lifetime: Micros) -> usize {
+    class(lifetime.0, &LIFETIME_CLASSES)
 }
 
 #[derive(Clone, Copy, Default)]
@@ -140,14 +173,14 @@ impl Visitor for Count {
         if place >= self.tallies.len() {
             self.tallies.resize(place + 1, Tallies::default());
         }
-        let size = class(alloc.length.0, &SIZE_CLASSES);
+        let size = size_class(alloc.length.0);
         self.tallies[place].sizes[size].count(alloc.samples, 1.0);
         self.alive.insert(alloc.id, Object { born: alloc.time, samples: alloc.samples, place });
     }
 
     fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
         if let Some(object) = self.alive.remove(id) {
-            let lifetime = class(time.since(object.born).0, &LIFETIME_CLASSES);
+            let lifetime = lifetime_class(time.since(object.born));
             self.tallies[object.place].lifetimes[lifetime].count(object.samples, 1.0);
         }
     }

@@ -135,8 +135,14 @@ impl Gauge {
 /// `n + 1` times as often as one word.
 #[inline]
 pub(crate) fn weight(unit: Unit, alloc: &Alloc<'_>) -> f64 {
+    weight_of(unit, alloc.length.0)
+}
+
+/// The same, of a block of so many words without its header.
+#[inline]
+pub(crate) fn weight_of(unit: Unit, words: u64) -> f64 {
     match unit {
         Unit::Bytes => 1.0,
-        Unit::Objects => 1.0 / (alloc.length.0 as f64 + 1.0),
+        Unit::Objects => 1.0 / (words as f64 + 1.0),
     }
 }

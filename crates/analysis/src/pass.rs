@@ -100,15 +100,18 @@ struct StackFilter<'f> {
     conditions: Conditions<'f>,
 }
 
-struct Conditions<'f> {
+/// What a filter says of stacks.
+pub(crate) struct Conditions<'f> {
     filter: &'f Filter,
+    /// The bits of all wanted places.
+    all: u64,
     /// For each frame met so far, what it is by itself.
     frames: Vec<Option<Inside>>,
 }
 
 /// What a stack has inside it so far.
 #[derive(Clone, Copy, Default)]
-struct Inside {
+pub(crate) struct Inside {
     /// A bit for each wanted place.
     wanted: u64,
     unwanted: bool,
@@ -116,15 +119,26 @@ struct Inside {
 
 impl<'f> StackFilter<'f> {
     fn new(filter: &'f Filter) -> Option<StackFilter<'f>> {
-        let conditions = Conditions { filter, frames: Vec::new() };
+        let conditions = Conditions::new(filter);
         filter.looks_at_stacks().then(|| StackFilter { walks: StackWalks::default(), conditions })
     }
 
     fn admits(&mut self, alloc: &Alloc<'_>, frames: &Frames) -> bool {
         let inside = self.walks.go_to(alloc, frames, &mut self.conditions).last();
-        let Inside { wanted, unwanted } = inside.copied().unwrap_or_default();
-        let all = (0..self.conditions.filter.inside.len()).fold(0, |bits, at| bits | bit(at));
-        wanted == all && !unwanted
+        let inside = inside.copied().unwrap_or_default();
+        self.conditions.are_met(inside)
+    }
+}
+
+impl<'f> Conditions<'f> {
+    pub fn new(filter: &'f Filter) -> Conditions<'f> {
+        let all = (0..filter.inside.len()).fold(0, |bits, at| bits | bit(at));
+        Conditions { filter, all, frames: Vec::new() }
+    }
+
+    /// Whether a stack that has this inside it is wanted.
+    pub fn are_met(&self, inside: Inside) -> bool {
+        inside.wanted == self.all && !inside.unwanted
     }
 }
 

@@ -1,5 +1,7 @@
 //! How much of what was allocated by each distinct stack.
 
+use std::sync::Arc;
+
 use bactrian_trace::{Alloc, Frames, Losses};
 
 use crate::estimate::{Estimate, Scale, Tally};
@@ -21,6 +23,10 @@ pub struct Column {
 }
 
 impl Column {
+    pub(crate) fn new(measure: Measure, scale: Scale, tallies: Vec<Tally>) -> Column {
+        Column { measure, scale, tallies }
+    }
+
     /// What the stack allocated itself.
     pub fn own(&self, stack: StackId) -> Tally {
         self.tallies.get(stack.index()).copied().unwrap_or_default()
@@ -53,9 +59,9 @@ impl Column {
 #[derive(Debug)]
 pub struct Profile {
     /// The stacks.
-    pub tree: StackTree,
+    pub tree: Arc<StackTree>,
     /// What they are made of.
-    pub labels: Labels,
+    pub labels: Arc<Labels>,
     /// What was measured, in the order asked for.
     pub columns: Vec<Column>,
     /// The peak, if a measure or the filter asked for it.
@@ -96,8 +102,8 @@ impl Profile {
         });
         Profile {
             columns: columns.collect(),
-            tree,
-            labels,
+            tree: Arc::new(tree),
+            labels: Arc::new(labels),
             peak: taking.gauge.peak,
             losses: outcome.losses,
         }
@@ -131,7 +137,7 @@ impl Profile {
             }
             Column { tallies, ..column }
         });
-        Profile { columns: columns.collect(), tree, ..self }
+        Profile { columns: columns.collect(), tree: Arc::new(tree), ..self }
     }
 
     /// The column of the first measure.

@@ -89,7 +89,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    fn of(filter: &Filter) -> End {
+    pub fn of(filter: &Filter) -> End {
         let mut end = End { lifetime: filter.lifetime, ..End::default() };
         let mut alive_after = |time: Micros| end.after = end.after.max(Some(time));
         for live in &filter.live {
@@ -120,7 +120,7 @@ impl End {
         End { promoted: true, ..End::default() }
     }
 
-    fn is_any(&self) -> bool {
+    pub fn is_any(&self) -> bool {
         let End { after, collected, never, lifetime, promoted, alive_at } = self;
         after.is_none()
             && collected.is_none()
@@ -130,14 +130,18 @@ impl End {
             && alive_at.is_none()
     }
 
-    fn admits_survivor(&self) -> bool {
+    pub fn admits_survivor(&self) -> bool {
         self.collected.is_none() && self.lifetime.to.is_none()
     }
 
-    fn admits_death(&self, time: Micros) -> bool {
+    pub fn admits_death(&self, time: Micros) -> bool {
         !self.never
             && self.after.is_none_or(|after| time > after)
             && self.collected.is_none_or(|range| range.contains(&Time(time)))
+    }
+
+    pub fn admits_lifetime(&self, lifetime: Micros) -> bool {
+        self.lifetime.contains(&Time(lifetime))
     }
 }
 
@@ -189,7 +193,7 @@ impl Visitor for Ends {
         let mut wanted = by_death && self.end.admits_death(time);
         if self.looks_at_lifetimes() {
             let born = self.born.remove(id);
-            wanted &= born.is_some_and(|born| self.end.lifetime.contains(&Time(time.since(born))));
+            wanted &= born.is_some_and(|born| self.end.admits_lifetime(time.since(born)));
         }
         if wanted {
             self.wanted.insert(id);

@@ -43,7 +43,7 @@ struct Node {
 }
 
 /// What to do with a function that calls itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recursion {
     /// Every call is a step of the stack.
     Keep,
@@ -70,6 +70,11 @@ impl StackTree {
     /// A tree for the stacks of a file of this size.
     pub(crate) fn for_file_of(bytes: usize) -> StackTree {
         StackTree::with_capacity_limit(bytes.saturating_add(FREE_STACKS).min(MAX_STACKS))
+    }
+
+    /// The same for so many stacks at most.
+    pub(crate) fn with_room_for(self, stacks: usize) -> StackTree {
+        StackTree { capacity: self.capacity.min(stacks), ..self }
     }
 
     fn with_capacity_limit(capacity: usize) -> StackTree {
@@ -157,6 +162,20 @@ impl StackTree {
         new
     }
 
+    /// The stack `outer` with these labels inside it.
+    #[inline]
+    pub(crate) fn inwards(
+        &mut self,
+        outer: StackId,
+        labels: &[LabelId],
+        recursion: Recursion,
+    ) -> StackId {
+        labels.iter().fold(outer, |at, &label| {
+            let again = at != StackId::ROOT && self.label(at) == label;
+            if again && recursion == Recursion::Fold { at } else { self.child(at, label) }
+        })
+    }
+
     #[inline]
     fn push(&mut self, parent: StackId, label: LabelId) -> StackId {
         if self.nodes.len() >= self.capacity {
@@ -190,11 +209,7 @@ impl Along for Grow {
     #[inline]
     fn enter(&mut self, outer: Option<StackId>, frame: FrameId, frames: &Frames) -> StackId {
         let Grow { labels, recursion, tree } = self;
-        let outer = outer.unwrap_or(StackId::ROOT);
-        labels.of(frame, frames).iter().fold(outer, |at, &label| {
-            let again = at != StackId::ROOT && tree.label(at) == label;
-            if again && *recursion == Recursion::Fold { at } else { tree.child(at, label) }
-        })
+        tree.inwards(outer.unwrap_or(StackId::ROOT), labels.of(frame, frames), *recursion)
     }
 }
 

@@ -7,9 +7,9 @@ use crate::estimate::Estimate;
 use crate::filter::Filter;
 use crate::live_count::LiveCount;
 use crate::pass::{self, Visitor};
-use crate::selection::Selection;
+use crate::selection::{Peak, Selection};
 use crate::trace_file::TraceFile;
-use crate::units::Time;
+use crate::units::{Between, Time};
 
 /// One interval of time.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -27,7 +27,7 @@ pub struct Point {
 /// Live bytes of the wanted objects over time.
 #[derive(Debug, Serialize)]
 pub struct Timeline {
-    /// Equal intervals from the start to the end of the trace.
+    /// Equal intervals from the start to the end of the trace, or of the part that was asked for.
     pub points: Vec<Point>,
     /// When most bytes are alive.
     pub peak_time: Time,
@@ -38,69 +38,134 @@ pub struct Timeline {
     pub losses: Losses,
 }
 
+/// Equal intervals of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Intervals {
+    begin: u64,
+    duration: u64,
+    /// At least one.
+    pub count: usize,
+    /// Whether what comes later belongs to the last.
+    open: bool,
+}
+
+impl Intervals {
+    /// Of the whole trace, or of a part of it.
+    pub fn new(trace: &TraceFile, count: usize, window: Between<Time>) -> Intervals {
+        let begin = window.from.map_or(0, |from| from.0.0);
+        let end = window.to.map_or(trace.index().duration().0, |to| to.0.0);
+        let (duration, open) = (end.saturating_sub(begin).max(1), window.to.is_none());
+        Intervals { begin, duration, count: count.max(1), open }
+    }
+
+    /// When they begin.
+    pub fn begin(&self) -> Micros {
+        Micros(self.begin)
+    }
+
+    /// When an interval ends: the next begins there.
+    pub fn end(&self, interval: usize) -> Micros {
+        let ends = (interval as u128 + 1) * u128::from(self.duration);
+        let ends = ends.div_ceil(self.count as u128) as u64;
+        Micros(self.begin.saturating_add(ends))
+    }
+
+    /// The first moment that belongs to no interval, if there is one. The last takes in its end.
+    pub fn after(&self) -> Option<Micros> {
+        (!self.open).then(|| Micros(self.end(self.count - 1).0.saturating_add(1)))
+    }
+}
+
 /// Measures live bytes in `intervals` equal intervals.
 pub fn timeline(trace: &TraceFile, filter: &Filter, intervals: usize) -> Timeline {
+    timeline_in(trace, filter, intervals, Between::default())
+}
+
+/// Measures live bytes in equal intervals of a part of the trace. The peak is that of the whole.
+pub fn timeline_in(
+    trace: &TraceFile,
+    filter: &Filter,
+    intervals: usize,
+    window: Between<Time>,
+) -> Timeline {
     let selection = Selection::new(trace, filter);
-    let intervals = intervals.max(1);
-    let duration = trace.index().duration().0.max(1);
-    let mut count =
-        Count { duration, samples: vec![Samples::default(); intervals], ..Count::default() };
+    let intervals = Intervals::new(trace, intervals, window);
+    let mut count = Count {
+        intervals,
+        samples: vec![Samples::default(); intervals.count],
+        now: 0,
+        live: LiveCount::default(),
+        is_over: false,
+    };
     let outcome = pass::run(trace, &selection, &mut count);
     count.go_to(Micros::MAX);
     count.close();
-    let scale = trace.bytes_scale();
-    let points = count.samples.iter().enumerate().map(|(at, samples)| Point {
-        time: Time(count.end(at)),
-        live: scale.of_samples(samples.live),
-        max: scale.of_samples(samples.max),
-        allocated: scale.of_samples(samples.allocated),
-    });
-    let peak = count.live.peak();
-    Timeline {
-        points: points.collect(),
-        peak_time: Time(peak.time),
-        peak: scale.of_samples(peak.samples),
-        losses: outcome.losses,
+    Timeline::new(trace, intervals, &count.samples, count.live.peak(), outcome.losses)
+}
+
+impl Timeline {
+    /// From what was counted in each interval.
+    pub(crate) fn new(
+        trace: &TraceFile,
+        intervals: Intervals,
+        samples: &[Samples],
+        peak: Peak,
+        losses: Losses,
+    ) -> Timeline {
+        let scale = trace.bytes_scale();
+        let points = samples.iter().enumerate().map(|(at, samples)| Point {
+            time: Time(intervals.end(at)),
+            live: scale.of_samples(samples.live),
+            max: scale.of_samples(samples.max),
+            allocated: scale.of_samples(samples.allocated),
+        });
+        Timeline {
+            points: points.collect(),
+            peak_time: Time(peak.time),
+            peak: scale.of_samples(peak.samples),
+            losses,
+        }
     }
 }
 
 /// Sampled words in an interval.
-#[derive(Clone, Copy, Default)]
-struct Samples {
-    live: u64,
-    max: u64,
-    allocated: u64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Samples {
+    pub live: u64,
+    pub max: u64,
+    pub allocated: u64,
 }
 
-#[derive(Default)]
 struct Count {
-    duration: u64,
+    intervals: Intervals,
     samples: Vec<Samples>,
     /// The interval that events now fall into.
     now: usize,
     live: LiveCount,
+    /// The last interval has ended.
+    is_over: bool,
 }
 
 impl Count {
-    /// When an interval ends: the next begins there.
-    fn end(&self, interval: usize) -> Micros {
-        let ends = (interval as u128 + 1) * u128::from(self.duration);
-        Micros(ends.div_ceil(self.samples.len() as u128) as u64)
-    }
-
     /// Closes the intervals that end at `time` or before, but for the last, which takes in the end.
     fn go_to(&mut self, time: Micros) {
-        while self.now + 1 < self.samples.len() && self.end(self.now) <= time {
+        while self.now + 1 < self.samples.len() && self.intervals.end(self.now) <= time {
             self.close();
             self.now += 1;
             self.samples[self.now].max = self.live.live();
         }
+        if self.intervals.after().is_some_and(|after| after <= time) {
+            self.close();
+            self.is_over = true;
+        }
     }
 
     fn close(&mut self) {
-        let samples = &mut self.samples[self.now];
-        samples.live = self.live.live();
-        samples.max = samples.max.max(self.live.live());
+        if !self.is_over {
+            let samples = &mut self.samples[self.now];
+            samples.live = self.live.live();
+            samples.max = samples.max.max(self.live.live());
+        }
     }
 }
 
@@ -109,14 +174,22 @@ impl Visitor for Count {
         self.go_to(alloc.time);
         self.live.born(alloc);
         let samples = &mut self.samples[self.now];
-        samples.allocated = samples.allocated.saturating_add(alloc.samples);
-        samples.max = samples.max.max(self.live.live());
+        if alloc.time < self.intervals.begin() {
+            // The first interval begins with what is alive then.
+            samples.max = self.live.live();
+        } else if !self.is_over {
+            samples.allocated = samples.allocated.saturating_add(alloc.samples);
+            samples.max = samples.max.max(self.live.live());
+        }
     }
 
     fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
         if self.live.is_alive(id) {
             self.go_to(time);
             self.live.died(id);
+            if time < self.intervals.begin() {
+                self.samples[self.now].max = self.live.live();
+            }
         }
     }
 }

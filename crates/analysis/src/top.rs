@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use bactrian_trace::{Alloc, FrameId, Frames, Losses};
 use serde::Serialize;
 
-use crate::estimate::{Estimate, Tally};
+use crate::estimate::{Estimate, Scale, Tally};
 use crate::filter::Filter;
 use crate::labels::{By, Label, LabelId, LabelSpan, Labels};
 use crate::measure::{Gauge, Measure};
@@ -60,29 +60,53 @@ pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top 
     let outcome = pass::run(trace, &selection, &mut adding);
     let Adding { gauge, mut walks, mut sums } = adding;
     walks.leave_all(&mut sums);
-    let scale = measure.scale(trace);
     let all = sums.running.iter().fold(Tally::default(), |sum, &tally| sum + tally);
-    let rows = sums.labels.iter().map(|(id, label)| {
-        let (own, total) = sums.of_labels.get(id.index()).copied().unwrap_or_default();
-        Row { label: label.clone(), own: scale.estimate(own), total: scale.estimate(total) }
-    });
-    let no_stack = scale.estimate(sums.no_stack);
-    let no_stack = Row { label: Label::no_stack(), own: no_stack, total: no_stack };
-    let rows = rows.chain([no_stack]);
-    let mut rows: Vec<_> = rows.filter(|row| row.total.value > 0.0).collect();
-    rows.sort_by(|a, b| {
-        let by_self = b.own.value.total_cmp(&a.own.value);
-        by_self.then(b.total.value.total_cmp(&a.total.value)).then_with(|| a.label.cmp(&b.label))
-    });
-    let none = scale.estimate(Tally::default());
-    Top {
-        by,
-        measure,
-        all: scale.estimate(all),
-        none,
-        rows,
-        peak: gauge.peak,
-        losses: outcome.losses,
+    let Sums { labels, of_labels, no_stack, .. } = sums;
+    let sums = OfLabels { all, of_labels, no_stack };
+    Top::new(&labels, &sums, measure, measure.scale(trace), gauge.peak, outcome.losses)
+}
+
+/// A measure added up by label.
+#[derive(Debug, Default)]
+pub(crate) struct OfLabels {
+    pub all: Tally,
+    /// Self and total.
+    pub of_labels: Vec<(Tally, Tally)>,
+    /// What has no stack, or one that is hidden.
+    pub no_stack: Tally,
+}
+
+impl Top {
+    /// Makes rows of sums.
+    pub(crate) fn new(
+        labels: &Labels,
+        sums: &OfLabels,
+        measure: Measure,
+        scale: Scale,
+        peak: Option<Peak>,
+        losses: Losses,
+    ) -> Top {
+        // Most labels of a large trace have nothing of what a filter wants.
+        let rows = labels.iter().filter_map(|(id, label)| {
+            let (own, total) = sums.of_labels.get(id.index()).copied().unwrap_or_default();
+            let is_there = !total.is_zero();
+            is_there.then(|| Row {
+                label: label.clone(),
+                own: scale.estimate(own),
+                total: scale.estimate(total),
+            })
+        });
+        let no_stack = scale.estimate(sums.no_stack);
+        let no_stack = Row { label: Label::no_stack(), own: no_stack, total: no_stack };
+        let rows = rows.chain([no_stack]);
+        let mut rows: Vec<_> = rows.filter(|row| row.total.value > 0.0).collect();
+        rows.sort_by(|a, b| {
+            let by_self = b.own.value.total_cmp(&a.own.value);
+            let by_size = by_self.then(b.total.value.total_cmp(&a.total.value));
+            by_size.then_with(|| a.label.cmp(&b.label))
+        });
+        let (all, none) = (scale.estimate(sums.all), scale.estimate(Tally::default()));
+        Top { by: labels.by(), measure, all, none, rows, peak, losses }
     }
 }
 

@@ -4,6 +4,7 @@ mod coverage;
 mod hostile;
 mod model;
 mod programs;
+mod questions;
 mod rewriting;
 mod series;
 mod sums;

@@ -1,0 +1,110 @@
+//! How long a server takes to answer about a trace: when the first answers are there, and then each kind of filter.
+//!
+//! `cargo xtask bench view` runs it on generated traces. Times are of one run, by the clock: what somebody waits.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to who runs it")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bactrian_analysis::units::{Between, Time};
+use bactrian_analysis::{
+    By, Collected, Filter, Live, Measure, Of, Pattern, Place, Recursion, TraceFile, TraceQuestions,
+};
+use bactrian_trace::Micros;
+
+const POINTS: usize = 600;
+
+fn main() {
+    let Some(path) = std::env::args().nth(1) else {
+        eprintln!("name a trace");
+        return;
+    };
+    let start = Instant::now();
+    let since_start = || start.elapsed().as_secs_f64() * 1e3;
+    let trace = match TraceFile::open(Path::new(&path)) {
+        Ok(trace) => Arc::new(trace),
+        Err(error) => return eprintln!("{path}: {error}"),
+    };
+    println!("| from opening to | ms |\n|---|--:|");
+    println!("| index | {:.0} |", since_start());
+    let questions = TraceQuestions::new(trace);
+    let everything = Filter::default();
+    questions.timeline(&everything, POINTS, Between::default());
+    println!("| timeline | {:.0} |", since_start());
+    let allocated = Measure::bytes(Of::Allocated);
+    let top = questions.top(&everything, By::Function, allocated);
+    println!("| top | {:.0} |", since_start());
+    questions.profile(&everything, By::Function, Recursion::Fold, &[allocated]);
+    println!("| flame graph | {:.0} |", since_start());
+    println!("| memory now, MB | {} |", resident_megabytes());
+    if let Some(why) = questions.why_slow() {
+        println!("\n{why}");
+    }
+
+    let function = |at: usize| {
+        let rows = &top.rows;
+        let name = rows.get(at.min(rows.len().saturating_sub(1))).map(|row| &row.label.name);
+        Pattern::Exact(name.cloned().unwrap_or_default())
+    };
+    let duration = questions.trace().index().duration();
+    let moment = |share: f64| Some(Time(Micros((duration.0 as f64 * share) as u64)));
+    let part = |from: f64, to: f64| Between { from: moment(from), to: moment(to) };
+    let kinds: Vec<(&str, Filter)> = vec![
+        ("in", Filter { inside: vec![Place::Function(function(0))], ..Filter::default() }),
+        ("in, again", Filter { inside: vec![Place::Function(function(0))], ..Filter::default() }),
+        ("not in", Filter { not_inside: vec![Place::Function(function(1))], ..Filter::default() }),
+        ("in regex", Filter { inside: vec![regex("a|e")], ..Filter::default() }),
+        ("allocated", Filter { allocated: part(0.3, 0.6), ..Filter::default() }),
+        ("live in", Filter { live: vec![Live::In(part(0.4, 0.5))], ..Filter::default() }),
+        ("live at end", Filter { live: vec![Live::AtEnd], ..Filter::default() }),
+        ("live at peak", Filter { live: vec![Live::AtPeak], ..Filter::default() }),
+        (
+            "collected",
+            Filter { collected: Some(Collected::In(part(0.5, 0.9))), ..Filter::default() },
+        ),
+        ("lifetime", Filter { lifetime: part(0.01, 0.5), ..Filter::default() }),
+        ("size", Filter { size: "17..1kB".parse().unwrap_or_default(), ..Filter::default() }),
+        ("hide", Filter { hidden: vec![function(2)], ..Filter::default() }),
+    ];
+    println!("\n| filter | timeline | top | flame | by site | live | peak | objects | lifetimes |");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for (kind, filter) in &kinds {
+        let time = |ask: &dyn Fn()| {
+            let start = Instant::now();
+            ask();
+            start.elapsed().as_secs_f64() * 1e3
+        };
+        let top = |by: By, measure: Measure| {
+            questions.top(filter, by, measure);
+        };
+        let cells = [
+            time(&|| drop(questions.timeline(filter, POINTS, Between::default()))),
+            time(&|| top(By::Function, allocated)),
+            time(&|| {
+                drop(questions.profile(filter, By::Function, Recursion::Fold, &[allocated]));
+            }),
+            time(&|| top(By::Site, allocated)),
+            time(&|| top(By::Function, Measure::bytes(Of::LiveAtEnd))),
+            time(&|| top(By::Function, Measure::bytes(Of::LiveAtPeak))),
+            time(&|| top(By::Function, Measure::objects(Of::Allocated))),
+            time(&|| drop(questions.lifetimes(filter, By::Function))),
+        ];
+        println!("| {kind} | {} |", cells.map(|ms| format!("{ms:.0}")).join(" | "));
+    }
+    println!("\nmemory at the end: {} MB", resident_megabytes());
+}
+
+fn regex(text: &str) -> Place {
+    Place::Function(Pattern::parse(&format!("/{text}/")).unwrap_or(Pattern::Exact(String::new())))
+}
+
+/// Memory of this process, the mapped trace left out.
+fn resident_megabytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kilobytes =
+        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(0) / 1000
+}

@@ -1,0 +1,331 @@
+//! One trace and many questions: what a server holds.
+//!
+//! The trace is read into tables in the background, if there is memory for them; otherwise, and for odd traces, every
+//! question is a pass. Answers are the same. What was found for the last few filters is kept, so that another measure or
+//! another detail of the same objects costs little. Everything may be asked from many threads at once.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use crate::estimate::Tally;
+use crate::filter::{Filter, Live, Pattern};
+use crate::info::{Contents, contents};
+use crate::labels::By;
+use crate::lifetimes::{Lifetimes, lifetimes};
+use crate::measure::{Measure, Of, Unit};
+use crate::profile::{Column, Profile};
+use crate::selection::Peak;
+use crate::stack_tree::Recursion;
+use crate::timeline::{Intervals, Timeline, timeline_in};
+use crate::top::{Top, top};
+use crate::trace_file::TraceFile;
+use crate::trace_table::bits::Bits;
+use crate::trace_table::{
+    self, BYTES_PER_STACK, Labelling, Lives, NoTable, Origins, PeakMoment, Tables,
+};
+use crate::units::{Between, Time};
+
+/// A trace that is asked again and again.
+#[derive(Debug)]
+pub struct TraceQuestions {
+    trace: Arc<TraceFile>,
+    lives: Arc<OnceLock<Result<Lives, NoTable>>>,
+    origins: Arc<OnceLock<Result<Origins, NoTable>>>,
+    admitted: Recent<Filter, Admitted>,
+    labellings: Recent<(By, Vec<Pattern>), Labelling>,
+}
+
+/// Filters whose objects are kept.
+const KEPT_FILTERS: usize = 6;
+/// Labellings that are kept.
+const KEPT_LABELLINGS: usize = 4;
+/// The share of available memory that tables may have.
+const MEMORY_SHARE: f64 = 0.4;
+
+impl TraceQuestions {
+    /// Begins to read the trace into memory, if it fits into what the machine can spare.
+    pub fn new(trace: Arc<TraceFile>) -> TraceQuestions {
+        let available = available_memory().unwrap_or(1 << 30);
+        TraceQuestions::with_memory(trace, (available as f64 * MEMORY_SHARE) as u64)
+    }
+
+    /// Begins to read the trace into memory if it takes no more than so many bytes.
+    pub fn with_memory(trace: Arc<TraceFile>, bytes: u64) -> TraceQuestions {
+        let questions = TraceQuestions {
+            trace,
+            lives: Arc::default(),
+            origins: Arc::default(),
+            admitted: Recent::new(KEPT_FILTERS),
+            labellings: Recent::new(KEPT_LABELLINGS),
+        };
+        let left = bytes.checked_sub(trace_table::memory_for_objects(&questions.trace));
+        // A few stacks always find room.
+        match left.map(|left| left / BYTES_PER_STACK).filter(|&stacks| stacks > 1000) {
+            None => {
+                let _ = questions.lives.set(Err(NoTable::TooLarge));
+                let _ = questions.origins.set(Err(NoTable::TooLarge));
+            }
+            Some(stacks) => {
+                let (trace, slot) = (questions.trace.clone(), questions.lives.clone());
+                fill(slot, move || Lives::read(&trace));
+                let (trace, slot) = (questions.trace.clone(), questions.origins.clone());
+                fill(slot, move || Origins::read(&trace, stacks));
+            }
+        }
+        questions
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &TraceFile {
+        &self.trace
+    }
+
+    /// Why questions take as long as reading the file, if they do. Waits until that is known.
+    pub fn why_slow(&self) -> Option<String> {
+        let why = match (self.lives.wait(), self.origins.wait()) {
+            (Err(why), _) | (_, Err(why)) => why.to_string(),
+            (Ok(lives), Ok(origins)) if Tables::of(lives, origins).is_none() => {
+                "damage leaves some objects without stacks".to_owned()
+            }
+            _ => return None,
+        };
+        Some(format!("every question reads the whole trace: {why}"))
+    }
+
+    /// Live bytes in equal intervals of the trace, or of a part of it.
+    pub fn timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
+        let by_pass = || timeline_in(&self.trace, filter, intervals, window);
+        // Without stacks, it can be answered while those are still being read.
+        let Ok(lives) = self.lives.wait() else { return by_pass() };
+        let losses = match filter.looks_at_stacks() {
+            true => match self.tables() {
+                Some(tables) => &tables.origins.losses,
+                None => return by_pass(),
+            },
+            false => &lives.losses,
+        };
+        let admitted = self.admitted(lives, filter);
+        let intervals = Intervals::new(&self.trace, intervals, window);
+        let (samples, peak) = lives.samples_in(intervals, &admitted.bits);
+        Timeline::new(&self.trace, intervals, &samples, lives.peak(peak), losses.clone())
+    }
+
+    /// A measure by site, function, file or module.
+    pub fn top(&self, filter: &Filter, by: By, measure: Measure) -> Top {
+        let Some(tables) = self.tables() else { return top(&self.trace, filter, by, measure) };
+        let admitted = self.admitted(tables.lives, filter);
+        let labelling = self.labelling(tables.origins, by, filter);
+        let own = admitted.by_stack(tables, measure);
+        let sums = labelling.by_label(tables.origins, own);
+        Top::new(
+            &labelling.labels,
+            &sums,
+            measure,
+            measure.scale(&self.trace),
+            admitted.known_peak(tables.lives, &[measure]),
+            tables.origins.losses.clone(),
+        )
+    }
+
+    /// Measures of every distinct stack. Stacks without any of the wanted objects may be among them.
+    pub fn profile(
+        &self,
+        filter: &Filter,
+        by: By,
+        recursion: Recursion,
+        measures: &[Measure],
+    ) -> Profile {
+        let by_pass = || Profile::with(&self.trace, filter, by, recursion, measures);
+        let Some(tables) = self.tables() else { return by_pass() };
+        let labelling = self.labelling(tables.origins, by, filter);
+        let relabelled = labelling.tree(tables.origins, recursion);
+        if relabelled.tree.cut() > 0 {
+            return by_pass();
+        }
+        let admitted = self.admitted(tables.lives, filter);
+        let columns = measures.iter().map(|&measure| {
+            let tallies = relabelled.tallies(admitted.by_stack(tables, measure));
+            Column::new(measure, measure.scale(&self.trace), tallies)
+        });
+        Profile {
+            columns: columns.collect(),
+            tree: relabelled.tree.clone(),
+            labels: labelling.labels.clone(),
+            peak: admitted.known_peak(tables.lives, measures),
+            losses: tables.origins.losses.clone(),
+        }
+    }
+
+    /// Lifetimes and sizes of the wanted objects.
+    pub fn lifetimes(&self, filter: &Filter, by: By) -> Lifetimes {
+        let Some(tables) = self.tables() else { return lifetimes(&self.trace, filter, by) };
+        let admitted = self.admitted(tables.lives, filter);
+        let labelling = self.labelling(tables.origins, by, filter);
+        let Tables { lives, origins } = tables;
+        let tallies = trace_table::lifetimes(lives, origins, &labelling, &admitted.bits);
+        let losses = origins.losses.clone();
+        Lifetimes::new(&self.trace, &labelling.labels, &tallies, losses)
+    }
+
+    /// What there is of the wanted objects.
+    pub fn contents(&self, filter: &Filter) -> Contents {
+        let Some(tables) = self.tables() else { return contents(&self.trace, filter) };
+        let Tables { lives, origins } = tables;
+        let admitted = self.admitted(lives, filter);
+        let counts = trace_table::contents(lives, origins, &admitted.bits);
+        let peak = lives.peak(admitted.own_peak(lives));
+        Contents::new(&self.trace, &counts, peak, origins.frames(), origins.losses.clone())
+    }
+
+    /// Both tables, when they are there.
+    fn tables(&self) -> Option<Tables<'_>> {
+        let (Ok(lives), Ok(origins)) = (self.lives.wait(), self.origins.wait()) else {
+            return None;
+        };
+        Tables::of(lives, origins)
+    }
+
+    /// The objects that a filter admits. If it looks at stacks, both tables must be there.
+    fn admitted(&self, lives: &Lives, filter: &Filter) -> Arc<Admitted> {
+        let filter = Filter { hidden: Vec::new(), ..filter.clone() };
+        let word_bytes = self.trace.info().word_bytes();
+        self.admitted.get(&filter, || {
+            let mut bits = lives.admitted(&filter, word_bytes);
+            if filter.looks_at_stacks()
+                && let Ok(origins) = self.origins.wait()
+            {
+                bits = origins.admitted(lives, &bits, &filter);
+            }
+            let mut admitted = Admitted { bits, ..Admitted::default() };
+            if filter.live.contains(&Live::AtPeak) {
+                let peak = lives.find_peak(&admitted.bits);
+                if let Some(peak) = peak {
+                    admitted.bits = lives.alive_at(&admitted.bits, peak);
+                }
+                admitted.filtered_by = Some(peak);
+            }
+            admitted
+        })
+    }
+
+    fn labelling(&self, origins: &Origins, by: By, filter: &Filter) -> Arc<Labelling> {
+        let key = (by, filter.hidden.clone());
+        self.labellings.get(&key, || Labelling::new(origins, by, &filter.hidden))
+    }
+}
+
+/// The objects that a filter admits, and what was found about them.
+#[derive(Debug, Default)]
+struct Admitted {
+    bits: Bits,
+    /// The peak that the filter asked for; `None` within if there is none.
+    filtered_by: Option<Option<PeakMoment>>,
+    peak: OnceLock<Option<PeakMoment>>,
+    /// What each stack allocates, by measure.
+    sums: [[OnceLock<Vec<Tally>>; 4]; 2],
+}
+
+impl Admitted {
+    /// When these objects take most memory together.
+    fn own_peak(&self, lives: &Lives) -> Option<PeakMoment> {
+        *self.peak.get_or_init(|| lives.find_peak(&self.bits))
+    }
+
+    /// The peak that measures are taken at: that of the filter, if it has one.
+    fn measured_peak(&self, lives: &Lives) -> Option<PeakMoment> {
+        self.filtered_by.unwrap_or_else(|| self.own_peak(lives))
+    }
+
+    /// The peak, if the filter or a measure asks for it.
+    fn known_peak(&self, lives: &Lives, measures: &[Measure]) -> Option<Peak> {
+        let is_measured = measures.iter().any(|measure| measure.of == Of::LiveAtPeak);
+        let is_asked = is_measured || self.filtered_by.is_some();
+        is_asked.then(|| lives.peak(self.measured_peak(lives)))
+    }
+
+    /// What each stack allocates of what is measured.
+    fn by_stack(&self, tables: Tables<'_>, measure: Measure) -> &[Tally] {
+        let unit = match measure.unit {
+            Unit::Bytes => 0,
+            Unit::Objects => 1,
+        };
+        let of = match measure.of {
+            Of::Allocated => 0,
+            Of::LiveAtEnd => 1,
+            Of::LiveAtPeak => 2,
+            Of::Promoted => 3,
+        };
+        let Tables { lives, origins } = tables;
+        self.sums[unit][of].get_or_init(|| {
+            let some = match measure.of {
+                Of::Allocated => None,
+                Of::LiveAtEnd => Some(lives.never_collected(&self.bits)),
+                Of::Promoted => Some(lives.promoted(&self.bits)),
+                Of::LiveAtPeak => Some(match self.measured_peak(lives) {
+                    Some(peak) => lives.alive_at(&self.bits, peak),
+                    None => Bits::none(self.bits.len()),
+                }),
+            };
+            trace_table::by_stack(lives, origins, some.as_ref().unwrap_or(&self.bits), measure.unit)
+        })
+    }
+}
+
+/// What was found for the last few questions. Who asks for what is being found waits for it.
+#[derive(Debug)]
+struct Recent<K, V> {
+    most: usize,
+    /// The last asked for comes first.
+    items: Mutex<Vec<(K, Slot<V>)>>,
+}
+
+/// Something that is being found, or was.
+type Slot<V> = Arc<OnceLock<Arc<V>>>;
+
+impl<K: Clone + PartialEq, V> Recent<K, V> {
+    fn new(most: usize) -> Recent<K, V> {
+        Recent { most, items: Mutex::default() }
+    }
+
+    fn get(&self, key: &K, find: impl FnOnce() -> V) -> Arc<V> {
+        let slot = {
+            let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = items.iter().position(|(known, _)| known == key);
+            let item = known.map(|at| items.remove(at)).unwrap_or((key.clone(), Arc::default()));
+            let slot = item.1.clone();
+            items.insert(0, item);
+            items.truncate(self.most);
+            slot
+        };
+        slot.get_or_init(|| Arc::new(find())).clone()
+    }
+}
+
+/// Fills a slot on a thread of its own. Whatever happens there, nobody waits for ever.
+fn fill<T: Send + Sync + 'static>(
+    slot: Arc<OnceLock<Result<T, NoTable>>>,
+    read: impl FnOnce() -> Result<T, NoTable> + Send + 'static,
+) {
+    struct Filled<T>(Arc<OnceLock<Result<T, NoTable>>>);
+    impl<T> Drop for Filled<T> {
+        fn drop(&mut self) {
+            let _ = self.0.set(Err(NoTable::Odd("something went wrong in reading it")));
+        }
+    }
+    let filled = Filled(slot.clone());
+    let started = thread::Builder::new().name("read trace".to_owned()).spawn(move || {
+        let _ = filled.0.set(read());
+    });
+    if started.is_err() {
+        let _ = slot.set(Err(NoTable::Odd("no thread can be started to read it")));
+    }
+}
+
+/// Memory that the machine can spare, if it says so.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string(Path::new("/proc/meminfo")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

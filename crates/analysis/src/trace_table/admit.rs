@@ -1,0 +1,159 @@
+//! Which objects a filter admits: a scan of the columns that it looks at, on all processors.
+//!
+//! Births never go backwards, so conditions on them are a range of numbers. All others are looked at column by column, for
+//! 64 objects at a time.
+
+use std::ops::Range;
+
+use bactrian_trace::Micros;
+use rayon::prelude::*;
+
+use super::bits::{Bits, WORD};
+use super::columns::{Moment, Spans, with_spans};
+use super::lives::{Lives, PROMOTED, PeakMoment, source_bits};
+use crate::filter::{Filter, Live};
+use crate::selection::End;
+use crate::units::{Between, Bytes, Time};
+
+/// Words that a thread takes at a time, at least.
+pub(super) const LEAST_WORDS: usize = 256;
+
+/// A bit for each of the objects of a word, by what is said of each.
+#[inline]
+pub(super) fn word_of(first: usize, len: usize, mut of: impl FnMut(usize) -> bool) -> u64 {
+    let last = (first + WORD).min(len);
+    (first..last).rev().fold(0, |word, at| word << 1 | u64::from(of(at)))
+}
+
+/// The bits of a word that lie in a range.
+#[inline]
+fn word_of_range(first: usize, range: &Range<usize>) -> u64 {
+    let below = |end: usize| match end.saturating_sub(first) {
+        0 => 0,
+        bits if bits >= WORD => u64::MAX,
+        bits => (1 << bits) - 1,
+    };
+    below(range.end) & !below(range.start)
+}
+
+impl Lives {
+    /// All that a filter admits, but for what it says of stacks and of the peak.
+    pub fn admitted(&self, filter: &Filter, word_bytes: u64) -> Bits {
+        let range = self.born_in(filter);
+        let end = End::of(filter);
+        let sizes = (filter.size != Between::default()).then_some(filter.size);
+        let sources =
+            filter.sources.iter().fold(0u8, |bits, &source| bits | 1 << source_bits(source));
+        let domains = &filter.domains;
+        self.collect_words(|first| {
+            let mut word = word_of_range(first, &range);
+            if word != 0 && !end.is_any() {
+                word &= with_spans!(&self.times, spans => spans.ending(first, &end));
+            }
+            if word != 0
+                && let Some(sizes) = &sizes
+            {
+                word &= self.word_of(first, |at| {
+                    sizes.contains(&Bytes(self.words.get(at).saturating_mul(word_bytes)))
+                });
+            }
+            if word != 0 && sources != 0 {
+                word &= self.word_of(first, |at| sources >> (self.kinds[at] & !PROMOTED) & 1 != 0);
+            }
+            if word != 0 && !domains.is_empty() {
+                // Who wrote the only stream is not in a column.
+                word &= self.word_of(first, |at| {
+                    let domain = self.domains.get(at).map_or(self.only_domain, |&domain| domain);
+                    domains.iter().any(|wanted| wanted.0 == domain)
+                });
+            }
+            word
+        })
+    }
+
+    /// Those of `among` that nobody collects.
+    pub fn never_collected(&self, among: &Bits) -> Bits {
+        self.narrowed(
+            among,
+            |first| with_spans!(&self.times, spans => spans.ending(first, &End::never())),
+        )
+    }
+
+    /// Those of `among` that are promoted.
+    pub fn promoted(&self, among: &Bits) -> Bits {
+        self.narrowed(among, |first| self.word_of(first, |at| self.kinds[at] & PROMOTED != 0))
+    }
+
+    /// Those of `among` that are alive when the peak's object has just been allocated.
+    pub fn alive_at(&self, among: &Bits, peak: PeakMoment) -> Bits {
+        with_spans!(&self.times, spans => {
+            let time = spans.born[peak.number];
+            let mut alive = self.narrowed(among, |first| {
+                let born = word_of_range(first, &(0..peak.number + 1));
+                born & self.word_of(first, |at| spans.died[at] >= time)
+            });
+            // Of those that die at that very time, some have done so before.
+            let dead = self.deaths[..peak.deaths].iter().rev();
+            for &number in dead.take_while(|&&number| spans.died[number as usize] == time) {
+                alive.unset(number as usize);
+            }
+            alive
+        })
+    }
+
+    /// The numbers of the objects that are born when the filter wants it.
+    fn born_in(&self, filter: &Filter) -> Range<usize> {
+        let at_most = |time: Option<Time>| time.map_or(self.len(), |time| self.born_until(time.0));
+        let mut last = at_most(filter.allocated.to);
+        for live in &filter.live {
+            last = last.min(match live {
+                Live::In(range) => at_most(range.to),
+                Live::At(time) => at_most(Some(*time)),
+                Live::AtEnd | Live::AtPeak => self.len(),
+            });
+        }
+        let first = filter.allocated.from.map_or(0, |from| match from.0.0.checked_sub(1) {
+            Some(before) => self.born_until(Micros(before)),
+            None => 0,
+        });
+        first..last.max(first)
+    }
+
+    /// How many are born at this moment or before.
+    fn born_until(&self, time: Micros) -> usize {
+        with_spans!(&self.times, spans => spans.born.partition_point(|born| born.micros() <= time))
+    }
+
+    #[inline]
+    pub(super) fn word_of(&self, first: usize, of: impl FnMut(usize) -> bool) -> u64 {
+        word_of(first, self.len(), of)
+    }
+
+    /// Words of bits, each from the number of its first object.
+    pub(super) fn collect_words(&self, word: impl Fn(usize) -> u64 + Sync) -> Bits {
+        let words = (0..self.len().div_ceil(WORD)).into_par_iter().with_min_len(LEAST_WORDS);
+        Bits::from_words(words.map(|at| word(at * WORD)).collect(), self.len())
+    }
+
+    /// The bits of `among` that are also in words made from the number of their first object.
+    pub(super) fn narrowed(&self, among: &Bits, word: impl Fn(usize) -> u64 + Sync) -> Bits {
+        self.collect_words(|first| match among.words()[first / WORD] {
+            0 => 0,
+            bits => bits & word(first),
+        })
+    }
+}
+
+impl<T: Moment> Spans<T> {
+    /// Which of the objects of a word end as wanted.
+    #[inline]
+    fn ending(&self, first: usize, end: &End) -> u64 {
+        word_of(first, self.died.len(), |at| match self.died[at] {
+            died if died == T::NEVER => end.admits_survivor(),
+            died => {
+                let died = died.micros();
+                end.admits_death(died) && end.admits_lifetime(died.since(self.born[at].micros()))
+            }
+        })
+    }
+}

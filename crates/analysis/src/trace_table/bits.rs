@@ -1,0 +1,76 @@
+//! A bit for each of many things, in words that threads can work on apart.
+
+/// A bit for each number below a length.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+/// Bits in a word.
+pub(crate) const WORD: usize = u64::BITS as usize;
+
+impl Bits {
+    /// From words whose last has no bit past the end.
+    pub fn from_words(words: Vec<u64>, len: usize) -> Bits {
+        debug_assert_eq!(words.len(), len.div_ceil(WORD));
+        Bits { words, len }
+    }
+
+    /// None set.
+    pub fn none(len: usize) -> Bits {
+        Bits::from_words(vec![0; len.div_ceil(WORD)], len)
+    }
+
+    #[inline]
+    pub fn get(&self, at: usize) -> bool {
+        self.words[at / WORD] >> (at % WORD) & 1 != 0
+    }
+
+    #[inline]
+    pub fn set(&mut self, at: usize) {
+        self.words[at / WORD] |= 1 << (at % WORD);
+    }
+
+    #[inline]
+    pub fn unset(&mut self, at: usize) {
+        self.words[at / WORD] &= !(1 << (at % WORD));
+    }
+
+    #[inline]
+    pub fn push(&mut self, bit: bool) {
+        if self.len.is_multiple_of(WORD) {
+            self.words.push(0);
+        }
+        if bit {
+            self.words[self.len / WORD] |= 1 << (self.len % WORD);
+        }
+        self.len += 1;
+    }
+
+    /// Adds all of `other`, which is as long.
+    pub fn unite(&mut self, other: &Bits) {
+        self.words.iter_mut().zip(&other.words).for_each(|(to, from)| *to |= from);
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The numbers whose bits are set in the words from one place to another.
+    #[inline]
+    pub fn ones_in(&self, words: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        words.flat_map(|at| {
+            let mut word = self.words[at];
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+                word &= word - 1;
+                Some(at * WORD + bit)
+            })
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! What became of every object, in columns: one pass without stacks.
+//!
+//! Objects are numbered in order of birth. Besides their columns there is the order of all births and deaths, a bit for
+//! each event and the list of those that die, because many events have the same time and a peak lies between two of them.
+
+use std::collections::HashSet;
+
+use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId, Source};
+
+use super::bits::Bits;
+use super::columns::{Moment, SmallNumbers, Spans, Times, with_spans};
+use super::{IdSum, NoTable};
+use crate::objects::{LiveTable, ObjectSet};
+use crate::pass::{self, Visitor};
+use crate::selection::{Peak, Selection};
+use crate::trace_file::TraceFile;
+
+/// Births and deaths of all objects.
+#[derive(Debug)]
+pub(crate) struct Lives {
+    pub(super) times: Times,
+    pub(super) samples: SmallNumbers,
+    /// Without header.
+    pub(super) words: SmallNumbers,
+    /// Empty if there is one domain only.
+    pub(super) domains: Vec<u16>,
+    pub(super) only_domain: u16,
+    /// Where it was allocated, and whether it was promoted.
+    pub(super) kinds: Vec<u8>,
+    /// What the trace calls them, if not by their numbers.
+    ids: Option<Vec<u64>>,
+    /// Every event: set if it is a birth.
+    pub(super) events: Bits,
+    /// Who dies, in order.
+    pub(super) deaths: Vec<u32>,
+    /// For every so many events, how many births lie before them.
+    pub(super) births_before: Vec<u32>,
+    pub(super) sum: IdSum,
+    pub losses: Losses,
+}
+
+/// Of [`Lives::kinds`].
+pub(super) const PROMOTED: u8 = 4;
+
+pub(super) fn source_bits(source: Source) -> u8 {
+    match source {
+        Source::Minor => 0,
+        Source::Major => 1,
+        Source::External => 2,
+    }
+}
+
+/// Events from one entry of [`Lives::births_before`] to the next.
+pub(super) const EVENTS_PER_MARK: usize = 1 << 16;
+
+/// More objects have no numbers.
+const MAX_OBJECTS: usize = u32::MAX as usize - 1;
+/// Sums of more are not exact.
+const MAX_SAMPLES: u64 = 1 << 53;
+/// More ends of objects that nobody has heard of are no trace that anybody recorded.
+const MAX_ORPHANS: usize = 1 << 20;
+
+impl Lives {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// If ids are used twice, or objects die twice, and similar: only passes say what that means.
+    pub fn read(trace: &TraceFile) -> Result<Lives, NoTable> {
+        // One more bit than the longest trace of which headers tell: events may be a little later.
+        if trace.index().duration().0 < u64::from(u32::MAX / 2) {
+            Lives::with_times(trace, Times::Short)
+        } else {
+            Lives::with_times(trace, Times::Long)
+        }
+    }
+
+    fn with_times<T: Moment>(
+        trace: &TraceFile,
+        times: impl FnOnce(Spans<T>) -> Times,
+    ) -> Result<Lives, NoTable> {
+        // The headers of a hostile file promise anything; an event takes some bytes.
+        let promised = usize::try_from(trace.index().allocations()).unwrap_or(usize::MAX);
+        let capacity = promised.min(trace.bytes().len() / 6);
+        let written_by = trace.index().domains();
+        let mut noting = Noting {
+            spans: Spans::<T>::with_capacity(capacity),
+            samples: SmallNumbers::with_capacity(capacity),
+            words: SmallNumbers::with_capacity(capacity),
+            domains: Vec::new(),
+            several_domains: written_by.len() > 1,
+            kinds: Vec::with_capacity(capacity),
+            ids: Numbers::Same,
+            orphans: HashSet::new(),
+            events: Bits::default(),
+            deaths: Vec::with_capacity(capacity),
+            sum: IdSum::default(),
+            total: 0,
+            odd: None,
+        };
+        let outcome = pass::run(trace, &Selection::default(), &mut noting);
+        let Noting { spans, samples, words, domains, kinds, ids, events, deaths, sum, odd, .. } =
+            noting;
+        if let Some(odd) = odd {
+            return Err(odd);
+        }
+        let mut births = 0;
+        let mut births_before = Vec::new();
+        for words in events.words().chunks(EVENTS_PER_MARK / super::bits::WORD) {
+            births_before.push(births);
+            births += words.iter().map(|word| word.count_ones()).sum::<u32>();
+        }
+        let ids = match ids {
+            Numbers::Same => None,
+            Numbers::Other(other) => Some(other.ids),
+        };
+        Ok(Lives {
+            times: times(spans),
+            samples,
+            words,
+            domains,
+            only_domain: written_by.first().map_or(0, |domain| domain.0),
+            kinds,
+            ids,
+            events,
+            deaths,
+            births_before,
+            sum,
+            losses: outcome.losses,
+        })
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    pub(super) fn id(&self, number: usize) -> ObjectId {
+        ObjectId(self.ids.as_ref().map_or(number as u64, |ids| ids[number]))
+    }
+
+    /// A peak as everybody else knows it.
+    pub fn peak(&self, moment: Option<PeakMoment>) -> Peak {
+        moment.map_or_else(Peak::default, |PeakMoment { number, samples, .. }| Peak {
+            time: with_spans!(&self.times, spans => spans.born[number].micros()),
+            samples,
+            object: self.id(number),
+        })
+    }
+}
+
+/// Where a peak lies in the order of events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeakMoment {
+    /// The object whose birth made it.
+    pub number: usize,
+    /// How many deaths lie before.
+    pub deaths: usize,
+    /// Sampled words alive.
+    pub samples: u64,
+}
+
+/// Numbers of objects by their ids.
+enum Numbers {
+    /// They are the same.
+    Same,
+    /// They are not.
+    Other(Box<OtherNumbers>),
+}
+
+#[derive(Default)]
+struct OtherNumbers {
+    ids: Vec<u64>,
+    alive: LiveTable<u32>,
+    /// All that ever were.
+    seen: ObjectSet,
+}
+
+/// Fills the columns.
+struct Noting<T> {
+    spans: Spans<T>,
+    samples: SmallNumbers,
+    words: SmallNumbers,
+    domains: Vec<u16>,
+    several_domains: bool,
+    kinds: Vec<u8>,
+    ids: Numbers,
+    /// Ids of which the trace told an end before any birth.
+    orphans: HashSet<u64>,
+    events: Bits,
+    deaths: Vec<u32>,
+    sum: IdSum,
+    /// Sampled words of all.
+    total: u64,
+    odd: Option<NoTable>,
+}
+
+impl<T: Moment> Noting<T> {
+    #[cold]
+    fn odd(&mut self, why: &'static str) {
+        self.odd.get_or_insert(NoTable::Odd(why));
+    }
+
+    /// Notes the id of a new object.
+    #[inline]
+    fn born(&mut self, id: ObjectId) {
+        let number = self.spans.born.len();
+        if matches!(self.ids, Numbers::Same) {
+            if id.0 == number as u64 {
+                return;
+            }
+            self.stop_counting();
+        }
+        if let Numbers::Other(other) = &mut self.ids {
+            let again = other.seen.contains(id);
+            other.seen.insert(id);
+            other.alive.insert(id, number as u32);
+            other.ids.push(id.0);
+            if again {
+                self.odd("two objects have one id");
+            }
+        }
+    }
+
+    /// From here on, ids are not numbers.
+    #[cold]
+    fn stop_counting(&mut self) {
+        let mut other = OtherNumbers::default();
+        for (number, died) in self.spans.died.iter().enumerate() {
+            let id = ObjectId(number as u64);
+            other.ids.push(id.0);
+            other.seen.insert(id);
+            if *died == T::NEVER {
+                other.alive.insert(id, number as u32);
+            }
+        }
+        self.ids = Numbers::Other(Box::new(other));
+    }
+
+    /// The number of an object that is alive. Others make no sense, or are of objects that were lost.
+    #[inline]
+    fn alive(&mut self, id: ObjectId) -> Option<usize> {
+        let (number, known) = match &mut self.ids {
+            Numbers::Same => {
+                let number = usize::try_from(id.0).ok();
+                let number = number.filter(|&number| number < self.spans.died.len());
+                (number.filter(|&number| self.spans.died[number] == T::NEVER), number.is_some())
+            }
+            Numbers::Other(other) => {
+                let number = other.alive.get_mut(id).map(|&mut number| number as usize);
+                (number, number.is_some() || other.seen.contains(id))
+            }
+        };
+        if number.is_none() {
+            self.not_alive(id, known);
+        }
+        number
+    }
+
+    #[cold]
+    fn not_alive(&mut self, id: ObjectId, known: bool) {
+        if known {
+            self.odd("an object ends twice");
+        } else {
+            self.orphans.insert(id.0);
+        }
+        if self.orphans.len() > MAX_ORPHANS {
+            self.odd("too many objects end that were never allocated");
+        }
+    }
+}
+
+impl<T: Moment> Visitor for Noting<T> {
+    fn is_done(&self) -> bool {
+        self.odd.is_some()
+    }
+
+    #[inline]
+    fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
+        self.born(alloc.id);
+        if !self.orphans.is_empty() && self.orphans.contains(&alloc.id.0) {
+            self.odd("an object ends before it is allocated");
+        }
+        let time = T::of(alloc.time);
+        self.total = self.total.saturating_add(alloc.samples);
+        let is_too_much = self.total > MAX_SAMPLES || self.kinds.len() >= MAX_OBJECTS;
+        if time == T::NEVER || is_too_much {
+            self.odd("there is too much of it");
+            return;
+        }
+        self.spans.born.push(time);
+        self.spans.died.push(T::NEVER);
+        self.samples.push(alloc.samples);
+        self.words.push(alloc.length.0);
+        if self.several_domains {
+            self.domains.push(alloc.domain.0);
+        }
+        self.kinds.push(source_bits(alloc.source));
+        self.events.push(true);
+        self.sum.add(alloc.id);
+    }
+
+    fn promote(&mut self, _: Micros, _: DomainId, id: ObjectId, _: &Frames) {
+        if let Some(number) = self.alive(id) {
+            let kind = &mut self.kinds[number];
+            let again = *kind & PROMOTED != 0;
+            *kind |= PROMOTED;
+            if again {
+                self.odd("an object is promoted twice");
+            }
+        }
+    }
+
+    #[inline]
+    fn collect(&mut self, time: Micros, _: DomainId, id: ObjectId, _: &Frames) {
+        if let Some(number) = self.alive(id) {
+            let time = T::of(time);
+            if time == T::NEVER {
+                self.odd("it is too long");
+                return;
+            }
+            self.spans.died[number] = time;
+            if let Numbers::Other(other) = &mut self.ids {
+                other.alive.remove(id);
+            }
+            self.deaths.push(number as u32);
+            self.events.push(false);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Who allocated every object: one pass with stacks.
+//!
+//! Stacks are kept as they were, frame by frame, so that any labelling, hiding or folding can be had from them later. When
+//! all are known, their tree is numbered depth first, so that whatever follows the tree reads it from front to back and
+//! finds what it looks for nearby.
+
+use bactrian_trace::{Alloc, FrameId, Frames, Losses};
+use rayon::prelude::*;
+
+use super::bits::Bits;
+use super::lives::Lives;
+use super::{IdSum, NoTable};
+use crate::filter::Filter;
+use crate::labels::LabelId;
+use crate::pass::{self, Conditions, Inside, Outcome, Visitor};
+use crate::selection::Selection;
+use crate::stack_tree::{StackId, StackTree};
+use crate::stack_walk::{Along, StackWalks};
+use crate::trace_file::TraceFile;
+
+/// The stacks of all objects.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    /// For each object, the place of its stack in `allocating`.
+    pub(super) stacks: Vec<u32>,
+    /// Stacks that are some object's, in the order of the tree; most only lead to others.
+    pub(super) allocating: Vec<u32>,
+    pub(super) tree: FrameTree,
+    pub(super) frames: Frames,
+    pub(super) sum: IdSum,
+    pub losses: Losses,
+}
+
+/// All distinct stacks, depth first; the first is the empty one.
+#[derive(Debug)]
+pub(crate) struct FrameTree {
+    pub parents: Vec<u32>,
+    /// The innermost frame of each.
+    pub frames: Vec<FrameId>,
+}
+
+impl Origins {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// If not all stacks can be told apart.
+    pub fn read(trace: &TraceFile, most_stacks: u64) -> Result<Origins, NoTable> {
+        let most_stacks = usize::try_from(most_stacks).unwrap_or(usize::MAX);
+        let promised = usize::try_from(trace.index().allocations()).unwrap_or(usize::MAX);
+        let mut noting = Noting {
+            walks: StackWalks::default(),
+            grow: Grow(StackTree::for_file_of(trace.bytes().len()).with_room_for(most_stacks)),
+            stacks: Vec::with_capacity(promised.min(trace.bytes().len() / 6)),
+            sum: IdSum::default(),
+        };
+        let outcome = pass::run(trace, &Selection::default(), &mut noting);
+        let Noting { grow: Grow(tree), mut stacks, sum, .. } = noting;
+        if tree.cut() > 0 {
+            return Err(NoTable::Odd("there are too many different stacks"));
+        }
+        let ids: Vec<_> = outcome.frames.ids().collect();
+        let (tree, places) = FrameTree::depth_first(&tree, &ids);
+        let mut is_allocating = Bits::none(tree.len());
+        stacks.iter().for_each(|&stack| is_allocating.set(places[stack as usize] as usize));
+        let mut ranks = vec![0; tree.len()];
+        let mut allocating = Vec::new();
+        for stack in is_allocating.ones_in(0..is_allocating.words().len()) {
+            ranks[stack] = allocating.len() as u32;
+            allocating.push(stack as u32);
+        }
+        stacks.par_iter_mut().for_each(|stack| *stack = ranks[places[*stack as usize] as usize]);
+        let Outcome { frames, losses } = outcome;
+        Ok(Origins { stacks, allocating, tree, frames, sum, losses })
+    }
+
+    pub fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// Those of `among` whose stacks have what the filter wants, and nothing that it does not want.
+    pub fn admitted(&self, lives: &Lives, among: &Bits, filter: &Filter) -> Bits {
+        let mut conditions = Conditions::new(filter);
+        let inside = self.tree.inwards(Inside::default(), |outer, frame| {
+            conditions.enter(Some(outer), frame, &self.frames)
+        });
+        let mut stacks = Bits::default();
+        for &stack in &self.allocating {
+            stacks.push(conditions.are_met(inside[stack as usize]));
+        }
+        lives.narrowed(among, |first| {
+            lives.word_of(first, |at| stacks.get(self.stacks[at] as usize))
+        })
+    }
+}
+
+impl FrameTree {
+    /// Numbers a tree anew; says where each of its stacks went.
+    fn depth_first(tree: &StackTree, frames: &[FrameId]) -> (FrameTree, Vec<u32>) {
+        let len = tree.len();
+        let mut sizes = vec![1u32; len];
+        for stack in tree.ids().rev() {
+            sizes[tree.parent(stack).index()] += sizes[stack.index()];
+        }
+        // Where the next one goes that hangs on a stack. Parents come before their children.
+        let mut next = vec![1u32; len];
+        let mut places = vec![0u32; len];
+        let mut grown = FrameTree { parents: vec![0; len], frames: vec![FrameId::NONE; len] };
+        for stack in tree.ids() {
+            let parent = tree.parent(stack).index();
+            let (place, size) = (next[parent], sizes[stack.index()]);
+            next[parent] += size;
+            next[stack.index()] = place + 1;
+            places[stack.index()] = place;
+            let at = place as usize;
+            grown.parents[at] = places[parent];
+            grown.frames[at] = frames[tree.label(stack).index()];
+        }
+        (grown, places)
+    }
+
+    /// Something for each stack, from what its caller has and its innermost frame; the empty one has `first`.
+    pub fn inwards<T: Copy>(&self, first: T, mut enter: impl FnMut(T, FrameId) -> T) -> Vec<T> {
+        let mut items = Vec::with_capacity(self.len());
+        items.push(first);
+        for stack in 1..self.len() {
+            let outer = items[self.parents[stack] as usize];
+            items.push(enter(outer, self.frames[stack]));
+        }
+        items
+    }
+
+    /// How many there are, the empty one included.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+}
+
+/// Fills the column.
+struct Noting {
+    walks: StackWalks<StackId>,
+    grow: Grow,
+    stacks: Vec<u32>,
+    sum: IdSum,
+}
+
+/// Grows a tree whose labels are frames.
+struct Grow(StackTree);
+
+impl Along for Grow {
+    type Item = StackId;
+
+    #[inline]
+    fn enter(&mut self, outer: Option<StackId>, frame: FrameId, _: &Frames) -> StackId {
+        self.0.child(outer.unwrap_or(StackId::ROOT), LabelId::from_index(frame.index()))
+    }
+}
+
+impl Visitor for Noting {
+    fn wants_stacks(&self) -> bool {
+        true
+    }
+
+    fn wants_ends(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
+        let stack = self.walks.go_to(alloc, frames, &mut self.grow).last();
+        self.stacks.push(stack.map_or(0, |stack| stack.index() as u32));
+        self.sum.add(alloc.id);
+    }
+}
