@@ -13,7 +13,8 @@ test.each([
 
 test.each([
   [512, "512"],
-  [12_345, "12,345"],
+  [9_750, "9,750"],
+  [12_345, "12.3k"],
   [2_280_000, "2.28M"],
 ])("a count of %d", (value, text) => expect(count(value)).toBe(text));
 

@@ -25,12 +25,18 @@ export function bytes(value: number): string {
   return `${unit === 0 && Number.isInteger(size) ? size : threeDigits(size)} ${SIZES[unit]}`;
 }
 
-/** `12.3M`, `512` */
+const COUNTS = ["", "k", "M", "G", "T"];
+
+/** `12.3M`, `9,750` */
 export function count(value: number): string {
-  const size = Math.abs(value);
-  if (size < 99_950) return Math.round(value).toLocaleString("en-GB");
-  const [unit, name] = size < 999.5e6 ? [1e6, "M"] : size < 999.5e9 ? [1e9, "G"] : [1e12, "T"];
-  return `${threeDigits(value / unit)}${name}`;
+  if (Math.abs(value) < 10_000) return Math.round(value).toLocaleString("en-GB");
+  let unit = 0;
+  let size = value;
+  while (Math.abs(size) >= 999.5 && unit + 1 < COUNTS.length) {
+    size /= 1000;
+    unit += 1;
+  }
+  return `${threeDigits(size)}${COUNTS[unit]}`;
 }
 
 /** `1.50 s`, `230 ms`, `2 min 5 s` */

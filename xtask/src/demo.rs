@@ -17,10 +17,12 @@ pub fn run(arguments: &[String]) -> Outcome {
     compile()?;
     let (executable, trace) = (format!("{FOLDER}/{PROGRAM}"), format!("{FOLDER}/{PROGRAM}.ctf"));
     let flame = format!("{FOLDER}/held.svg");
+    let report = format!("{FOLDER}/report.html");
+    let heap = format!("{FOLDER}/{PROGRAM}.1.heap");
     let steps: &[(&str, String)] = &[
         (
             "A small server that leaks, compiled as ever, recorded as it is:",
-            format!("record --rate 1e-3 -o {trace} -- {executable} 20000"),
+            format!("record --rate 1e-3 --snapshots exit -o {trace} -- {executable} 20000"),
         ),
         ("What is in the trace?", format!("info --full {trace}")),
         (
@@ -35,7 +37,12 @@ pub fn run(arguments: &[String]) -> Outcome {
             "And who asked for it? The standard library counts to its callers:",
             format!("top {trace} --metric live --hide /^(Stdlib|Caml)|^caml_/ -n 4"),
         ),
-        ("All of it as a picture:", format!("flame {trace} --metric live -o {flame}")),
+        (
+            "Who holds it? The snapshot that was taken at the end says:",
+            format!("heap roots {heap} -n 4"),
+        ),
+        ("What grows, as a picture:", format!("flame {trace} --metric live -o {flame}")),
+        ("All of it as one page, to be sent around:", format!("report {trace} {heap} -o {report}")),
     ];
     for (question, line) in steps {
         println!("\n## {question}\n$ bactrian {line}");
@@ -49,7 +56,8 @@ reads and the answers that it makes of them: `serve` puts both into a cache whos
 can match. See programs/{PROGRAM}.ml.
 
 ## What to try next
-  open {flame} in a browser: click to zoom, / to search
+  open {report} in a browser, or have all of it answered as you click:
+  target/release/bactrian view {trace} {heap}
   target/release/bactrian live -- {executable} 1000000
   target/release/bactrian record -- YOUR-PROGRAM
   target/release/bactrian doctor YOUR-PROGRAM
@@ -67,5 +75,5 @@ fn compile() -> Outcome {
     fs::copy(Path::new("programs").join(&source), Path::new(FOLDER).join(&source))
         .map_err(|error| format!("cannot copy {source}: {error}"))?;
     let mut compiler = Command::new("ocamlopt.opt");
-    succeed(compiler.args(["-g", &source, "-o", PROGRAM]).current_dir(FOLDER))
+    succeed(compiler.args(["-g", "-bin-annot", &source, "-o", PROGRAM]).current_dir(FOLDER))
 }

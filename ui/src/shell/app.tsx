@@ -55,7 +55,7 @@ function Frame({ files, version }: { files: ShownFile[]; version: string }) {
             </a>
           ))}
         </nav>
-        {among.length > 1 && view?.id !== "evolution" && (
+        {among.length > 1 && view && view.kind !== null && view.least === 1 && (
           <select class="file" aria-label="File" value={String(file)} onChange={(event) => route.go({ file: Number(event.currentTarget.value) })}>
             {among.map(({ f, at }) => (
               <option key={at} value={String(at)}>{f.name}</option>
