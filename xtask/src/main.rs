@@ -59,8 +59,9 @@ const TASKS: &[Task] = &[
         about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], record \
                 [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions], snapshot \
                 [--only pauses|majors|real] [--sizes MB,..] [--rounds N], graph \
-                [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N], or types \
-                [--sizes MILLIONS,..] [--rounds N]",
+                [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N], types \
+                [--sizes MILLIONS,..] [--rounds N], live [--rounds N], or page [--trace FILE] \
+                [--heap FILE] [--rounds N]",
         run: bench::run,
     },
     Task {

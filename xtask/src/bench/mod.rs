@@ -3,6 +3,7 @@
 mod graph;
 mod live;
 mod measure;
+mod page;
 mod record;
 mod rounds;
 mod snapshot;
@@ -25,11 +26,15 @@ pub fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "graph" => graph::run(rest),
         Some((what, rest)) if what == "types" => types::run(rest),
         Some((what, rest)) if what == "live" => live::run(rest),
+        Some((what, rest)) if what == "page" => page::run(rest),
         // What the measured process runs.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),
         Some((what, rest)) if what.starts_with("graph-") => graph::inner(&what[6..], rest),
         Some((what, rest)) if what.starts_with("types-") => types::inner(&what[6..], rest),
-        _ => Err("say what to measure: trace, record, snapshot, graph, types or live".to_owned()),
+        _ => {
+            Err("say what to measure: trace, record, snapshot, graph, types, live or page"
+                .to_owned())
+        }
     }
 }
 
