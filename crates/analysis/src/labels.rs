@@ -29,6 +29,18 @@ pub enum By {
     Module,
 }
 
+impl By {
+    /// All of them, by what the command line calls them.
+    pub const NAMES: &[(&str, By)] = &[
+        ("site", By::Site),
+        ("instruction", By::Instruction),
+        ("line", By::Line),
+        ("function", By::Function),
+        ("file", By::File),
+        ("module", By::Module),
+    ];
+}
+
 /// A label of a [`Labels`], numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);

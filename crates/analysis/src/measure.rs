@@ -52,6 +52,15 @@ impl Measure {
         Measure { unit: Unit::Objects, of }
     }
 
+    /// What the command line calls them.
+    pub const METRICS: &[(&str, Measure)] = &[
+        ("allocated", Measure { unit: Unit::Bytes, of: Of::Allocated }),
+        ("live", Measure { unit: Unit::Bytes, of: Of::LiveAtEnd }),
+        ("peak", Measure { unit: Unit::Bytes, of: Of::LiveAtPeak }),
+        ("objects", Measure { unit: Unit::Objects, of: Of::Allocated }),
+        ("promoted", Measure { unit: Unit::Bytes, of: Of::Promoted }),
+    ];
+
     /// How its tallies scale to estimates for this trace.
     pub fn scale(self, trace: &TraceFile) -> Scale {
         match self.unit {

@@ -107,6 +107,11 @@ impl StackTree {
         (1..self.nodes.len() as u32).map(StackId)
     }
 
+    /// The stack with this place, if there is one.
+    pub fn id(&self, place: usize) -> Option<StackId> {
+        (place < self.nodes.len()).then_some(StackId(place as u32))
+    }
+
     /// The stack without its innermost label.
     pub fn parent(&self, stack: StackId) -> StackId {
         self.nodes[stack.index()].parent

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use serde::Serialize;
+
 use crate::estimate::Tally;
 use crate::filter::{Filter, Live, Pattern};
 use crate::info::{Contents, contents};
@@ -34,6 +36,16 @@ pub struct TraceQuestions {
     origins: Arc<OnceLock<Result<Origins, NoTable>>>,
     admitted: Recent<Filter, Admitted>,
     labellings: Recent<(By, Vec<Pattern>), Labelling>,
+    names: OnceLock<Names>,
+}
+
+/// Names of functions and files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Names {
+    /// Functions.
+    pub functions: Vec<String>,
+    /// Source files.
+    pub files: Vec<String>,
 }
 
 /// Filters whose objects are kept.
@@ -58,6 +70,7 @@ impl TraceQuestions {
             origins: Arc::default(),
             admitted: Recent::new(KEPT_FILTERS),
             labellings: Recent::new(KEPT_LABELLINGS),
+            names: OnceLock::new(),
         };
         let left = bytes.checked_sub(trace_table::memory_for_objects(&questions.trace));
         // A few stacks always find room.
@@ -176,6 +189,45 @@ impl TraceQuestions {
         let counts = trace_table::contents(lives, origins, &admitted.bits);
         let peak = lives.peak(admitted.own_peak(lives));
         Contents::new(&self.trace, &counts, peak, origins.frames(), origins.losses.clone())
+    }
+
+    /// Names that go on from what somebody has written, or have it inside: those that allocate most first.
+    pub fn names(&self, written: &str, most: usize) -> Names {
+        let all = self.names.get_or_init(|| {
+            let names = |by| {
+                let mut rows = self.top(&Filter::default(), by, Measure::bytes(Of::Allocated)).rows;
+                rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
+                let names = rows.into_iter().map(|row| row.label.name);
+                names.filter(|name| !name.is_empty() && !name.starts_with('[')).collect()
+            };
+            Names { functions: names(By::Function), files: names(By::File) }
+        });
+        let written = written.to_lowercase();
+        let pick = |names: &[String]| {
+            let mut found: Vec<_> = names
+                .iter()
+                .filter_map(|name| {
+                    let lower = name.to_lowercase();
+                    lower.contains(&*written).then_some(())?;
+                    let is_begin = |at: usize| {
+                        let before = &lower[..at];
+                        before.is_empty() || before.ends_with("__") || before.ends_with(['.', '/'])
+                    };
+                    let begins = lower.match_indices(&*written).any(|(at, _)| is_begin(at));
+                    Some((!begins, name))
+                })
+                .collect();
+            // Stable: the larger ones stay first.
+            found.sort_by_key(|(is_inside, _)| *is_inside);
+            found.into_iter().take(most).map(|(_, name)| name.clone()).collect()
+        };
+        Names { functions: pick(&all.functions), files: pick(&all.files) }
+    }
+
+    /// Whether the trace names this source file.
+    pub fn names_file(&self, file: &str) -> bool {
+        self.names("", 0);
+        self.names.get().is_some_and(|names| names.files.iter().any(|known| known == file))
     }
 
     /// Both tables, when they are there.

@@ -118,3 +118,53 @@ impl FilterArgs {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, FromArgMatches};
+
+    fn parsed(arguments: &[String]) -> Filter {
+        let command = FilterArgs::augment_args(clap::Command::new("x").no_binary_name(true));
+        let matches = command.try_get_matches_from(arguments).expect("arguments");
+        FilterArgs::from_arg_matches(&matches).expect("arguments").filter().expect("a filter")
+    }
+
+    #[test]
+    fn options_have_the_names_that_the_page_gives_them() {
+        let command = FilterArgs::augment_args(clap::Command::new("x"));
+        let mut ours: Vec<_> = command.get_arguments().filter_map(|arg| arg.get_long()).collect();
+        let mut theirs = Filter::OPTIONS.to_vec();
+        ours.sort_unstable();
+        theirs.sort_unstable();
+        assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn options_mean_what_they_mean_to_the_page() {
+        let values = [
+            ("allocated", "1.5s..3s"),
+            ("live-in", "20ms.."),
+            ("live-at", "2"),
+            ("live-at-end", ""),
+            ("live-at-peak", ""),
+            ("collected", "..3min"),
+            ("size", "64..1kB"),
+            ("lifetime", "0.5.."),
+            ("heap", "major"),
+            ("domain", "2"),
+            ("in-file", "main.ml"),
+            ("in", "/a|b/"),
+            ("not-in", "List.map"),
+            ("hide", "f"),
+        ];
+        let mut set = Filter::default();
+        let mut arguments = Vec::new();
+        for (name, value) in values {
+            set.set(name, value).expect("an option");
+            arguments.push(format!("--{name}"));
+            arguments.extend((!value.is_empty()).then(|| value.to_owned()));
+        }
+        assert_eq!(parsed(&arguments), set);
+    }
+}

@@ -1,11 +1,10 @@
 //! `bactrian annotate`: a source file with what each line allocates beside it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
-use bactrian_analysis::{By, Estimate, Row, top};
+use bactrian_analysis::{By, Estimate, lines_of, top};
 use serde_json::json;
 
 use super::arguments::Metric;
@@ -117,32 +116,4 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     open::account(&args.profile, false, &answer.losses, console)?;
     Ok(Status::Done)
-}
-
-/// What lines of a file allocate: themselves, and with all they call; by their numbers.
-fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, (Estimate, Estimate)> {
-    let place = |row: &Row| {
-        let (file, line) = row.label.name.rsplit_once(':')?;
-        Some((PathBuf::from(file), line.parse::<u32>().ok()?, row.own, row.total))
-    };
-    let places: Vec<_> = rows.iter().filter_map(place).collect();
-    let same_name = |file: &Path| file.file_name() == source.file_name();
-    let named: BTreeSet<_> =
-        places.iter().map(|place| &place.0).filter(|file| same_name(file)).collect();
-    // The compiler was told another path than we are. If the end of one is the other, it is the same file; if not, it
-    // still is if no other file has its name.
-    let is_it = |file: &PathBuf| {
-        let suffix = are_same(source, file);
-        suffix || named.len() == 1 && named.contains(file)
-    };
-    let wanted = places.iter().filter(|(file, ..)| is_it(file));
-    wanted.map(|(_, line, own, total)| (*line, (*own, *total))).collect()
-}
-
-/// Whether the end of one path is the other.
-fn are_same(one: &Path, other: &Path) -> bool {
-    let clean =
-        |path: &Path| path.components().filter(|c| c.as_os_str() != ".").collect::<PathBuf>();
-    let (one, other) = (clean(one), clean(other));
-    one.ends_with(&other) || other.ends_with(&one)
 }

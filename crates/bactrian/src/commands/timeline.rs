@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use bactrian_analysis::units::{show_bytes, show_time};
-use bactrian_analysis::{Filter, Timeline, Unit, timeline};
+use bactrian_analysis::units::{Between, Time, show_bytes, show_time};
+use bactrian_analysis::{Filter, Timeline, Unit, timeline_in};
 use serde_json::json;
 
 use crate::failure::{Failure, Status};
@@ -25,6 +25,9 @@ pub struct Args {
     /// How many points in time; as the terminal is wide, or 200
     #[arg(long, value_name = "N")]
     points: Option<usize>,
+    /// Only this part of the time (1.5s..3s); the peak is still that of the whole
+    #[arg(long, value_name = "TIMES")]
+    window: Option<Between<Time>>,
     /// Print JSON
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -50,8 +53,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !(1..=MAX_POINTS).contains(&points) {
         return Err(Failure::Usage(format!("--points is from 1 to {MAX_POINTS}")));
     }
-    let all = timeline(&trace, &Filter::default(), points);
-    let wanted = (!filter.admits_all()).then(|| timeline(&trace, &filter, points));
+    let window = args.window.unwrap_or_default();
+    let all = timeline_in(&trace, &Filter::default(), points, window);
+    let wanted = (!filter.admits_all()).then(|| timeline_in(&trace, &filter, points, window));
     let losses = &all.losses;
     if args.json {
         let result = json!({ "all": all, "filter": filter, "filtered": wanted });

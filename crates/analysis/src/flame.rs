@@ -1,0 +1,364 @@
+//! A flame graph as plain data: what a picture of stacks shows, and no more.
+//!
+//! Frames are parallel lists, depth first, larger ones before smaller ones. What is too small to be seen is left out and
+//! counted, so that the answer follows what is shown and not the trace.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::call_tree::{Branch, CallTree, Direction, TreeQuestion, call_tree};
+use crate::estimate::{Estimate, Tally};
+use crate::filter::Pattern;
+use crate::labels::{By, Label, LabelId, module_of};
+use crate::measure::Measure;
+use crate::profile::Profile;
+use crate::stack_tree::{StackId, StackTree};
+
+/// More frames than this are no picture: smaller ones are left out then.
+const MAX_FRAMES: usize = 20_000;
+/// Deeper calls are left out of trees around a function.
+const MAX_LEVELS: usize = 400;
+
+/// Frames of a flame graph.
+#[derive(Clone, Debug, Serialize)]
+pub struct Flame {
+    /// Everything that was measured, shown or not.
+    pub all: Estimate,
+    /// What was measured.
+    pub measure: Measure,
+    /// The stack that is shown as the root; 0 is the whole.
+    pub at: usize,
+    /// From the whole to what is shown as the root.
+    pub path: Vec<PathStep>,
+    /// What frames are called.
+    pub labels: Vec<FlameLabel>,
+    /// For each frame, the place of its caller; the root, which is the first, has itself.
+    pub parent: Vec<u32>,
+    /// The place of its label.
+    pub label: Vec<u32>,
+    /// What it allocates with all that it calls, in the measure's unit.
+    pub total: Vec<f64>,
+    /// What it allocates itself.
+    pub own: Vec<f64>,
+    /// Which stack it is.
+    pub id: Vec<u32>,
+    /// How many that it calls are left out.
+    pub more: Vec<u32>,
+    /// Of a comparison: `total` in what came before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Vec<f64>>,
+}
+
+/// A stack on the way to the one that is shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathStep {
+    /// Which stack it is.
+    pub id: u32,
+    /// Its innermost frame.
+    pub label: String,
+}
+
+/// What a frame is called, and where it belongs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlameLabel {
+    /// What it is called.
+    #[serde(flatten)]
+    pub label: Label,
+    /// The module of a function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+}
+
+impl FlameLabel {
+    /// Of a label made at this detail.
+    pub fn new(label: &Label, by: By) -> FlameLabel {
+        let is_named = !label.name.starts_with('[');
+        let module = match by {
+            By::Line | By::File => None,
+            By::Site | By::Instruction | By::Function | By::Module => {
+                is_named.then(|| module_of(&label.name).to_owned())
+            }
+        };
+        FlameLabel { label: label.clone(), module }
+    }
+
+    fn whole() -> FlameLabel {
+        FlameLabel { label: Label { name: "all".to_owned(), ..Label::default() }, module: None }
+    }
+}
+
+/// A flame graph on both sides of a function.
+#[derive(Clone, Debug, Serialize)]
+pub struct Around {
+    /// Everything that was measured.
+    pub all: Estimate,
+    /// The share of it that goes through the function.
+    pub share: f64,
+    /// What it calls.
+    pub callees: Flame,
+    /// Who calls it, from it outwards.
+    pub callers: Flame,
+}
+
+impl Flame {
+    /// Of the first measure of a profile: a stack and what goes on from it, without what has less than `min_share` of it.
+    /// `None` if there is no such stack.
+    pub fn new(profile: &Profile, at: usize, min_share: f64) -> Option<Flame> {
+        let (tree, column) = (&*profile.tree, profile.first());
+        let root = tree.id(at)?;
+        let totals = column.totals(tree);
+        let value = |tally: Tally| column.estimate(tally).value;
+        let size = |stack: StackId| totals[stack.index()].sum();
+        let placed = placed(tree, root, min_share, size);
+        let mut path: Vec<_> = std::iter::successors(Some(root), |&stack| {
+            (stack != StackId::ROOT).then(|| tree.parent(stack))
+        })
+        .map(|stack| PathStep {
+            id: stack.index() as u32,
+            label: match stack {
+                StackId::ROOT => FlameLabel::whole().label.name,
+                stack => profile.labels.get(tree.label(stack)).name.clone(),
+            },
+        })
+        .collect();
+        path.reverse();
+        let by = profile.labels.by();
+        let label = |id: LabelId| FlameLabel::new(profile.labels.get(id), by);
+        let mut flame = Flame::empty(column.estimate(totals[0]), column.measure);
+        flame.at = at;
+        flame.path = path;
+        flame.draw(tree, &placed, label);
+        let of = |of: &dyn Fn(StackId) -> Tally| -> Vec<f64> {
+            placed.iter().map(|place| value(of(place.stack))).collect()
+        };
+        flame.total = of(&|stack| totals[stack.index()]);
+        flame.own = of(&|stack| column.own(stack));
+        Some(flame)
+    }
+
+    /// Of two profiles, by the labels of their stacks. Totals are those after, beside those before; what is small in both is
+    /// left out.
+    pub fn of_both(before: &Profile, after: &Profile, min_share: f64) -> Flame {
+        let mut union = Union::default();
+        let by = after.labels.by();
+        let (before_places, after_places) = (union.take_in(before, by), union.take_in(after, by));
+        let sums = |profile: &Profile, places: &[StackId]| {
+            let column = profile.first();
+            let totals = column.totals(&profile.tree);
+            let mut sums = vec![(0.0, 0.0); union.tree.len()];
+            for (stack, place) in places.iter().enumerate() {
+                let own = profile.tree.id(stack).map(|stack| column.own(stack));
+                let value = |tally: Tally| column.estimate(tally).value;
+                sums[place.index()] = (value(own.unwrap_or_default()), value(totals[stack]));
+            }
+            sums
+        };
+        let (then, now) = (sums(before, &before_places), sums(after, &after_places));
+        let larger = |stack: StackId| then[stack.index()].1.max(now[stack.index()].1);
+        let placed = placed(&union.tree, StackId::ROOT, min_share, larger);
+        let column = after.first();
+        let mut flame = Flame::empty(column.estimate(column.total()), column.measure);
+        let whole = PathStep { id: 0, label: FlameLabel::whole().label.name };
+        flame.path = vec![whole];
+        flame.draw(&union.tree, &placed, |id| union.labels[id.index()].clone());
+        let of = |sums: &[(f64, f64)]| -> (Vec<f64>, Vec<f64>) {
+            placed.iter().map(|place| sums[place.stack.index()]).unzip()
+        };
+        (flame.own, flame.total) = of(&now);
+        flame.before = Some(of(&then).1);
+        flame
+    }
+
+    fn empty(all: Estimate, measure: Measure) -> Flame {
+        Flame {
+            all,
+            measure,
+            at: 0,
+            path: Vec::new(),
+            labels: vec![FlameLabel::whole()],
+            parent: Vec::new(),
+            label: Vec::new(),
+            total: Vec::new(),
+            own: Vec::new(),
+            id: Vec::new(),
+            more: Vec::new(),
+            before: None,
+        }
+    }
+
+    /// Writes down frames, but for their sizes. The first label is that of the whole.
+    fn draw(&mut self, tree: &StackTree, placed: &[Placed], label: impl Fn(LabelId) -> FlameLabel) {
+        let mut known: HashMap<LabelId, u32> = HashMap::new();
+        for &Placed { stack, parent, more } in placed {
+            let place = match stack {
+                StackId::ROOT => 0,
+                stack => *known.entry(tree.label(stack)).or_insert_with(|| {
+                    self.labels.push(label(tree.label(stack)));
+                    self.labels.len() as u32 - 1
+                }),
+            };
+            self.label.push(place);
+            self.parent.push(parent);
+            self.id.push(stack.index() as u32);
+            self.more.push(more);
+        }
+    }
+
+    /// A call tree as frames.
+    fn of_call_tree(tree: &CallTree, measure: Measure, by: By) -> Flame {
+        let mut flame = Flame::empty(tree.all, measure);
+        flame.path = vec![PathStep { id: 0, label: FlameLabel::whole().label.name }];
+        // The sum of nothing is minus zero.
+        let total = tree.branches.iter().map(|branch| branch.total.value).sum::<f64>() + 0.0;
+        flame.push(0, 0, (0.0, total), tree.left_out);
+        let mut known: HashMap<&Label, u32> = HashMap::new();
+        let mut open: Vec<(u32, &Branch)> =
+            tree.branches.iter().rev().map(|branch| (0, branch)).collect();
+        while let Some((parent, branch)) = open.pop() {
+            let label = *known.entry(&branch.label).or_insert_with(|| {
+                flame.labels.push(FlameLabel::new(&branch.label, by));
+                flame.labels.len() as u32 - 1
+            });
+            let place = flame.parent.len() as u32;
+            flame.push(parent, label, (branch.own.value, branch.total.value), branch.left_out);
+            open.extend(branch.children.iter().rev().map(|child| (place, child)));
+        }
+        flame
+    }
+
+    fn push(&mut self, parent: u32, label: u32, (own, total): (f64, f64), more: usize) {
+        self.id.push(self.parent.len() as u32);
+        self.parent.push(parent);
+        self.label.push(label);
+        self.own.push(own);
+        self.total.push(total);
+        self.more.push(more as u32);
+    }
+}
+
+/// What functions call and who calls them, without what has less than `min_share` of what goes through them.
+pub fn around(profile: &Profile, focus: &Pattern, min_share: f64) -> Around {
+    let question = |direction, min_share, max_levels| TreeQuestion {
+        direction,
+        focus: Some(focus.clone()),
+        min_share,
+        max_levels,
+    };
+    // One level says how much it is.
+    let share = call_tree(profile, &question(Direction::Callees, 0.0, 1)).share;
+    let [callees, callers] = [Direction::Callees, Direction::Callers]
+        .map(|direction| call_tree(profile, &question(direction, min_share * share, MAX_LEVELS)));
+    let (measure, by) = (profile.first().measure, profile.labels.by());
+    Around {
+        all: callees.all,
+        share,
+        callees: Flame::of_call_tree(&callees, measure, by),
+        callers: Flame::of_call_tree(&callers, measure, by),
+    }
+}
+
+/// A stack that is shown.
+#[derive(Clone, Copy)]
+struct Placed {
+    stack: StackId,
+    /// Place of its caller.
+    parent: u32,
+    /// How many children are not shown.
+    more: u32,
+}
+
+/// The stacks that are shown, depth first, larger ones before smaller ones.
+fn placed(
+    tree: &StackTree,
+    root: StackId,
+    min_share: f64,
+    size: impl Fn(StackId) -> f64,
+) -> Vec<Placed> {
+    let mut least = size(root) * min_share;
+    let mut kept = Kept::of(tree, root, least, &size);
+    if kept.stacks.len() > MAX_FRAMES {
+        let mut sizes: Vec<_> = kept.stacks.iter().map(|&(stack, _)| size(stack)).collect();
+        sizes.sort_unstable_by(|a, b| b.total_cmp(a));
+        // Of equal ones, all or none.
+        least = sizes[MAX_FRAMES].next_up();
+        kept = Kept::of(tree, root, least, &size);
+    }
+    // Children of each, as a list that begins with the last one met.
+    let mut children: Vec<Vec<u32>> = vec![Vec::new(); kept.stacks.len()];
+    for (place, &(_, parent)) in kept.stacks.iter().enumerate().skip(1) {
+        children[parent as usize].push(place as u32);
+    }
+    let of = |place: u32| kept.stacks[place as usize].0;
+    let mut placed = Vec::with_capacity(kept.stacks.len());
+    let mut open = vec![(0u32, 0u32)];
+    while let Some((place, parent)) = open.pop() {
+        let here = placed.len() as u32;
+        placed.push(Placed { stack: of(place), parent, more: kept.more[place as usize] });
+        let mut inner = std::mem::take(&mut children[place as usize]);
+        inner.sort_by(|&a, &b| size(of(b)).total_cmp(&size(of(a))));
+        open.extend(inner.into_iter().rev().map(|child| (child, here)));
+    }
+    placed
+}
+
+/// Stacks that are large enough, callers first.
+struct Kept {
+    /// With the places of their callers.
+    stacks: Vec<(StackId, u32)>,
+    more: Vec<u32>,
+}
+
+impl Kept {
+    fn of(tree: &StackTree, root: StackId, least: f64, size: &impl Fn(StackId) -> f64) -> Kept {
+        let mut kept = Kept { stacks: vec![(root, 0)], more: vec![0] };
+        let mut places: Vec<Option<u32>> = vec![None; tree.len()];
+        places[root.index()] = Some(0);
+        // What goes on from a stack comes after it.
+        for stack in tree.ids().skip(root.index()) {
+            let Some(parent) = places[tree.parent(stack).index()].filter(|_| stack != root) else {
+                continue;
+            };
+            match size(stack) {
+                size if size <= 0.0 => {}
+                size if size < least => kept.more[parent as usize] += 1,
+                _ => {
+                    places[stack.index()] = Some(kept.stacks.len() as u32);
+                    kept.stacks.push((stack, parent));
+                    kept.more.push(0);
+                }
+            }
+        }
+        kept
+    }
+}
+
+/// The stacks of several profiles in one tree, by what their labels say.
+#[derive(Default)]
+struct Union {
+    tree: StackTree,
+    labels: Vec<FlameLabel>,
+    ids: HashMap<Label, LabelId>,
+}
+
+impl Union {
+    /// Takes in the stacks of a profile; says where they are.
+    fn take_in(&mut self, profile: &Profile, by: By) -> Vec<StackId> {
+        let mut labels = Vec::with_capacity(profile.labels.len());
+        for (_, label) in profile.labels.iter() {
+            let next = LabelId::from_index(self.labels.len());
+            let id = *self.ids.entry(label.clone()).or_insert(next);
+            if id == next {
+                self.labels.push(FlameLabel::new(label, by));
+            }
+            labels.push(id);
+        }
+        let mut places = vec![StackId::ROOT; profile.tree.len()];
+        for stack in profile.tree.ids() {
+            let outer = places[profile.tree.parent(stack).index()];
+            let label = labels[profile.tree.label(stack).index()];
+            places[stack.index()] = self.tree.child(outer, label);
+        }
+        places
+    }
+}
