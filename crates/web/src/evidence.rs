@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use bactrian_analysis::TraceFile;
 use bactrian_analysis::heap::{Heap, Info};
+use bactrian_analysis::{TraceFile, TraceQuestions};
 use bactrian_live::Database;
 
 use crate::answer::Failure;
@@ -46,8 +46,8 @@ pub struct File {
 
 /// What a file holds.
 pub enum Contents {
-    /// A trace.
-    Trace(Box<TraceFile>),
+    /// A trace, which is read in the background from now on.
+    Trace(Box<TraceQuestions>),
     /// A heap snapshot: what its header says, and the graph.
     Snapshot(Box<Info>, OpenedLater),
     /// Live numbers.
@@ -57,7 +57,8 @@ pub enum Contents {
 impl File {
     /// A trace.
     pub fn trace(path: &Path, trace: TraceFile) -> File {
-        File { path: path.to_owned(), contents: Contents::Trace(Box::new(trace)) }
+        let questions = TraceQuestions::new(Arc::new(trace));
+        File { path: path.to_owned(), contents: Contents::Trace(Box::new(questions)) }
     }
 
     /// A snapshot, which is opened in the background from now on.
@@ -195,9 +196,9 @@ impl Evidence {
     }
 
     /// The trace at this place.
-    pub fn trace(&self, at: usize) -> Result<(&Path, &TraceFile), Failure> {
+    pub fn questions(&self, at: usize) -> Result<(&Path, &TraceQuestions), Failure> {
         match self.file(at)? {
-            File { path, contents: Contents::Trace(trace) } => Ok((path, trace)),
+            File { path, contents: Contents::Trace(questions) } => Ok((path, questions)),
             other => Err(other.is_no("trace")),
         }
     }

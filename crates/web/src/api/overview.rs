@@ -1,7 +1,7 @@
 //! `overview/..`: what each file is, and what it says first.
 
 use bactrian_analysis::heap::{self, Heap};
-use bactrian_analysis::{Filter, contents, info};
+use bactrian_analysis::{Filter, info};
 use serde_json::json;
 
 use super::{Function, Question};
@@ -24,7 +24,7 @@ fn facts(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
     let command = CommandLine::new("info").file(&file.path);
     match &file.contents {
         Contents::Trace(trace) => {
-            let info = info(trace);
+            let info = info(trace.trace());
             let notes = info.recorder.as_ref().map(|recorder| recorder.sentences.clone());
             Ok(Answer::new(command, info)?.with_notes(notes.unwrap_or_default()))
         }
@@ -47,8 +47,8 @@ pub fn lost(heap: &Heap) -> Vec<String> {
 }
 
 fn all_of_trace(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
-    let (path, trace) = evidence.trace(query.read_or("file", 0)?)?;
-    let contents = contents(trace, &Filter::default());
+    let (path, questions) = evidence.questions(query.read_or("file", 0)?)?;
+    let contents = questions.contents(&Filter::default());
     let notes = contents.losses.sentences();
     let result = json!({ "contents": contents });
     Ok(Answer::new(CommandLine::new("info").file(path).flag("full", true), result)?
