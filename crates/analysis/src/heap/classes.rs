@@ -72,14 +72,14 @@ pub struct ClassRow {
     pub dominated: Option<u64>,
 }
 
-const NO_TYPES: &str = "types are not known without a table of them (--types FILE, see `bactrian types build`): blocks are told \
+pub(super) const NO_TYPES: &str = "types are not known without a table of them (--types FILE, see `bactrian types build`): blocks are told \
                         apart by function, identifier, tag and size";
-const NO_SAMPLES: &str = "the snapshot has no samples: where blocks were allocated is known if a trace is recorded \
+pub(super) const NO_SAMPLES: &str = "the snapshot has no samples: where blocks were allocated is known if a trace is recorded \
                           with it (`bactrian record --snapshots WHEN` without --no-trace)";
 const ESTIMATED: &str = "estimated from samples, as if all live words had the same chance to be sampled; what the \
                          classes dominate is not known, because not all of their blocks are";
 
-const NONE_OF_THESE: &str = "no block that was sampled is one of these";
+pub(super) const NONE_OF_THESE: &str = "no block that was sampled is one of these";
 
 /// Which blocks are told; all conditions must hold. Where blocks were allocated is known of sampled ones only.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +140,7 @@ fn by_type(heap: &Heap, filter: &ClassFilter) -> ClassTable {
     found
 }
 
-fn class_label(class: &Class) -> Label {
+pub(super) fn class_label(class: &Class) -> Label {
     Label { name: class.name.clone(), file: class.place.clone(), ..Label::default() }
 }
 
@@ -295,7 +295,7 @@ pub(super) fn is_all_sampled(heap: &Heap) -> bool {
 }
 
 /// Words of a sampled block, with its header.
-fn words_of(heap: &Heap, sample: &Sample) -> u64 {
+pub(super) fn words_of(heap: &Heap, sample: &Sample) -> u64 {
     heap.weights().get(sample.block.index()).copied().map_or(0, u64::from)
 }
 
@@ -305,7 +305,7 @@ pub(super) fn not_sampled() -> Label {
 }
 
 /// Whether a block is sampled for what it holds outside the heap, as a bigarray is: this says nothing of heap words.
-fn is_of_outside(heap: &Heap, node: u32) -> bool {
+pub(super) fn is_of_outside(heap: &Heap, node: u32) -> bool {
     heap.kind(node) == ClassKind::Custom
         && heap.custom(node).is_some_and(|custom| custom.external_bytes > 0)
 }

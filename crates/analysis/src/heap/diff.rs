@@ -76,7 +76,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    fn add(&mut self, words: u64) {
+    pub(super) fn add(&mut self, words: u64) {
         self.blocks += 1;
         self.bytes = self.bytes.saturating_add(words.saturating_mul(WORD));
     }
@@ -221,7 +221,7 @@ impl Series {
     }
 }
 
-fn totals(heap: &Heap, numbers: &[u32], classes: usize) -> Vec<Counted> {
+pub(super) fn totals(heap: &Heap, numbers: &[u32], classes: usize) -> Vec<Counted> {
     let mut totals = vec![Counted::default(); classes];
     for (&class, &words) in heap.class_of().iter().zip(heap.weights()).take(heap.blocks()) {
         let class = numbers.get(class as usize).and_then(|&class| totals.get_mut(class as usize));
@@ -230,7 +230,7 @@ fn totals(heap: &Heap, numbers: &[u32], classes: usize) -> Vec<Counted> {
     totals
 }
 
-fn compactions(heap: &Heap) -> Option<u64> {
+pub(super) fn compactions(heap: &Heap) -> Option<u64> {
     let tables = heap.tables();
     let of = |name: &str| {
         let mut all = tables.statistics.iter();
@@ -362,7 +362,7 @@ impl<'a> Blocks<'a> {
 }
 
 /// The slope of bytes over seconds by least squares; none if all are of one time.
-fn rate(times: &[f64], bytes: &[u64]) -> Option<f64> {
+pub(super) fn rate(times: &[f64], bytes: &[u64]) -> Option<f64> {
     let count = times.len().min(bytes.len()) as f64;
     let first = *times.first()?;
     let points =

@@ -13,6 +13,7 @@ mod coverage;
 mod diff;
 mod dominators;
 mod duplicates;
+mod evolution;
 mod fields;
 mod finalisers;
 mod graph;
@@ -23,6 +24,7 @@ mod reduced;
 mod roots;
 mod show;
 mod summary;
+mod sums;
 mod suspects;
 mod value;
 
@@ -39,6 +41,10 @@ pub use dominators::{
     DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, MOST_LEVELS, dominators,
 };
 pub use duplicates::{DuplicateClass, DuplicateSite, DuplicateStructure, Duplicates, duplicates};
+pub use evolution::{
+    Evolution, EvolutionFilter, EvolutionOrder, EvolutionQuestion, EvolutionRow, EvolutionUnit,
+    evolution, evolution_names,
+};
 pub use fields::{FieldRow, Fields, fields};
 pub use finalisers::{FinaliserGroup, Finalisers, finalisers};
 pub use graph::{
@@ -55,6 +61,7 @@ pub use reduced::{ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSe
 pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
+pub use sums::{HeapSums, SeriesPoint};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};
 pub use value::{ValueLimits, value};
 

@@ -5,6 +5,7 @@ mod classes;
 mod diff;
 mod dominators;
 mod duplicates;
+mod evolution;
 mod finalisers;
 mod graph;
 mod hostile;

@@ -5,6 +5,7 @@ mod collections;
 pub mod diff;
 mod dominators;
 mod duplicates;
+mod evolution;
 pub mod export;
 mod fields;
 mod finalisers;
@@ -39,6 +40,7 @@ use crate::types::TypesArg;
   bactrian heap suspects server.1.heap       what is likely wrong
   bactrian heap dominators server.1.heap     what would be free without whom
   bactrian heap diff server.*.heap           what grows
+  bactrian heap evolution server.*.heap --by module   what each module has in each snapshot
   bactrian heap duplicates server.1.heap     what is there more than once
   bactrian heap collections server.1.heap --types server.types   lists, tables, maps: how many, how full
   bactrian heap fields server.1.heap Main.entry --types server.types   what each field holds
@@ -71,6 +73,7 @@ enum Verb {
     Finalisers(finalisers::Args),
     Suspects(suspects::Args),
     Diff(diff::Args),
+    Evolution(evolution::Args),
     Duplicates(duplicates::Args),
     Graph(graph::Args),
     Collections(collections::Args),
@@ -93,6 +96,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Finalisers(args) => finalisers::run(args, console),
         Verb::Suspects(args) => suspects::run(args, console),
         Verb::Diff(args) => diff::run(args, console),
+        Verb::Evolution(args) => evolution::run(args, console),
         Verb::Duplicates(args) => duplicates::run(args, console),
         Verb::Graph(args) => graph::run(args, console),
         Verb::Collections(args) => collections::run(args, console),

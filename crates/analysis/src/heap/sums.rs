@@ -1,0 +1,153 @@
+//! What is counted of a snapshot for a series of them: little, so that the heap itself need not stay in memory.
+//!
+//! Blocks are counted by class, all of them; and those that were sampled when they were allocated by class and place. From
+//! that, everything that [`classes_of`](super::classes_of) says of sizes can be said again, of any class, module, function or
+//! place ([`evolution`](super::evolution)).
+
+use std::collections::{HashMap, HashSet};
+
+use bactrian_snapshot::Losses;
+use serde::Serialize;
+
+use super::classes::{class_label, is_all_sampled, is_of_outside, site_label, words_of};
+use super::diff::{Counted, compactions, totals};
+use super::{Heap, WORD, info};
+use crate::estimate::Tally;
+use crate::labels::Label;
+use crate::units::Time;
+
+/// A snapshot of a series.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeriesPoint {
+    /// When it was taken, in seconds since the Unix epoch.
+    pub taken: f64,
+    /// The same since observation began.
+    pub since_start: Option<Time>,
+    /// Which of the process's snapshots it is, from 1.
+    pub sequence: u32,
+    /// Why it was taken, as [`Info::reason`](super::Info::reason) says.
+    pub reason: &'static str,
+    /// What the program called it.
+    pub name: Option<String>,
+    /// Its process.
+    pub pid: u32,
+    /// All blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of blocks that the collector looks after: all but static ones.
+    pub live: u64,
+    /// Bytes mapped for the major heap, if known.
+    pub heap: Option<u64>,
+    /// How often the heap was compacted before, if known.
+    pub compactions: Option<u64>,
+}
+
+/// What is counted of a snapshot.
+#[derive(Clone, Debug)]
+pub struct HeapSums {
+    pub(super) point: SeriesPoint,
+    pub(super) program: String,
+    pub(super) host: String,
+    pub(super) has_types: bool,
+    pub(super) classes: Vec<(Label, Counted)>,
+    pub(super) sampled: Vec<Sampled>,
+    /// Whether every word that was allocated was sampled.
+    pub(super) is_all_sampled: bool,
+    /// Samples for each living word.
+    pub(super) rate: f64,
+    losses: Losses,
+}
+
+/// Sampled blocks of one class and one place.
+#[derive(Clone, Debug)]
+pub(super) struct Sampled {
+    /// The class's place among all.
+    pub class: u32,
+    /// Where they were allocated, as `sites` tells it.
+    pub site: Label,
+    /// Their samples, for bytes.
+    pub words: Tally,
+    /// The same, for blocks.
+    pub blocks: Tally,
+    /// The blocks themselves.
+    pub counted: Counted,
+}
+
+impl HeapSums {
+    /// Counts the blocks of a heap.
+    pub fn of(heap: &Heap) -> HeapSums {
+        let about = info(heap.snapshot());
+        let numbers: Vec<u32> = (0..).take(heap.classes().len()).collect();
+        let of_classes = totals(heap, &numbers, numbers.len());
+        let contents = heap.census().count.contents(heap.losses().clone());
+        let (sampled, samples) = sampled(heap);
+        HeapSums {
+            point: SeriesPoint {
+                taken: about.taken,
+                since_start: about.since_start,
+                sequence: about.sequence,
+                reason: about.reason,
+                name: about.name,
+                pid: about.pid,
+                blocks: of_classes.iter().map(|of_class| of_class.blocks).sum(),
+                bytes: of_classes.iter().fold(0, |sum, c| c.bytes.saturating_add(sum)),
+                live: contents.live_bytes,
+                heap: about.memory.mapped_heap,
+                compactions: compactions(heap),
+            },
+            program: about.program,
+            host: about.host,
+            has_types: heap.coverage().is_some(),
+            classes: heap.classes().iter().map(class_label).zip(of_classes).collect(),
+            sampled,
+            is_all_sampled: is_all_sampled(heap),
+            rate: samples as f64 / ((contents.live_bytes / WORD) as f64).max(1.0),
+            losses: heap.losses().clone(),
+        }
+    }
+
+    /// What is missing or damaged in the snapshot's file.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// What is known of the snapshot as a whole.
+    pub fn point(&self) -> &SeriesPoint {
+        &self.point
+    }
+
+    pub(super) fn is_of_same_process(&self, other: &HeapSums) -> bool {
+        let process = |sums: &HeapSums| (sums.point.pid, sums.program.clone(), sums.host.clone());
+        process(self) == process(other)
+    }
+}
+
+/// Sampled blocks by class and place, and how many samples they have.
+fn sampled(heap: &Heap) -> (Vec<Sampled>, u64) {
+    let tables = heap.tables();
+    let mut places = HashMap::new();
+    let mut found: Vec<Sampled> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut samples = 0_u64;
+    for sample in tables.samples.iter().filter(|sample| !is_of_outside(heap, sample.block.0)) {
+        let Some(&class) = heap.class_of().get(sample.block.index()) else { continue };
+        let stack = sample.stack.and_then(|stack| tables.stacks.get(stack.index()));
+        let location = stack.map(|stack| stack.location);
+        let words = words_of(heap, sample);
+        samples = samples.saturating_add(sample.samples.into());
+        let place = *places.entry((class, location)).or_insert_with(|| {
+            let (words, blocks, counted) = Default::default();
+            let site = site_label(tables, location);
+            found.push(Sampled { class, site, words, blocks, counted });
+            found.len() - 1
+        });
+        let of_place = &mut found[place];
+        of_place.words.count(sample.samples.into(), 1.0);
+        of_place.blocks.count(sample.samples.into(), 1.0 / words.max(1) as f64);
+        if seen.insert(sample.block) {
+            of_place.counted.add(words);
+        }
+    }
+    (found, samples)
+}
