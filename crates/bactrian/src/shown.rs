@@ -1,6 +1,7 @@
 //! What the page shows: files of any kind, named on the command line.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use bactrian_analysis::heap::{Heap, HeapError, OpenOptions, Types, info};
 use bactrian_web::{Evidence, File, HeapOpener};
@@ -37,15 +38,15 @@ impl ShownArgs {
         };
         let types = self.types.for_snapshot(path, console)?.map(Types::new);
         let header = info(&snapshot);
-        let has_index = !self.no_index && path != Path::new("-");
         let place = path.to_owned();
+        let index = !self.no_index;
+        // What comes through a pipe can be read once only; others are opened by their names, which is how indices are found.
+        let piped = Mutex::new((path == Path::new("-")).then_some(snapshot));
         let open: HeapOpener = Box::new(move |progress| {
-            let opened = if has_index {
-                // It is opened anew, by its name, because that is how its index is found.
-                drop(snapshot);
-                Heap::open(&place, &OpenOptions { index: true, types }, progress)
-            } else {
-                Heap::with_types(snapshot, types.as_ref(), progress)
+            let piped = piped.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let opened = match piped {
+                Some(snapshot) => Heap::with_types(snapshot, types.as_ref(), progress),
+                None => Heap::open(&place, &OpenOptions { index, types: types.clone() }, progress),
             };
             opened.map_err(|error| match error {
                 HeapError::Snapshot(error) => bad_snapshot(&place, &error).to_string(),

@@ -1,21 +1,17 @@
 //! What is shown: the files that were named, and a program that runs.
 //!
-//! Large snapshots take seconds to open. They are opened in the background, so that the page is there at once and says
-//! how far it has come; a question waits for what it is about.
+//! Large snapshots take seconds to open. That is done in the background ([`opened_later`]), so that the page is there at once
+//! and says how far it has come; a question waits for what it is about.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
-use bactrian_analysis::heap::{Heap, Info};
+use bactrian_analysis::heap::{Heap, HeapSums, Info};
 use bactrian_analysis::{TraceFile, TraceQuestions};
 use bactrian_live::Database;
 
 use crate::answer::Failure;
-
-/// Opens a snapshot, and tells how far it has come.
-pub type HeapOpener = Box<dyn FnOnce(&mut dyn FnMut(f64)) -> Result<Heap, String> + Send>;
+use crate::opened_later::{self, HeapOpener, OpenedLater};
 
 /// How it stands with where live numbers come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +57,10 @@ impl File {
         File { path: path.to_owned(), contents: Contents::Trace(Box::new(questions)) }
     }
 
-    /// A snapshot, which is opened in the background from now on.
+    /// A snapshot, which is read in the background.
     pub fn snapshot(path: &Path, info: Info, open: HeapOpener) -> File {
-        let contents = Contents::Snapshot(Box::new(info), OpenedLater::start(open));
+        let contents =
+            Contents::Snapshot(Box::new(info), OpenedLater::new(open, path == Path::new("-")));
         File { path: path.to_owned(), contents }
     }
 
@@ -101,84 +98,19 @@ pub enum Progress {
     Failed,
 }
 
-/// A heap that is open, or will be.
-pub struct OpenedLater {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    /// In millionths.
-    done: AtomicU32,
-    heap: OnceLock<Result<Heap, String>>,
-    is_over: Mutex<bool>,
-    over: Condvar,
-}
-
-impl OpenedLater {
-    fn start(open: HeapOpener) -> OpenedLater {
-        let shared = Arc::new(Shared {
-            done: AtomicU32::new(0),
-            heap: OnceLock::new(),
-            is_over: Mutex::new(false),
-            over: Condvar::new(),
-        });
-        let opening = Arc::clone(&shared);
-        let work = move || {
-            // Somebody waits for the end, however it comes.
-            let _end = SayOver(&opening);
-            let mut tell = |share: f64| opening.done.store((share * 1e6) as u32, Ordering::Relaxed);
-            let heap = open(&mut tell);
-            drop(opening.heap.set(heap));
-        };
-        let started = thread::Builder::new().name("open a snapshot".to_owned()).spawn(work);
-        if let Err(error) = started {
-            drop(shared.heap.set(Err(format!("no thread can be started: {error}"))));
-            SayOver(&shared);
-        }
-        OpenedLater { shared }
-    }
-
-    fn progress(&self) -> Progress {
-        match self.shared.heap.get() {
-            Some(Ok(_)) => Progress::Open,
-            Some(Err(_)) => Progress::Failed,
-            None => Progress::Opening(f64::from(self.shared.done.load(Ordering::Relaxed)) / 1e6),
-        }
-    }
-
-    /// The heap, as soon as it is open.
-    pub fn wait(&self) -> Result<&Heap, Failure> {
-        let is_over = self.shared.is_over.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.shared.over.wait_while(is_over, |is_over| !*is_over);
-        drop(waited);
-        match self.shared.heap.get() {
-            Some(Ok(heap)) => Ok(heap),
-            Some(Err(why)) => Err(Failure::Broken(why.clone())),
-            None => {
-                Err(Failure::Broken("the snapshot could not be opened: this is a bug".to_owned()))
-            }
-        }
-    }
-}
-
-/// Says that opening is over when it goes.
-struct SayOver<'s>(&'s Shared);
-
-impl Drop for SayOver<'_> {
-    fn drop(&mut self) {
-        *self.0.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.0.over.notify_all();
-    }
-}
-
 /// All that is shown, in the order in which it was named.
 pub struct Evidence {
     files: Vec<File>,
 }
 
 impl Evidence {
-    /// These.
+    /// These; from now on snapshots are read in the background.
     pub fn new(files: Vec<File>) -> Evidence {
+        let later = files.iter().filter_map(|file| match &file.contents {
+            Contents::Snapshot(_, later) => Some(later.clone()),
+            Contents::Trace(_) | Contents::Live(_) => None,
+        });
+        opened_later::start(later.collect());
         Evidence { files }
     }
 
@@ -206,7 +138,15 @@ impl Evidence {
     /// The heap at this place, as soon as it is open.
     pub fn heap(&self, at: usize) -> Result<(&Path, &Heap), Failure> {
         match self.file(at)? {
-            File { path, contents: Contents::Snapshot(_, later) } => Ok((path, later.wait()?)),
+            File { path, contents: Contents::Snapshot(_, later) } => Ok((path, later.heap()?)),
+            other => Err(other.is_no("heap snapshot")),
+        }
+    }
+
+    /// What is counted of the snapshot at this place, as soon as it is. The heap need not stay open for it.
+    pub fn sums(&self, at: usize) -> Result<(&Path, &HeapSums), Failure> {
+        match self.file(at)? {
+            File { path, contents: Contents::Snapshot(_, later) } => Ok((path, later.sums()?)),
             other => Err(other.is_no("heap snapshot")),
         }
     }

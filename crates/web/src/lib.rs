@@ -13,12 +13,14 @@ mod api;
 #[allow(dead_code)]
 mod command_line;
 mod evidence;
+mod opened_later;
 mod page;
 #[allow(dead_code)]
 mod query;
 mod report;
 mod server;
 
-pub use evidence::{Evidence, File, HeapOpener, LiveSource, LiveState, Progress};
+pub use evidence::{Evidence, File, LiveSource, LiveState, Progress};
+pub use opened_later::HeapOpener;
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};

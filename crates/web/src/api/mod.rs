@@ -2,6 +2,7 @@
 
 mod files;
 mod overview;
+mod series;
 mod trace;
 
 use crate::answer::{Answer, Failure};
@@ -12,11 +13,12 @@ use crate::query::Query;
 pub type Function = fn(&Evidence, &Query) -> Result<Answer, Failure>;
 
 /// Names of questions and who answers them, room by room.
-const ROOMS: &[&[(&str, Function)]] = &[files::QUESTIONS, overview::QUESTIONS, trace::QUESTIONS];
+const ROOMS: &[&[(&str, Function)]] =
+    &[files::QUESTIONS, overview::QUESTIONS, trace::QUESTIONS, series::QUESTIONS];
 
 /// Who writes down what a report has of each room.
 const REPORTED: &[fn(&Evidence) -> Vec<Question>] =
-    &[files::reported, overview::reported, trace::reported];
+    &[files::reported, overview::reported, trace::reported, series::reported];
 
 /// Something that the page asks for, so that a report should have its answer.
 #[derive(Clone, Debug)]
