@@ -1,0 +1,194 @@
+/** What `series` answers, and the questions of the Evolution view: how they stand in the URL, where a click leads. */
+import type { Params } from "../api/ask";
+import { bytes, count, seconds, type Estimate } from "../format";
+import type { Change } from "../state/route";
+
+export interface SeriesPoint {
+  taken: number;
+  since_start: number | null;
+  sequence: number;
+  reason: string;
+  name: string | null;
+  pid: number;
+  blocks: number;
+  bytes: number;
+  live: number;
+  heap: number | null;
+  compactions: number | null;
+}
+
+export interface SeriesRow {
+  name: string;
+  file?: string;
+  line?: number;
+  title: string;
+  bytes: Estimate[];
+  blocks: Estimate[];
+  average: number;
+  growth: number;
+  grows_always: boolean;
+  rate: number | null;
+}
+
+export interface Series {
+  by: By;
+  exact: boolean;
+  word: number;
+  snapshots: SeriesPoint[];
+  row_count: number;
+  rows: SeriesRow[];
+  rest: SeriesRow | null;
+  all: SeriesRow;
+}
+
+export type By = "type" | "module" | "function" | "site";
+export type Unit = "bytes" | "words" | "blocks";
+export type Axis = "collection" | "time";
+
+export const BYS: readonly (readonly [By, string])[] = [["type", "Type"], ["module", "Module"], ["function", "Function"], ["site", "Site"]];
+export const UNITS: readonly (readonly [Unit, string])[] = [["bytes", "Bytes"], ["words", "Words"], ["blocks", "Blocks"]];
+export const AXES: readonly (readonly [Axis, string])[] = [["collection", "By collection"], ["time", "By time"]];
+export const FIRST = 20;
+export const MOST = 60;
+
+/** What narrows the blocks that are told, from the widest to the narrowest. */
+export const FILTERS = ["type", "module", "function", "site"] as const;
+export type FilterName = (typeof FILTERS)[number];
+
+/** Everything that is shown, from the URL. */
+export interface Shown {
+  by: By;
+  unit: Unit;
+  /** `average`, `growth`, or the place of a snapshot, from 1. */
+  sort: string;
+  number: number;
+  also: readonly string[];
+  /** Rows that are switched off. */
+  off: readonly string[];
+  axis: Axis;
+  /** `live`, `heap`, `compactions`. */
+  lines: readonly string[];
+  /** The chosen snapshot: its place, from 0. */
+  chosen: number | null;
+  filters: Partial<Record<FilterName, string>>;
+}
+
+function oneOf<V extends string>(options: readonly (readonly [V, string])[], text: string | null, otherwise: V): V {
+  return options.find(([value]) => value === text)?.[0] ?? otherwise;
+}
+
+export function shownFrom(params: URLSearchParams): Shown {
+  const number = Number.parseInt(params.get("n") ?? "", 10);
+  const chosen = Number.parseInt(params.get("at") ?? "", 10);
+  const filters: Shown["filters"] = {};
+  for (const name of FILTERS) {
+    const value = params.get(name);
+    if (value !== null) filters[name] = value;
+  }
+  return {
+    by: oneOf(BYS, params.get("by"), "type"),
+    unit: oneOf(UNITS, params.get("unit"), "bytes"),
+    sort: /^(growth|[1-9]\d{0,5})$/.test(params.get("sort") ?? "") ? (params.get("sort") ?? "") : "average",
+    number: number >= 1 && number <= MOST ? number : FIRST,
+    also: params.getAll("also"),
+    off: params.getAll("off"),
+    axis: oneOf(AXES, params.get("x"), "collection"),
+    lines: (params.get("lines") ?? "").split(",").filter(Boolean),
+    chosen: chosen >= 1 ? chosen - 1 : null,
+    filters,
+  };
+}
+
+/** The question, with what is not as usual only, so that a report has its answer. */
+export function questionOf(shown: Shown): Params {
+  return {
+    by: shown.by === "type" ? undefined : shown.by,
+    unit: shown.unit === "bytes" ? undefined : shown.unit,
+    sort: shown.sort === "average" ? undefined : shown.sort,
+    n: shown.number === FIRST ? undefined : shown.number,
+    also: shown.also.length > 0 ? shown.also : undefined,
+    ...shown.filters,
+  };
+}
+
+/** Where a click on a row leads: from modules to their functions, their places, and the types that are allocated there. */
+export function below(shown: Shown, row: { title: string; name: string }): Change | null {
+  // Names in brackets stand for what is not known.
+  if (row.title === "[not sampled]" || row.title === "[rest]") return null;
+  const { by, filters } = shown;
+  const into = (next: By, value: string): Change => ({
+    params: { by: next === "type" ? null : next, [by]: value, also: null, off: null, sort: shown.sort === "average" ? null : shown.sort },
+  });
+  switch (by) {
+    case "type":
+      return filters.module ?? filters.function ?? filters.site ? null : into("module", row.name);
+    case "module":
+      return into("function", row.title);
+    case "function":
+      return into("site", row.title);
+    case "site":
+      return filters.type === undefined ? into("type", row.title) : null;
+  }
+}
+
+/** The way down to here: each step with what leads back to it. */
+export function breadcrumb(shown: Shown): { text: string; back: Change }[] {
+  // A type that was clicked first is above the module; otherwise it is what a place has, and no filter.
+  const steps = FILTERS.filter((name) => shown.filters[name] !== undefined);
+  const by: Record<FilterName, By> = { type: "module", module: "function", function: "site", site: "type" };
+  const none = Object.fromEntries(FILTERS.map((name) => [name, null]));
+  const keep = (names: readonly FilterName[]) => Object.fromEntries(names.map((name) => [name, shown.filters[name] ?? null]));
+  const first = steps[0] ?? (shown.by as FilterName);
+  const all: Change = { params: { ...none, by: first === "type" ? null : first, also: null, off: null } };
+  return [
+    { text: "All blocks", back: all },
+    ...steps.map((name, at) => ({
+      text: shown.filters[name] ?? "",
+      back: { params: { ...none, ...keep(steps.slice(0, at + 1)), by: by[name] === "type" ? null : by[name], also: null, off: null } },
+    })),
+  ];
+}
+
+/** The numbers of a row in the unit that is shown. */
+export function estimatesOf(row: SeriesRow, unit: Unit, word: number): Estimate[] {
+  if (unit === "blocks") return row.blocks;
+  if (unit === "bytes") return row.bytes;
+  return row.bytes.map(({ value, low, high }) => ({ value: value / word, low: low / word, high: high / word }));
+}
+
+/** A number that the answer has in bytes or blocks, in the unit that is shown. */
+export function inUnit(value: number, unit: Unit, word: number): number {
+  return unit === "words" ? value / word : value;
+}
+
+export function showIn(unit: Unit): (value: number) => string {
+  return unit === "bytes" ? bytes : count;
+}
+
+/** When each snapshot was taken, in seconds since the first or since observation began. */
+export function timesOf(snapshots: readonly SeriesPoint[]): number[] {
+  const first = snapshots[0]?.taken ?? 0;
+  const known = snapshots.every((point) => point.since_start !== null && point.pid === snapshots[0]?.pid);
+  return snapshots.map((point) => (known ? (point.since_start ?? 0) : point.taken - first));
+}
+
+/** What stands below each snapshot. */
+export function namesOf(snapshots: readonly SeriesPoint[]): [string, string][] {
+  const times = timesOf(snapshots);
+  const isOfOne = snapshots.every((point) => point.pid === snapshots[0]?.pid);
+  return snapshots.map((point, at) => [isOfOne ? `#${point.sequence}` : `#${at + 1}`, seconds(times[at] ?? 0)]);
+}
+
+/** Where the heap was compacted since the snapshot before. */
+export function compactionsOf(snapshots: readonly SeriesPoint[]): { at: number; count: number }[] {
+  return snapshots.flatMap((point, at) => {
+    const before = at === 0 ? 0 : snapshots[at - 1]?.compactions;
+    const count = (point.compactions ?? 0) - (before ?? 0);
+    return point.compactions !== null && before != null && count > 0 ? [{ at, count }] : [];
+  });
+}
+
+/** Switches one of several on or off. */
+export function toggled(all: readonly string[], one: string): string[] {
+  return all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
+}
