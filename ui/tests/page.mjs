@@ -2,7 +2,7 @@
  * What browser tests share: `bactrian view` on files, Debian's Chromium on its page, pictures of it, and the command line
  * to compare with. Run by `cargo xtask page`, which makes the files.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
@@ -104,8 +104,10 @@ export async function picture(page, name) {
 
 /** What the command line says, as JSON: `bactrian("top", "a.ctf", "--json")`. */
 export function bactrian(...args) {
-  const text = execFileSync(BACTRIAN, args, { cwd: FIXTURES, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
-  return JSON.parse(text);
+  const { stdout, status } = spawnSync(BACTRIAN, args, { cwd: FIXTURES, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
+  // With 1, `diff` and `check` say what they found.
+  if (status !== 0 && status !== 1) throw new Error(`bactrian ${args.join(" ")} ended with ${status}`);
+  return JSON.parse(stdout);
 }
 
 /** What the command that the page says prints the same says, as JSON's `result`. */

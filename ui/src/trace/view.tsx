@@ -1,6 +1,85 @@
-/** Trace. */
+/** A trace: size over time, filters, and below them one of several ways to see who allocates. */
+import { useAnswer } from "../api/use";
 import type { ViewProps } from "../shell/views";
+import { Segmented } from "../parts/controls";
+import { useKeys } from "../state/keys";
+import { linkTo, useRoute } from "../state/route";
+import type { Timeline } from "./answers";
+import { AroundPart } from "./around";
+import { FilterBar } from "./chips";
+import { DiffPart, othersOf } from "./diff";
+import { FlamePart } from "./flame-part";
+import { LifetimesPart } from "./lifetimes";
+import { PathsPart } from "./paths";
+import { METRICS, PARTS, useTrace, type TraceShown } from "./questions";
+import { SourcePanel } from "./source";
+import { TopPart } from "./tables";
+import { TimelinePanel, timelineParams } from "./timeline";
+import "./trace.css";
 
 export function TraceView({ file, files }: ViewProps) {
-  return <h2>{files[file]?.name}</h2>;
+  const trace = useTrace(file);
+  const state = files[file]?.state;
+  // Filters are refused in one way by all questions, so the one that is always asked says what is wrong with them.
+  const timeline = useAnswer<Timeline>("trace/timeline", timelineParams(trace));
+  const parts = PARTS.filter(([id]) => id !== "diff" || othersOf(file, files).length > 0);
+  useKeys(parts.map(([id, title, key]) => ({ key, what: title.toLowerCase(), run: () => trace.go({ part: id, params: { at: null } }) })));
+  if (state === "failed") return <p class="error" role="alert">{files[file]?.name} could not be read.</p>;
+  const hasSource = trace.params.has("source");
+  return (
+    <div class="trace">
+      <div class="trace-head">
+        <FilterBar trace={trace} error={timeline.error} />
+        <Segmented
+          label="What is measured"
+          options={METRICS}
+          value={trace.metric}
+          onChange={(metric) => trace.set({ metric: metric === "allocated" ? null : metric })}
+          disabled={(metric) => trace.part === "lifetimes" || !trace.can({ metric })}
+        />
+      </div>
+      <TimelinePanel trace={trace} asked={timeline} />
+      <Tabs trace={trace} parts={parts} />
+      <div class={hasSource ? "beside" : ""}>
+        <div class="part" data-part={trace.part}>
+          <PartOf trace={trace} files={files} />
+        </div>
+        <SourcePanel trace={trace} />
+      </div>
+    </div>
+  );
+}
+
+function Tabs({ trace, parts }: { trace: TraceShown; parts: readonly (typeof PARTS)[number][] }) {
+  const route = useRoute();
+  return (
+    <nav class="tabs" aria-label="Parts">
+      {parts.map(([id, title, key]) => (
+        <a
+          key={id}
+          href={linkTo(route, { part: id, params: { at: null, q: null, by: null, n: null, ...(id === "flame" ? { focus: null } : {}) } })}
+          aria-current={id === trace.part ? "page" : undefined}
+          title={`${title} (${key})`}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function PartOf({ trace, files }: { trace: TraceShown; files: ViewProps["files"] }) {
+  const focus = trace.params.get("focus");
+  switch (trace.part) {
+    case "flame":
+      return focus ? <AroundPart trace={trace} focus={focus} /> : <FlamePart trace={trace} />;
+    case "paths":
+      return <PathsPart trace={trace} />;
+    case "lifetimes":
+      return <LifetimesPart trace={trace} />;
+    case "diff":
+      return <DiffPart trace={trace} files={files} />;
+    default:
+      return <TopPart key={trace.part} trace={trace} />;
+  }
 }

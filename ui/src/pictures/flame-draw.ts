@@ -1,0 +1,150 @@
+/** Draws a flame graph on a canvas: only what can be seen, so that twenty thousand frames are no more work than a screenful. */
+import { labelOf, leftOutWidth, type FlameLabel, type Layout } from "./flame-layout";
+
+/** What part of the tree stands where. */
+export interface Window {
+  /** Only this frame and what is below it is drawn. */
+  root: number;
+  /** The ends of the picture, in the measured unit. */
+  from: number;
+  to: number;
+  /** The level at the edge where the tree begins; between two levels while something moves. */
+  level: number;
+}
+
+/** How frames look. */
+export interface Look {
+  /** Callees above their callers, like flames. */
+  up: boolean;
+  row: number;
+  font: string;
+  fill: (node: number) => string;
+  ink: (node: number) => string;
+  /** The colour of callees that were left out for being small. */
+  rest: string;
+  /** The ink of frames that are not found. */
+  dim: string;
+  /** If something is searched: whether it is this frame. */
+  isFound: ((node: number) => boolean) | null;
+}
+
+export interface Area {
+  width: number;
+  /** What can be seen of it. */
+  height: number;
+  /** How tall all of it is, and how far it is scrolled. */
+  content: number;
+  scrolled: number;
+}
+
+/** Narrower frames are not drawn, nor what is below them. */
+const NARROWEST = 0.4;
+const GAP = 1;
+
+/** Where a level begins, seen from the top of the picture. */
+export function topOf(level: number, up: boolean, row: number, area: Area): number {
+  return (up ? area.content - (level + 1) * row : level * row) - area.scrolled;
+}
+
+export function draw(context: CanvasRenderingContext2D, layout: Layout, window: Window, look: Look, area: Area): void {
+  const { start, width, depth, end } = layout;
+  context.clearRect(0, 0, area.width, area.height);
+  context.font = look.font;
+  context.textBaseline = "middle";
+  const scale = area.width / (window.to - window.from || 1);
+  const stop = end[window.root] ?? 0;
+  const padding = look.row * 0.25;
+  let node = window.root;
+  while (node < stop) {
+    const wide = (width[node] ?? 0) * scale;
+    const left = ((start[node] ?? 0) - window.from) * scale;
+    const level = (depth[node] ?? 0) - window.level;
+    const top = topOf(level, look.up, look.row, area);
+    const isBeyond = look.up ? top + look.row < 0 : top > area.height;
+    if (wide < NARROWEST || left + wide <= 0 || left >= area.width || isBeyond) {
+      node = end[node] ?? stop;
+      continue;
+    }
+    if (top > -look.row && top < area.height) {
+      const from = Math.max(0, left);
+      const to = Math.min(area.width, left + wide);
+      const isDim = look.isFound !== null && !look.isFound(node);
+      context.globalAlpha = isDim ? 0.22 : 1;
+      context.fillStyle = look.fill(node);
+      context.fillRect(from, top, Math.max(0.5, to - from - (wide > 3 ? GAP : 0)), look.row - GAP);
+      const room = to - from - 2 * padding;
+      if (room > look.row * 0.7) {
+        const text = fitted(context, labelOf(layout, node), room);
+        context.globalAlpha = isDim ? 0.7 : 1;
+        context.fillStyle = isDim ? look.dim : look.ink(node);
+        if (text) context.fillText(text, from + padding, top + look.row / 2);
+      }
+    }
+    drawRest(context, layout, node, { scale, level, window, look, area });
+    node += 1;
+  }
+  context.globalAlpha = 1;
+}
+
+/** Callees that were left out stand as one, without a name. */
+function drawRest(
+  context: CanvasRenderingContext2D,
+  layout: Layout,
+  node: number,
+  { scale, level, window, look, area }: { scale: number; level: number; window: Window; look: Look; area: Area },
+): void {
+  const wide = leftOutWidth(layout, node) * scale;
+  if (wide < 1) return;
+  const top = topOf(level + 1, look.up, look.row, area);
+  context.globalAlpha = 0.6;
+  context.fillStyle = look.rest;
+  context.fillRect(((layout.filled[node] ?? 0) - window.from) * scale, top, wide - GAP / 2, look.row * 0.35);
+}
+
+const widths = new Map<string, number>();
+let widthsOf = "";
+
+function measured(context: CanvasRenderingContext2D, text: string): number {
+  if (widthsOf !== context.font) {
+    widths.clear();
+    widthsOf = context.font;
+  }
+  const known = widths.get(text);
+  if (known !== undefined) return known;
+  const width = context.measureText(text).width;
+  if (widths.size > 50_000) widths.clear();
+  widths.set(text, width);
+  return width;
+}
+
+/** The name of a frame, with its line if there is one. */
+export function fullName({ name, file, line }: FlameLabel): string {
+  return file && line ? `${name}  ${file}:${line}` : name;
+}
+
+/** As much of a name as there is room for: its last part says more than its module. */
+function fitted(context: CanvasRenderingContext2D, label: FlameLabel, room: number): string {
+  const full = fullName(label);
+  if (measured(context, full) <= room) return full;
+  let name = label.name;
+  while (measured(context, name) > room) {
+    const dot = name.indexOf(".");
+    if (dot < 0 || dot + 1 >= name.length) return cutTo(context, name, room);
+    name = name.slice(dot + 1);
+  }
+  return name;
+}
+
+function cutTo(context: CanvasRenderingContext2D, name: string, room: number): string {
+  for (let letters = Math.floor((room / measured(context, name)) * name.length); letters >= 3; letters--) {
+    const text = cut(name, letters);
+    if (measured(context, text) <= room) return text;
+  }
+  return "";
+}
+
+/** The first letters of a name, if that is enough to tell something. */
+export function cut(name: string, letters: number): string {
+  if (name.length <= letters) return name;
+  return letters < 3 ? "" : `${name.slice(0, letters - 1)}…`;
+}

@@ -1,0 +1,134 @@
+/** The selected part of time on a chart: dragged with the mouse, moved with keys. It says what was selected when it is let go. */
+import type uPlot from "uplot";
+import { dragged, gripAt, moved, resized, type Grip, type Span } from "./brush";
+
+/** How near to an end the pointer must be to hold it, in pixels. */
+const REACH = 7;
+/** Less than this is a click, which selects nothing. */
+const LEAST = 3;
+
+export class Brush {
+  private readonly element = document.createElement("div");
+  private span: Span | null = null;
+  private readonly off = new AbortController();
+
+  constructor(
+    private readonly chart: uPlot,
+    private readonly whole: Span,
+    private readonly onSelect: (span: Span | null) => void,
+  ) {
+    this.element.className = "brush";
+    this.element.tabIndex = 0;
+    this.element.setAttribute("role", "slider");
+    this.element.setAttribute("aria-label", "Selected time: arrows move it, with Shift they resize it, Escape clears it");
+    this.element.dataset["testid"] = "brush";
+    for (const side of ["from", "to"]) {
+      const handle = document.createElement("i");
+      handle.className = side;
+      this.element.append(handle);
+    }
+    chart.over.append(this.element);
+    const { signal } = this.off;
+    chart.over.addEventListener("pointerdown", (event) => this.press(event), { signal });
+    chart.over.addEventListener("pointermove", (event) => this.point(event), { signal });
+    chart.over.addEventListener("dblclick", () => this.choose(null), { signal });
+    this.element.addEventListener("keydown", (event) => this.key(event), { signal });
+    this.show(null);
+  }
+
+  hasFocus(): boolean {
+    return document.activeElement === this.element;
+  }
+
+  focus(): void {
+    this.element.focus({ preventScroll: true });
+  }
+
+  stop(): void {
+    this.off.abort();
+    this.element.remove();
+  }
+
+  /** Shows what is selected; without an argument, what was, after the chart has another size. */
+  show(span: Span | null = this.span): void {
+    this.span = span;
+    const left = span ? this.chart.valToPos(span.from, "x") : 0;
+    const right = span ? this.chart.valToPos(span.to, "x") : 0;
+    this.element.classList.toggle("empty", span === null);
+    this.element.style.transform = `translateX(${left}px)`;
+    this.element.style.width = `${Math.max(span ? 1 : 0, right - left)}px`;
+    this.element.setAttribute("aria-valuemin", String(this.whole.from));
+    this.element.setAttribute("aria-valuemax", String(this.whole.to));
+    this.element.setAttribute("aria-valuenow", String(span?.from ?? this.whole.from));
+    this.element.setAttribute("aria-valuetext", span ? `${span.from} to ${span.to} seconds` : "all");
+  }
+
+  private choose(span: Span | null): void {
+    this.show(span);
+    this.onSelect(span);
+  }
+
+  private time(event: MouseEvent): number {
+    const box = this.chart.over.getBoundingClientRect();
+    return this.chart.posToVal(event.clientX - box.left, "x");
+  }
+
+  /** What so many pixels are in seconds. */
+  private reach(pixels: number): number {
+    return ((this.whole.to - this.whole.from) * pixels) / (this.chart.over.clientWidth || 1);
+  }
+
+  private grip(event: MouseEvent): Grip {
+    return gripAt(this.time(event), this.span, this.reach(REACH));
+  }
+
+  private point(event: PointerEvent): void {
+    if (event.buttons !== 0) return;
+    this.chart.over.style.cursor = { new: "crosshair", move: "grab", from: "ew-resize", to: "ew-resize" }[this.grip(event)];
+  }
+
+  private press(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    const pressed = this.time(event);
+    const grip = this.grip(event);
+    const old = this.span;
+    const move = new AbortController();
+    let now = old;
+    let hasMoved = false;
+    const follow = (event: PointerEvent) => {
+      const time = this.time(event);
+      hasMoved ||= Math.abs(time - pressed) > this.reach(LEAST);
+      if (!hasMoved) return;
+      now = dragged(grip, old, pressed, time, this.whole);
+      this.show(now);
+    };
+    const drop = () => {
+      move.abort();
+      this.focus();
+      if (hasMoved) this.choose(now);
+    };
+    addEventListener("pointermove", follow, { signal: move.signal });
+    addEventListener("pointerup", drop, { signal: move.signal });
+    addEventListener("pointercancel", drop, { signal: move.signal });
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const whole = this.whole.to - this.whole.from;
+    const by = (whole / 50) * (way ?? 0);
+    if (way !== undefined) {
+      // The first key selects the middle, so that there is something to move.
+      const middle = { from: this.whole.from + whole * 0.4, to: this.whole.from + whole * 0.6 };
+      if (!this.span) this.choose(middle);
+      else if (event.shiftKey) this.choose(resized(this.span, by, this.whole, whole / 200));
+      else this.choose(moved(this.span, by, this.whole));
+    } else if (event.key === "Escape" && this.span) {
+      this.choose(null);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+}

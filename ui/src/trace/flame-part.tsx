@@ -1,0 +1,313 @@
+/** The flame graph: zoomed by clicking, searched, walked through by keys. */
+import type { ComponentChildren } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { canAsk } from "../api/ask";
+import { useAnswer } from "../api/use";
+import { Answered, Notes, Panel, Search, Segmented, Toggle } from "../parts/controls";
+import { useExport } from "../parts/export";
+import { colourOf } from "../pictures/colours";
+import { Flame as FlamePicture } from "../pictures/flame";
+import { findById, isCut, labelOf, layOut, pathTo, walk, type FlameLabel, type Layout } from "../pictures/flame-layout";
+import { find, nextFound, searchFor } from "../pictures/flame-search";
+import { flameSvg } from "../pictures/flame-svg";
+import { useKeys } from "../state/keys";
+import { useTheme } from "../state/theme";
+import type { Flame } from "./answers";
+import { moduleFilter, patternOf } from "./filters";
+import { FrameBar } from "./frame-bar";
+import { byChange, byModule, flameCsv, tellFrame } from "./frames";
+import { questionOf, type TraceShown } from "./questions";
+import { inFull, ofAll, shortOf, wordsOf } from "./telling";
+
+const KINDS = [
+  ["function", "Functions"],
+  ["site", "Sites"],
+  ["module", "Modules"],
+] as const;
+
+/** The flame graph of a trace. */
+export function FlamePart({ trace }: { trace: TraceShown }) {
+  const [name, params] = questionOf(trace);
+  const asked = useAnswer<Flame>(name, params);
+  const at = trace.params.get("at");
+  const whole = asked.answer?.result;
+  const layout = useMemo(() => (whole ? layOut(whole) : null), [whole]);
+  const node = layout && at !== null ? findById(layout, at) : 0;
+  // What was left out for being small is asked for when it is zoomed to; until it comes, what is there is shown.
+  const closer = { ...params, at: at ?? undefined };
+  const isWanted = layout !== null && at !== null && (node < 0 || isCut(layout, node)) && canAsk(name, closer);
+  const asker = useAnswer<Flame>(isWanted ? name : null, closer);
+  const detail = isWanted && asker.answer && String(asker.answer.result.at) === at ? asker.answer : null;
+  const detailLayout = useMemo(() => (detail ? layOut(detail.result) : null), [detail]);
+  const shown = detailLayout && detail ? detail : (asked.answer ?? null);
+  return (
+    <Panel class="flame-panel">
+      <Answered asked={{ ...asked, loading: asked.loading || asker.loading }}>
+        {() => (
+          <>
+            {asker.error && <p class="error" role="alert">{asker.error}</p>}
+            {detail && <Notes notes={detail.notes} />}
+            {shown && (
+              <FlameGraph
+                trace={trace}
+                flame={shown.result}
+                command={shown.command}
+                layout={detailLayout ?? (layout as Layout)}
+                root={detailLayout ? 0 : Math.max(0, node)}
+                before={detailLayout ? shown.result.path.slice(0, -1) : []}
+                tools={<FlameTools trace={trace} />}
+              />
+            )}
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}
+
+function FlameTools({ trace }: { trace: TraceShown }) {
+  const way = trace.params.get("way") === "up" ? "up" : "down";
+  const recursion = trace.params.has("recursion");
+  return (
+    <>
+      <Segmented
+        label="Frames"
+        options={KINDS}
+        value={KINDS.find(([id]) => id === trace.by)?.[0] ?? "function"}
+        onChange={(by) => trace.set({ by: by === "function" ? null : by, at: null })}
+        disabled={(by) => !trace.can({ by })}
+      />
+      <Segmented
+        label="Which way it grows"
+        options={[["down", "Icicle ▾"], ["up", "Flame ▴"]]}
+        value={way}
+        onChange={(to) => trace.set({ way: to === "up" ? "up" : null })}
+      />
+      <Toggle label="Recursion" on={recursion} onChange={(on) => trace.set({ recursion: on ? "" : null, at: null })} />
+    </>
+  );
+}
+
+interface GraphProps {
+  trace: TraceShown;
+  flame: Flame;
+  command: string | null;
+  layout: Layout;
+  root: number;
+  /** Callers of the outermost frame of `layout`, if that is not the root of all. */
+  before: Flame["path"];
+  /** Controls beside the heading. */
+  tools: ComponentChildren;
+  /** Coloured by how it changed. */
+  isChange?: boolean;
+}
+
+/** One flame graph with all that belongs to it. Frames are told by their names in the URL, so that keys and links work. */
+export function FlameGraph({ trace, flame, command, layout, root, before, tools, isChange = false }: GraphProps) {
+  const colours = useTheme();
+  const up = trace.params.get("way") === "up";
+  const [selected, setSelected] = useSelected(layout);
+  const picture = useRef<(() => HTMLCanvasElement | null) | null>(null);
+  const isShares = trace.params.has("shares");
+  const paint = useMemo(
+    () => (isChange ? byChange(layout, colours.isDark, isShares) : byModule(layout, colours.isDark)),
+    [layout, colours.isDark, isChange, isShares],
+  );
+  const query = trace.params.get("q") ?? "";
+  const search = useMemo(() => searchFor(query), [query]);
+  const found = useMemo(() => (search && !("error" in search) ? find(layout, root, search) : null), [layout, root, search]);
+  const zoom = (node: number) => {
+    setSelected(node);
+    trace.set({ at: node <= 0 && before.length === 0 ? null : String(layout.tree.id[node] ?? "") });
+  };
+  const outwards = () => {
+    if (root > 0) return zoom(layout.tree.parent[root] ?? 0);
+    const last = before.at(-1);
+    if (last) trace.set({ at: before.length === 1 ? null : String(last.id) });
+  };
+  const step = (way: "out" | "in" | "left" | "right") => () => setSelected(selected < root ? root : walk(layout, root, selected, way));
+  const chosen = selected >= root && selected < (layout.end[root] ?? 0) ? selected : -1;
+  const label = chosen >= 0 ? labelOf(layout, chosen) : null;
+  const act = (run: (label: FlameLabel) => void) => () => {
+    if (label) run(label);
+  };
+  const actions = actionsOf(trace);
+  useKeys([
+    { key: "ArrowLeft", what: "frame on the left", run: step("left") },
+    { key: "ArrowRight", what: "frame on the right", run: step("right") },
+    { key: up ? "ArrowDown" : "ArrowUp", what: "its caller", run: step("out") },
+    { key: up ? "ArrowUp" : "ArrowDown", what: "its largest callee", run: step("in") },
+    { key: "Enter", what: "zoom to the frame", run: () => chosen >= 0 && zoom(chosen) },
+    { key: "Escape", what: "zoom out to everything", run: () => trace.set({ at: null }) },
+    { key: "Backspace", what: "zoom out to the caller", run: outwards },
+    { key: "f", what: "callers and callees of the function", run: act(actions.focus) },
+    { key: "i", what: "only with this function in the stack", run: act(actions.only) },
+    { key: "x", what: "only without it", run: act(actions.without) },
+    { key: "h", what: "hide the function", run: act(actions.hide) },
+    { key: "n", what: "next frame found", run: () => found && setSelected(nextFound(found, selected, 1)) },
+    { key: "N", what: "frame found before", run: () => found && setSelected(nextFound(found, selected, -1)) },
+    { key: "w", what: "flame graph or icicle", run: () => trace.set({ way: up ? null : "up" }) },
+  ]);
+  const short = shortOf(flame.measure);
+  const title = `${short(layout.tree.total[root] ?? 0)} ${wordsOf(flame.measure)}`;
+  useExport({
+    title: isChange ? "flame graph of the change" : "flame graph",
+    command,
+    csv: () => flameCsv(layout, root),
+    svg: () =>
+      flameSvg(layout, root, {
+        title: `${labelOf(layout, root).name}: ${title}`,
+        up,
+        ...paint,
+        ground: colours.ground,
+        text: colours.text,
+        tell: (node) => {
+          const { title, lines } = tellFrame(flame, layout, node, root);
+          return [title, ...lines.map(([name, value]) => `${name}: ${value}`)].join("\n");
+        },
+      }),
+    canvas: () => picture.current?.() ?? null,
+  });
+  const total = layout.tree.total[root] ?? 0;
+  return (
+    <>
+      <div class="flame-head">
+        <div class="where">
+          <Breadcrumb trace={trace} layout={layout} root={root} before={before} />
+          <span class="faint" title={inFull(total, flame.measure)} data-testid="flame-total">
+            {isChange ? `${wordsOf(flame.measure)}: ${short(layout.tree.before?.[root] ?? 0)} before, ${short(total)} after` : `${title}, ${ofAll(total, flame.all.value)} of everything`}
+          </span>
+        </div>
+        <div class="tools">{tools}</div>
+      </div>
+      <div class="flame-row">
+        <FrameBar flame={flame} layout={layout} node={chosen} actions={actions} swatch={chosen >= 0 ? paint.fill(chosen) : ""} trace={trace} />
+        <SearchField trace={trace} query={query}>
+          {search && "error" in search ? <span class="error">{search.error}</span> : null}
+          {found && `${found.count.toLocaleString("en-GB")} ${found.count === 1 ? "frame" : "frames"}, ${ofAll(found.matched, total)}`}
+        </SearchField>
+      </div>
+      <FlamePicture
+        layout={layout}
+        root={root}
+        up={up}
+        fill={paint.fill}
+        ink={paint.ink}
+        rest={colours.line}
+        dim={colours.faint}
+        ground={colours.ground}
+        found={found}
+        selected={chosen}
+        onSelect={setSelected}
+        onOpen={zoom}
+        tell={(node) => tellFrame(flame, layout, node, root)}
+        label={`Flame graph of ${title}; arrow keys walk through it`}
+        picture={picture}
+      />
+      {isChange ? <ChangeLegend /> : <Legend trace={trace} layout={layout} root={root} isDark={colours.isDark} />}
+    </>
+  );
+}
+
+/** The frame that is selected, or -1. When a closer look comes it is still the same frame, at another place. */
+function useSelected(layout: Layout): [number, (node: number) => void] {
+  const [kept, keep] = useState<{ id: string; name: string } | null>(null);
+  const node = useMemo(() => {
+    const at = kept ? findById(layout, kept.id) : -1;
+    return at >= 0 && labelOf(layout, at).name === kept?.name ? at : -1;
+  }, [layout, kept]);
+  return [node, (at) => keep(at < 0 ? null : { id: String(layout.tree.id[at]), name: labelOf(layout, at).name })];
+}
+
+export interface FrameActions {
+  focus: (label: FlameLabel) => void;
+  only: (label: FlameLabel) => void;
+  without: (label: FlameLabel) => void;
+  hide: (label: FlameLabel) => void;
+}
+
+/** What can be done with a frame. Modules are filtered by all their functions. */
+export function actionsOf(trace: TraceShown): FrameActions {
+  const pattern = ({ name }: FlameLabel) => (trace.by === "module" ? moduleFilter(name) : patternOf(name));
+  return {
+    focus: (label) => trace.focusOn(pattern(label)),
+    only: (label) => trace.addFilter("in", pattern(label)),
+    without: (label) => trace.addFilter("not-in", pattern(label)),
+    hide: (label) => trace.addFilter("hide", pattern(label)),
+  };
+}
+
+/** Where to search, and beside it what was found. */
+function SearchField({ trace, query, children }: { trace: TraceShown; query: string; children: ComponentChildren }) {
+  return (
+    <span class="flame-search">
+      <Search label="Search, or /expression/" value={query} onInput={(text) => trace.set({ q: text || null }, { replace: true })} />
+      {query && <output class="matched" aria-live="polite" data-testid="matched">{children}</output>}
+    </span>
+  );
+}
+
+/** From the outermost caller to what is shown; the middle of long ways is left out. */
+function Breadcrumb({ trace, layout, root, before }: { trace: TraceShown; layout: Layout; root: number; before: Flame["path"] }) {
+  const steps = [
+    ...before.map(({ id, label }, place) => ({ id: place === 0 ? null : String(id), name: label })),
+    ...pathTo(layout, root).map((node) => ({
+      id: node === 0 && before.length === 0 ? null : String(layout.tree.id[node] ?? ""),
+      name: labelOf(layout, node).name,
+    })),
+  ];
+  const most = 6;
+  const hidden = Math.max(0, steps.length - most);
+  const told = steps.filter((_, place) => place === 0 || place > hidden);
+  return (
+    <nav class="breadcrumb" aria-label="Callers" data-testid="breadcrumb">
+      {told.map(({ id, name }, place) => (
+        <span key={place}>
+          {place > 0 && <span class="faint"> › </span>}
+          {place === 1 && hidden > 0 && <span class="faint" title={steps.slice(1, hidden + 1).map((step) => step.name).join(" › ")}>… › </span>}
+          {place === told.length - 1 ? (
+            <b>{name}</b>
+          ) : (
+            <button class="link" onClick={() => trace.set({ at: id })}>{name}</button>
+          )}
+        </span>
+      ))}
+    </nav>
+  );
+}
+
+/** Which colours the widest modules have; clicking one looks for it. */
+function Legend({ trace, layout, root, isDark }: { trace: TraceShown; layout: Layout; root: number; isDark: boolean }) {
+  const modules = useMemo(() => widestModules(layout, root), [layout, root]);
+  return (
+    <ul class="legend" aria-label="Colours of modules">
+      {modules.map((module) => (
+        <li key={module}>
+          <button class="quiet" title={`Look for ${module}`} onClick={() => trace.set({ q: moduleFilter(module).replace("\\./", "(\\.|$)/") })}>
+            <i style={{ background: colourOf(module, isDark) }} /> {module}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Modules in the order of what their frames take themselves. */
+export function widestModules(layout: Layout, root: number, most = 10): string[] {
+  const widths = new Map<string, number>();
+  for (let node = root; node < (layout.end[root] ?? 0); node++) {
+    const { module, name } = labelOf(layout, node);
+    if (!module || name.startsWith("[")) continue;
+    widths.set(module, (widths.get(module) ?? 0) + (layout.tree.own[node] ?? 0));
+  }
+  return [...widths].sort((a, b) => b[1] - a[1]).slice(0, most).map(([module]) => module);
+}
+
+function ChangeLegend() {
+  return (
+    <p class="legend faint">
+      <i class="less" /> less than before <i class="same" /> the same <i class="more" /> more than before, or new
+    </p>
+  );
+}
+

@@ -1,0 +1,89 @@
+/** What all flame graphs of the view share: colours of frames, what is said of them, what can be done with one. */
+import type { Layout } from "../pictures/flame-layout";
+import { labelOf, pathTo } from "../pictures/flame-layout";
+import { colourOf, colourOfChange } from "../pictures/colours";
+import type { Told } from "../pictures/flame";
+import { csvOf } from "../parts/export";
+import { percent } from "../format";
+import type { Flame } from "./answers";
+import { inFull, ofAll, placeOf, shortOf } from "./telling";
+
+export const INK = "#15171b";
+
+export interface FrameColours {
+  fill: (node: number) => string;
+  ink: (node: number) => string;
+}
+
+/** The same colour for the same module, as everywhere. */
+export function byModule(layout: Layout, isDark: boolean): FrameColours {
+  const fills = layout.tree.labels.map(({ name, module }) => colourOf(name.startsWith("[") ? name : module || name, isDark));
+  const root = isDark ? "#5b626c" : "#c9c6bd";
+  return {
+    fill: (node) => (node === 0 && isAll(layout) ? root : (fills[layout.tree.label[node] ?? -1] ?? root)),
+    ink: (node) => (node === 0 && isDark && isAll(layout) ? "#f4f2ed" : INK),
+  };
+}
+
+/** Whether the outermost frame is no function, but all of them. */
+function isAll(layout: Layout): boolean {
+  const { file, module } = labelOf(layout, 0);
+  return !file && !module;
+}
+
+/** From -1 (all is gone) to 1 (all is new). */
+export function changeOf(before: number, after: number): number {
+  const most = Math.max(before, after);
+  return most > 0 ? (after - before) / most : 0;
+}
+
+/** Red is more than before, blue is less: in the unit, or, where one trace is much longer than the other, as shares of all. */
+export function byChange(layout: Layout, isDark: boolean, isShares: boolean): FrameColours {
+  const { before = [], total } = layout.tree;
+  const [allBefore, allAfter] = isShares ? [before[0] || 1, total[0] || 1] : [1, 1];
+  const change = (node: number) => changeOf((before[node] ?? 0) / allBefore, (total[node] ?? 0) / allAfter);
+  return {
+    fill: (node) => colourOfChange(change(node), isDark),
+    ink: (node) => (isDark || Math.abs(change(node)) > 0.55 ? "#ffffff" : INK),
+  };
+}
+
+/** What is said beside the pointer: the numbers in full. */
+export function tellFrame(flame: Flame, layout: Layout, node: number, root: number): Told {
+  const { tree } = layout;
+  const label = labelOf(layout, node);
+  const total = tree.total[node] ?? 0;
+  const own = tree.own[node] ?? 0;
+  const place = placeOf(label);
+  const lines: [string, string][] = [];
+  if (place) lines.push(["where", place]);
+  if (tree.before) {
+    const before = tree.before[node] ?? 0;
+    lines.push(["before", inFull(before, flame.measure)], ["after", inFull(total, flame.measure)]);
+    const change = total - before;
+    const share = before > 0 ? ` (${change >= 0 ? "+" : ""}${percent(change / before)})` : "";
+    lines.push(["change", `${change >= 0 ? "+" : ""}${inFull(change, flame.measure)}${share}`]);
+    return { title: label.name, lines };
+  }
+  lines.push(["total", `${inFull(total, flame.measure)} (${shortOf(flame.measure)(total)})`]);
+  lines.push(["self", own > 0 ? `${inFull(own, flame.measure)} (${ofAll(own, total)} of it)` : "nothing"]);
+  lines.push(["of everything", ofAll(total, flame.all.value)]);
+  if (root > 0) lines.push(["of what is shown", ofAll(total, tree.total[root] ?? 0)]);
+  const more = tree.more[node] ?? 0;
+  if (more > 0) lines.push(["left out", `${more} small ${more === 1 ? "callee" : "callees"}`]);
+  return { title: label.name, lines };
+}
+
+/** The shown frames as a table, outermost first, with their callers. */
+export function flameCsv(layout: Layout, root: number): string {
+  const { tree } = layout;
+  const head = ["stack", "name", "file", "line", "total", "self", ...(tree.before ? ["total before"] : [])];
+  const rows: (string | number)[][] = [];
+  for (let node = root; node < (layout.end[root] ?? 0); node++) {
+    const { name, file, line } = labelOf(layout, node);
+    const stack = pathTo(layout, node).slice(1).map((at) => labelOf(layout, at).name);
+    const before = tree.before ? [tree.before[node] ?? 0] : [];
+    rows.push([stack.join(";"), name, file ?? "", line ?? "", tree.total[node] ?? 0, tree.own[node] ?? 0, ...before]);
+  }
+  return csvOf([head, ...rows]);
+}

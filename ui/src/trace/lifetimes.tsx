@@ -1,0 +1,139 @@
+/** How long objects live, and how large they are: a row for each site, shaded by how much of it is in which class. */
+import { useAnswer } from "../api/use";
+import { Answered, Estimated, Panel, Segmented } from "../parts/controls";
+import { Table, type TableColumn } from "../parts/table";
+import { bytes, percent, seconds, type Estimate } from "../format";
+import { useTheme } from "../state/theme";
+import type { LifetimeRow, Lifetimes } from "./answers";
+import { patternOf } from "./filters";
+import { questionOf, type TraceShown } from "./questions";
+import { placeOfLabel } from "./source";
+import { Named } from "./tables";
+import { placeOf } from "./telling";
+
+const KINDS = [
+  ["site", "Sites"],
+  ["function", "Functions"],
+  ["module", "Modules"],
+] as const;
+
+export function LifetimesPart({ trace }: { trace: TraceShown }) {
+  const asked = useAnswer<Lifetimes>(...questionOf(trace));
+  const isSizes = trace.params.get("classes") === "sizes";
+  const tools = (
+    <>
+      <Segmented
+        label="Rows"
+        options={KINDS}
+        value={KINDS.find(([id]) => id === trace.by)?.[0] ?? "site"}
+        onChange={(by) => trace.set({ by: by === "site" ? null : by })}
+        disabled={(by) => !trace.can({ by })}
+      />
+      <Segmented
+        label="Classes"
+        options={[["lifetimes", "Lifetimes"], ["sizes", "Sizes"]]}
+        value={isSizes ? "sizes" : "lifetimes"}
+        onChange={(to) => trace.set({ classes: to === "sizes" ? to : null })}
+      />
+    </>
+  );
+  return (
+    <Panel title={isSizes ? "How large objects are" : "How long objects live"} tools={tools}>
+      <Answered asked={asked}>
+        {(lifetimes) => <HeatTable trace={trace} lifetimes={lifetimes} isSizes={isSizes} command={asked.answer?.command} />}
+      </Answered>
+    </Panel>
+  );
+}
+
+interface HeatClass {
+  title: string;
+  help: string;
+  of: (row: LifetimeRow) => Estimate;
+  /** The filter that asks for this class. */
+  filter: readonly [name: string, value: string] | null;
+}
+
+/** The columns of lifetimes: up to each end, longer than all, never collected. */
+export function lifetimeClasses(ends: readonly number[]): HeatClass[] {
+  const none = { value: 0, low: 0, high: 0 };
+  const of = (at: number) => (row: LifetimeRow) => row.lifetimes[at] ?? none;
+  const classes: HeatClass[] = ends.map((end, at) => ({
+    title: `≤ ${seconds(end)}`,
+    help: at === 0 ? `up to ${seconds(end)}` : `from ${seconds(ends[at - 1] ?? 0)} to ${seconds(end)}`,
+    of: of(at),
+    filter: ["lifetime", `${at === 0 ? "" : `${ends[at - 1] ?? 0}s`}..${end}s`],
+  }));
+  const last = ends.at(-1) ?? 0;
+  classes.push({ title: "longer", help: `more than ${seconds(last)}`, of: of(ends.length), filter: ["lifetime", `${last}s..`] });
+  classes.push({ title: "never", help: "not collected before the trace ends", of: (row) => row.never, filter: ["never-collected", ""] });
+  return classes;
+}
+
+/** The columns of sizes, in words. */
+function sizeClasses(ends: readonly number[]): HeatClass[] {
+  const none = { value: 0, low: 0, high: 0 };
+  const of = (at: number) => (row: LifetimeRow) => row.sizes[at] ?? none;
+  const words = (n: number) => `${n.toLocaleString("en-GB")} words`;
+  const classes: HeatClass[] = ends.map((end, at) => ({ title: `≤ ${words(end)}`, help: `up to ${words(end)}`, of: of(at), filter: null }));
+  classes.push({ title: "more", help: `more than ${words(ends.at(-1) ?? 0)}`, of: of(ends.length), filter: null });
+  return classes;
+}
+
+function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; isSizes: boolean; command: string | null | undefined }) {
+  const { trace, lifetimes, isSizes, command } = props;
+  const { isDark } = useTheme();
+  const all = isSizes ? sizeClasses(lifetimes.size_classes) : lifetimeClasses(lifetimes.lifetime_classes);
+  // Classes that nothing falls into would only take room.
+  const classes = all.filter((one) => one.of(lifetimes.all).value > 0);
+  const rows = [lifetimes.all, ...lifetimes.rows];
+  const columns: TableColumn<LifetimeRow>[] = [
+    {
+      title: lifetimes.by,
+      wide: true,
+      cell: (row) => (row === lifetimes.all ? <b>all</b> : <Named label={row} isDark={isDark} hasPlace={lifetimes.by === "site"} />),
+      value: (row) => (row === lifetimes.all ? "" : `${row.name} ${placeOf(row)}`.trim()),
+    },
+    { title: "allocated", number: true, cell: (row) => <Estimated of={row.allocated} />, value: (row) => row.allocated.value },
+    ...classes.map((one) => ({
+      title: one.title,
+      help: one.help,
+      number: true,
+      cell: (row: LifetimeRow) => <Heat of={one.of(row)} all={row.allocated.value} />,
+      value: (row: LifetimeRow) => one.of(row).value,
+    })),
+  ];
+  const open = (row: LifetimeRow) => {
+    const place = placeOfLabel(row);
+    if (row === lifetimes.all) return;
+    if (place) trace.set({ source: `${place.path}:${place.line}` });
+    else trace.focusOn(patternOf(row.name));
+  };
+  const more = lifetimes.row_count - lifetimes.rows.length;
+  return (
+    <div class="heat">
+      <Table
+        columns={columns}
+        rows={rows}
+        id={(row, at) => `${row.name} ${placeOf(row)} ${at}`}
+        onOpen={open}
+        title={isSizes ? "sizes" : "lifetimes"}
+        command={command}
+        more={more > 0 && `${more} more are not shown.`}
+      />
+    </div>
+  );
+}
+
+/** How much of a row is in a class: shaded by its share, with the number. */
+function Heat({ of, all }: { of: Estimate; all: number }) {
+  const share = all > 0 ? of.value / all : 0;
+  if (of.value <= 0) return <span class="faint">·</span>;
+  const level = Math.round(Math.min(1, share) * 100);
+  return (
+    <span class={`heat-cell ${level >= 55 ? "strong" : ""}`} title={`${percent(share)} of the row, between ${bytes(of.low)} and ${bytes(of.high)}`}>
+      <i style={{ opacity: 0.06 + 0.94 * share }} />
+      <b>{bytes(of.value)}</b>
+    </span>
+  );
+}

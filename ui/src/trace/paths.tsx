@@ -1,0 +1,86 @@
+/** Hot paths: the stacks that allocate or hold most, innermost function first; a row opens to the whole stack. */
+import { useState } from "preact/hooks";
+import { useAnswer } from "../api/use";
+import { Answered, Panel } from "../parts/controls";
+import { Table, type TableColumn } from "../parts/table";
+import { colourOf } from "../pictures/colours";
+import { useTheme } from "../state/theme";
+import type { PathRow, Paths } from "./answers";
+import { patternOf } from "./filters";
+import { questionOf, type TraceShown } from "./questions";
+import { estimateColumns } from "./tables";
+import { placeOf } from "./telling";
+
+export function PathsPart({ trace }: { trace: TraceShown }) {
+  const asked = useAnswer<Paths>(...questionOf(trace));
+  return (
+    <Panel title="Hot paths" tools={<span class="faint">the stacks that take most, innermost function first</span>}>
+      <Answered asked={asked}>{(paths) => <PathsTable trace={trace} paths={paths} command={asked.answer?.command} />}</Answered>
+    </Panel>
+  );
+}
+
+function PathsTable({ trace, paths, command }: { trace: TraceShown; paths: Paths; command: string | null | undefined }) {
+  const [open, setOpen] = useState("");
+  const ids = new Map(paths.rows.map((row, at) => [row, String(at)]));
+  const columns: TableColumn<PathRow>[] = [
+    ...estimateColumns("self", (row: PathRow) => row.own, paths.all, paths.measure, "what this stack allocates"),
+    {
+      title: "path",
+      wide: true,
+      cell: (row) => <Path row={row} isOpen={ids.get(row) === open} trace={trace} />,
+      value: (row) => row.frames.map(({ name }) => name).join(" < "),
+    },
+  ];
+  return (
+    <Table
+      columns={columns}
+      rows={paths.rows}
+      id={(row) => ids.get(row) ?? ""}
+      selected={open}
+      onOpen={(row) => setOpen((old) => (old === ids.get(row) ? "" : (ids.get(row) ?? "")))}
+      title="hot paths"
+      more={paths.row_count > paths.rows.length && `${paths.row_count - paths.rows.length} more stacks are not shown.`}
+      command={command}
+    />
+  );
+}
+
+/** A stack on one line, or, open, one frame on each. */
+function Path({ row, isOpen, trace }: { row: PathRow; isOpen: boolean; trace: TraceShown }) {
+  const { isDark } = useTheme();
+  if (!isOpen) {
+    return (
+      <span class="path">
+        {row.frames.slice(0, 12).map(({ name, module }, at) => (
+          <span key={at}>
+            {at > 0 && <span class="faint"> ‹ </span>}
+            <i class="swatch" style={{ background: colourOf(module || name, isDark) }} />
+            {name}
+          </span>
+        ))}
+      </span>
+    );
+  }
+  return (
+    <ol class="stack">
+      {row.frames.map((frame, at) => (
+        <li key={at}>
+          <i class="swatch" style={{ background: colourOf(frame.module || frame.name, isDark) }} />
+          <button
+            class="link"
+            title="Callers and callees of the function"
+            onClick={(event) => {
+              event.stopPropagation();
+              trace.focusOn(patternOf(frame.name));
+            }}
+          >
+            {frame.name}
+          </button>{" "}
+          <code class="faint">{placeOf(frame)}</code>
+        </li>
+      ))}
+      {row.left_out > 0 && <li class="faint">{row.left_out} more callers</li>}
+    </ol>
+  );
+}

@@ -1,0 +1,114 @@
+/**
+ * What is shown of a trace, read from the URL, and the questions that follow from it. What is not said is the default,
+ * and defaults are not asked for: a report finds its answers by how they are asked.
+ */
+import { canAsk, type Params } from "../api/ask";
+import { go, useRoute, type Change } from "../state/route";
+import { added, filterParams } from "./filters";
+
+export const METRICS = [
+  ["allocated", "Allocated"],
+  ["live", "Live at end"],
+  ["peak", "At peak"],
+  ["objects", "Objects"],
+  ["promoted", "Promoted"],
+] as const;
+export type Metric = (typeof METRICS)[number][0];
+
+/** The parts of the view, their names in the URL, and the keys that lead there. */
+export const PARTS = [
+  ["flame", "Flame graph", "1"],
+  ["functions", "Functions", "2"],
+  ["sites", "Sites", "3"],
+  ["paths", "Hot paths", "4"],
+  ["modules", "Modules", "5"],
+  ["files", "Files", "6"],
+  ["lifetimes", "Lifetimes", "7"],
+  ["diff", "Compare", "8"],
+] as const;
+export type Part = (typeof PARTS)[number][0];
+
+export type Question = readonly [name: string, params: Params];
+
+const BY_OF_PART: Partial<Record<Part, string>> = { functions: "function", sites: "site", modules: "module", files: "file" };
+
+/** How many rows tables ask for, and how many more at a time. */
+const ROWS = 100;
+
+export interface Shown {
+  file: number;
+  part: Part;
+  params: URLSearchParams;
+  metric: Metric;
+  /** What frames of the flame graph and rows of lifetimes are told apart by. */
+  by: string;
+  rows: number;
+}
+
+/** What the URL says, with defaults for all that it does not. */
+export function shownOf(file: number, part: string, params: URLSearchParams): Shown {
+  const metric = METRICS.find(([id]) => id === params.get("metric"))?.[0] ?? "allocated";
+  const known = PARTS.find(([id]) => id === part)?.[0] ?? "flame";
+  const rows = Number(params.get("n") ?? ROWS);
+  return {
+    file,
+    part: known,
+    params,
+    metric,
+    by: params.get("by") ?? (known === "lifetimes" ? "site" : "function"),
+    rows: Number.isInteger(rows) && rows > 0 ? rows : ROWS,
+  };
+}
+
+/** The question behind a part of the view. */
+export function questionOf(shown: Shown): Question {
+  const { file, part, params, rows } = shown;
+  const filters = { file, ...filterParams(params) };
+  const metric = shown.metric === "allocated" ? undefined : shown.metric;
+  const n = rows === ROWS ? undefined : rows;
+  switch (part) {
+    case "flame": {
+      const by = shown.by === "function" ? undefined : shown.by;
+      const focus = params.get("focus");
+      if (focus) return ["trace/around", { ...filters, metric, by, focus }];
+      return ["trace/flame", { ...filters, metric, by, recursion: params.has("recursion") }];
+    }
+    case "paths":
+      return ["trace/paths", { ...filters, metric, n }];
+    case "lifetimes":
+      return ["trace/lifetimes", { ...filters, by: shown.by === "site" ? undefined : shown.by, n }];
+    case "diff": {
+      const by = shown.by === "function" ? undefined : shown.by;
+      return ["trace/diff", { ...filters, metric, by, n, with: params.get("with") ?? undefined }];
+    }
+    default: {
+      const by = BY_OF_PART[part];
+      return ["trace/top", { ...filters, metric, by: by === "function" ? undefined : by, n, sort: params.get("sort") === "total" ? "total" : undefined }];
+    }
+  }
+}
+
+export interface TraceShown extends Shown {
+  go: (change: Change, options?: { replace?: boolean }) => void;
+  /** Sets parameters of the URL; null takes one away. */
+  set: (params: Record<string, string | readonly string[] | null>, options?: { replace?: boolean }) => void;
+  addFilter: (name: string, value: string) => void;
+  /** Callers and callees around this function. */
+  focusOn: (name: string) => void;
+  /** Whether an answer can be had if these were changed: a report has only some. */
+  can: (change: Partial<Shown>) => boolean;
+}
+
+/** What is shown of a trace, and ways to change it. */
+export function useTrace(file: number): TraceShown {
+  const { part, params } = useRoute();
+  const shown = shownOf(file, part, params);
+  return {
+    ...shown,
+    go,
+    set: (changes, options) => go({ params: changes }, options),
+    addFilter: (name, value) => go({ params: { ...added(params, name, value), at: null } }),
+    focusOn: (name) => go({ part: "flame", params: { focus: name, at: null } }),
+    can: (change) => canAsk(...questionOf({ ...shown, ...change })),
+  };
+}

@@ -1,0 +1,138 @@
+/** Functions, sites, modules and files: what each allocates or holds itself, and with all that it calls. */
+import { useAnswer } from "../api/use";
+import { isReport } from "../api/ask";
+import { Answered, Estimated, Panel, Search } from "../parts/controls";
+import { Table, type TableColumn } from "../parts/table";
+import { percent, type Estimate } from "../format";
+import { colourOf } from "../pictures/colours";
+import type { FlameLabel } from "../pictures/flame-layout";
+import { searchFor } from "../pictures/flame-search";
+import { useTheme } from "../state/theme";
+import type { Measure, Top, TopRow } from "./answers";
+import { moduleFilter, patternOf } from "./filters";
+import { questionOf, type Part, type TraceShown } from "./questions";
+import { placeOfLabel } from "./source";
+import { placeOf, shortOf, wordsOf } from "./telling";
+
+const TITLES: Partial<Record<Part, string>> = { functions: "Functions", sites: "Sites", modules: "Modules", files: "Files" };
+
+export function TopPart({ trace }: { trace: TraceShown }) {
+  const asked = useAnswer<Top>(...questionOf(trace));
+  const query = trace.params.get("q") ?? "";
+  const tools = <Search label="Search, or /expression/" value={query} onInput={(text) => trace.set({ q: text || null }, { replace: true })} />;
+  return (
+    <Panel title={TITLES[trace.part]} tools={tools}>
+      <Answered asked={asked}>{(top) => <TopTable trace={trace} top={top} query={query} command={asked.answer?.command} />}</Answered>
+    </Panel>
+  );
+}
+
+function TopTable({ trace, top, query, command }: { trace: TraceShown; top: Top; query: string; command: string | null | undefined }) {
+  const { isDark } = useTheme();
+  const search = searchFor(query);
+  const rows = search && !("error" in search) ? top.rows.filter((row) => search.test(row)) : top.rows;
+  const filter = filterOf(trace.part);
+  const columns: TableColumn<TopRow>[] = [
+    {
+      title: titleOf(trace.part),
+      cell: (row) => (
+        <>
+          <Named label={row} isDark={isDark} hasPlace={trace.part === "sites"} />
+          <RowActions trace={trace} pattern={filter.pattern(row)} names={filter.names} />
+        </>
+      ),
+      value: (row) => (trace.part === "sites" ? `${row.name} ${placeOf(row)}` : row.name),
+      wide: true,
+    },
+    ...estimateColumns("self", (row: TopRow) => row.self, top.all, top.measure, "what it allocates itself"),
+    ...estimateColumns("total", (row: TopRow) => row.total, top.all, top.measure, "with all that it calls"),
+  ];
+  const open = (row: TopRow) => {
+    const place = placeOfLabel(row);
+    if (trace.part === "sites" && place) trace.set({ source: `${place.path}:${place.line}` });
+    else if (trace.part === "functions" || trace.part === "sites") trace.focusOn(patternOf(row.name));
+    else trace.addFilter(filter.names[0] ?? "in", filter.pattern(row));
+  };
+  const more = top.row_count - top.rows.length;
+  return (
+    <Table
+      columns={columns}
+      rows={rows}
+      id={(row, at) => `${row.name} ${placeOf(row)} ${at}`}
+      onOpen={isReport && trace.part !== "sites" ? undefined : open}
+      title={`${titleOf(trace.part)}s, ${wordsOf(top.measure)}`}
+      command={command}
+      more={
+        more > 0 && (
+          <>
+            {more} more{" "}
+            <button class="link" disabled={!trace.can({ rows: trace.rows * 4 })} onClick={() => trace.set({ n: String(trace.rows * 4) })}>show more</button>
+          </>
+        )
+      }
+    />
+  );
+}
+
+function titleOf(part: Part): string {
+  return { functions: "function", sites: "site", modules: "module", files: "file" }[part as "sites"] ?? part;
+}
+
+/** How rows become filters. */
+function filterOf(part: Part): { names: string[]; pattern: (row: FlameLabel) => string } {
+  if (part === "files") return { names: ["in-file", "not-in-file"], pattern: ({ file, name }) => patternOf(file || name) };
+  if (part === "modules") return { names: ["in", "not-in", "hide"], pattern: ({ name }) => moduleFilter(name) };
+  return { names: ["in", "not-in", "hide"], pattern: ({ name }) => patternOf(name) };
+}
+
+const SHORT: Record<string, string> = { in: "only", "in-file": "only", "not-in": "without", "not-in-file": "without", hide: "hide" };
+
+/** Filters that a row stands for. */
+function RowActions({ trace, pattern, names }: { trace: TraceShown; pattern: string; names: readonly string[] }) {
+  if (isReport) return null;
+  return (
+    <span class="row-actions">
+      {names.map((name) => (
+        <button
+          key={name}
+          class="link"
+          title={`--${name} ${pattern}`}
+          onClick={(event) => {
+            event.stopPropagation();
+            trace.addFilter(name, pattern);
+          }}
+        >
+          {SHORT[name] ?? name}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** A name with its module's colour. */
+export function Named({ label, isDark, hasPlace = false }: { label: FlameLabel; isDark: boolean; hasPlace?: boolean }) {
+  const place = hasPlace ? placeOf(label) : "";
+  return (
+    <span class="named" title={`${label.name} ${placeOf(label)}`}>
+      <i class="swatch" style={{ background: colourOf(label.module || label.name, isDark) }} />
+      <span class="text">{label.name}</span>
+      {place && <code class="faint">{place}</code>}
+    </span>
+  );
+}
+
+/** A number with its error, and its share of everything. */
+export function estimateColumns<R>(
+  title: string,
+  of: (row: R) => Estimate,
+  all: Estimate,
+  measure: Measure,
+  help: string,
+): TableColumn<R>[] {
+  const show = shortOf(measure);
+  const share = (row: R) => (all.value > 0 ? of(row).value / all.value : 0);
+  return [
+    { title, help, number: true, cell: (row) => <Estimated of={of(row)} show={show} />, value: (row) => of(row).value },
+    { title: `${title} %`, help: `${help}, of everything`, number: true, cell: (row) => percent(share(row)), value: share, bar: share },
+  ];
+}

@@ -1,0 +1,40 @@
+/** How the numbers of traces are written, short and in full. */
+import { bytes, count, percent } from "../format";
+import type { FlameLabel } from "../pictures/flame-layout";
+import type { Measure } from "./answers";
+
+/** Short: `12.3 MB`, `4.50M`. */
+export function shortOf(measure: Measure | undefined): (value: number) => string {
+  return measure?.unit === "objects" ? count : bytes;
+}
+
+/** In full: `12,345,678 bytes`. */
+export function inFull(value: number, measure: Measure | undefined): string {
+  const unit = measure?.unit === "objects" ? "blocks" : "bytes";
+  return `${Math.round(value).toLocaleString("en-GB")} ${unit}`;
+}
+
+export function ofAll(part: number, all: number): string {
+  return all > 0 ? percent(part / all) : "–";
+}
+
+/** `list.ml:92:27`, or nothing. */
+export function placeOf({ file, line, columns }: FlameLabel): string {
+  if (!file) return "";
+  if (!line) return file;
+  return columns ? `${file}:${line}:${columns[0]}` : `${file}:${line}`;
+}
+
+/** What a measure is of, in words. */
+export function wordsOf(measure: Measure | undefined): string {
+  switch (measure?.of) {
+    case "live-at-end":
+      return "live at the end";
+    case "live-at-peak":
+      return "live at the peak";
+    case "promoted":
+      return "promoted";
+    default:
+      return measure?.unit === "objects" ? "blocks allocated" : "allocated";
+  }
+}

@@ -1,0 +1,273 @@
+/** Live size over time: all of it, before it what the filters ask for, and the part of time that is selected. */
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { isReport, type Params } from "../api/ask";
+import type { Asked } from "../api/use";
+import { Answered, Panel, Segmented } from "../parts/controls";
+import { csvOf, useExport } from "../parts/export";
+import { bytes, errorOf, seconds, type Estimate } from "../format";
+import { useKeys } from "../state/keys";
+import { useTheme, type Colours } from "../state/theme";
+import type { Series, Timeline } from "./answers";
+import { Brush } from "./brush-element";
+import { parseSpan, writeSpan, type Span } from "./brush";
+import { filterParams } from "./filters";
+import type { TraceShown } from "./questions";
+
+/** What a selection of time asks of objects: the names of the filters. */
+const BRUSHES = [
+  ["live-in", "alive"],
+  ["allocated", "allocated"],
+] as const;
+type BrushFilter = (typeof BRUSHES)[number][0];
+
+const LINES = [
+  ["live", "Live"],
+  ["allocated", "Allocated"],
+] as const;
+type Line = (typeof LINES)[number][0];
+
+/** What the chart asks for. */
+export function timelineParams({ file, params }: TraceShown): Params {
+  return { file, ...filterParams(params), from: params.get("from") ?? undefined, to: params.get("to") ?? undefined };
+}
+
+export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Asked<Timeline> }) {
+  const line: Line = trace.params.get("line") === "allocated" ? "allocated" : "live";
+  // What is selected is one of two filters; what will be selected is of the kind that was selected last.
+  const isAllocated = trace.params.has("allocated") || (!trace.params.has("live-in") && trace.params.get("brush") === "allocated");
+  const brush: BrushFilter = isAllocated ? "allocated" : "live-in";
+  const value = trace.params.get(brush);
+  const choose = (to: BrushFilter) =>
+    trace.set({ brush: to === "allocated" ? to : null, "live-in": null, allocated: null, ...(value ? { [to]: value } : {}), at: null });
+  const isZoomed = trace.params.has("from") || trace.params.has("to");
+  const result = asked.answer?.result;
+  const span = result ? parseSpan(value, wholeOf(result)) : null;
+  const zoom = () => {
+    if (isZoomed) trace.set({ from: null, to: null });
+    else if (span) trace.set({ from: String(span.from), to: String(span.to) });
+  };
+  useKeys([{ key: "z", what: "zoom the time line to what is selected, and back", run: zoom }], !isReport);
+  const tools = (
+    <>
+      {result && <PeakNote series={result.filtered ?? result.all} isFiltered={result.filtered !== null} />}
+      <Segmented label="What is drawn" options={LINES} value={line} onChange={(to) => trace.set({ line: to === "live" ? null : to })} />
+      <span class="select">
+        <span>select what is</span>
+        <Segmented label="What a selection of time asks for" options={BRUSHES} value={brush} onChange={choose} disabled={() => isReport} />
+      </span>
+      <button onClick={zoom} disabled={isReport || (!span && !isZoomed)} title="Zoom the time line to what is selected (z)">
+        {isZoomed ? "All of it" : "Zoom"}
+      </button>
+      <button onClick={() => trace.set({ [brush]: null, at: null })} disabled={value === null}>Clear</button>
+    </>
+  );
+  return (
+    <Panel class="timeline-panel" title={line === "live" ? "Live size over time" : "Allocated over time"} tools={tools}>
+      <Answered asked={asked}>
+        {(timeline) => (
+          <Chart
+            timeline={timeline}
+            line={line}
+            span={span}
+            command={asked.answer?.command}
+            onSelect={(to) => trace.set({ [brush]: to && writeSpan(to, resolution(timeline)), at: null })}
+          />
+        )}
+      </Answered>
+    </Panel>
+  );
+}
+
+function PeakNote({ series, isFiltered }: { series: Series; isFiltered: boolean }) {
+  const error = errorOf(series.peak);
+  return (
+    <span class="faint" data-testid="peak">
+      peak{isFiltered ? " of what is wanted" : ""} <b>{bytes(series.peak.value)}</b>{error && ` ${error}`} at {seconds(series.peak_time)}
+    </span>
+  );
+}
+
+function wholeOf({ all: { points } }: Timeline): Span {
+  const [first, second, last] = [points[0]?.time ?? 0, points[1]?.time ?? 0, points.at(-1)?.time ?? 1];
+  // A point is where its interval ends, so the first begins one interval earlier.
+  return { from: Math.max(0, first - Math.max(0, second - first)), to: last };
+}
+
+/** What one point of the screen is, about. */
+function resolution(timeline: Timeline): number {
+  const { from, to } = wholeOf(timeline);
+  return (to - from) / 2000;
+}
+
+interface ChartProps {
+  timeline: Timeline;
+  line: Line;
+  span: Span | null;
+  command: string | null | undefined;
+  onSelect: (span: Span | null) => void;
+}
+
+function Chart({ timeline, line, span, command, onSelect }: ChartProps) {
+  const colours = useTheme();
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const brush = useRef<Brush | null>(null);
+  const hadFocus = useRef(false);
+  const select = useRef(onSelect);
+  select.current = onSelect;
+  const whole = useMemo(() => wholeOf(timeline), [timeline]);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const letter = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 14;
+    const chart = new uPlot(optionsOf(timeline, line, colours, letter, element.clientWidth), dataOf(timeline, line), element);
+    plot.current = chart;
+    brush.current = new Brush(chart, whole, (to) => select.current(to));
+    brush.current.show(span);
+    // Keys go on moving what they moved before the new answer came.
+    if (hadFocus.current) brush.current.focus();
+    const watch = new ResizeObserver(() => {
+      chart.setSize({ width: element.clientWidth, height: heightOf(letter) });
+      brush.current?.show();
+    });
+    watch.observe(element);
+    return () => {
+      watch.disconnect();
+      hadFocus.current = brush.current?.hasFocus() ?? false;
+      brush.current?.stop();
+      chart.destroy();
+    };
+  }, [timeline, line, colours.isDark]);
+  useEffect(() => brush.current?.show(span), [span?.from, span?.to]);
+  useExport({
+    title: "size over time",
+    command,
+    csv: () => csvOf(rowsOf(timeline)),
+    canvas: () => plot.current?.ctx.canvas ?? null,
+  });
+  return <div class="timeline" ref={box} data-testid="timeline" />;
+}
+
+/** A little more on tall screens, where there is room. */
+function heightOf(letter: number): number {
+  return Math.round(Math.max(letter * 11.5, globalThis.innerHeight * 0.15));
+}
+
+function rowsOf({ all, filtered }: Timeline): (string | number)[][] {
+  const names = ["live", "live low", "live high", "most", "allocated"];
+  const head = ["time", ...names, ...(filtered ? names.map((name) => `wanted ${name}`) : [])];
+  const values = (point: Series["points"][number] | undefined) =>
+    point ? [point.live.value, point.live.low, point.live.high, point.max.value, point.allocated.value] : ["", "", "", "", ""];
+  const rows = all.points.map((point, at) => [point.time, ...values(point), ...(filtered ? values(filtered.points[at]) : [])]);
+  return [head, ...rows];
+}
+
+/** Times, then of each series its value and the ends of its interval. */
+function dataOf({ all, filtered }: Timeline, line: Line): uPlot.AlignedData {
+  const lists = (series: Series | null) => {
+    const of = (pick: (estimate: Estimate) => number) =>
+      (series?.points ?? []).map((point) => pick(line === "live" ? point.max : point.allocated));
+    return [of(({ value }) => value), of(({ low }) => low), of(({ high }) => high)];
+  };
+  return [all.points.map(({ time }) => time), ...lists(all), ...(filtered ? lists(filtered) : [])] as uPlot.AlignedData;
+}
+
+function optionsOf(timeline: Timeline, line: Line, colours: Colours, letter: number, width: number): uPlot.Options {
+  const { filtered } = timeline;
+  const whole = wholeOf(timeline);
+  const font = `${Math.round(letter * 0.86)}px system-ui, "DejaVu Sans", sans-serif`;
+  const faded = colours.isDark ? "#8a919c" : "#9aa0a8";
+  const axis = {
+    stroke: colours.faint,
+    font,
+    grid: { stroke: colours.line, width: 0.5 },
+    ticks: { stroke: colours.line, width: 0.5, size: letter * 0.3 },
+    gap: letter * 0.3,
+  };
+  const series = (label: string, colour: string, strong: boolean): uPlot.Series[] => [
+    { label, stroke: colour, width: strong ? 1.5 : 1, fill: `${colour}${strong ? "33" : "1f"}`, points: { show: false } },
+    { label: `${label}, low`, stroke: "transparent", points: { show: false } },
+    { label: `${label}, high`, stroke: "transparent", points: { show: false } },
+  ];
+  const band = (first: number, colour: string): uPlot.Band => ({ series: [first + 2, first + 1], fill: `${colour}44` });
+  const allColour = filtered ? faded : colours.accent;
+  return {
+    width,
+    height: heightOf(letter),
+    padding: [letter * 0.9, letter, 0, 0],
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
+    scales: {
+      x: { time: false, range: () => [whole.from, whole.to] },
+      y: { range: (_, __, max) => [0, Math.max(1, max) * 1.12] },
+    },
+    axes: [
+      { ...axis, size: letter * 2, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : seconds(tick))) },
+      { ...axis, size: letter * 5, values: (_, ticks) => ticks.map((tick) => bytes(tick)) },
+    ],
+    series: [{}, ...series("all", allColour, !filtered), ...(filtered ? series("wanted", colours.accent, true) : [])],
+    bands: [band(1, allColour), ...(filtered ? [band(4, colours.accent)] : [])],
+    plugins: [readout(timeline, line), ...(line === "live" ? [peakMark(timeline, colours, font)] : [])],
+  };
+}
+
+/** Marks the highest point. */
+function peakMark({ all, filtered }: Timeline, colours: Colours, font: string): uPlot.Plugin {
+  const series = filtered ?? all;
+  return {
+    hooks: {
+      draw: (chart) => {
+        const dense = globalThis.devicePixelRatio || 1;
+        const x = chart.valToPos(series.peak_time, "x", true);
+        const y = chart.valToPos(series.peak.value, "y", true);
+        const { left, width, top } = chart.bbox;
+        if (x < left || x > left + width) return;
+        const { ctx } = chart;
+        ctx.save();
+        ctx.fillStyle = colours.bad;
+        ctx.beginPath();
+        ctx.arc(x, y, 3.5 * dense, 0, 7);
+        ctx.fill();
+        ctx.font = font.replace(/^\d+/, (size) => String(Number(size) * dense));
+        const isLate = x > left + width / 2;
+        ctx.textAlign = isLate ? "right" : "left";
+        ctx.textBaseline = "bottom";
+        ctx.fillText("peak", x + (isLate ? 4 : -4) * dense, Math.max(top, y - 5 * dense));
+        ctx.restore();
+      },
+    },
+  };
+}
+
+/** What stands at the pointer, in words; written by hand, not by Preact. */
+function readout({ all, filtered }: Timeline, line: Line): uPlot.Plugin {
+  const told = document.createElement("div");
+  told.className = "readout";
+  told.hidden = true;
+  const of = (series: Series | null, at: number) => {
+    const point = series?.points[at];
+    if (!point) return "";
+    const shown = line === "live" ? point.live : point.allocated;
+    const most = line === "live" ? `, at most ${bytes(point.max.value)}` : "";
+    return `${bytes(shown.value)} ${errorOf(shown)}${most}`;
+  };
+  return {
+    hooks: {
+      ready: (chart) => void chart.over.append(told),
+      setCursor: (chart) => {
+        const at = chart.cursor.idx;
+        const left = chart.cursor.left ?? -1;
+        told.hidden = at === null || at === undefined || left < 0;
+        if (told.hidden || at === null || at === undefined) return;
+        const time = all.points[at]?.time ?? 0;
+        const wanted = filtered ? `wanted ${of(filtered, at)} · all ` : "";
+        told.textContent = `${seconds(time)} · ${wanted}${of(all, at)}`;
+        const isRight = left > chart.over.clientWidth / 2;
+        told.style.left = isRight ? "" : `${left + 10}px`;
+        told.style.right = isRight ? `${chart.over.clientWidth - left + 10}px` : "";
+      },
+    },
+  };
+}
