@@ -9,6 +9,7 @@ mod rounds;
 mod snapshot;
 mod trace;
 mod types;
+mod view;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,14 +28,13 @@ pub fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "types" => types::run(rest),
         Some((what, rest)) if what == "live" => live::run(rest),
         Some((what, rest)) if what == "page" => page::run(rest),
+        Some((what, rest)) if what == "view" => view::run(rest),
         // What the measured process runs.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),
         Some((what, rest)) if what.starts_with("graph-") => graph::inner(&what[6..], rest),
         Some((what, rest)) if what.starts_with("types-") => types::inner(&what[6..], rest),
-        _ => {
-            Err("say what to measure: trace, record, snapshot, graph, types, live or page"
-                .to_owned())
-        }
+        _ => Err("say what to measure: trace, record, snapshot, graph, types, live, page or view"
+            .to_owned()),
     }
 }
 
