@@ -10,7 +10,7 @@ use bactrian_graph::{NONE, Node};
 use serde::Serialize;
 
 use super::merged::{MergedKind, Merging, Sum};
-use super::{Found, Heap, WORD};
+use super::{Found, Heap, NotFound, WORD};
 
 /// Levels that are told at most, whatever is asked for.
 pub const MOST_LEVELS: usize = 60;
@@ -20,6 +20,8 @@ pub const MOST_LEVELS: usize = 60;
 pub struct DominatorsQuestion {
     /// Where to begin; the root of all if nothing is said.
     pub of: Option<Found>,
+    /// Then go down, row by row: what each is called, or `#` and its node. Only where blocks of a class are together.
+    pub below: Vec<String>,
     /// Each block by itself, instead of all blocks of a class together.
     pub by_block: bool,
     /// Levels.
@@ -73,7 +75,10 @@ pub struct DominatorsLeftOut {
 }
 
 /// Opens the tree of dominators.
-pub fn dominators(heap: &Heap, question: &DominatorsQuestion) -> DominatorTree {
+///
+/// # Errors
+/// There is no row as those that are to be gone down to.
+pub fn dominators(heap: &Heap, question: &DominatorsQuestion) -> Result<DominatorTree, NotFound> {
     let opening = Opening { heap, question, total: heap.reached_words() };
     let starts = match &question.of {
         None => vec![(MergedKind::Node(heap.root()), vec![heap.root()])],
@@ -82,9 +87,10 @@ pub fn dominators(heap: &Heap, question: &DominatorsQuestion) -> DominatorTree {
     };
     let (rows, left_out) = match question.by_block {
         true => opening.blocks(starts.into_iter().flat_map(|(_, nodes)| nodes).collect(), 0),
-        false => opening.starts(&starts),
+        false if question.below.is_empty() => opening.starts(&starts),
+        false => (vec![opening.further_down(&starts)?], DominatorsLeftOut::default()),
     };
-    DominatorTree { total: opening.total.saturating_mul(WORD), rows, left_out }
+    Ok(DominatorTree { total: opening.total.saturating_mul(WORD), rows, left_out })
 }
 
 struct Opening<'a> {
@@ -167,6 +173,33 @@ impl Opening<'_> {
             self.entry(&merging, 0, 1)
         };
         (told.into_iter().map(row).collect(), left_out)
+    }
+
+    /// The row that is reached by going down from one of these.
+    fn further_down(&self, starts: &[(MergedKind, Vec<Node>)]) -> Result<DominatorRow, NotFound> {
+        let path = &self.question.below;
+        let deepest = path.len().min(MOST_LEVELS) + self.depth();
+        for (kind, nodes) in starts {
+            let merging = Merging::of(self.heap, (*kind, nodes), deepest as u32);
+            let found = path.iter().try_fold(0, |entry, name| self.child(&merging, entry, name));
+            if let Some(entry) = found {
+                return Ok(self.entry(&merging, entry, 1));
+            }
+        }
+        let path = path.join(" > ");
+        Err(NotFound::new(format!("there is no such row in the tree of dominators: {path}")))
+    }
+
+    /// The entry below another with this name; the largest, if there are several.
+    fn child(&self, merging: &Merging, entry: u32, name: &str) -> Option<u32> {
+        let number = name.strip_prefix('#').and_then(|digits| digits.parse::<Node>().ok());
+        let is_it = |child: &&u32| match merging.entries[**child as usize].kind {
+            MergedKind::Rest => false,
+            MergedKind::Node(node) if Some(node) == number => true,
+            kind => self.heap.describe_merged(kind) == name,
+        };
+        let named = merging.children.children(entry).iter().filter(is_it);
+        named.copied().max_by_key(|&child| (merging.sums[child as usize].words, Reverse(child)))
     }
 
     /// Rows of blocks, each by itself, that have a row of this level above them; with those below.

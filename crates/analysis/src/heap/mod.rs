@@ -26,6 +26,7 @@ mod show;
 mod summary;
 mod sums;
 mod suspects;
+mod told;
 mod value;
 
 pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundQuestion, around};
@@ -57,12 +58,18 @@ pub use paths::{
     ClassPaths, PathRow, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, class_paths,
     paths,
 };
-pub use reduced::{ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced};
+pub use reduced::{
+    MOST_SETS, ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced,
+};
 pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
 pub use sums::{HeapSums, SeriesPoint};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};
+pub use told::{
+    ClassSort, NO_TABLE, ToldClasses, ToldCollections, ToldDuplicates, ToldFields, ToldPaths,
+    told_classes, told_collections, told_duplicates, told_fields, told_paths,
+};
 pub use value::{ValueLimits, value};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.

@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use super::{Heap, WORD};
 
+/// Sets that can be asked for: more would be drawn for hours, and read by nobody.
+pub const MOST_SETS: usize = 2_000;
 /// Sets between the roots and a large set that are told, at most.
 const WAY: usize = 6;
 /// Classes that are told of each set.

@@ -1,15 +1,26 @@
 //! The tree of dominators by class and by block, and single blocks.
 
 use bactrian_analysis::heap::{
-    DominatorRow, DominatorsLeftOut, DominatorsQuestion, Found, Heap, MergedKind, MergedLimits,
-    ValueLimits, dominators, merged_dominators, show,
+    DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, Found, Heap, MergedKind,
+    MergedLimits, ValueLimits, dominators, merged_dominators, show,
 };
 use bactrian_snapshot::*;
 
 use super::written::{Block, Closure, Int, Made, Text, To, closures, heap, modules};
 
 fn question() -> DominatorsQuestion {
-    DominatorsQuestion { of: None, by_block: false, depth: 20, limit: 0, min_share: 0.0 }
+    DominatorsQuestion {
+        of: None,
+        below: Vec::new(),
+        by_block: false,
+        depth: 20,
+        limit: 0,
+        min_share: 0.0,
+    }
+}
+
+fn asked(heap: &Heap, question: &DominatorsQuestion) -> DominatorTree {
+    dominators(heap, question).expect("rows that are there")
 }
 
 /// Rows as lines: level, what, objects, shallow, dominated.
@@ -41,7 +52,7 @@ fn list() -> (Vec<Made>, Tables) {
 fn a_list_is_one_row_and_what_is_shared_is_beside_the_roots() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
-    let tree = dominators(&heap, &question());
+    let tree = asked(&heap, &question());
     assert_eq!(tree.total, 3 * 24 + 3 * 16 + 32);
     let expected = [
         "0 all roots: 0, 0, 152",
@@ -60,12 +71,28 @@ fn a_list_is_one_row_and_what_is_shared_is_beside_the_roots() {
 }
 
 #[test]
+fn rows_are_gone_down_to_by_name_and_number() {
+    let (blocks, tables) = list();
+    let heap = heap(&blocks, &tables);
+    let below = |path: &[&str]| {
+        let below = path.iter().map(|&name| name.to_owned()).collect();
+        dominators(&heap, &DominatorsQuestion { below, ..question() })
+    };
+    let main = heap.find_node("Main").expect("a module");
+    let path = ["globals", &format!("#{main}"), "field 0 of Main", "tag 0, 2 fields"];
+    let tree = below(&path).expect("it is there");
+    assert_eq!(tree.total, 3 * 24 + 3 * 16 + 32);
+    assert_eq!(lines(&tree.rows, 0), ["0 tag 0, 2 fields: 3, 72, 104", "1 string: 2, 32, 32"]);
+    let error = below(&["globals", "nobody"]).expect_err("nobody is there").to_string();
+    assert!(error.contains("globals > nobody"), "{error}");
+}
+
+#[test]
 fn blocks_are_rows_of_their_own_if_asked_for() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
     let of = Some(Found::Node(0));
-    let tree =
-        dominators(&heap, &DominatorsQuestion { of, by_block: true, limit: 1, ..question() });
+    let tree = asked(&heap, &DominatorsQuestion { of, by_block: true, limit: 1, ..question() });
     let expected = [
         "0 block of tag 0 with 2 fields: 1, 24, 104",
         "1 block of tag 0 with 2 fields: 1, 24, 64",
@@ -81,10 +108,10 @@ fn of_a_class_only_the_topmost_are_asked() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
     let of = heap.find("tag 0, 2 fields").expect("a class");
-    let tree = dominators(&heap, &DominatorsQuestion { of: Some(of), ..question() });
+    let tree = asked(&heap, &DominatorsQuestion { of: Some(of), ..question() });
     assert_eq!(lines(&tree.rows, 0), ["0 tag 0, 2 fields: 3, 72, 104", "1 string: 2, 32, 32"]);
     let shallow = DominatorsQuestion { of: heap.find("string").ok(), depth: 1, ..question() };
-    assert_eq!(lines(&dominators(&heap, &shallow).rows, 0), ["0 string: 4, 80, 80"]);
+    assert_eq!(lines(&asked(&heap, &shallow).rows, 0), ["0 string: 4, 80, 80"]);
 }
 
 #[test]
@@ -95,17 +122,14 @@ fn a_list_of_a_million_is_no_deeper_than_one_of_two() {
     let bytes = super::written::bytes(&blocks, &modules(&["Main"], &[(0, 0, 0)]), 1 << 16);
     let snapshot = Snapshot::from_bytes(bytes).expect("a snapshot");
     let heap = Heap::new(snapshot, &mut |_| {}).expect("small");
-    let tree = dominators(&heap, &question());
+    let tree = asked(&heap, &question());
     assert_eq!(
         lines(&tree.rows, 0).last().expect("rows"),
         "4 tag 0, 2 fields: 1000000, 24000000, 24000000"
     );
     // Levels are bounded, whatever is asked for.
     let deep = DominatorsQuestion { by_block: true, depth: usize::MAX, ..question() };
-    assert_eq!(
-        lines(&dominators(&heap, &deep).rows, 0).len(),
-        bactrian_analysis::heap::MOST_LEVELS
-    );
+    assert_eq!(lines(&asked(&heap, &deep).rows, 0).len(), bactrian_analysis::heap::MOST_LEVELS);
 }
 
 /// A tree whose nodes have lists of nodes: each of three nodes has a string, and all but the last a cell of a list.
@@ -122,7 +146,7 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
         Text(3),
     ];
     let heap = heap(&blocks, &modules(&["Main"], &[(0, 0, 0)]));
-    let tree = dominators(&heap, &DominatorsQuestion { of: Some(Found::Node(8)), ..question() });
+    let tree = asked(&heap, &DominatorsQuestion { of: Some(Found::Node(8)), ..question() });
     // What cells hold beside themselves is counted with the nodes above them.
     let expected = [
         "0 field 0 of Main: 0, 0, 168",
@@ -132,12 +156,12 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
     ];
     assert_eq!(lines(&tree.rows, 0), expected);
     let of = heap.find("tag 0, 2 fields").ok();
-    let tree = dominators(&heap, &DominatorsQuestion { of, ..question() });
+    let tree = asked(&heap, &DominatorsQuestion { of, ..question() });
     let expected =
         ["0 tag 0, 2 fields: 2, 48, 128", "1 tag 1, 2 fields: 2, 48, 80", "2 string: 2, 32, 32"];
     assert_eq!(lines(&tree.rows, 0), expected);
     // What is too deep is left out, and what is of a class above is not.
-    let tree = dominators(&heap, &DominatorsQuestion { depth: 4, ..question() });
+    let tree = asked(&heap, &DominatorsQuestion { depth: 4, ..question() });
     let left_out = DominatorsLeftOut { rows: 1, dominated: 168 };
     assert_eq!(
         (lines(&tree.rows, 0).len(), tree.rows[0].rows[0].rows[0].rows[0].left_out),
@@ -157,18 +181,18 @@ fn a_chain_of_a_hundred_thousand_classes() {
     assert_eq!(merged[100].kind, MergedKind::Rest);
     let every =
         DominatorsQuestion { of: heap.find("closure").ok(), limit: 10, depth: 1, ..question() };
-    assert_eq!(dominators(&heap, &every).rows[0].dominated, total);
+    assert_eq!(asked(&heap, &every).rows[0].dominated, total);
 }
 
 #[test]
 fn an_empty_heap_and_one_without_roots_have_a_root_of_all() {
     let empty = heap(&[], &Tables::default());
-    let tree = dominators(&empty, &question());
+    let tree = asked(&empty, &question());
     assert_eq!((lines(&tree.rows, 0), tree.total), (vec!["0 all roots: 0, 0, 0".to_owned()], 0));
     let lost = heap(&[Text(1)], &Tables::default());
-    assert_eq!(lines(&dominators(&lost, &question()).rows, 0).len(), 1);
+    assert_eq!(lines(&asked(&lost, &question()).rows, 0).len(), 1);
     let of = Some(Found::Classes(vec![0]));
-    let tree = dominators(&lost, &DominatorsQuestion { of, ..question() });
+    let tree = asked(&lost, &DominatorsQuestion { of, ..question() });
     assert_eq!(lines(&tree.rows, 0), ["0 string: 1, 16, 0"]);
 }
 

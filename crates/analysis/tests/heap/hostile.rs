@@ -38,8 +38,10 @@ fn ask_who_holds(heap: &Heap) {
     let everything: Vec<u32> = (0..heap.classes().len() as u32).collect();
     for of in [None, Some(Found::Classes(everything.clone()))] {
         for by_block in [false, true] {
-            let (of, min_share) = (of.clone(), 0.0);
-            dominators(heap, &DominatorsQuestion { of, by_block, depth: 5, limit: 3, min_share });
+            let (of, below, min_share) = (of.clone(), Vec::new(), 0.0);
+            let question =
+                DominatorsQuestion { of, below, by_block, depth: 5, limit: 3, min_share };
+            assert!(dominators(heap, &question).is_ok());
         }
     }
     let question = ShapesQuestion { depth: 10, limit: 3, min_share: 0.0 };

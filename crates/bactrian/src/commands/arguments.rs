@@ -63,11 +63,6 @@ impl TableArgs {
         all
     }
 
-    /// How many rows at most.
-    pub fn most(self) -> usize {
-        if self.number > 0 { self.number } else { usize::MAX }
-    }
-
     /// Says how many rows of `all` were cut.
     pub fn say_more(self, all: usize, console: &mut Console) -> std::io::Result<()> {
         match all.saturating_sub(self.number) {

@@ -20,6 +20,13 @@ pub enum Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFound(String);
 
+impl NotFound {
+    /// Says why in a sentence.
+    pub(in crate::heap) fn new(why: String) -> NotFound {
+        NotFound(why)
+    }
+}
+
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -2,11 +2,8 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{
-    ClassBy, ClassFilter, ClassTable, Found, Heap, classes_of, type_coverage,
-};
+use bactrian_analysis::heap::{ClassBy, ClassFilter, ClassSort, ClassTable, Heap, told_classes};
 use bactrian_analysis::units::{show_bytes, show_count};
-use serde_json::json;
 
 use super::{HeapArg, say_coverage};
 use crate::commands::arguments::TableArgs;
@@ -48,13 +45,7 @@ struct ClassFilterArgs {
 
 impl ClassFilterArgs {
     fn filter(&self, arg: &HeapArg, heap: &Heap) -> Result<ClassFilter, Failure> {
-        let find = |text: &String| match arg.find(heap, text)? {
-            Found::Classes(classes) => Ok(classes),
-            Found::Node(_) => {
-                let what = "one block or root, not a type; `bactrian heap types` lists them";
-                Err(Failure::Usage(format!("`{text}` is {what}")))
-            }
-        };
+        let find = |text: &String| heap.find_classes(text).map_err(|error| arg.not_found(&error));
         Ok(ClassFilter {
             classes: self.class.as_ref().map(find).transpose()?,
             module: self.module.clone(),
@@ -75,33 +66,25 @@ enum Sort {
     Blocks,
 }
 
+impl Sort {
+    fn sort(self) -> ClassSort {
+        match self {
+            Sort::Shallow => ClassSort::Shallow,
+            Sort::Dominated => ClassSort::Dominated,
+            Sort::Blocks => ClassSort::Blocks,
+        }
+    }
+}
+
 pub fn run(args: &ClassArgs, by: ClassBy, console: &mut Console) -> Result<Status, Failure> {
     let heap = args.heap.open(console)?;
     let filter = args.filter.filter(&args.heap, &heap)?;
-    let mut answer = classes_of(&heap, by, &filter);
-    match args.sort {
-        Sort::Shallow => {}
-        Sort::Dominated => answer.rows.sort_by_key(|row| std::cmp::Reverse(row.dominated)),
-        Sort::Blocks => answer.rows.sort_by(|a, b| b.blocks.value.total_cmp(&a.blocks.value)),
-    }
-    let all = args.table.cut(&mut answer.rows);
+    let answer = told_classes(&heap, by, &filter, args.sort.sort(), args.table.number());
     if args.table.json {
-        let result = json!({
-            "by": answer.by,
-            "exact": answer.exact,
-            "sampled_blocks": answer.sampled_blocks,
-            "blocks": answer.blocks,
-            "bytes": answer.bytes,
-            "total": answer.total,
-            "note": answer.note,
-            "coverage": type_coverage(&heap),
-            "row_count": all,
-            "rows": answer.rows,
-        });
-        args.heap.print_json(verb(by), &heap, &result, console)?;
+        args.heap.print_json(verb(by), &heap, &answer, console)?;
     } else {
-        print(&answer, console)?;
-        args.table.say_more(all, console)?;
+        print(&answer.table, console)?;
+        args.table.say_more(answer.row_count, console)?;
         if by == ClassBy::Type {
             say_coverage(&heap, console)?;
         }

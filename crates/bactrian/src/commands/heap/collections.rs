@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{Collections, collections, type_coverage};
+use bactrian_analysis::heap::{Collections, told_collections};
 use bactrian_analysis::units::{show_bytes, show_count};
-use serde_json::json;
 
 use super::{HeapArg, no_types, say_coverage};
 use crate::commands::arguments::TableArgs;
@@ -28,17 +27,12 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let heap = args.heap.open(console)?;
-    let mut answer = collections(&heap).ok_or_else(no_types)?;
-    let all = args.table.cut(&mut answer.rows);
+    let answer = told_collections(&heap, args.table.number()).ok_or_else(no_types)?;
     if args.table.json {
-        let coverage = type_coverage(&heap);
-        let result = json!({
-            "total": answer.total, "row_count": all, "rows": answer.rows, "coverage": coverage,
-        });
-        args.heap.print_json("collections", &heap, &result, console)?;
+        args.heap.print_json("collections", &heap, &answer, console)?;
     } else {
-        print(&answer, console)?;
-        args.table.say_more(all, console)?;
+        print(&answer.table, console)?;
+        args.table.say_more(answer.row_count, console)?;
         say_coverage(&heap, console)?;
     }
     args.heap.finish(&heap, console)

@@ -28,6 +28,9 @@ pub struct Args {
     /// Begin at a block (0xADDRESS, #NUMBER), a module or value of one (Main.table), or a class
     #[arg(long, value_name = "WHAT")]
     of: Option<String>,
+    /// Then go down to this row, by what it is called or #NUMBER; several, one after the other
+    #[arg(long, value_name = "ROW", conflicts_with = "blocks")]
+    below: Vec<String>,
     /// Each block by itself
     #[arg(long)]
     blocks: bool,
@@ -51,12 +54,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let of = args.of.as_ref().map(|of| args.heap.find(&heap, of)).transpose()?;
     let question = DominatorsQuestion {
         of,
+        below: args.below.clone(),
         by_block: args.blocks,
         depth: args.depth,
         limit: args.number,
         min_share,
     };
-    let answer = dominators(&heap, &question);
+    let answer = dominators(&heap, &question).map_err(|error| args.heap.not_found(&error))?;
     match args.json {
         true => args.heap.print_json("dominators", &heap, &answer, console)?,
         false => {

@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{Duplicates, duplicates};
+use bactrian_analysis::heap::{Duplicates, ToldDuplicates, told_duplicates};
 use bactrian_analysis::units::show_bytes;
-use serde_json::json;
 
 use super::{HeapArg, say_coverage};
 use crate::commands::arguments::TableArgs;
@@ -24,30 +23,11 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let heap = args.heap.open(console)?;
-    let mut answer = duplicates(&heap, args.table.most());
-    let class_count = args.table.cut(&mut answer.classes);
-    let site_count = args.table.cut(&mut answer.sites);
+    let told = told_duplicates(&heap, args.table.number());
     if args.table.json {
-        let result = json!({
-            "blocks": answer.blocks,
-            "bytes": answer.bytes,
-            "saved_blocks": answer.saved_blocks,
-            "saved": answer.saved,
-            "left_out": answer.left_out,
-            "mutable": answer.mutable,
-            "immediates_known": answer.immediates_known,
-            "contents_known": answer.contents_known,
-            "class_count": class_count,
-            "classes": answer.classes,
-            "sampled_blocks": answer.sampled_blocks,
-            "sites_exact": answer.sites_exact,
-            "site_count": site_count,
-            "sites": answer.sites,
-            "structure_count": answer.structure_count,
-            "structures": answer.structures,
-        });
-        args.heap.print_json("duplicates", &heap, &result, console)?;
+        args.heap.print_json("duplicates", &heap, &told, console)?;
     } else {
+        let ToldDuplicates { duplicates: answer, class_count, site_count } = told;
         print_head(&answer, console)?;
         if answer.saved > 0 {
             print_classes(&answer, console)?;

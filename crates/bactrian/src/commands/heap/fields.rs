@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{FieldRow, Fields, Found, fields, type_coverage};
+use bactrian_analysis::heap::{FieldRow, Fields, told_fields};
 use bactrian_analysis::units::{show_bytes, show_count};
-use serde_json::json;
 
 use super::{HeapArg, say_coverage};
 use crate::commands::arguments::TableArgs;
@@ -32,19 +31,13 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let heap = args.heap.open(console)?;
-    let Found::Classes(classes) = args.heap.find(&heap, &args.class)? else {
-        let what = "is one block or root, not a type; `bactrian heap types` lists them";
-        return Err(Failure::Usage(format!("`{}` {what}", args.class)));
-    };
-    let mut answer = fields(&heap, &classes);
-    let all = args.table.cut(&mut answer.rows);
+    let classes = heap.find_classes(&args.class).map_err(|error| args.heap.not_found(&error))?;
+    let answer = told_fields(&heap, &classes, args.table.number());
     if args.table.json {
-        let coverage = type_coverage(&heap);
-        let result = json!({ "fields": answer, "row_count": all, "coverage": coverage });
-        args.heap.print_json("fields", &heap, &result, console)?;
+        args.heap.print_json("fields", &heap, &answer, console)?;
     } else {
-        print(&answer, console)?;
-        args.table.say_more(all, console)?;
+        print(&answer.fields, console)?;
+        args.table.say_more(answer.row_count, console)?;
         say_coverage(&heap, console)?;
     }
     args.heap.finish(&heap, console)

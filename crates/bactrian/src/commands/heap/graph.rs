@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bactrian_analysis::heap::{AroundQuestion, Heap, around, reduced};
+use bactrian_analysis::heap::{AroundQuestion, Heap, MOST_SETS, around, reduced};
 use bactrian_export::{Picture, write_graph_dot, write_graph_svg};
 use serde::Serialize;
 
@@ -51,9 +51,6 @@ enum GraphFormat {
     Json,
 }
 
-/// More would be drawn for hours, and read by nobody.
-const MOST: usize = 2_000;
-
 impl Args {
     fn format(&self) -> GraphFormat {
         let extension = self.output.as_deref().and_then(Path::extension);
@@ -67,8 +64,8 @@ impl Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    if !(1..=MOST).contains(&args.nodes) {
-        return Err(Failure::Usage(format!("--nodes is a number from 1 to {MOST}")));
+    if !(1..=MOST_SETS).contains(&args.nodes) {
+        return Err(Failure::Usage(format!("--nodes is a number from 1 to {MOST_SETS}")));
     }
     let heap = args.heap.open(console)?;
     let title = args.heap.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into());

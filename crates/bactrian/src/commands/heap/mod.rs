@@ -21,7 +21,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bactrian_analysis::heap::{
-    ClassBy, Found, Heap, HeapError, NotFound, OpenOptions, TypeCoverage, Types, type_coverage,
+    ClassBy, Found, Heap, HeapError, NO_TABLE, NotFound, OpenOptions, TypeCoverage, Types,
+    type_coverage,
 };
 use bactrian_snapshot::Losses;
 use serde::Serialize;
@@ -106,7 +107,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 
 /// What is said to who asks for types without a table.
 pub fn no_types() -> Failure {
-    Failure::Usage("types are not known without a table of them: make one with `bactrian types build DIRECTORY`, and name it with --types".to_owned())
+    Failure::Usage(NO_TABLE.to_owned())
 }
 
 /// Says how well types are known, below a table that shows them.

@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use bactrian_analysis::heap::{
-    ClassPaths, Found, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, class_paths, paths,
+    ClassPaths, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, ToldPaths, told_paths,
 };
 use bactrian_analysis::units::{show_bytes, show_count};
-use serde_json::json;
 
 use super::{HeapArg, say_coverage};
 use crate::commands::arguments::share;
@@ -46,33 +45,15 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let min_share = share(args.min_share)?;
     let heap = args.heap.open(console)?;
-    match args.heap.find(&heap, &args.what)? {
-        Found::Node(node) => {
-            let mut answer = paths(&heap, node);
-            let all = answer.rows.len();
-            if args.number > 0 {
-                answer.rows.truncate(args.number);
-            }
-            match args.json {
-                true => {
-                    let result = json!({ "block": answer, "row_count": all });
-                    args.heap.print_json("paths", &heap, &result, console)?;
-                }
-                false => print_paths(&answer, all, console)?,
-            }
-        }
-        Found::Classes(classes) => {
-            let question = ShapesQuestion { depth: args.depth, limit: args.number, min_share };
-            let answer = class_paths(&heap, &classes, &question);
-            match args.json {
-                true => {
-                    args.heap.print_json("paths", &heap, &json!({ "class": answer }), console)?;
-                }
-                false => {
-                    print_tree(&answer, min_share, console)?;
-                    say_coverage(&heap, console)?;
-                }
-            }
+    let of = args.heap.find(&heap, &args.what)?;
+    let question = ShapesQuestion { depth: args.depth, limit: args.number, min_share };
+    let answer = told_paths(&heap, &of, &question);
+    match &answer {
+        answer if args.json => args.heap.print_json("paths", &heap, answer, console)?,
+        ToldPaths::Block { block, row_count } => print_paths(block, *row_count, console)?,
+        ToldPaths::Class { class } => {
+            print_tree(class, min_share, console)?;
+            say_coverage(&heap, console)?;
         }
     }
     args.heap.finish(&heap, console)
