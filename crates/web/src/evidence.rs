@@ -114,6 +114,15 @@ impl Evidence {
         Evidence { files }
     }
 
+    /// To be called before the program ends: what is being written beside files is written to its end.
+    pub fn end(&self) {
+        for file in &self.files {
+            if let Contents::Snapshot(_, later) = &file.contents {
+                later.end();
+            }
+        }
+    }
+
     /// All of them.
     pub fn files(&self) -> &[File] {
         &self.files

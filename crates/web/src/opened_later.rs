@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use bactrian_analysis::heap::{Heap, HeapSums};
+use bactrian_analysis::heap::{Heap, HeapSums, RootsQuestion, roots};
 
 use crate::answer::Failure;
 use crate::evidence::Progress;
@@ -30,6 +30,8 @@ struct Shared {
     sums: OnceLock<Result<HeapSums, String>>,
     /// Held by who opens it.
     opening: Mutex<()>,
+    /// Held by who writes its index; whether none may be written any more.
+    is_over: Mutex<bool>,
 }
 
 impl OpenedLater {
@@ -42,7 +44,25 @@ impl OpenedLater {
             heap: OnceLock::new(),
             sums: OnceLock::new(),
             opening: Mutex::new(()),
+            is_over: Mutex::new(false),
         }))
+    }
+
+    /// Computes what the first pictures of an open heap show, and keeps it beside the snapshot, so that the next time they are
+    /// there at once.
+    fn prepare(&self) {
+        let Some(Ok(heap)) = self.0.heap.get() else { return };
+        roots(heap, &RootsQuestion { depth: 2, limit: 10 });
+        heap.class_totals();
+        let is_over = self.0.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_over {
+            heap.keep();
+        }
+    }
+
+    /// Waits until no index is being written, and lets none be written after that: nothing is left half done.
+    pub fn end(&self) {
+        *self.0.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
     /// How far reading has come; a heap that was let go of is open again when it is wanted.
@@ -104,10 +124,13 @@ impl Shared {
     }
 }
 
-/// Opens the last snapshot, which is looked at first, and counts all of them, one after the other, in the background.
+/// Opens the last snapshot, which is looked at first, prepares its first pictures, and counts all of them, one after the other, in the background.
 pub fn start(all: Vec<OpenedLater>) {
     let work = move || {
-        drop(all.last().map(OpenedLater::heap));
+        if let Some(last) = all.last() {
+            drop(last.heap());
+            last.prepare();
+        }
         if all.len() > 1 {
             all.iter().for_each(|later| drop(later.sums()));
         }

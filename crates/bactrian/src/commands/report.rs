@@ -42,6 +42,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         written = Some(report.context("the report cannot be written")?);
         Ok(())
     })?;
+    evidence.end();
     let Some(report) = written else { return Ok(Status::Done) };
     if args.output.as_os_str() != "-" {
         let size = show_bytes(report.bytes as f64);

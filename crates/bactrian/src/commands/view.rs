@@ -40,7 +40,8 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let interrupted = interrupts();
     let evidence = Arc::new(args.shown.open(console)?);
-    let server = bactrian_web::serve(evidence, args.port).map_err(anyhow::Error::from)?;
+    let server =
+        bactrian_web::serve(Arc::clone(&evidence), args.port).map_err(anyhow::Error::from)?;
     writeln!(console.out(), "{}", server.url())?;
     console.flush()?;
     console.note(&format!("{FAINT}open it in a browser; Ctrl-C ends it{FAINT:#}"))?;
@@ -50,6 +51,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     while !interrupted() {
         thread::sleep(Duration::from_millis(50));
     }
+    evidence.end();
     Ok(Status::Done)
 }
 

@@ -1,6 +1,7 @@
 //! The questions that the page asks, by name. Each is answered by one function, from what `analysis` says.
 
 mod files;
+mod heap;
 mod overview;
 mod series;
 mod trace;
@@ -14,11 +15,11 @@ pub type Function = fn(&Evidence, &Query) -> Result<Answer, Failure>;
 
 /// Names of questions and who answers them, room by room.
 const ROOMS: &[&[(&str, Function)]] =
-    &[files::QUESTIONS, overview::QUESTIONS, trace::QUESTIONS, series::QUESTIONS];
+    &[files::QUESTIONS, overview::QUESTIONS, trace::QUESTIONS, heap::QUESTIONS, series::QUESTIONS];
 
 /// Who writes down what a report has of each room.
 const REPORTED: &[fn(&Evidence) -> Vec<Question>] =
-    &[files::reported, overview::reported, trace::reported, series::reported];
+    &[files::reported, overview::reported, trace::reported, heap::reported, series::reported];
 
 /// Something that the page asks for, so that a report should have its answer.
 #[derive(Clone, Debug)]
