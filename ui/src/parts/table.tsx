@@ -20,6 +20,13 @@ export interface TableColumn<R> {
   help?: string;
 }
 
+/** A key that does something with the row one is on. */
+export interface RowKey<R> {
+  key: string;
+  what: string;
+  run: (row: R) => void;
+}
+
 interface Props<R> {
   columns: readonly TableColumn<R>[];
   rows: readonly R[];
@@ -30,6 +37,8 @@ interface Props<R> {
   /** Which column it is sorted by at first, and whether upwards. None: as the rows come. */
   sorted?: { by: string; up?: boolean };
   selected?: string | undefined;
+  /** Keys for the row one is on, beside those of all tables. */
+  rowKeys?: readonly RowKey<R>[] | undefined;
   /** For export. */
   title: string;
   command?: string | null | undefined;
@@ -57,10 +66,17 @@ export function Table<R>(props: Props<R>) {
     };
     return [...rows].sort(order);
   }, [rows, sort, column]);
-  useEffect(() => setAt(-1), [rows]);
+  // Rows come and go, as in trees that are opened: one stays on the row where one was.
+  const here = useRef<string | null>(null);
+  useEffect(() => {
+    const name = here.current;
+    setAt(name === null ? -1 : shown.findIndex((row, place) => id(row, place) === name));
+  }, [rows]);
   useEffect(() => {
     const row = body.current?.children[at];
     row?.scrollIntoView({ block: "nearest" });
+    const now = shown[at];
+    if (now !== undefined) here.current = id(now, at);
   }, [at]);
   const move = (by: number) => setAt((old) => Math.max(0, Math.min(shown.length - 1, old + by)));
   const open = () => {
@@ -74,6 +90,14 @@ export function Table<R>(props: Props<R>) {
       { key: "ArrowDown", what: "", run: () => move(1) },
       { key: "ArrowUp", what: "", run: () => move(-1) },
       ...(onOpen ? [{ key: "Enter", what: "open the row", run: open }] : []),
+      ...(props.rowKeys ?? []).map(({ key, what, run }) => ({
+        key,
+        what,
+        run: () => {
+          const row = shown[at];
+          if (row !== undefined) run(row);
+        },
+      })),
     ],
     keys && rows.length > 0,
   );

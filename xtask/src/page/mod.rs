@@ -4,7 +4,7 @@ mod hostile;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::Outcome;
 use crate::command::{cargo, root, succeed};
@@ -52,14 +52,15 @@ impl Page {
     /// Files to look at, recorded anew: a program that leaks, its snapshots, its live numbers.
     fn make_fixtures(&self) -> Outcome {
         let programs = root().join("programs");
-        let source = "leaky_cache.ml";
-        fs::copy(programs.join(source), self.fixtures.join(source))
-            .map_err(|error| format!("{source}: {error}"))?;
+        for source in ["leaky_cache.ml", "heap_fixture.ml", "heap_finaliser_leak.ml"] {
+            fs::copy(programs.join(source), self.fixtures.join(source))
+                .map_err(|error| format!("{source}: {error}"))?;
+        }
         hostile::write(&self.fixtures)?;
         let run = |program: &Path, line: &str| {
             let mut command = Command::new(program);
             command.args(line.split_whitespace()).current_dir(&self.fixtures);
-            succeed(command.stdout(std::process::Stdio::null()))
+            succeed(command.stdin(Stdio::null()).stdout(Stdio::null()))
         };
         run(Path::new("ocamlopt.opt"), "-g -bin-annot leaky_cache.ml -o leaky_cache")?;
         let bactrian = &self.bactrian;
@@ -72,6 +73,14 @@ impl Page {
                 ),
             )?;
         }
+        run(
+            Path::new("ocamlopt.opt"),
+            "-g -bin-annot heap_fixture.ml heap_finaliser_leak.ml -o finalisers",
+        )?;
+        self.remove_heaps("finalisers")?;
+        run(bactrian, "record --snapshots exit --no-trace -o finalisers.ctf -- ./finalisers")?;
+        fs::rename(self.fixtures.join("finalisers.1.heap"), self.fixtures.join("finalisers.heap"))
+            .map_err(|error| format!("the snapshot of finalisers: {error}"))?;
         run(bactrian, "live --record run.live --for 3s -- ./leaky_cache 200000")
     }
 

@@ -1,0 +1,223 @@
+/** Blocks by type, module, function, site and tag. A row leads to the next table: module, function, site, type. */
+import { useMemo, useState } from "preact/hooks";
+import { canAsk, type Params } from "../api/ask";
+import { useAnswer } from "../api/use";
+import { bytes, count, percent } from "../format";
+import { Answered, Estimated, Panel, Search } from "../parts/controls";
+import { Table, type TableColumn } from "../parts/table";
+import { useRoute } from "../state/route";
+import { labelText, type ClassRow, type ClassTable, type FieldRow, type FieldTable } from "./answers";
+import { Next, TypesKnown } from "./parts";
+
+export type By = "types" | "modules" | "functions" | "sites" | "tags";
+
+const ONE: Record<By, string> = { types: "Type", modules: "Module", functions: "Function", sites: "Site", tags: "Tag" };
+/** What a row filters the next table by, and which table that is. */
+const NEXT: Partial<Record<By, { filter: string; part: By }>> = {
+  modules: { filter: "module", part: "functions" },
+  functions: { filter: "function", part: "sites" },
+  sites: { filter: "site", part: "types" },
+};
+const FILTERS = ["module", "function", "site", "type"] as const;
+/** Rows that are asked for at first; the same in crates/web/src/api/heap/reported.rs. */
+const ROWS = 200;
+
+export function ClassesTab({ file, by }: { file: number; by: By }) {
+  const route = useRoute();
+  const filters: Record<string, string> = {};
+  for (const name of FILTERS) {
+    const value = route.params.get(name);
+    if (value !== null) filters[name] = value;
+  }
+  const number = route.params.has("all") ? 0 : ROWS;
+  const asked = useAnswer<ClassTable>(`heap/${by}`, { file, ...filters, number });
+  const fieldsOf = by === "types" ? route.params.get("fields") : null;
+  return (
+    <>
+      {fieldsOf !== null && <FieldsPanel file={file} of={fieldsOf} />}
+      <Panel title={`Blocks by ${ONE[by].toLowerCase()}`} tools={<Filters filters={filters} />}>
+        <Answered asked={asked}>
+          {(table) => <Classes file={file} by={by} table={table} filters={filters} command={asked.answer?.command} />}
+        </Answered>
+      </Panel>
+    </>
+  );
+}
+
+/** The way that was drilled down; each step can be taken back. */
+function Filters({ filters }: { filters: Record<string, string> }) {
+  const route = useRoute();
+  const names = Object.keys(filters);
+  if (names.length === 0) return null;
+  return (
+    <span class="chips">
+      {names.map((name) => (
+        <span class="chip" key={name}>
+          {name} <span class="value" title={filters[name]}>{filters[name]}</span>
+          <button aria-label={`Without ${name}`} onClick={() => route.go({ params: { [name]: null } })}>×</button>
+        </span>
+      ))}
+    </span>
+  );
+}
+
+interface ClassesProps {
+  file: number;
+  by: By;
+  table: ClassTable;
+  filters: Record<string, string>;
+  command: string | null | undefined;
+}
+
+function Classes({ file, by, table, filters, command }: ClassesProps) {
+  const route = useRoute();
+  const [text, setText] = useState("");
+  const total = Math.max(1, table.total);
+  const rows = useMemo(() => {
+    const wanted = text.toLowerCase();
+    return wanted ? table.rows.filter((row) => labelText(row).toLowerCase().includes(wanted)) : table.rows;
+  }, [table, text]);
+  const next = NEXT[by];
+  const drilled = (row: ClassRow): Params => (next ? { ...filters, [next.filter]: labelText(row) } : {});
+  const drill = (row: ClassRow) => {
+    if (!next) return route.go({ part: "paths", fresh: true, params: { what: row.name } });
+    if (canAsk(`heap/${next.part}`, { file, ...drilled(row), number: ROWS })) {
+      route.go({ part: next.part, params: { [next.filter]: labelText(row), fields: null, all: null } });
+    }
+  };
+  const columns: TableColumn<ClassRow>[] = [
+    {
+      title: ONE[by],
+      wide: true,
+      value: (row) => labelText(row),
+      cell: (row) => (
+        <>
+          <span class="what">{row.name}</span>
+          {row.file && <small class="faint place"> {row.line ? `${row.file}:${row.line}` : row.file}{row.columns ? `:${row.columns[0]}-${row.columns[1]}` : ""}</small>}
+        </>
+      ),
+    },
+    { title: "Blocks", number: true, value: (row) => row.blocks.value, cell: (row) => <Estimated of={row.blocks} show={count} /> },
+    {
+      title: "Shallow",
+      number: true,
+      help: "Bytes of the blocks themselves",
+      value: (row) => row.shallow.value,
+      cell: (row) => <Estimated of={row.shallow} />,
+      bar: (row) => row.shallow.value / total,
+    },
+    { title: "Share", number: true, cell: (row) => <span class="faint">{percent(row.shallow.value / total)}</span> },
+  ];
+  if (table.exact) {
+    columns.push({
+      title: "Dominated",
+      number: true,
+      help: "What would be free without them",
+      value: (row) => row.dominated ?? 0,
+      cell: (row) => (row.dominated === null ? "" : bytes(row.dominated)),
+      bar: (row) => (row.dominated ?? 0) / total,
+    });
+  }
+  if (by === "types") columns.push({ title: "Look at", cell: (row) => <TypeLinks file={file} row={row} /> });
+  const more = table.row_count - table.rows.length;
+  const toPaths = (row: ClassRow) => route.go({ part: "paths", fresh: true, params: { what: row.name } });
+  return (
+    <>
+      <div class="row">
+        <Search label={`Search ${by}`} hotkey="s" value={text} onInput={setText} />
+        <span class="faint">
+          {count(table.blocks)} blocks of {bytes(table.bytes)}
+          {!table.exact && `, estimated from ${count(table.sampled_blocks)} samples`}
+        </span>
+      </div>
+      <Table
+        key={by}
+        title={`Blocks by ${ONE[by].toLowerCase()}`}
+        command={command}
+        columns={columns}
+        rows={rows}
+        id={labelText}
+        sorted={{ by: "Shallow" }}
+        onOpen={by === "tags" ? undefined : drill}
+        rowKeys={
+          by === "types"
+            ? [
+                { key: "p", what: "paths to the type", run: toPaths },
+                { key: "f", what: "fields of the type", run: (row) => route.go({ params: { fields: row.name } }) },
+                { key: "a", what: "where the type is allocated", run: (row) => route.go({ part: "sites", fresh: true, params: { type: row.name } }) },
+              ]
+            : []
+        }
+        more={
+          more > 0 && (
+            <>
+              {count(more)} more. <Next to={{ params: { all: "" } }} asks={[`heap/${by}`, { file, ...filters, number: 0 }]}>Show all</Next>
+            </>
+          )
+        }
+      />
+      {by === "types" && <TypesKnown coverage={table.coverage} />}
+    </>
+  );
+}
+
+function TypeLinks({ file, row }: { file: number; row: ClassRow }) {
+  const { name } = row;
+  return (
+    <span class="row-links">
+      <Next to={{ part: "paths", fresh: true, params: { what: name } }} asks={["heap/paths", { file, what: name }]} title="Why they are alive (p)">paths</Next>
+      <Next to={{ params: { fields: name } }} asks={["heap/fields", { file, type: name }]} title="What each field holds (f)">fields</Next>
+      <Next to={{ part: "sites", fresh: true, params: { type: name } }} asks={["heap/sites", { file, type: name, number: ROWS }]} title="Where they are allocated (a)">sites</Next>
+    </span>
+  );
+}
+
+/** What is held through each field of a type. */
+function FieldsPanel({ file, of }: { file: number; of: string }) {
+  const route = useRoute();
+  const asked = useAnswer<FieldTable>("heap/fields", { file, type: of });
+  const close = <button class="quiet" aria-label="Close fields" onClick={() => route.go({ params: { fields: null } })}>×</button>;
+  return (
+    <Panel title={<>Fields of <span class="what">{of}</span></>} tools={close}>
+      <Answered asked={asked}>
+        {({ fields, row_count }) => (
+          <>
+            <p class="faint">
+              {count(fields.blocks)} blocks of {bytes(fields.shallow)} dominate {bytes(fields.dominated)}
+              {fields.together > 0 && `, ${bytes(fields.together)} of it through several fields together`}.
+            </p>
+            <Table
+              title={`Fields of ${of}`}
+              command={asked.answer?.command}
+              keys={false}
+              columns={FIELD_COLUMNS}
+              rows={fields.rows}
+              id={(row, at) => `${at} ${row.field}`}
+              more={row_count > fields.rows.length && `${count(row_count - fields.rows.length)} more.`}
+            />
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}
+
+const FIELD_COLUMNS: TableColumn<FieldRow>[] = [
+  {
+    title: "Field",
+    wide: true,
+    value: (row) => (row.constructor ? `${row.constructor}.${row.field}` : row.field),
+    cell: (row) => (
+      <span class="what">
+        {row.constructor ? `${row.constructor}.` : ""}{row.field}
+        {row.type_name && <span class="faint">: {row.type_name}</span>}
+      </span>
+    ),
+  },
+  { title: "Dominated", number: true, help: "What is held through it and by nobody else", value: (row) => row.dominated, cell: (row) => bytes(row.dominated), bar: (row) => row.share },
+  { title: "Share", number: true, value: (row) => row.share, cell: (row) => percent(row.share) },
+  { title: "Pointers", number: true, value: (row) => row.pointers, cell: (row) => count(row.pointers) },
+  { title: "Shared", number: true, help: "Pointers to what somebody else holds as well", value: (row) => row.shared, cell: (row) => count(row.shared) },
+  { title: "Same type", number: true, help: "Pointers to blocks of the same type", value: (row) => row.same, cell: (row) => count(row.same) },
+  { title: "Immediates", number: true, value: (row) => row.immediates, cell: (row) => count(row.immediates) },
+];

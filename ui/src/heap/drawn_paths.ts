@@ -1,0 +1,80 @@
+/** Paths from roots as boxes and arrows: what paths share is drawn once. */
+import { bytes, count } from "../format";
+import type { DrawnLink, DrawnNode } from "../pictures/links_picture";
+import type { BlockPaths, ClassPaths, PathStep, ShapeRow } from "./answers";
+import { colourName } from "./tree";
+
+export interface Drawing {
+  nodes: DrawnNode[];
+  links: DrawnLink[];
+}
+
+/** What stands in a box: the name, and below it where it is from and how often it repeats. */
+export function stepNode({ node, what, site, times }: PathStep): DrawnNode {
+  const repeats = times > 1 ? `× ${count(times)}` : "";
+  return {
+    id: `#${node}`,
+    name: what,
+    note: [`#${node}`, repeats].filter(Boolean).join("  "),
+    title: `#${node} ${what}${times > 1 ? `, ${count(times)} of them, one after the other` : ""}${site ? `, allocated in ${site}` : ""}`,
+    colour: colourName(what),
+  };
+}
+
+/** Paths to one block. */
+export function drawnBlockPaths(paths: BlockPaths): Drawing {
+  const nodes = new Map<string, DrawnNode>();
+  const links = new Map<string, DrawnLink>();
+  for (const row of paths.rows) {
+    let before: string | null = null;
+    for (const step of row.steps) {
+      const node = stepNode(step);
+      if (!nodes.has(node.id)) nodes.set(node.id, node);
+      if (before !== null && before !== node.id) {
+        const link = { from: before, to: node.id, label: step.step };
+        const alike = row.count > 1 ? `${count(row.count)} paths look like this one` : "";
+        links.set(`${before} ${node.id} ${step.step}`, { ...link, title: [step.step, alike].filter(Boolean).join("; ") });
+      }
+      before = node.id;
+    }
+  }
+  const target = `#${paths.target.node}`;
+  const marked = nodes.get(target);
+  if (marked) nodes.set(target, { ...marked, isMarked: true, note: `${marked.note}  holds ${bytes(paths.target.dominated)}` });
+  return { nodes: [...nodes.values()], links: [...links.values()] };
+}
+
+/** Paths to all blocks of a class: a tree of shapes. Ids are `#NODE` of one of the blocks, and the place in the tree. */
+export function drawnClassPaths(paths: ClassPaths, most = 60): Drawing {
+  const nodes: DrawnNode[] = [];
+  const links: DrawnLink[] = [];
+  // The largest first, so that what there is no room for is small.
+  const waiting = paths.rows.map((row, at) => ({ row, id: `#${row.node} ${at}`, above: null as string | null }));
+  while (waiting.length > 0 && nodes.length < most) {
+    waiting.sort((a, b) => b.row.bytes - a.row.bytes);
+    const next = waiting.shift();
+    if (!next) break;
+    const { row, id, above } = next;
+    nodes.push(shapeNode(row, id));
+    if (above !== null) links.push({ from: above, to: id, label: row.step });
+    row.rows.forEach((below, at) => waiting.push({ row: below, id: `#${below.node} ${id.slice(id.indexOf(" ") + 1)}.${at}`, above: id }));
+  }
+  return { nodes, links };
+}
+
+function shapeNode(row: ShapeRow, id: string): DrawnNode {
+  const here = row.here > 0 ? `${count(row.here)} of them` : "";
+  return {
+    id,
+    name: row.what,
+    note: [bytes(row.bytes), here, row.repeats ? "and so on" : ""].filter(Boolean).join("  "),
+    title: `${row.what}: leads to ${count(row.blocks)} blocks of ${bytes(row.bytes)}${here ? `, ${here} here` : ""}${row.repeats ? "; some of them hold others of them" : ""}`,
+    colour: colourName(row.what),
+    isMarked: row.here > 0,
+  };
+}
+
+/** The node that an id stands for. */
+export function nodeOfId(id: string): string {
+  return /^#\d+/.exec(id)?.[0] ?? id;
+}

@@ -1,0 +1,124 @@
+/** The heap in one picture, reduced to its largest sets; any of them opens what is around it. Or what is around one block. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { ask, canAsk, type Params } from "../api/ask";
+import { useAnswer } from "../api/use";
+import { bytes, count } from "../format";
+import { Answered, Panel, Select, useSettled, Slider } from "../parts/controls";
+import { LinksPicture } from "../pictures/links_picture";
+import { useRoute } from "../state/route";
+import type { Around, Reduced } from "./answers";
+import { drawnAround, drawnReduced, largestOf, together } from "./drawn_graph";
+import { Next } from "./parts";
+
+/** What a click on a node asks for. */
+function expansion(file: number, around: string): Params {
+  return { file, around, steps: 1, nodes: 15 };
+}
+
+const STEPS = [["1", "1"], ["2", "2"], ["3", "3"], ["4", "4"]] as const;
+
+export function GraphTab({ file }: { file: number }) {
+  const route = useRoute();
+  const around = route.params.get("around");
+  const usual = around ? 30 : 25;
+  const chosen = Number(route.params.get("nodes") ?? 0) || usual;
+  const [nodes, setNodes] = useState(chosen);
+  const settled = useSettled(nodes);
+  useEffect(() => {
+    if (settled !== chosen) route.go({ params: { nodes: settled === usual ? null : String(settled) } }, { replace: true });
+  }, [settled]);
+  useEffect(() => setNodes(chosen), [chosen]);
+  const steps = route.params.get("steps") ?? "2";
+  const params: Params = {
+    file,
+    ...(around ? { around } : {}),
+    ...(around && steps !== "2" ? { steps: Number(steps) } : {}),
+    nodes: settled,
+  };
+  const asked = useAnswer<Reduced | Around>("heap/graph", params);
+  const opened = useExpansions(file, route.params.getAll("open"));
+  const tools = (
+    <>
+      {around && (
+        <>
+          <Select label="Pointers away" options={STEPS} value={steps as "1"} onChange={(steps) => route.go({ params: { steps: steps === "2" ? null : steps } })} />
+          <Next to={{ params: { around: null, open: null, steps: null } }}>Whole heap</Next>
+        </>
+      )}
+      <Slider label={around ? "Blocks" : "Sets"} min={5} max={200} value={nodes} onChange={setNodes} />
+      {route.params.has("open") && <Next to={{ params: { open: null } }}>Close what was opened</Next>}
+    </>
+  );
+  return (
+    <Panel title={around ? <>Around <span class="what">{around}</span></> : "Graph: the heap in its largest sets"} tools={tools}>
+      <Answered asked={asked}>
+        {(graph) => <Drawn file={file} graph={graph} opened={opened} command={asked.answer?.command} />}
+      </Answered>
+    </Panel>
+  );
+}
+
+/** What is around each of these. */
+function useExpansions(file: number, open: readonly string[]): Around[] {
+  const [known, setKnown] = useState<ReadonlyMap<string, Around>>(new Map());
+  const list = open.join(" ");
+  useEffect(() => {
+    const stop = new AbortController();
+    for (const node of open) {
+      if (known.has(`${file} ${node}`)) continue;
+      ask<Around>("heap/graph", expansion(file, node), stop.signal).then(
+        ({ result }) => setKnown((old) => new Map(old).set(`${file} ${node}`, result)),
+        () => undefined,
+      );
+    }
+    return () => stop.abort();
+  }, [file, list]);
+  return useMemo(() => open.flatMap((node) => known.get(`${file} ${node}`) ?? []), [file, list, known]);
+}
+
+function Drawn(props: { file: number; graph: Reduced | Around; opened: Around[]; command: string | null | undefined }) {
+  const { file, graph, opened, command } = props;
+  const route = useRoute();
+  const [selected, setSelected] = useState<string>();
+  const drawing = useMemo(
+    () => together([..."sets" in graph ? [drawnReduced(graph)] : [drawnAround(graph)], ...opened.map((around) => drawnAround(around, largestOf(graph)))]),
+    [graph, opened],
+  );
+  const open = (id: string) => {
+    if (!canAsk("heap/graph", expansion(file, id))) return;
+    const now = route.params.getAll("open");
+    route.go({ params: { open: now.includes(id) ? now.filter((one) => one !== id) : [...now, id] } });
+  };
+  const summary = "sets" in graph
+    ? `${bytes(graph.total)} in ${count(graph.blocks)} blocks: ${graph.sets.length} of ${count(graph.all)} sets, each entered through one block. Areas are bytes.${restOf(graph)}`
+    : `${count(graph.told)} of ${count(graph.near)} blocks and roots that are at most ${graph.steps} pointers away. Areas are what they dominate.`;
+  return (
+    <>
+      <p class="faint">{summary} A click selects, another opens what is around it (Enter).</p>
+      <LinksPicture
+        title="Heap graph"
+        command={command}
+        nodes={drawing.nodes}
+        links={drawing.links}
+        selected={selected}
+        onSelect={(id) => {
+          setSelected(id);
+          route.go({ params: { node: id } }, { replace: route.params.has("node") });
+        }}
+        onOpen={open}
+        openWhat="open what is around it"
+        height={graphHeight()}
+      />
+    </>
+  );
+}
+
+function restOf(graph: Reduced): string {
+  const rest = graph.sets.find((set) => set.kind === "rest");
+  return rest ? ` ${bytes(rest.bytes)} in ${count(rest.blocks)} other blocks are not drawn.` : "";
+}
+
+/** Most of the window. */
+function graphHeight(): number {
+  return Math.max(420, Math.round(innerHeight * 0.66));
+}

@@ -1,0 +1,115 @@
+/** Who holds the memory: kinds of roots, modules and threads, their fields and frames, with three sizes. */
+import { useMemo, useState } from "preact/hooks";
+import { canAsk } from "../api/ask";
+import { useAnswer } from "../api/use";
+import { bytes, count } from "../format";
+import { Answered, Panel, Segmented } from "../parts/controls";
+import { Table, type TableColumn } from "../parts/table";
+import { useRoute } from "../state/route";
+import type { RootRow, Roots } from "./answers";
+import { Size, TreeCell } from "./parts";
+
+const LEVELS = [
+  ["2", "Modules, threads"],
+  ["3", "Fields, frames"],
+] as const;
+
+interface Line {
+  row: RootRow;
+  level: number;
+  opens: boolean;
+  isOpen: boolean;
+}
+
+export function RootsTab({ file }: { file: number }) {
+  const route = useRoute();
+  const depth = route.params.get("depth") === "3" ? "3" : "2";
+  const paramsOf = (depth: "2" | "3") => (depth === "3" ? { file, depth: 3, number: 50 } : { file });
+  const asked = useAnswer<Roots>("heap/roots", paramsOf(depth));
+  const select = (
+    <Segmented
+      label="Levels"
+      options={LEVELS}
+      value={depth}
+      onChange={(depth) => route.go({ params: { depth: depth === "3" ? depth : null } })}
+      disabled={(depth) => !canAsk("heap/roots", paramsOf(depth))}
+    />
+  );
+  return (
+    <Panel title="Roots: who holds the memory" tools={select}>
+      <Answered asked={asked}>{(roots) => <RootTable roots={roots} command={asked.answer?.command} />}</Answered>
+      <p class="faint">
+        Retained: all that can be reached. Dominated: what would be free without it. Fair share: its part if each block is divided among
+        those that point to it; shares add up to the heap. Shallow: what it points to itself.
+      </p>
+    </Panel>
+  );
+}
+
+function RootTable({ roots, command }: { roots: Roots; command: string | null | undefined }) {
+  const route = useRoute();
+  const all = roots.all;
+  const [closed, setClosed] = useState<ReadonlySet<number>>(new Set());
+  const lines = useMemo(() => {
+    const found: Line[] = [];
+    const add = (row: RootRow, level: number) => {
+      const isOpen = !closed.has(row.node);
+      found.push({ row, level, opens: row.rows.length > 0, isOpen });
+      if (isOpen) row.rows.forEach((below) => add(below, level + 1));
+    };
+    add(all, 0);
+    return found;
+  }, [roots, closed]);
+  const toggle = ({ row }: Line, open?: boolean) =>
+    setClosed((old) => {
+      const next = new Set(old);
+      if (open ?? next.has(row.node)) next.delete(row.node);
+      else next.add(row.node);
+      return next;
+    });
+  const size = (title: string, of: (row: RootRow) => number, help: string): TableColumn<Line> => ({
+    title,
+    number: true,
+    help,
+    cell: ({ row }) => <Size of={of(row)} all={all.retained} />,
+    value: ({ row }) => of(row),
+    bar: ({ row }) => of(row) / Math.max(1, all.retained),
+  });
+  const columns: TableColumn<Line>[] = [
+    {
+      title: "Root",
+      wide: true,
+      value: ({ row }) => row.name,
+      cell: (line) => (
+        <TreeCell level={line.level} opens={line.opens} isOpen={line.isOpen} onToggle={() => toggle(line)}>
+          <span class="what">{line.row.name}</span>
+          {line.row.left_out.rows > 0 && line.isOpen && line.row.rows.length > 0 && (
+            <small class="faint"> and {count(line.row.left_out.rows)} more, which dominate {bytes(line.row.left_out.dominated)}</small>
+          )}
+        </TreeCell>
+      ),
+    },
+    size("Retained", (row) => row.retained, "All that can be reached from it"),
+    size("Dominated", (row) => row.dominated, "What would be free without it"),
+    size("Fair share", (row) => row.share, "Its part if each block is divided among those that point to it"),
+    size("Shallow", (row) => row.shallow, "The blocks that it points to itself"),
+  ];
+  const node = ({ row }: Line) => `#${row.node}`;
+  return (
+    <Table
+      title="Roots"
+      command={command}
+      columns={columns}
+      rows={lines}
+      id={node}
+      selected={route.params.get("node") ?? undefined}
+      onOpen={(line) => route.go({ params: { node: node(line) } })}
+      rowKeys={[
+        { key: "ArrowRight", what: "open the row's tree", run: (line) => line.opens && toggle(line, true) },
+        { key: "ArrowLeft", what: "close it", run: (line) => line.opens && toggle(line, false) },
+        { key: "d", what: "dominators of the row", run: ({ row }) => route.go({ part: "dominators", params: { at: [`#${row.node} ${row.name}`] } }) },
+      ]}
+      more={roots.unreached_blocks > 0 && `${count(roots.unreached_blocks)} blocks are held by no root.`}
+    />
+  );
+}
