@@ -1,8 +1,9 @@
 /** The trace view in a real browser: every part, filters against the command line, keys, the brush, links, export. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { bactrian, newPage, picture, result, withPage } from "./page.mjs";
+import { BACTRIAN, bactrian, newPage, picture, result, withPage } from "./page.mjs";
 
 const ONE = ["leaky.ctf"];
 const TWO = ["leaky.ctf", "before.ctf"];
@@ -66,6 +67,7 @@ test("filters are added from a menu, changed in place, and complaints stand at t
     await page.getByTestId("timeline").waitFor();
     await page.keyboard.press("+");
     await page.getByRole("menuitem", { name: /^size/ }).click();
+    await page.locator(".chip.adding input:focus").waitFor();
     await page.keyboard.type("64..1kB");
     await page.keyboard.press("Enter");
     await page.locator('.chip[data-filter="size"]').waitFor();
@@ -75,6 +77,7 @@ test("filters are added from a menu, changed in place, and complaints stand at t
     assert.equal(await rowsOf(page).count(), result(command).rows.length);
     // What is no size is refused, and the chip says so.
     await page.getByRole("button", { name: "Change size 64..1kB" }).click();
+    await page.locator(".chip input:focus").waitFor();
     await page.keyboard.type("nonsense");
     await page.keyboard.press("Enter");
     await page.locator(".chip.wrong .complaint").waitFor();
@@ -85,6 +88,7 @@ test("filters are added from a menu, changed in place, and complaints stand at t
     // Names are completed.
     await page.keyboard.press("+");
     await page.getByRole("menuitem", { name: /^hide/ }).click();
+    await page.locator(".chip.adding input:focus").waitFor();
     await page.keyboard.type("Leaky");
     await page.waitForFunction(() => [...document.querySelectorAll("datalist option")].some((o) => o.value.startsWith("Leaky_cache.")));
     await picture(page, "trace-adding");
@@ -321,6 +325,29 @@ test("what is shown can be taken away: SVG, PNG, CSV", async () => {
     assert.equal(Number(csv[1].split(",")[4]), all.value);
     await picture(page, "trace-export");
   });
+});
+
+test("a report shows every part that it has, and says where it has none", async () => {
+  const report = `${process.env.BACTRIAN_FIXTURES}/trace-report.html`;
+  execFileSync(BACTRIAN, ["report", ...TWO, "-o", report], { cwd: process.env.BACTRIAN_FIXTURES, stdio: "ignore" });
+  const { page, close } = await newPage();
+  await page.goto(`file://${report}#/trace/0/flame`);
+  await page.getByTestId("flame").waitFor();
+  await page.getByTestId("timeline").locator("canvas").waitFor();
+  assert.ok(await page.getByRole("button", { name: "+ Filter" }).isDisabled());
+  for (let step = 0; step < 5; step++) await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByTestId("breadcrumb").getByRole("button").first().waitFor();
+  await picture(page, "trace-report");
+  for (const [key, part] of [["2", "functions"], ["3", "sites"], ["4", "paths"], ["5", "modules"], ["6", "files"], ["7", "lifetimes"], ["8", "diff"]]) {
+    await page.keyboard.press(key);
+    await page.locator(`[data-part="${part}"] tbody tr`).first().waitFor();
+    await settled(page);
+    assert.equal(await page.locator(".part [role=alert]").count(), 0, part);
+  }
+  await page.goto(`file://${report}#/trace/0/functions?in=Leaky_cache.serve`);
+  await page.locator(".part [role=alert]").getByText("This report does not have that").waitFor();
+  await close();
 });
 
 for (const dark of [false, true]) {

@@ -73,8 +73,8 @@ export function draw(context: CanvasRenderingContext2D, layout: Layout, window: 
       context.fillStyle = look.fill(node);
       context.fillRect(from, top, Math.max(0.5, to - from - (wide > 3 ? GAP : 0)), look.row - GAP);
       const room = to - from - 2 * padding;
-      if (room > look.row * 0.7) {
-        const text = fitted(context, labelOf(layout, node), room);
+      if (room > look.row) {
+        const text = fitted(context, labelOf(layout, node), room, look.font);
         context.globalAlpha = isDim ? 0.7 : 1;
         context.fillStyle = isDim ? look.dim : look.ink(node);
         if (text) context.fillText(text, from + padding, top + look.row / 2);
@@ -104,10 +104,11 @@ function drawRest(
 const widths = new Map<string, number>();
 let widthsOf = "";
 
-function measured(context: CanvasRenderingContext2D, text: string): number {
-  if (widthsOf !== context.font) {
+/** Measuring is slow: each name is measured once, and its parts are taken to be as wide as they are long. */
+function measured(context: CanvasRenderingContext2D, text: string, font: string): number {
+  if (widthsOf !== font) {
     widths.clear();
-    widthsOf = context.font;
+    widthsOf = font;
   }
   const known = widths.get(text);
   if (known !== undefined) return known;
@@ -123,24 +124,18 @@ export function fullName({ name, file, line }: FlameLabel): string {
 }
 
 /** As much of a name as there is room for: its last part says more than its module. */
-function fitted(context: CanvasRenderingContext2D, label: FlameLabel, room: number): string {
+function fitted(context: CanvasRenderingContext2D, label: FlameLabel, room: number, font: string): string {
   const full = fullName(label);
-  if (measured(context, full) <= room) return full;
-  let name = label.name;
-  while (measured(context, name) > room) {
+  if (measured(context, full, font) <= room) return full;
+  let { name } = label;
+  // A little wider than the mean, for parts with wide letters.
+  const letter = (measured(context, name, font) / (name.length || 1)) * 1.06;
+  while (name.length * letter > room) {
     const dot = name.indexOf(".");
-    if (dot < 0 || dot + 1 >= name.length) return cutTo(context, name, room);
+    if (dot < 0 || dot + 1 >= name.length) return cut(name, Math.floor(room / letter));
     name = name.slice(dot + 1);
   }
   return name;
-}
-
-function cutTo(context: CanvasRenderingContext2D, name: string, room: number): string {
-  for (let letters = Math.floor((room / measured(context, name)) * name.length); letters >= 3; letters--) {
-    const text = cut(name, letters);
-    if (measured(context, text) <= room) return text;
-  }
-  return "";
 }
 
 /** The first letters of a name, if that is enough to tell something. */

@@ -19,6 +19,8 @@ export interface FlameProps {
   /** The frame that is as wide as the picture. */
   root: number;
   up: boolean;
+  /** It is as tall as so many rows, even if it has fewer. */
+  leastRows?: number;
   fill: (node: number) => string;
   ink: (node: number) => string;
   rest: string;
@@ -143,7 +145,7 @@ class Stage {
     const letter = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 14;
     this.row = Math.round(letter * 1.4);
     const levels = levelsBelow(this.props.layout, this.props.root);
-    this.content = Math.max(levels, 6) * this.row;
+    this.content = Math.max(levels, this.props.leastRows ?? 6) * this.row;
     sheet.style.height = `${this.content}px`;
   }
 

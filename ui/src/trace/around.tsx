@@ -91,6 +91,7 @@ function Sandwich({ trace, around, command, onBack }: SandwichProps) {
     { key: "i", what: "only with this function in the stack", run: act("only") },
     { key: "x", what: "only without it", run: act("without") },
     { key: "h", what: "hide the function", run: act("hide") },
+    { key: "s", what: "the source of the frame", run: act("source") },
   ]);
   const short = shortOf(around.callees.measure);
   const total = around.callees.total[0] ?? 0;
@@ -169,6 +170,7 @@ function Half({ trace, side, flame, layout, command, selected, onSelect }: HalfP
       <FlamePicture
         layout={layout}
         root={root}
+        leastRows={1}
         up={side === "callers"}
         fill={paint.fill}
         ink={paint.ink}

@@ -1,5 +1,5 @@
 /** The filters as chips: added from a menu with completion, changed in place, taken away. A complaint stands at its chip. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { useSettled } from "../parts/controls";
@@ -88,7 +88,11 @@ function ValueField(props: { option: FilterOption; value: string; file: number; 
   const [text, setText] = useState(props.value);
   const field = useRef<HTMLInputElement>(null);
   const isDone = useRef(false);
-  useEffect(() => field.current?.select(), []);
+  // Before the next key is pressed.
+  useLayoutEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
   const done = (value: string | null) => {
     if (isDone.current) return;
     isDone.current = true;
@@ -100,7 +104,6 @@ function ValueField(props: { option: FilterOption; value: string; file: number; 
       <input
         ref={field}
         type="text"
-        autofocus
         spellcheck={false}
         aria-label={`${option.name}: ${option.what}`}
         placeholder={option.example}

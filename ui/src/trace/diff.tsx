@@ -124,15 +124,20 @@ function Changed({ of, measure, most }: { of: Change; measure: Measure; most?: n
   const { value, low, high } = of.change;
   const share = of.before.value > 0 ? ` (${value >= 0 ? "+" : ""}${percent(value / of.before.value)})` : value > 0 ? " (new)" : "";
   const error = errorOf(of.change);
+  const told = (
+    <>
+      {value >= 0 ? "+" : ""}
+      {shortOf(measure)(value)}
+      {error && <small class="faint"> {error}</small>}
+    </>
+  );
   return (
     <span
       class={`changed ${value > 0 ? "more" : value < 0 ? "less" : ""} ${of.significant ? "" : "unsure"}`}
       title={`${inFull(value, measure)}, between ${inFull(low, measure)} and ${inFull(high, measure)}${share}`}
     >
       {most !== undefined && <i style={{ width: `${(Math.abs(value) / most) * 5}rem` }} aria-hidden="true" />}
-      {value >= 0 ? "+" : ""}
-      {shortOf(measure)(value)}
-      {error && <small class="faint"> {error}</small>}
+      {most === undefined ? told : <b>{told}</b>}
     </span>
   );
 }

@@ -34,7 +34,7 @@ test("one changed, one less, none", () => {
 test("names are taken as they are", () => {
   expect(patternOf("Main.load")).toBe("Main.load");
   expect(patternOf("/odd.(name)/")).toBe("/^\\/odd\\.\\(name\\)\\/$/");
-  expect(moduleFilter("Stdlib__Map")).toBe("/^Stdlib__Map\\./");
+  expect(moduleFilter("Stdlib__Map")).toBe("/^Stdlib__Map(\\.|$)/");
 });
 
 test("a complaint is shown at the chip that it is about", () => {

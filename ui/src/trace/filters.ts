@@ -93,9 +93,9 @@ export function patternOf(name: string): string {
   return name.startsWith("/") ? `/^${escapedExpression(name)}$/` : name;
 }
 
-/** All functions of a module. */
+/** All functions of a module, and what it does itself when the program starts. */
 export function moduleFilter(module: string): string {
-  return `/^${escapedExpression(module)}\\./`;
+  return `/^${escapedExpression(module)}(\\.|$)/`;
 }
 
 function escapedExpression(text: string): string {

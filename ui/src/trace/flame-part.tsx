@@ -1,7 +1,7 @@
 /** The flame graph: zoomed by clicking, searched, walked through by keys. */
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { canAsk } from "../api/ask";
+import { canAsk, isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { Answered, Notes, Panel, Search, Segmented, Toggle } from "../parts/controls";
 import { useExport } from "../parts/export";
@@ -17,6 +17,7 @@ import { moduleFilter, patternOf } from "./filters";
 import { FrameBar } from "./frame-bar";
 import { byChange, byModule, flameCsv, tellFrame } from "./frames";
 import { questionOf, type TraceShown } from "./questions";
+import { placeOfLabel } from "./source";
 import { inFull, ofAll, shortOf, wordsOf } from "./telling";
 
 const KINDS = [
@@ -68,6 +69,9 @@ export function FlamePart({ trace }: { trace: TraceShown }) {
 function FlameTools({ trace }: { trace: TraceShown }) {
   const way = trace.params.get("way") === "up" ? "up" : "down";
   const recursion = trace.params.has("recursion");
+  const turned = new URLSearchParams(trace.params);
+  if (recursion) turned.delete("recursion");
+  else turned.set("recursion", "");
   return (
     <>
       <Segmented
@@ -83,7 +87,9 @@ function FlameTools({ trace }: { trace: TraceShown }) {
         value={way}
         onChange={(to) => trace.set({ way: to === "up" ? "up" : null })}
       />
-      <Toggle label="Recursion" on={recursion} onChange={(on) => trace.set({ recursion: on ? "" : null, at: null })} />
+      {trace.can({ params: turned }) && (
+        <Toggle label="Recursion" on={recursion} onChange={(on) => trace.set({ recursion: on ? "" : null, at: null })} />
+      )}
     </>
   );
 }
@@ -144,6 +150,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
     { key: "i", what: "only with this function in the stack", run: act(actions.only) },
     { key: "x", what: "only without it", run: act(actions.without) },
     { key: "h", what: "hide the function", run: act(actions.hide) },
+    { key: "s", what: "the source of the frame", run: act(actions.source) },
     { key: "n", what: "next frame found", run: () => found && setSelected(nextFound(found, selected, 1)) },
     { key: "N", what: "frame found before", run: () => found && setSelected(nextFound(found, selected, -1)) },
     { key: "w", what: "flame graph or icicle", run: () => trace.set({ way: up ? null : "up" }) },
@@ -224,18 +231,28 @@ export interface FrameActions {
   only: (label: FlameLabel) => void;
   without: (label: FlameLabel) => void;
   hide: (label: FlameLabel) => void;
+  source: (label: FlameLabel) => void;
 }
 
 /** What can be done with a frame. Modules are filtered by all their functions. */
 export function actionsOf(trace: TraceShown): FrameActions {
+  const source = (label: FlameLabel) => {
+    const place = placeOfLabel(label);
+    if (place) trace.set({ source: `${place.path}:${place.line}` });
+  };
+  // A report has no other answers than those that it has.
+  if (isReport) return { focus: nothing, only: nothing, without: nothing, hide: nothing, source };
   const pattern = ({ name }: FlameLabel) => (trace.by === "module" ? moduleFilter(name) : patternOf(name));
   return {
     focus: (label) => trace.focusOn(pattern(label)),
     only: (label) => trace.addFilter("in", pattern(label)),
     without: (label) => trace.addFilter("not-in", pattern(label)),
     hide: (label) => trace.addFilter("hide", pattern(label)),
+    source,
   };
 }
+
+function nothing(): void {}
 
 /** Where to search, and beside it what was found. */
 function SearchField({ trace, query, children }: { trace: TraceShown; query: string; children: ComponentChildren }) {
@@ -283,7 +300,7 @@ function Legend({ trace, layout, root, isDark }: { trace: TraceShown; layout: La
     <ul class="legend" aria-label="Colours of modules">
       {modules.map((module) => (
         <li key={module}>
-          <button class="quiet" title={`Look for ${module}`} onClick={() => trace.set({ q: moduleFilter(module).replace("\\./", "(\\.|$)/") })}>
+          <button class="quiet" title={`Look for ${module}`} onClick={() => trace.set({ q: moduleFilter(module) })}>
             <i style={{ background: colourOf(module, isDark) }} /> {module}
           </button>
         </li>

@@ -1,11 +1,12 @@
 /** How long objects live, and how large they are: a row for each site, shaded by how much of it is in which class. */
+import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { Answered, Estimated, Panel, Segmented } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { bytes, percent, seconds, type Estimate } from "../format";
 import { useTheme } from "../state/theme";
 import type { LifetimeRow, Lifetimes } from "./answers";
-import { patternOf } from "./filters";
+import { added, moduleFilter, patternOf } from "./filters";
 import { questionOf, type TraceShown } from "./questions";
 import { placeOfLabel } from "./source";
 import { Named } from "./tables";
@@ -99,10 +100,18 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; isSizes: bo
       title: one.title,
       help: one.help,
       number: true,
-      cell: (row: LifetimeRow) => <Heat of={one.of(row)} all={row.allocated.value} />,
+      cell: (row: LifetimeRow) => <Heat of={one.of(row)} all={row.allocated.value} onClick={wanting(row, one)} />,
       value: (row: LifetimeRow) => one.of(row).value,
     })),
   ];
+  /** Asks for what is in a cell: objects of this function that live so long. */
+  const wanting = (row: LifetimeRow, { filter }: HeatClass) => {
+    if (isReport || !filter) return undefined;
+    const [name, value] = filter;
+    const pattern = lifetimes.by === "module" ? moduleFilter(row.name) : patternOf(row.name);
+    const inside = row === lifetimes.all ? {} : added(trace.params, "in", pattern);
+    return () => trace.set({ ...inside, ...added(trace.params, name, value), at: null });
+  };
   const open = (row: LifetimeRow) => {
     const place = placeOfLabel(row);
     if (row === lifetimes.all) return;
@@ -126,14 +135,22 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; isSizes: bo
 }
 
 /** How much of a row is in a class: shaded by its share, with the number. */
-function Heat({ of, all }: { of: Estimate; all: number }) {
+function Heat({ of, all, onClick }: { of: Estimate; all: number; onClick: (() => void) | undefined }) {
   const share = all > 0 ? of.value / all : 0;
   if (of.value <= 0) return <span class="faint">·</span>;
   const level = Math.round(Math.min(1, share) * 100);
-  return (
-    <span class={`heat-cell ${level >= 55 ? "strong" : ""}`} title={`${percent(share)} of the row, between ${bytes(of.low)} and ${bytes(of.high)}`}>
+  const name = `heat-cell ${level >= 55 ? "strong" : ""}`;
+  const title = `${percent(share)} of the row, between ${bytes(of.low)} and ${bytes(of.high)}`;
+  const inner = (
+    <>
       <i style={{ opacity: 0.06 + 0.94 * share }} />
       <b>{bytes(of.value)}</b>
-    </span>
+    </>
   );
+  if (!onClick) return <span class={name} title={title}>{inner}</span>;
+  const click = (event: MouseEvent) => {
+    event.stopPropagation();
+    onClick();
+  };
+  return <button class={name} title={`${title}: click for only these`} onClick={click}>{inner}</button>;
 }

@@ -1,5 +1,4 @@
 /** Hot paths: the stacks that allocate or hold most, innermost function first; a row opens to the whole stack. */
-import { useState } from "preact/hooks";
 import { useAnswer } from "../api/use";
 import { Answered, Panel } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
@@ -21,7 +20,7 @@ export function PathsPart({ trace }: { trace: TraceShown }) {
 }
 
 function PathsTable({ trace, paths, command }: { trace: TraceShown; paths: Paths; command: string | null | undefined }) {
-  const [open, setOpen] = useState("");
+  const open = trace.params.get("path") ?? "";
   const ids = new Map(paths.rows.map((row, at) => [row, String(at)]));
   const columns: TableColumn<PathRow>[] = [
     ...estimateColumns("self", (row: PathRow) => row.own, paths.all, paths.measure, "what this stack allocates"),
@@ -38,7 +37,7 @@ function PathsTable({ trace, paths, command }: { trace: TraceShown; paths: Paths
       rows={paths.rows}
       id={(row) => ids.get(row) ?? ""}
       selected={open}
-      onOpen={(row) => setOpen((old) => (old === ids.get(row) ? "" : (ids.get(row) ?? "")))}
+      onOpen={(row) => trace.set({ path: open === ids.get(row) ? null : (ids.get(row) ?? null) }, { replace: true })}
       title="hot paths"
       more={paths.row_count > paths.rows.length && `${paths.row_count - paths.rows.length} more stacks are not shown.`}
       command={command}

@@ -14,6 +14,7 @@ import { Brush } from "./brush-element";
 import { parseSpan, writeSpan, type Span } from "./brush";
 import { filterParams } from "./filters";
 import type { TraceShown } from "./questions";
+import { timelineSvg } from "./timeline-svg";
 
 /** What a selection of time asks of objects: the names of the filters. */
 const BRUSHES = [
@@ -26,7 +27,7 @@ const LINES = [
   ["live", "Live"],
   ["allocated", "Allocated"],
 ] as const;
-type Line = (typeof LINES)[number][0];
+export type Line = (typeof LINES)[number][0];
 
 /** What the chart asks for. */
 export function timelineParams({ file, params }: TraceShown): Params {
@@ -124,10 +125,13 @@ function Chart({ timeline, line, span, command, onSelect }: ChartProps) {
     const letter = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 14;
     const chart = new uPlot(optionsOf(timeline, line, colours, letter, element.clientWidth), dataOf(timeline, line), element);
     plot.current = chart;
-    brush.current = new Brush(chart, whole, (to) => select.current(to));
-    brush.current.show(span);
-    // Keys go on moving what they moved before the new answer came.
-    if (hadFocus.current) brush.current.focus();
+    // A report has no answers for parts of time.
+    if (!isReport) {
+      brush.current = new Brush(chart, whole, (to) => select.current(to));
+      brush.current.show(span);
+      // Keys go on moving what they moved before the new answer came.
+      if (hadFocus.current) brush.current.focus();
+    }
     const watch = new ResizeObserver(() => {
       chart.setSize({ width: element.clientWidth, height: heightOf(letter) });
       brush.current?.show();
@@ -145,9 +149,23 @@ function Chart({ timeline, line, span, command, onSelect }: ChartProps) {
     title: "size over time",
     command,
     csv: () => csvOf(rowsOf(timeline)),
-    canvas: () => plot.current?.ctx.canvas ?? null,
+    svg: () => timelineSvg(timeline, line, colours),
+    canvas: () => onGround(plot.current?.ctx.canvas, colours.raised),
   });
   return <div class="timeline" ref={box} data-testid="timeline" />;
+}
+
+/** A copy of a canvas that can be seen on any ground. */
+function onGround(canvas: HTMLCanvasElement | undefined, ground: string): HTMLCanvasElement | null {
+  if (!canvas) return null;
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const context = copy.getContext("2d");
+  if (!context) return null;
+  context.fillStyle = ground;
+  context.fillRect(0, 0, copy.width, copy.height);
+  context.drawImage(canvas, 0, 0);
+  return copy;
 }
 
 /** A little more on tall screens, where there is room. */

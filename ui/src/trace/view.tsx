@@ -3,7 +3,7 @@ import { useAnswer } from "../api/use";
 import type { ViewProps } from "../shell/views";
 import { Segmented } from "../parts/controls";
 import { useKeys } from "../state/keys";
-import { linkTo, useRoute } from "../state/route";
+import { linkTo, useRoute, type Change } from "../state/route";
 import type { Timeline } from "./answers";
 import { AroundPart } from "./around";
 import { FilterBar } from "./chips";
@@ -11,7 +11,7 @@ import { DiffPart, othersOf } from "./diff";
 import { FlamePart } from "./flame-part";
 import { LifetimesPart } from "./lifetimes";
 import { PathsPart } from "./paths";
-import { METRICS, PARTS, useTrace, type TraceShown } from "./questions";
+import { METRICS, PARTS, useTrace, type Part, type TraceShown } from "./questions";
 import { SourcePanel } from "./source";
 import { TopPart } from "./tables";
 import { TimelinePanel, timelineParams } from "./timeline";
@@ -23,7 +23,7 @@ export function TraceView({ file, files }: ViewProps) {
   // Filters are refused in one way by all questions, so the one that is always asked says what is wrong with them.
   const timeline = useAnswer<Timeline>("trace/timeline", timelineParams(trace));
   const parts = PARTS.filter(([id]) => id !== "diff" || othersOf(file, files).length > 0);
-  useKeys(parts.map(([id, title, key]) => ({ key, what: title.toLowerCase(), run: () => trace.go({ part: id, params: { at: null } }) })));
+  useKeys(parts.map(([id, title, key]) => ({ key, what: title.toLowerCase(), run: () => trace.go(changeTo(id)) })));
   if (state === "failed") return <p class="error" role="alert">{files[file]?.name} could not be read.</p>;
   const hasSource = trace.params.has("source");
   return (
@@ -50,6 +50,11 @@ export function TraceView({ file, files }: ViewProps) {
   );
 }
 
+/** Another part: filters, metric and source stay, what belongs to one part only goes. */
+function changeTo(part: Part): Change {
+  return { part, params: { at: null, q: null, by: null, n: null, path: null, focus: null } };
+}
+
 function Tabs({ trace, parts }: { trace: TraceShown; parts: readonly (typeof PARTS)[number][] }) {
   const route = useRoute();
   return (
@@ -57,7 +62,7 @@ function Tabs({ trace, parts }: { trace: TraceShown; parts: readonly (typeof PAR
       {parts.map(([id, title, key]) => (
         <a
           key={id}
-          href={linkTo(route, { part: id, params: { at: null, q: null, by: null, n: null, ...(id === "flame" ? { focus: null } : {}) } })}
+          href={linkTo(route, changeTo(id))}
           aria-current={id === trace.part ? "page" : undefined}
           title={`${title} (${key})`}
         >
