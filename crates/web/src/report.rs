@@ -53,7 +53,7 @@ pub fn write_report(
     let mut room =
         options.most_bytes.checked_sub(before.len() + after.len() + RESERVE).ok_or_else(|| {
             io::Error::other(format!(
-                "a report of {} bytes has no room even for the page",
+                "{} bytes have no room even for the page; allow more with --max-size",
                 options.most_bytes
             ))
         })?;

@@ -34,8 +34,15 @@ interface Summary {
   major: { mapped: number | null; slack: number | null } | null;
 }
 
+interface Root {
+  name: string;
+  kind: string;
+  dominated: number;
+  rows: Root[];
+}
+
 interface Roots {
-  all: { dominated: number; rows: { name: string; kind: string; node: number; dominated: number }[] };
+  all: Root;
 }
 
 interface Suspects {
@@ -93,7 +100,12 @@ function Last({ at }: { at: number }) {
   const roots = useAnswer<Roots>("heap/roots", { file: at });
   const suspects = useAnswer<Suspects>("overview/suspects", { file: at });
   const link = (part: string, params: Record<string, string> = {}) => linkTo(route, { view: "heap", file: at, part, params, fresh: true });
-  const owner = [...(roots.answer?.result.all.rows ?? [])].sort((a, b) => b.dominated - a.dominated)[0];
+  // The command line goes on with this verb; the part of that name shows the same.
+  const nextLink = ([verb, what]: [string, string]) =>
+    verb === "dominators" ? link(verb, { at: what, node: what }) : link(verb, what ? { what } : {});
+  // Kinds of roots own nothing; their modules, threads and variables do.
+  const owners = roots.answer?.result.all.rows.flatMap((kind) => (kind.rows.length > 0 ? kind.rows : [kind])) ?? [];
+  const owner = owners.sort((a, b) => b.dominated - a.dominated)[0];
   const of = info.answer?.result;
   return (
     <>
@@ -123,7 +135,8 @@ function Last({ at }: { at: number }) {
               {suspects.map((suspect) => (
                 <li key={suspect.sentence} class={suspect.severity}>
                   <strong>{suspect.severity}</strong>, {bytes(suspect.bytes)}
-                  {suspect.share <= 1 && ` (${percent(suspect.share)})`}: {suspect.sentence}.
+                  {suspect.share <= 1 && ` (${percent(suspect.share)})`}: {suspect.sentence}.{" "}
+                  <a href={nextLink(suspect.next)}>show</a>
                 </li>
               ))}
             </ol>

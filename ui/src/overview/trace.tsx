@@ -43,6 +43,8 @@ interface Top {
   rows: { name: string; self: Estimate; total: Estimate }[];
 }
 
+/** The standard library's allocations count for who calls it. As crates/web/src/api/overview.rs has it, for reports. */
+const LIBRARY = "/^(Stdlib|Caml)|^caml_/";
 /** Points of the little chart. */
 const POINTS = 200;
 
@@ -51,7 +53,7 @@ export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
   const info = useAnswer<Info>("overview/info", { file: at });
   const contents = useAnswer<Contents>("overview/contents", { file: at });
   const timeline = useAnswer<Timeline>("trace/timeline", { file: at, points: POINTS });
-  const top = useAnswer<Top>("trace/top", { file: at, by: "function", metric: "live", n: 5 });
+  const top = useAnswer<Top>("trace/top", { file: at, by: "function", metric: "live", n: 5, hide: LIBRARY });
   const link = (params: Record<string, string>, part = "") =>
     linkTo(route, { view: "trace", file: at, part, params, fresh: true });
   const owner = top.answer?.result.rows[0];
@@ -74,7 +76,7 @@ export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
               <Big
                 what="holds most at the end"
                 detail={<Estimated of={owner.self} />}
-                href={link({ metric: "live", focus: owner.name })}
+                href={link({ metric: "live", hide: LIBRARY, focus: owner.name })}
               >
                 <span class="mono owner">{owner.name}</span>
               </Big>

@@ -10,6 +10,9 @@ use crate::command_line::CommandLine;
 use crate::evidence::{Contents, Evidence};
 use crate::query::Query;
 
+/// Functions that the page leaves out where it says who holds most, so that those who called them are named.
+const LIBRARY: &str = "/^(Stdlib|Caml)|^caml_/";
+
 pub const QUESTIONS: &[(&str, Function)] = &[
     ("overview/info", facts),
     ("overview/contents", all_of_trace),
@@ -77,7 +80,10 @@ pub fn reported(evidence: &Evidence) -> Vec<Question> {
                 ("overview/info", &[]),
                 ("overview/contents", &[]),
                 ("trace/timeline", &[("points", "200")]),
-                ("trace/top", &[("by", "function"), ("metric", "live"), ("n", "5")]),
+                (
+                    "trace/top",
+                    &[("by", "function"), ("metric", "live"), ("n", "5"), ("hide", LIBRARY)],
+                ),
             ],
             Contents::Snapshot(..) => &[
                 ("overview/info", &[]),
