@@ -25,7 +25,7 @@ pub struct Point {
 }
 
 /// Live bytes of the wanted objects over time.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
     /// Equal intervals from the start to the end of the trace, or of the part that was asked for.
     pub points: Vec<Point>,

@@ -36,6 +36,7 @@ pub struct TraceQuestions {
     origins: Arc<OnceLock<Result<Origins, NoTable>>>,
     admitted: Recent<Filter, Admitted>,
     labellings: Recent<(By, Vec<Pattern>), Labelling>,
+    timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
     names: OnceLock<Names>,
 }
 
@@ -52,6 +53,8 @@ pub struct Names {
 const KEPT_FILTERS: usize = 6;
 /// Labellings that are kept.
 const KEPT_LABELLINGS: usize = 4;
+/// Timelines that are kept: that of everything is asked for with each filter.
+const KEPT_TIMELINES: usize = 12;
 /// The share of available memory that tables may have.
 const MEMORY_SHARE: f64 = 0.4;
 
@@ -70,6 +73,7 @@ impl TraceQuestions {
             origins: Arc::default(),
             admitted: Recent::new(KEPT_FILTERS),
             labellings: Recent::new(KEPT_LABELLINGS),
+            timelines: Recent::new(KEPT_TIMELINES),
             names: OnceLock::new(),
         };
         let left = bytes.checked_sub(trace_table::memory_for_objects(&questions.trace));
@@ -108,6 +112,14 @@ impl TraceQuestions {
 
     /// Live bytes in equal intervals of the trace, or of a part of it.
     pub fn timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
+        let wanted = Filter { hidden: Vec::new(), ..filter.clone() };
+        let found = self
+            .timelines
+            .get(&(wanted, intervals, window), || self.find_timeline(filter, intervals, window));
+        Timeline::clone(&found)
+    }
+
+    fn find_timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
         let by_pass = || timeline_in(&self.trace, filter, intervals, window);
         // Without stacks, it can be answered while those are still being read.
         let Ok(lives) = self.lives.wait() else { return by_pass() };

@@ -3,7 +3,7 @@
 //! Births never go backwards, so conditions on them are a range of numbers. All others are looked at column by column, for
 //! 64 objects at a time.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use bactrian_trace::Micros;
 use rayon::prelude::*;
@@ -36,12 +36,21 @@ fn word_of_range(first: usize, range: &Range<usize>) -> u64 {
     below(range.end) & !below(range.start)
 }
 
+/// Sizes in words that are sizes in bytes as wanted.
+fn words_of(sizes: &Between<Bytes>, word_bytes: u64) -> RangeInclusive<u64> {
+    let word_bytes = word_bytes.max(1);
+    let least = sizes.from.map_or(0, |from| from.0.div_ceil(word_bytes));
+    // What is too large to be told in bytes is as large as can be told.
+    let most = sizes.to.filter(|to| to.0 < u64::MAX).map_or(u64::MAX, |to| to.0 / word_bytes);
+    least..=most
+}
+
 impl Lives {
     /// All that a filter admits, but for what it says of stacks and of the peak.
     pub fn admitted(&self, filter: &Filter, word_bytes: u64) -> Bits {
         let range = self.born_in(filter);
         let end = End::of(filter);
-        let sizes = (filter.size != Between::default()).then_some(filter.size);
+        let sizes = (filter.size != Between::default()).then(|| words_of(&filter.size, word_bytes));
         let sources =
             filter.sources.iter().fold(0u8, |bits, &source| bits | 1 << source_bits(source));
         let domains = &filter.domains;
@@ -53,9 +62,7 @@ impl Lives {
             if word != 0
                 && let Some(sizes) = &sizes
             {
-                word &= self.word_of(first, |at| {
-                    sizes.contains(&Bytes(self.words.get(at).saturating_mul(word_bytes)))
-                });
+                word &= self.word_of(first, |at| sizes.contains(&self.words.get(at)));
             }
             if word != 0 && sources != 0 {
                 word &= self.word_of(first, |at| sources >> (self.kinds[at] & !PROMOTED) & 1 != 0);

@@ -57,6 +57,11 @@ impl Bits {
         self.len
     }
 
+    /// How many are set.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     pub fn words(&self) -> &[u64] {
         &self.words
     }

@@ -128,10 +128,24 @@ impl Lives {
     fn pieces(&self, places: Vec<Place>, admitted: &Bits) -> Vec<Piece> {
         let ends = places.iter().skip(1).copied().chain([self.end()]);
         let spans: Vec<_> = places.iter().copied().zip(ends).collect();
-        spans.into_par_iter().map(|(start, end)| self.replay(start, end, admitted)).collect()
+        let replay = match admitted.count() < self.len() / 8 {
+            true => Lives::replay::<true>,
+            false => Lives::replay::<false>,
+        };
+        spans.into_par_iter().map(|(start, end)| replay(self, start, end, admitted)).collect()
     }
 
-    fn replay(&self, start: Place, end: Place, admitted: &Bits) -> Piece {
+    /// The samples of an object if it is admitted. If few are, that is foreseen; otherwise it is quicker to look at all.
+    #[inline]
+    fn samples_if<const FEW: bool>(&self, number: usize, admitted: &Bits) -> u64 {
+        match FEW {
+            true if !admitted.get(number) => 0,
+            true => self.samples.get(number),
+            false => self.samples.get(number) * u64::from(admitted.get(number)),
+        }
+    }
+
+    fn replay<const FEW: bool>(&self, start: Place, end: Place, admitted: &Bits) -> Piece {
         let Place { mut births, mut deaths } = start;
         let mut event = start.events();
         let end = end.events();
@@ -143,8 +157,8 @@ impl Lives {
             let run = (word.trailing_ones() as usize).min(left);
             if run > 0 {
                 let mut last = None;
-                for number in (births..births + run).filter(|&number| admitted.get(number)) {
-                    let samples = self.samples.get(number);
+                for number in births..births + run {
+                    let samples = self.samples_if::<FEW>(number, admitted);
                     piece.change += samples as i64;
                     piece.allocated += samples;
                     last = (samples > 0).then_some(number).or(last);
@@ -161,9 +175,7 @@ impl Lives {
             let word = word.checked_shr(run as u32).unwrap_or(0);
             let dying = (word.trailing_zeros() as usize).min(left - run);
             for &number in &self.deaths[deaths..deaths + dying] {
-                if admitted.get(number as usize) {
-                    piece.change -= self.samples.get(number as usize) as i64;
-                }
+                piece.change -= self.samples_if::<FEW>(number as usize, admitted) as i64;
             }
             deaths += dying;
             event += run + dying;

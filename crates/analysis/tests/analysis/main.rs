@@ -3,6 +3,7 @@
 mod coverage;
 mod hostile;
 mod model;
+mod pictures;
 mod programs;
 mod questions;
 mod rewriting;
