@@ -8,6 +8,7 @@
 //!
 //! Promises: memory follows the number of distinct stacks, one bit per object where its end matters, and
 //! the objects alive at a time where lifetimes or a timeline are asked for; never the number of events.
+//! Who asks often holds a trace in columns ([`TraceQuestions`]), which takes some bytes per object, within bounds.
 //! Estimates carry their error. What was lost in reading is in every answer.
 
 mod by_type;

@@ -138,9 +138,10 @@ impl TraceQuestions {
 
     /// A measure by site, function, file or module.
     pub fn top(&self, filter: &Filter, by: By, measure: Measure) -> Top {
-        let Some(tables) = self.tables() else { return top(&self.trace, filter, by, measure) };
+        let Some((tables, labelling)) = self.labelled(by, Recursion::Fold, filter) else {
+            return top(&self.trace, filter, by, measure);
+        };
         let admitted = self.admitted(tables.lives, filter);
-        let labelling = self.labelling(tables.origins, by, filter);
         let own = admitted.by_stack(tables, measure);
         let sums = labelling.by_label(tables.origins, own);
         Top::new(
@@ -161,13 +162,10 @@ impl TraceQuestions {
         recursion: Recursion,
         measures: &[Measure],
     ) -> Profile {
-        let by_pass = || Profile::with(&self.trace, filter, by, recursion, measures);
-        let Some(tables) = self.tables() else { return by_pass() };
-        let labelling = self.labelling(tables.origins, by, filter);
+        let Some((tables, labelling)) = self.labelled(by, recursion, filter) else {
+            return Profile::with(&self.trace, filter, by, recursion, measures);
+        };
         let relabelled = labelling.tree(tables.origins, recursion);
-        if relabelled.tree.cut() > 0 {
-            return by_pass();
-        }
         let admitted = self.admitted(tables.lives, filter);
         let columns = measures.iter().map(|&measure| {
             let tallies = relabelled.tallies(admitted.by_stack(tables, measure));
@@ -184,9 +182,10 @@ impl TraceQuestions {
 
     /// Lifetimes and sizes of the wanted objects.
     pub fn lifetimes(&self, filter: &Filter, by: By) -> Lifetimes {
-        let Some(tables) = self.tables() else { return lifetimes(&self.trace, filter, by) };
+        let Some((tables, labelling)) = self.labelled(by, Recursion::Fold, filter) else {
+            return lifetimes(&self.trace, filter, by);
+        };
         let admitted = self.admitted(tables.lives, filter);
-        let labelling = self.labelling(tables.origins, by, filter);
         let Tables { lives, origins } = tables;
         let tallies = trace_table::lifetimes(lives, origins, &labelling, &admitted.bits);
         let losses = origins.losses.clone();
@@ -273,9 +272,18 @@ impl TraceQuestions {
         })
     }
 
-    fn labelling(&self, origins: &Origins, by: By, filter: &Filter) -> Arc<Labelling> {
+    /// Both tables with the labels of their stacks, unless those take more than the trace is worth.
+    fn labelled(
+        &self,
+        by: By,
+        recursion: Recursion,
+        filter: &Filter,
+    ) -> Option<(Tables<'_>, Arc<Labelling>)> {
+        let tables = self.tables()?;
         let key = (by, filter.hidden.clone());
-        self.labellings.get(&key, || Labelling::new(origins, by, &filter.hidden))
+        let labelling =
+            self.labellings.get(&key, || Labelling::new(tables.origins, by, &filter.hidden));
+        labelling.is_whole(tables.origins, recursion).then_some((tables, labelling))
     }
 }
 

@@ -51,7 +51,7 @@ impl Labelling {
             Recursion::Fold => &self.folded,
         };
         slot.get_or_init(|| {
-            let mut tree = StackTree::default();
+            let mut tree = StackTree::for_file_of(origins.file_bytes);
             let places = origins.tree.inwards(StackId::ROOT, |outer, frame| {
                 let labels = self.spans[frame.index()].map(|span| self.labels.in_span(span));
                 tree.inwards(outer, labels.unwrap_or_default(), recursion)
@@ -59,6 +59,11 @@ impl Labelling {
             let places = origins.allocating.iter().map(|&stack| places[stack as usize]).collect();
             Relabelled { tree: Arc::new(tree), places, is_first: OnceLock::new() }
         })
+    }
+
+    /// Whether all stacks found room in a tree of their labels. If not, only passes say what is where.
+    pub fn is_whole(&self, origins: &Origins, recursion: Recursion) -> bool {
+        self.tree(origins, recursion).tree.cut() == 0
     }
 
     /// The label of what a stack allocates: the innermost that is not hidden.

@@ -27,6 +27,8 @@ pub(crate) struct Origins {
     pub(super) allocating: Vec<u32>,
     pub(super) tree: FrameTree,
     pub(super) frames: Frames,
+    /// Size of the trace, by which trees of labels are bounded.
+    pub(super) file_bytes: usize,
     pub(super) sum: IdSum,
     pub losses: Losses,
 }
@@ -70,7 +72,8 @@ impl Origins {
         }
         stacks.par_iter_mut().for_each(|stack| *stack = ranks[places[*stack as usize] as usize]);
         let Outcome { frames, losses } = outcome;
-        Ok(Origins { stacks, allocating, tree, frames, sum, losses })
+        let file_bytes = trace.bytes().len();
+        Ok(Origins { stacks, allocating, tree, frames, file_bytes, sum, losses })
     }
 
     pub fn frames(&self) -> &Frames {

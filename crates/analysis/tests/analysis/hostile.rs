@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::process::Command;
+use std::sync::Arc;
 
 use bactrian_analysis::{
-    By, Direction, Filter, Measure, Of, Profile, TraceFile, TreeQuestion, call_tree, contents,
-    lifetimes, timeline, top,
+    By, Direction, Filter, Measure, Of, Profile, Recursion, TraceFile, TraceQuestions,
+    TreeQuestion, call_tree, contents, lifetimes, timeline, top,
 };
 use bactrian_trace::{Event, Stacks};
 
@@ -111,6 +112,32 @@ fn stacks_are_told_apart_in_proportion_to_the_file() {
             call_tree(&profile, &question);
         }
         assert_eq!(profile.pruned(0.01).columns[1].total().sum(), samples);
+    });
+}
+
+#[test]
+fn what_is_held_in_memory_is_in_proportion_to_the_file() {
+    with_memory(900, "what_is_held_in_memory_is_in_proportion_to_the_file", || {
+        let far = (0..40u64).flat_map(|n| {
+            let id = n.pow(11);
+            packet(3, 0, id..id + 1, &alloc(&[]))
+        });
+        let far = info(3).into_iter().chain(far).collect();
+        let other =
+            |n: u16| alloc(&[vec![miss(n, 0x1000 + u64::from(n))], vec![run(0); 254]].concat());
+        let body = (1..60).fold(alloc(&deep()), |body, n| [body, other(n)].concat());
+        // A header may promise anything.
+        let stacks = [info(2), packet(2, 0, 0..1 << 40, &body)].concat();
+        for (bytes, objects) in [(far, 40), (stacks, 60)] {
+            let questions = TraceQuestions::with_memory(Arc::new(open(bytes)), u64::MAX);
+            assert_eq!(questions.contents(&Filter::default()).minor, objects);
+            for by in [By::Site, By::Function] {
+                let allocated = Measure::bytes(Of::Allocated);
+                questions.top(&Filter::default(), by, allocated);
+                let everything = Filter::default();
+                questions.profile(&everything, by, Recursion::Keep, &[allocated]);
+            }
+        }
     });
 }
 

@@ -9,11 +9,13 @@ use bactrian_analysis::{
     By, Estimate, Filter, Label, Life, Lifetimes, Live, Measure, Of, Profile, Recursion, StackId,
     Timeline, Top, TraceFile, TraceQuestions, Unit, contents, lifetimes, timeline_in, top,
 };
-use bactrian_trace::Micros;
+use bactrian_trace::{
+    DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, Words, Writer,
+};
 use proptest::prelude::*;
 
 use crate::model::close;
-use crate::programs::{filters, open, pattern, traces};
+use crate::programs::{filters, info, open, pattern, traces};
 
 const BYS: [By; 6] = [By::Site, By::Instruction, By::Line, By::Function, By::File, By::Module];
 const OFS: [Of; 4] = [Of::Allocated, Of::LiveAtEnd, Of::LiveAtPeak, Of::Promoted];
@@ -195,4 +197,73 @@ fn without_memory_answers_are_the_same() {
     let questions = TraceQuestions::with_memory(Arc::new(open(fixture("leaky_cache_v2.ctf"))), 0);
     assert!(questions.why_slow().is_some_and(|why| why.contains("memory")));
     check(&questions, &Filter::default(), "no memory");
+}
+
+/// What a trace says of its first objects, right or wrong.
+enum Told {
+    Alloc,
+    Promote(u64),
+    Collect(u64),
+}
+
+fn trace_of(told: &[Told]) -> TraceFile {
+    let mut writer = Writer::new(Vec::new(), info(2, 1.0)).expect("a known version");
+    for (clock, told) in told.iter().enumerate() {
+        let (time, domain) = (Micros(clock as u64 * 7), DomainId(0));
+        match *told {
+            Told::Alloc => {
+                let new = NewAlloc {
+                    time,
+                    domain,
+                    length: Words(3),
+                    samples: 1 + clock as u64,
+                    source: Source::Minor,
+                    stack: &[],
+                };
+                writer.alloc(&new, &Nowhere).map(drop).expect("a vector takes all");
+            }
+            Told::Promote(id) => {
+                writer.promote(time, domain, ObjectId(id), &Nowhere).expect("a vector takes all")
+            }
+            Told::Collect(id) => {
+                writer.collect(time, domain, ObjectId(id), &Nowhere).expect("a vector takes all")
+            }
+        }
+    }
+    open(writer.finish(&Nowhere).expect("a vector takes all"))
+}
+
+struct Nowhere;
+
+impl Locate for Nowhere {
+    fn locate(&self, _: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+        found(&[]);
+    }
+}
+
+#[test]
+fn traces_that_make_no_sense_are_asked_by_passes() {
+    use Told::{Alloc, Collect, Promote};
+    let table: &[(&str, &[Told], bool)] = &[
+        ("sound", &[Alloc, Promote(0), Alloc, Collect(1), Collect(0)], false),
+        ("of others", &[Alloc, Collect(9), Promote(8), Alloc, Collect(0)], false),
+        ("twice", &[Alloc, Alloc, Collect(0), Collect(0)], true),
+        ("promoted twice", &[Alloc, Promote(0), Promote(0), Alloc], true),
+        ("promoted when dead", &[Alloc, Collect(0), Promote(0), Alloc], true),
+        ("before its birth", &[Alloc, Collect(1), Alloc, Alloc], true),
+    ];
+    for (what, told, is_slow) in table {
+        let questions = TraceQuestions::with_memory(Arc::new(trace_of(told)), u64::MAX);
+        assert_eq!(questions.why_slow().is_some(), *is_slow, "{what}");
+        let at = Some(Time(Micros(10)));
+        let later = Between { from: at, to: None };
+        for filter in [
+            Filter::default(),
+            Filter { live: vec![Live::AtEnd], ..Filter::default() },
+            Filter { live: vec![Live::In(later)], ..Filter::default() },
+            Filter { lifetime: later, ..Filter::default() },
+        ] {
+            check(&questions, &filter, what);
+        }
+    }
 }
