@@ -39,6 +39,7 @@ fn main() {
     questions.profile(&everything, By::Function, Recursion::Fold, &[allocated]);
     println!("| flame graph | {:.0} |", since_start());
     println!("| memory now, MB | {} |", resident_megabytes());
+    questions.wait_until_read();
     if let Some(why) = questions.why_slow() {
         println!("\n{why}");
     }

@@ -98,11 +98,17 @@ impl TraceQuestions {
         &self.trace
     }
 
-    /// Why questions take as long as reading the file, if they do. Waits until that is known.
+    /// Waits until the trace is in memory, or it is known that it will not be.
+    pub fn wait_until_read(&self) {
+        self.lives.wait();
+        self.origins.wait();
+    }
+
+    /// Why questions take as long as reading the file, if it is known that they do.
     pub fn why_slow(&self) -> Option<String> {
-        let why = match (self.lives.wait(), self.origins.wait()) {
-            (Err(why), _) | (_, Err(why)) => why.to_string(),
-            (Ok(lives), Ok(origins)) if Tables::of(lives, origins).is_none() => {
+        let why = match (self.lives.get(), self.origins.get()) {
+            (Some(Err(why)), _) | (_, Some(Err(why))) => why.to_string(),
+            (Some(Ok(lives)), Some(Ok(origins))) if Tables::of(lives, origins).is_none() => {
                 "damage leaves some objects without stacks".to_owned()
             }
             _ => return None,

@@ -170,6 +170,7 @@ fn telling_filters(trace: &TraceFile) -> Vec<Filter> {
 fn recorded_traces_are_answered_as_by_passes() {
     for name in ["leaky_cache_v2.ctf", "every_word_v2.ctf", "bytecode_v2.ctf"] {
         let questions = TraceQuestions::new(Arc::new(open(fixture(name))));
+        questions.wait_until_read();
         assert_eq!(questions.why_slow(), None, "{name}");
         for filter in telling_filters(questions.trace()) {
             check(&questions, &filter, name);
@@ -254,6 +255,7 @@ fn traces_that_make_no_sense_are_asked_by_passes() {
     ];
     for (what, told, is_slow) in table {
         let questions = TraceQuestions::with_memory(Arc::new(trace_of(told)), u64::MAX);
+        questions.wait_until_read();
         assert_eq!(questions.why_slow().is_some(), *is_slow, "{what}");
         let at = Some(Time(Micros(10)));
         let later = Between { from: at, to: None };

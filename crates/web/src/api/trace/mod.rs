@@ -79,6 +79,7 @@ impl<'e> Asked<'e> {
     /// What has to be said with an answer.
     fn notes(&self, losses: &Losses, found: Option<&Estimate>) -> Vec<String> {
         let mut notes = losses.sentences();
+        notes.extend(self.questions.why_slow());
         if found.is_some_and(|found| found.value <= 0.0) && !self.filter.admits_all() {
             notes.push("no sampled object is what the filters ask for".to_owned());
         }
