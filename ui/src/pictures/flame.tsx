@@ -72,7 +72,7 @@ export function Flame(props: FlameProps) {
     };
   }, []);
   return (
-    <div class="flame" ref={elements.scroller} onScroll={() => stage.paint()}>
+    <div class={props.up ? "flame up" : "flame"} ref={elements.scroller} onScroll={() => stage.paint()}>
       <div
         class="sheet"
         ref={elements.sheet}

@@ -40,7 +40,8 @@ export function FlamePart({ trace }: { trace: TraceShown }) {
   const asker = useAnswer<Flame>(isWanted ? name : null, closer);
   const detail = isWanted && asker.answer && String(asker.answer.result.at) === at ? asker.answer : null;
   const detailLayout = useMemo(() => (detail ? layOut(detail.result) : null), [detail]);
-  const shown = detailLayout && detail ? detail : (asked.answer ?? null);
+  const shown = detail ?? asked.answer;
+  const drawn = detailLayout ?? layout;
   return (
     <Panel class="flame-panel">
       <Answered asked={{ ...asked, loading: asked.loading || asker.loading }}>
@@ -48,12 +49,12 @@ export function FlamePart({ trace }: { trace: TraceShown }) {
           <>
             {asker.error && <p class="error" role="alert">{asker.error}</p>}
             {detail && <Notes notes={detail.notes} />}
-            {shown && (
+            {shown && drawn && (
               <FlameGraph
                 trace={trace}
                 flame={shown.result}
                 command={shown.command}
-                layout={detailLayout ?? (layout as Layout)}
+                layout={drawn}
                 root={detailLayout ? 0 : Math.max(0, node)}
                 before={detailLayout ? shown.result.path.slice(0, -1) : []}
                 tools={<FlameTools trace={trace} />}

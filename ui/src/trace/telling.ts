@@ -38,3 +38,8 @@ export function wordsOf(measure: Measure | undefined): string {
       return measure?.unit === "objects" ? "blocks allocated" : "allocated";
   }
 }
+
+/** `1 s` for `1.00 s`: the ticks of an axis are round. */
+export function rounded(text: string): string {
+  return text.replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.(?= )/, "");
+}

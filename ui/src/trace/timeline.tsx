@@ -14,6 +14,7 @@ import { Brush } from "./brush-element";
 import { parseSpan, writeSpan, type Span } from "./brush";
 import { filterParams } from "./filters";
 import type { TraceShown } from "./questions";
+import { rounded } from "./telling";
 import { timelineSvg } from "./timeline-svg";
 
 /** What a selection of time asks of objects: the names of the filters. */
@@ -222,8 +223,8 @@ function optionsOf(timeline: Timeline, line: Line, colours: Colours, letter: num
       y: { range: (_, __, max) => [0, Math.max(1, max) * 1.12] },
     },
     axes: [
-      { ...axis, size: letter * 2, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : seconds(tick))) },
-      { ...axis, size: letter * 5, values: (_, ticks) => ticks.map((tick) => bytes(tick)) },
+      { ...axis, size: letter * 2, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : rounded(seconds(tick)))) },
+      { ...axis, size: letter * 5, values: (_, ticks) => ticks.map((tick) => rounded(bytes(tick))) },
     ],
     series: [{}, ...series("all", allColour, !filtered), ...(filtered ? series("wanted", colours.accent, true) : [])],
     bands: [band(1, allColour), ...(filtered ? [band(4, colours.accent)] : [])],
@@ -241,7 +242,7 @@ function peakMark({ all, filtered }: Timeline, colours: Colours, font: string): 
         const x = chart.valToPos(series.peak_time, "x", true);
         const y = chart.valToPos(series.peak.value, "y", true);
         const { left, width, top } = chart.bbox;
-        if (x < left || x > left + width) return;
+        if (x < left || x > left + width || series.peak.value <= 0) return;
         const { ctx } = chart;
         ctx.save();
         ctx.fillStyle = colours.bad;
@@ -252,7 +253,13 @@ function peakMark({ all, filtered }: Timeline, colours: Colours, font: string): 
         const isLate = x > left + width / 2;
         ctx.textAlign = isLate ? "right" : "left";
         ctx.textBaseline = "bottom";
-        ctx.fillText("peak", x + (isLate ? 4 : -4) * dense, Math.max(top, y - 5 * dense));
+        const place = [x + (isLate ? 4 : -4) * dense, Math.max(top, y - 5 * dense)] as const;
+        // With a rim, to be read on lines too.
+        ctx.strokeStyle = colours.raised;
+        ctx.lineWidth = 4 * dense;
+        ctx.lineJoin = "round";
+        ctx.strokeText("peak", ...place);
+        ctx.fillText("peak", ...place);
         ctx.restore();
       },
     },
