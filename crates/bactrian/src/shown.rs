@@ -1,12 +1,25 @@
-//! What the page shows: files of any kind, named on the command line.
+//! What the page shows: files of any kind, and programs that run, named on the command line.
 
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bactrian_analysis::heap::{Heap, HeapError, OpenOptions, Types, info};
+use bactrian_capture::DEFAULT_RATE;
+use bactrian_live::{Limits, recording};
 use bactrian_web::{Evidence, File, HeapOpener};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
+use crate::live::Session;
+use crate::live::opening::{HowToWatch, WAITING, short_name, stay};
+use crate::live::shared::SharedSession;
+use crate::live::source::Target;
 use crate::open::{self, bad_snapshot, open_evidence};
 use crate::output::Console;
 use crate::types::TypesArg;
@@ -15,7 +28,7 @@ use crate::types::TypesArg;
 #[derive(clap::Args, Debug)]
 pub struct ShownArgs {
     /// Traces, heap snapshots and recordings of live numbers, in any order; `-` is standard input
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     types: TypesArg,
@@ -24,11 +37,103 @@ pub struct ShownArgs {
     no_index: bool,
 }
 
+/// What is shown, and the program that was started for it.
+pub struct Shown {
+    /// What the page is made of.
+    pub evidence: Evidence,
+    /// The program.
+    pub started: Option<StartedProgram>,
+}
+
+/// A program that was started here.
+pub struct StartedProgram {
+    session: SharedSession,
+    end: JoinHandle<Option<ExitStatus>>,
+}
+
+impl StartedProgram {
+    /// Watches it no more, but stays with it until its end.
+    pub fn stay(self, console: &mut Console) -> Result<Status, Failure> {
+        stay(Some(self.end), self.session.stop(), console)
+    }
+}
+
+/// How programs are watched for the page: as `bactrian live` does, and their output goes where it would go.
+const HOW: HowToWatch<'_> = HowToWatch {
+    every: Duration::from_millis(200),
+    rate: DEFAULT_RATE,
+    token: "",
+    is_captured: false,
+};
+
 impl ShownArgs {
-    /// Opens them; large snapshots go on opening in the background.
-    pub fn open(&self, console: &mut Console) -> Result<Evidence, Failure> {
-        let files = self.files.iter().map(|path| self.file(path, console));
-        Ok(Evidence::new(files.collect::<Result<_, _>>()?))
+    /// Opens files and nothing else, for a page that is written once: recordings are read to their end.
+    pub fn open_files(&self, console: &mut Console) -> Result<Shown, Failure> {
+        self.open(&[], false, console)
+    }
+
+    /// Opens them; large snapshots go on opening in the background. Words that are no files may be processes and programs
+    /// that listen, and a program may be started.
+    pub fn open_all(&self, command: &[OsString], console: &mut Console) -> Result<Shown, Failure> {
+        self.open(command, true, console)
+    }
+
+    fn open(
+        &self,
+        command: &[OsString],
+        is_live: bool,
+        console: &mut Console,
+    ) -> Result<Shown, Failure> {
+        if self.files.is_empty() && command.is_empty() {
+            return Err(Failure::Usage("what is to be shown? Name at least one file".to_owned()));
+        }
+        let mut files = Vec::new();
+        for path in &self.files {
+            files.push(match self.running(path, is_live)? {
+                Some(live) => live,
+                None => self.file(path, console)?,
+            });
+        }
+        let mut started = None;
+        if let Some((name, arguments)) = command.split_first() {
+            let (messages, incoming) = sync_channel(WAITING);
+            let program = HOW.start(name, arguments, messages)?;
+            let session = Session::new(incoming, Limits::default()).with_wish(program.wish);
+            let session = SharedSession::start(session);
+            let name = short_name(name);
+            files.push(File::live(Path::new(&name), Box::new(session.clone())));
+            started = Some(StartedProgram { session, end: program.end });
+        }
+        Ok(Shown { evidence: Evidence::new(files), started })
+    }
+
+    /// What has live numbers: a recording, and if something `is_live` may be named, a process or a program that listens.
+    fn running(&self, path: &Path, is_live: bool) -> Result<Option<File>, Failure> {
+        let target = match path.to_str().map(Target::of) {
+            Some(Ok(Target::File(path))) if !is_recording(&path) => return Ok(None),
+            // What is wrong with it is said by who opens files.
+            Some(Err(_)) | None => return Ok(None),
+            Some(Ok(target)) => target,
+        };
+        let is_file = matches!(target, Target::File(_));
+        if !is_file && !is_live {
+            let what =
+                "a report is of files; record a program first (bactrian live --record run.live)";
+            return Err(Failure::Usage(format!("{}: {what}", path.display())));
+        }
+        let (messages, incoming) = sync_channel(WAITING);
+        let wish = HOW.open(target, messages)?;
+        // Of a recording everything is shown.
+        let window = if is_file { Duration::MAX } else { Limits::default().window };
+        let mut session = Session::new(incoming, Limits { window, ..Limits::default() });
+        if let Some(wish) = wish {
+            session = session.with_wish(wish);
+        }
+        let session = SharedSession::start(session);
+        if !is_live {
+            session.wait();
+        }
+        Ok(Some(File::live(path, Box::new(session))))
     }
 
     fn file(&self, path: &Path, console: &mut Console) -> Result<File, Failure> {
@@ -55,4 +160,11 @@ impl ShownArgs {
         });
         Ok(File::snapshot(path, header, open))
     }
+}
+
+/// Whether a file is what `bactrian live --record` writes. What cannot be read twice is not looked at.
+fn is_recording(path: &Path) -> bool {
+    let mut first = [0; recording::MAGIC.len()];
+    let read = |mut file: fs::File| file.read_exact(&mut first).is_ok();
+    path.is_file() && fs::File::open(path).is_ok_and(read) && first == *recording::MAGIC
 }

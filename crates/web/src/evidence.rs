@@ -28,8 +28,18 @@ pub enum LiveState {
 
 /// A program that is watched, or a recording of one.
 pub trait LiveSource: Send + Sync {
-    /// Shows what is known now.
-    fn look(&self, see: &mut dyn FnMut(&Database, &LiveState));
+    /// Shows what is known now; nothing, if it is over with watching.
+    fn look(&self, see: &mut dyn FnMut(&LiveNow<'_>));
+}
+
+/// What is known of a program.
+pub struct LiveNow<'a> {
+    /// What came from it.
+    pub database: &'a Database,
+    /// How it stands with where that comes from.
+    pub state: &'a LiveState,
+    /// Sentences for people, the last one last.
+    pub notices: &'a [String],
 }
 
 /// One thing to look at.

@@ -20,7 +20,7 @@ mod query;
 mod report;
 mod server;
 
-pub use evidence::{Evidence, File, LiveSource, LiveState, Progress};
+pub use evidence::{Evidence, File, LiveNow, LiveSource, LiveState, Progress};
 pub use opened_later::HeapOpener;
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};

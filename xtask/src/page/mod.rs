@@ -81,7 +81,24 @@ impl Page {
         run(bactrian, "record --snapshots exit --no-trace -o finalisers.ctf -- ./finalisers")?;
         fs::rename(self.fixtures.join("finalisers.1.heap"), self.fixtures.join("finalisers.heap"))
             .map_err(|error| format!("the snapshot of finalisers: {error}"))?;
-        run(bactrian, "live --record run.live --for 3s -- ./leaky_cache 200000")
+        run(bactrian, "live --record run.live --for 3s -- ./leaky_cache 200000")?;
+        self.observe()
+    }
+
+    /// Numbers of a program that lets everything be observed there is to observe.
+    fn observe(&self) -> Outcome {
+        succeed(&mut cargo("build --quiet --package bactrian-observe --example observed"))?;
+        let observed = self.bactrian.with_file_name("examples").join("observed");
+        let mut program = Command::new(&observed);
+        // One of its observers panics on purpose, and says so.
+        program.arg("60").stderr(Stdio::null());
+        let mut program =
+            program.spawn().map_err(|error| format!("{}: {error}", observed.display()))?;
+        let mut live = Command::new(&self.bactrian);
+        live.args(["live", "--record", "observed.live", "--for", "3s", &program.id().to_string()]);
+        let watched = succeed(live.current_dir(&self.fixtures).stdout(Stdio::null()));
+        let ended = program.kill().and_then(|()| program.wait());
+        watched.and(ended.map(drop).map_err(|error| error.to_string()))
     }
 
     fn remove_heaps(&self, name: &str) -> Outcome {

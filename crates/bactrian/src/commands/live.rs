@@ -3,25 +3,20 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bactrian_capture::launch::{Streams, end_like};
-use bactrian_capture::live::{Wanted, Watch};
-use bactrian_capture::{DEFAULT_RATE, doctor, find_program};
+use bactrian_capture::DEFAULT_RATE;
 use bactrian_live::Limits;
-use bactrian_live::client::Client;
-use bactrian_live::recording::{self, Recorder};
+use bactrian_live::recording::Recorder;
 
-use crate::commands::record::refused;
 use crate::failure::{Failure, Status};
 use crate::live::metrics::Metrics;
-use crate::live::source::{self, Started, Target, Watched};
+use crate::live::opening::{HowToWatch, WAITING, stay};
+use crate::live::source::{self, Target};
 use crate::live::view::{self, Look};
-use crate::live::{self, Message, Session, headless};
+use crate::live::{self, Session, headless};
 use crate::output::Console;
 
 /// Watch a program: its heap, collections, allocation sites, and what it says of itself.
@@ -75,9 +70,6 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// How many messages may wait to be taken in; then sources wait.
-const WAITING: usize = 100_000;
-
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let is_headless = args.json || args.time.is_some() || !io::stdout().is_terminal();
     let (messages, incoming) = sync_channel(WAITING);
@@ -97,30 +89,20 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         console.note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
         session = session.with_metrics(metrics);
     }
+    let how = HowToWatch {
+        every: args.every,
+        rate: args.rate,
+        token: args.token.as_deref().unwrap_or_default(),
+        // The view needs the terminal, so what the program writes is shown in it.
+        is_captured: !is_headless,
+    };
     let mut end = None;
     if let Some((name, arguments)) = args.command.split_first() {
-        let started = start(args, name, arguments, is_headless, messages)?;
+        let started = how.start(name, arguments, messages)?;
         end = Some(started.end);
         session = session.with_wish(started.wish);
-    } else {
-        match target(args, console)? {
-            Target::Process(pid) => {
-                let watch =
-                    Watch::attach(pid).with_context(|| format!("there is no process {pid}"))?;
-                let name = process_name(pid);
-                let watched = Watched { watch, name, period: args.every, output: Vec::new() };
-                session = session.with_wish(source::watch(watched, messages).wish);
-            }
-            Target::Address(address) => {
-                let token = args.token.as_deref().unwrap_or_default();
-                let client = Client::connect(address.clone(), token.as_bytes(), true)
-                    .with_context(|| format!("cannot connect to {address}"))?;
-                session = session.with_wish(source::connect(client, false, messages));
-            }
-            Target::File(path) => {
-                source::play(&path, messages).map_err(|error| bad_recording(&path, &error))?;
-            }
-        }
+    } else if let Some(wish) = how.open(target(args, console)?, messages)? {
+        session = session.with_wish(wish);
     }
     watch(args, &mut session, is_headless, console)?;
     let pid = session.database().program().pid;
@@ -166,63 +148,6 @@ fn watch(
     Ok(())
 }
 
-/// A program that was started here is not left alone.
-fn stay(
-    end: Option<JoinHandle<Option<ExitStatus>>>,
-    pid: u32,
-    console: &mut Console,
-) -> Result<Status, Failure> {
-    let Some(end) = end else { return Ok(Status::Done) };
-    if !end.is_finished() {
-        // It may be about to end.
-        std::thread::sleep(Duration::from_millis(300));
-        if !end.is_finished() {
-            console
-                .note(&format!("the program goes on as process {pid}; this waits for its end"))?;
-        }
-    }
-    let status = end.join().ok().flatten();
-    Ok(status.map_or(Status::Done, |status| Status::Program(end_like(status))))
-}
-
-fn start(
-    args: &Args,
-    name: &OsString,
-    arguments: &[OsString],
-    is_headless: bool,
-    messages: SyncSender<Message>,
-) -> Result<Started, Failure> {
-    let program = find_program(name).map_err(anyhow::Error::from)?;
-    doctor::recordable(&program).map_err(refused)?;
-    let (streams, output) =
-        if is_headless { (Streams::default(), Vec::new()) } else { captured()? };
-    let shown = Path::new(name).file_name().unwrap_or(name).to_string_lossy().into_owned();
-    let wanted = Wanted {
-        program,
-        name: name.clone(),
-        arguments: arguments.to_vec(),
-        streams,
-        rate: if args.rate > 0.0 { args.rate } else { DEFAULT_RATE },
-        trace: None,
-        sampling: args.rate > 0.0,
-    };
-    let watch = Watch::launch(wanted)
-        .with_context(|| format!("cannot start {}", name.to_string_lossy()))?;
-    Ok(source::watch(Watched { watch, name: shown, period: args.every, output }, messages))
-}
-
-/// The view needs the terminal, so what the program writes is shown in it.
-fn captured() -> Result<(Streams, Vec<io::PipeReader>), Failure> {
-    let pipe = || io::pipe().context("cannot make a pipe");
-    let ((output, program_output), (error, program_error)) = (pipe()?, pipe()?);
-    let streams = Streams {
-        input: Some(Stdio::null()),
-        output: Some(program_output.into()),
-        error: Some(program_error.into()),
-    };
-    Ok((streams, vec![output, error]))
-}
-
 fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
     if let Some(word) = &args.target {
         return Target::of(word).map_err(Failure::Usage);
@@ -246,21 +171,6 @@ fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
 
 fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
-}
-
-fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {
-    let hint = match error {
-        recording::Error::NotARecording => {
-            ". Recordings are what `bactrian live --record` writes; traces are for `bactrian top`, snapshots for `bactrian heap`"
-        }
-        _ => "",
-    };
-    anyhow::anyhow!("{}: {error}{hint}", path.display())
-}
-
-fn process_name(pid: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-    name.map_or_else(|_| pid.to_string(), |name| name.trim_end().to_owned())
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -12,7 +12,7 @@ use crate::open;
 use crate::output::{Console, write_file};
 use crate::shown::ShownArgs;
 
-/// Write traces and snapshots as one page that can be sent around.
+/// Write traces, snapshots and recordings as one page that can be sent around.
 ///
 /// The page needs no network and no Bactrian. It has the answers to what the page of `bactrian view` shows at first and to
 /// the next few clicks, as far as there is room; it says what it has not.
@@ -20,6 +20,7 @@ use crate::shown::ShownArgs;
 #[command(after_help = "Examples:
   bactrian report server.ctf -o server.html
   bactrian report server.*.heap -o growth.html
+  bactrian report run.live -o numbers.html
   bactrian report server.ctf server.1.heap --max-size 2MB -o small.html")]
 pub struct Args {
     #[command(flatten)]
@@ -33,16 +34,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let evidence = args.shown.open(console)?;
+    let shown = args.shown.open_files(console)?;
     let most = usize::try_from(args.max_size.0).unwrap_or(usize::MAX);
     let options = ReportOptions { most_bytes: most };
     let mut written = None;
     write_file(&args.output, console, |out, _| {
-        let report = write_report(&evidence, &options, out, &mut open::progress(true));
+        let report = write_report(&shown.evidence, &options, out, &mut open::progress(true));
         written = Some(report.context("the report cannot be written")?);
         Ok(())
     })?;
-    evidence.end();
+    shown.evidence.end();
     let Some(report) = written else { return Ok(Status::Done) };
     if args.output.as_os_str() != "-" {
         let size = show_bytes(report.bytes as f64);

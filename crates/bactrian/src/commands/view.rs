@@ -1,27 +1,35 @@
 //! `bactrian view`: the page, on loopback.
 
+use std::ffi::OsString;
 use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use anyhow::Context;
 use bactrian_capture::launch::interrupts;
+use bactrian_web::Evidence;
 
 use crate::failure::{Failure, Status};
 use crate::output::{Console, FAINT};
-use crate::shown::ShownArgs;
+use crate::shown::{Shown, ShownArgs};
 
 /// Look at traces, snapshots and live numbers in a browser.
 ///
 /// Serves a page on this machine only, to whoever knows its URL, until it is interrupted. Several snapshots of a program are
-/// shown as they evolve, too; two traces are compared.
+/// shown as they evolve, too; two traces are compared. Programs are watched as `bactrian live` does: the number of a process,
+/// HOST:PORT or a socket stand for one that runs, and one can be started: signals are passed on to it, and this ends as it
+/// does.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian view server.ctf                   a trace: flame graph, live size over time, lifetimes
   bactrian view server.*.heap                snapshots: who holds what, and how that evolves
   bactrian view before.ctf after.ctf         two traces, and what changed
   bactrian view server.ctf server.*.heap run.live   all of them at once
+  bactrian view -- ./server --port 8080      start a program and watch it
+  bactrian view 1234                         a process that runs
   bactrian view --open server.ctf            also starts the browser
 
 On another machine, take the port along: ssh -L 8080:localhost:8080 HOST bactrian view --port 8080 server.ctf
@@ -35,11 +43,31 @@ pub struct Args {
     /// Start the browser
     #[arg(long)]
     open: bool,
+    /// A program to start and watch, and its arguments
+    #[arg(value_name = "PROGRAM", last = true)]
+    command: Vec<OsString>,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let interrupted = interrupts();
-    let evidence = Arc::new(args.shown.open(console)?);
+    // What can go wrong goes wrong before a program is started.
+    if !args.command.is_empty() {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
+            .with_context(|| format!("port {} cannot be had", args.port))?;
+    }
+    let Shown { evidence, started } = args.shown.open_all(&args.command, console)?;
+    let served = serve(args, evidence, &interrupted, console);
+    let ended = started.map_or(Ok(Status::Done), |started| started.stay(console));
+    served.and(ended)
+}
+
+fn serve(
+    args: &Args,
+    evidence: Evidence,
+    interrupted: &dyn Fn() -> bool,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let evidence = Arc::new(evidence);
     let server =
         bactrian_web::serve(Arc::clone(&evidence), args.port).map_err(anyhow::Error::from)?;
     writeln!(console.out(), "{}", server.url())?;
@@ -52,7 +80,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         thread::sleep(Duration::from_millis(50));
     }
     evidence.end();
-    Ok(Status::Done)
+    Ok(())
 }
 
 /// Hands the URL to what the desktop opens pages with.

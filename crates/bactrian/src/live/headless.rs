@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
+use bactrian_analysis::live::known::{known, show_kind};
 use bactrian_analysis::live::warnings::{self, Warning};
 use bactrian_analysis::units::{show_bytes, show_time};
-use bactrian_live::{Database, Histogram, Series, Unit, Value, names};
+use bactrian_live::{Database, Series, Value, names};
 use bactrian_trace::Micros;
-use serde_json::{Value as Json, json};
 
-use super::show::{plain, show_kind, show_value};
+use super::show::{plain, show_value};
 use crate::output::{Align, Console, FAINT, HEADING, Table, WARNING, print_json_of_live};
 
 /// So many lines of the log are printed.
@@ -110,124 +110,5 @@ fn name(series: &Series) -> String {
 
 /// Prints all that is known.
 pub fn print_json(database: &Database, console: &mut Console) -> io::Result<()> {
-    print_json_of_live(console, &json_of(database))
-}
-
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
-}
-
-fn json_of(database: &Database) -> Json {
-    let program = database.program();
-    let line = |(time, text): (u64, &str)| json!({ "time": seconds(time), "text": text });
-    let ended =
-        database.ended().map(|(time, reason)| json!({ "time": seconds(time), "reason": reason }));
-    let dropped = database.dropped();
-    json!({
-        "program": { "name": program.name, "pid": program.pid, "runtime": program.runtime },
-        "from": seconds(database.first()),
-        "to": seconds(database.last()),
-        "cpu": database.cpu_at(database.last()).map(seconds),
-        "ended": ended,
-        "dropped": { "ticks": dropped.ticks, "lines": dropped.lines },
-        "forgotten_values": database.forgotten(),
-        "observers": database.series().map(observer).collect::<Vec<_>>(),
-        "warnings": warnings::find(database, database.last()).iter().map(warning).collect::<Vec<_>>(),
-        "log": database.log().map(line).collect::<Vec<_>>(),
-        "markers": database.markers().map(line).collect::<Vec<_>>(),
-    })
-}
-
-fn warning(warning: &Warning) -> Json {
-    json!({
-        "name": warning.name,
-        "subject": warning.subject,
-        "since": seconds(warning.since),
-        "sentence": warning.sentence,
-        "advice": warning.advice,
-    })
-}
-
-fn observer(series: &Series) -> Json {
-    let declaration = &series.declaration;
-    let labels: serde_json::Map<String, Json> =
-        declaration.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-    let unit = match declaration.unit {
-        Unit::None => None,
-        Unit::Bytes => Some("bytes"),
-        Unit::Nanos => Some("nanoseconds"),
-        Unit::Percent => Some("percent"),
-    };
-    let (state, value) = match series.latest() {
-        None => ("unknown", Json::Null),
-        Some(Value::Failed(why)) => ("failed", json!(why)),
-        Some(Value::Collected) => ("collected", Json::Null),
-        Some(Value::Killed) => ("killed", Json::Null),
-        Some(value) => ("observed", value_json(value)),
-    };
-    json!({
-        "name": declaration.name,
-        "kind": show_kind(declaration.kind),
-        "labels": labels,
-        "unit": unit,
-        "period_ms": declaration.period_ms,
-        "changes": series.values().count(),
-        "state": state,
-        "value": value,
-    })
-}
-
-fn value_json(value: &Value) -> Json {
-    match value {
-        Value::Count(count) => json!(count),
-        Value::Elapsed { nanos, runs, running } => {
-            json!({ "seconds": seconds(*nanos), "runs": runs, "running": running })
-        }
-        Value::Int(number) => json!(number),
-        // What JSON has no number for is null.
-        Value::Float(number) => json!(number),
-        Value::Bool(truth) => json!(truth),
-        Value::Text(text) | Value::Failed(text) => json!(text),
-        Value::Tag { count, bytes } => json!({ "count": count, "bytes": bytes }),
-        Value::Tree(tree) => {
-            let node = |node: &bactrian_live::Node| json!({ "label": node.label, "children": node.children });
-            json!({ "nodes": tree.nodes.iter().map(node).collect::<Vec<_>>() })
-        }
-        Value::Table(table) => json!({
-            "buckets": table.buckets,
-            "bindings": table.bindings,
-            "empty": table.empty,
-            "fill": table.fill(),
-            "longest": table.longest,
-        }),
-        Value::Histogram(histogram) => histogram_json(histogram),
-        Value::Span { open, durations } => {
-            json!({ "open": open, "durations": histogram_json(durations) })
-        }
-        Value::Sites(sites) => {
-            let site = |site: &bactrian_live::Site| {
-                json!({
-                    "name": site.name,
-                    "bytes_per_second": site.rate,
-                    "live_bytes": site.live,
-                    "samples": site.samples,
-                })
-            };
-            json!(sites.iter().map(site).collect::<Vec<_>>())
-        }
-        Value::Collected | Value::Killed => Json::Null,
-    }
-}
-
-fn histogram_json(histogram: &Histogram) -> Json {
-    json!({
-        "count": histogram.count(),
-        "sum": histogram.sum(),
-        "min": histogram.min(),
-        "max": histogram.max(),
-        "p50": histogram.percentile(50.0),
-        "p90": histogram.percentile(90.0),
-        "p99": histogram.percentile(99.0),
-        "p999": histogram.percentile(99.9),
-    })
+    print_json_of_live(console, &serde_json::to_value(known(database))?)
 }

@@ -2,7 +2,7 @@
 
 use bactrian_analysis::live::numbers::{show, show_nanos, show_whole};
 use bactrian_analysis::units::show_bytes;
-use bactrian_live::{Histogram, Kind, Unit, Value};
+use bactrian_live::{Histogram, Unit, Value};
 
 use crate::output::visible;
 
@@ -15,26 +15,6 @@ pub fn plain(text: &str) -> String {
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}..", visible(&line[..end])),
         None => visible(&line).into_owned(),
-    }
-}
-
-/// What sort of observer it is.
-pub fn show_kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Point => "point",
-        Kind::Time => "time",
-        Kind::Int => "int",
-        Kind::Float => "float",
-        Kind::Bool => "bool",
-        Kind::Text => "text",
-        Kind::Tag => "tag",
-        Kind::Tree => "tree",
-        Kind::Table => "table",
-        Kind::Counter => "counter",
-        Kind::Gauge => "gauge",
-        Kind::Histogram => "histogram",
-        Kind::Span => "span",
-        Kind::Sites => "sites",
     }
 }
 

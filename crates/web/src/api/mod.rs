@@ -2,6 +2,7 @@
 
 mod files;
 mod heap;
+mod live;
 mod overview;
 mod series;
 mod trace;
@@ -14,12 +15,24 @@ use crate::query::Query;
 pub type Function = fn(&Evidence, &Query) -> Result<Answer, Failure>;
 
 /// Names of questions and who answers them, room by room.
-const ROOMS: &[&[(&str, Function)]] =
-    &[files::QUESTIONS, overview::QUESTIONS, trace::QUESTIONS, heap::QUESTIONS, series::QUESTIONS];
+const ROOMS: &[&[(&str, Function)]] = &[
+    files::QUESTIONS,
+    overview::QUESTIONS,
+    trace::QUESTIONS,
+    heap::QUESTIONS,
+    series::QUESTIONS,
+    live::QUESTIONS,
+];
 
 /// Who writes down what a report has of each room.
-const REPORTED: &[fn(&Evidence) -> Vec<Question>] =
-    &[files::reported, overview::reported, trace::reported, heap::reported, series::reported];
+const REPORTED: &[fn(&Evidence) -> Vec<Question>] = &[
+    files::reported,
+    overview::reported,
+    trace::reported,
+    heap::reported,
+    series::reported,
+    live::reported,
+];
 
 /// Something that the page asks for, so that a report should have its answer.
 #[derive(Clone, Debug)]

@@ -11,7 +11,6 @@ mod draw;
 mod layout;
 mod lists;
 mod look;
-mod measure;
 mod search;
 mod state;
 mod terminal;
@@ -21,6 +20,7 @@ mod tests;
 use std::io;
 use std::time::{Duration, Instant};
 
+use bactrian_analysis::live::measure;
 use crossterm::event::{self, Event, KeyEventKind};
 
 use self::draw::Scene;

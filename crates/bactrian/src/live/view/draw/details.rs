@@ -10,10 +10,10 @@ use ratatui::text::{Line, Span};
 use super::overview::{time_axis, values_of};
 use super::plot::{self, Axis, Range};
 use super::{Scene, cut, put, wrap};
-use crate::live::show::show_kind;
 use crate::live::view::layout::{below, right_of};
 use crate::live::view::measure::{Measure, Part, full_name};
 use crate::live::view::state::Subject;
+use bactrian_analysis::live::known::show_kind;
 
 /// The names and values of numbers have so much room.
 const NAME: usize = 22;

@@ -4,7 +4,7 @@ use bactrian_analysis::live::numbers::{show, show_whole};
 use bactrian_live::{Series, Unit, Value};
 
 use super::{Cell, Column};
-use crate::live::show::show_kind;
+use bactrian_analysis::live::known::show_kind;
 
 pub const COLUMNS: &[Column] = &[
     Column { width: 30, is_flexible: false, ..Column::text("name") },

@@ -1,7 +1,8 @@
 //! What can be drawn as a line: any number of any observer, how fast it grows, and what is recent of a distribution.
 
-use bactrian_analysis::live::numbers;
 use bactrian_live::{Database, Histogram, Kind, Series, Site, Unit, Value};
+
+use super::numbers;
 
 /// Where an observer stands among those of the database. Observers are never taken out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,381 @@
+//! What is known of a program at a moment, as plain data: for scripts, and for whoever shows it.
+
+use std::collections::BTreeMap;
+
+use bactrian_live::{Database, Histogram, Kind, Node, Series, Site, Unit, Value};
+use serde::Serialize;
+
+use super::warnings::{self, Warning};
+
+/// All that is known.
+#[derive(Clone, Debug, Serialize)]
+pub struct Known {
+    /// Of the program as a whole.
+    #[serde(flatten)]
+    pub about: About,
+    /// What is observed.
+    pub observers: Vec<Observer>,
+    /// What the program wrote.
+    pub log: Vec<Line>,
+}
+
+/// What is known of a program as a whole. Times are in seconds since its start.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    /// Who it is.
+    pub program: Who,
+    /// The first moment that is known.
+    pub from: f64,
+    /// The last.
+    pub to: f64,
+    /// Seconds of processor time.
+    pub cpu: Option<f64>,
+    /// When the program ended, and how, if it did.
+    pub ended: Option<End>,
+    /// What did not arrive.
+    pub dropped: Lost,
+    /// How many values have left the window.
+    pub forgotten_values: u64,
+    /// What to worry about.
+    pub warnings: Vec<Worry>,
+    /// Where the program asked to stop and look.
+    pub markers: Vec<Line>,
+}
+
+/// A program.
+#[derive(Clone, Debug, Serialize)]
+pub struct Who {
+    /// How it was called.
+    pub name: String,
+    /// Its process; 0 if that is not known.
+    pub pid: u32,
+    /// The language and its version.
+    pub runtime: String,
+}
+
+/// The end of a program.
+#[derive(Clone, Debug, Serialize)]
+pub struct End {
+    /// When.
+    pub time: f64,
+    /// How.
+    pub reason: String,
+}
+
+/// What did not arrive.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Lost {
+    /// Moments.
+    pub ticks: u64,
+    /// Lines of the log.
+    pub lines: u64,
+}
+
+/// A warning.
+#[derive(Clone, Debug, Serialize)]
+pub struct Worry {
+    /// Which rule found it.
+    pub name: &'static str,
+    /// What it is about.
+    pub subject: String,
+    /// Since when.
+    pub since: f64,
+    /// What was seen.
+    pub sentence: String,
+    /// What to do.
+    pub advice: &'static str,
+}
+
+/// A line of the log, or a marker.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// When.
+    pub time: f64,
+    /// What.
+    pub text: String,
+}
+
+/// An observer, and what it says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Observer {
+    /// What it is called.
+    pub name: String,
+    /// What sort it is.
+    pub kind: &'static str,
+    /// What tells it apart from others of its name.
+    pub labels: BTreeMap<String, String>,
+    /// What its numbers mean: `bytes`, `nanoseconds`, `percent`.
+    pub unit: Option<&'static str>,
+    /// Milliseconds between values; 0: it was stopped.
+    pub period_ms: u32,
+    /// How many values of it are known until then.
+    pub changes: usize,
+    /// `unknown`, `observed`, `failed`, `collected`, `killed`.
+    pub state: &'static str,
+    /// Its value, or why it failed.
+    pub value: Said,
+}
+
+/// What an observer says.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Said {
+    /// Nothing.
+    Nothing,
+    /// A number that only grows.
+    Count(u64),
+    /// A whole number.
+    Int(i64),
+    /// A number; null if there is none for it.
+    Float(f64),
+    /// A truth value.
+    Truth(bool),
+    /// A text, or why it failed.
+    Text(String),
+    /// A stopwatch.
+    Elapsed {
+        /// How long it ran.
+        seconds: f64,
+        /// How often it was stopped.
+        runs: u64,
+        /// Whether it runs.
+        running: bool,
+    },
+    /// Marked values that are alive.
+    Tag {
+        /// How many.
+        count: Option<u64>,
+        /// What they hold.
+        bytes: Option<u64>,
+    },
+    /// A tree or graph; its root is the first node.
+    Tree {
+        /// All nodes.
+        nodes: Vec<TreeNode>,
+    },
+    /// A hash table.
+    Table {
+        /// How many buckets it has.
+        buckets: u64,
+        /// How many bindings are in them.
+        bindings: u64,
+        /// How many buckets have none.
+        empty: u64,
+        /// Which part of the buckets is in use.
+        fill: f64,
+        /// How many bindings are in the fullest.
+        longest: u64,
+    },
+    /// How numbers are distributed.
+    Histogram(Distribution),
+    /// Pieces of work.
+    Span {
+        /// How many have begun and not ended.
+        open: u64,
+        /// How long the others took.
+        durations: Distribution,
+    },
+    /// Places of allocation.
+    Sites(Vec<SiteRow>),
+}
+
+/// A node of a tree.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeNode {
+    /// What is written on it.
+    pub label: String,
+    /// Positions of its children among the nodes.
+    pub children: Vec<u32>,
+}
+
+/// How numbers are distributed.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Distribution {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: u64,
+    /// The smallest.
+    pub min: u64,
+    /// The largest.
+    pub max: u64,
+    /// Half of them are not above.
+    pub p50: u64,
+    /// The same of 90 %.
+    pub p90: u64,
+    /// The same of 99 %.
+    pub p99: u64,
+    /// The same of 99.9 %.
+    pub p999: u64,
+}
+
+/// A place of allocation.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteRow {
+    /// Function, file and line.
+    pub name: String,
+    /// What it allocates.
+    pub bytes_per_second: f64,
+    /// What of that is alive.
+    pub live_bytes: f64,
+    /// On how many samples that rests.
+    pub samples: u64,
+}
+
+/// Nanoseconds as seconds.
+pub fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// All that is known in the end.
+pub fn known(database: &Database) -> Known {
+    let end = database.last();
+    Known {
+        about: about(database, end),
+        observers: observers(database, end),
+        log: database.log().map(line).collect(),
+    }
+}
+
+/// What is known of the program as a whole; warnings are of this moment.
+pub fn about(database: &Database, at: u64) -> About {
+    let program = database.program();
+    let dropped = database.dropped();
+    let end = |(time, reason): (u64, &str)| End { time: seconds(time), reason: reason.to_owned() };
+    About {
+        program: Who {
+            name: program.name.clone(),
+            pid: program.pid,
+            runtime: program.runtime.clone(),
+        },
+        from: seconds(database.first()),
+        to: seconds(database.last()),
+        cpu: database.cpu_at(at).map(seconds),
+        ended: database.ended().map(end),
+        dropped: Lost { ticks: dropped.ticks, lines: dropped.lines },
+        forgotten_values: database.forgotten(),
+        warnings: warnings::find(database, at).into_iter().map(worry).collect(),
+        markers: database.markers().map(line).collect(),
+    }
+}
+
+fn worry(Warning { name, subject, since, sentence, advice }: Warning) -> Worry {
+    Worry { name, subject, since: seconds(since), sentence, advice }
+}
+
+/// A line with its time.
+pub fn line((time, text): (u64, &str)) -> Line {
+    Line { time: seconds(time), text: text.to_owned() }
+}
+
+/// What all observers said at a moment.
+pub fn observers(database: &Database, at: u64) -> Vec<Observer> {
+    database.series().map(|series| observer(series, at)).collect()
+}
+
+fn observer(series: &Series, at: u64) -> Observer {
+    let declaration = &series.declaration;
+    let (state, value) = match series.at(at).map(|(_, value)| value) {
+        None => ("unknown", Said::Nothing),
+        Some(Value::Failed(why)) => ("failed", Said::Text(why.clone())),
+        Some(Value::Collected) => ("collected", Said::Nothing),
+        Some(Value::Killed) => ("killed", Said::Nothing),
+        Some(value) => ("observed", said(value)),
+    };
+    Observer {
+        name: declaration.name.clone(),
+        kind: show_kind(declaration.kind),
+        labels: declaration.labels.iter().cloned().collect(),
+        unit: unit_name(declaration.unit),
+        period_ms: declaration.period_ms,
+        changes: series.values().take_while(|(time, _)| *time <= at).count(),
+        state,
+        value,
+    }
+}
+
+/// What a unit is called, if there is one.
+pub fn unit_name(unit: Unit) -> Option<&'static str> {
+    match unit {
+        Unit::None => None,
+        Unit::Bytes => Some("bytes"),
+        Unit::Nanos => Some("nanoseconds"),
+        Unit::Percent => Some("percent"),
+    }
+}
+
+/// What sort of observer it is.
+pub fn show_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Point => "point",
+        Kind::Time => "time",
+        Kind::Int => "int",
+        Kind::Float => "float",
+        Kind::Bool => "bool",
+        Kind::Text => "text",
+        Kind::Tag => "tag",
+        Kind::Tree => "tree",
+        Kind::Table => "table",
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Histogram => "histogram",
+        Kind::Span => "span",
+        Kind::Sites => "sites",
+    }
+}
+
+fn said(value: &Value) -> Said {
+    match value {
+        Value::Count(count) => Said::Count(*count),
+        Value::Elapsed { nanos, runs, running } => {
+            Said::Elapsed { seconds: seconds(*nanos), runs: *runs, running: *running }
+        }
+        Value::Int(number) => Said::Int(*number),
+        Value::Float(number) => Said::Float(*number),
+        Value::Bool(truth) => Said::Truth(*truth),
+        Value::Text(text) | Value::Failed(text) => Said::Text(text.clone()),
+        Value::Tag { count, bytes } => Said::Tag { count: *count, bytes: *bytes },
+        Value::Tree(tree) => {
+            let node = |node: &Node| TreeNode {
+                label: node.label.clone(),
+                children: node.children.clone(),
+            };
+            Said::Tree { nodes: tree.nodes.iter().map(node).collect() }
+        }
+        Value::Table(table) => Said::Table {
+            buckets: table.buckets,
+            bindings: table.bindings,
+            empty: table.empty,
+            fill: table.fill(),
+            longest: table.longest,
+        },
+        Value::Histogram(histogram) => Said::Histogram(distribution(histogram)),
+        Value::Span { open, durations } => {
+            Said::Span { open: *open, durations: distribution(durations) }
+        }
+        Value::Sites(sites) => {
+            let row = |site: &Site| SiteRow {
+                name: site.name.clone(),
+                bytes_per_second: site.rate,
+                live_bytes: site.live,
+                samples: site.samples,
+            };
+            Said::Sites(sites.iter().map(row).collect())
+        }
+        Value::Collected | Value::Killed => Said::Nothing,
+    }
+}
+
+/// The numbers of a histogram that people look at.
+pub fn distribution(histogram: &Histogram) -> Distribution {
+    Distribution {
+        count: histogram.count(),
+        sum: histogram.sum(),
+        min: histogram.min(),
+        max: histogram.max(),
+        p50: histogram.percentile(50.0),
+        p90: histogram.percentile(90.0),
+        p99: histogram.percentile(99.0),
+        p999: histogram.percentile(99.9),
+    }
+}

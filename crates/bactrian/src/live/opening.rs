@@ -1,0 +1,142 @@
+//! From what is named on the command line to where its numbers come from: for whoever shows them.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, PipeReader};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
+use bactrian_capture::launch::{Streams, end_like};
+use bactrian_capture::live::{Wanted, Watch};
+use bactrian_capture::{DEFAULT_RATE, doctor, find_program};
+use bactrian_live::client::Client;
+use bactrian_live::recording;
+
+use super::source::{self, Started, Target, Watched};
+use super::{Message, Wish};
+use crate::commands::record::refused;
+use crate::failure::{Failure, Status};
+use crate::output::Console;
+
+/// How many messages may wait to be taken in; then sources wait.
+pub const WAITING: usize = 100_000;
+
+/// How programs are looked at.
+pub struct HowToWatch<'a> {
+    /// How often to look at a process.
+    pub every: Duration,
+    /// Samples per word that a program allocates that is started here; 0: none.
+    pub rate: f64,
+    /// What a program that listens on the network wants to hear.
+    pub token: &'a str,
+    /// Whether what a started program writes is shown, since the terminal is not free for it.
+    pub is_captured: bool,
+}
+
+impl HowToWatch<'_> {
+    /// Starts a program and watches it.
+    pub fn start(
+        &self,
+        name: &OsString,
+        arguments: &[OsString],
+        messages: SyncSender<Message>,
+    ) -> Result<Started, Failure> {
+        let program = find_program(name).map_err(anyhow::Error::from)?;
+        doctor::recordable(&program).map_err(refused)?;
+        let (streams, output) =
+            if self.is_captured { captured()? } else { (Streams::default(), Vec::new()) };
+        let wanted = Wanted {
+            program,
+            name: name.clone(),
+            arguments: arguments.to_vec(),
+            streams,
+            rate: if self.rate > 0.0 { self.rate } else { DEFAULT_RATE },
+            trace: None,
+            sampling: self.rate > 0.0,
+        };
+        let watch = Watch::launch(wanted)
+            .with_context(|| format!("cannot start {}", name.to_string_lossy()))?;
+        let name = short_name(name);
+        Ok(source::watch(Watched { watch, name, period: self.every, output }, messages))
+    }
+
+    /// Watches what runs already, or plays a recording; gives how to ask it for something, if it can be asked.
+    pub fn open(
+        &self,
+        target: Target,
+        messages: SyncSender<Message>,
+    ) -> Result<Option<Wish>, Failure> {
+        match target {
+            Target::Process(pid) => {
+                let watch =
+                    Watch::attach(pid).with_context(|| format!("there is no process {pid}"))?;
+                let (name, period) = (process_name(pid), self.every);
+                let watched = Watched { watch, name, period, output: Vec::new() };
+                Ok(Some(source::watch(watched, messages).wish))
+            }
+            Target::Address(address) => {
+                let client = Client::connect(address.clone(), self.token.as_bytes(), true)
+                    .with_context(|| format!("cannot connect to {address}"))?;
+                Ok(Some(source::connect(client, false, messages)))
+            }
+            Target::File(path) => {
+                source::play(&path, messages).map_err(|error| bad_recording(&path, &error))?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// What a program is called, without its folder.
+pub fn short_name(name: &OsStr) -> String {
+    Path::new(name).file_name().unwrap_or(name).to_string_lossy().into_owned()
+}
+
+/// What the program writes is shown by whoever needs the terminal.
+fn captured() -> Result<(Streams, Vec<PipeReader>), Failure> {
+    let pipe = || io::pipe().context("cannot make a pipe");
+    let ((output, program_output), (error, program_error)) = (pipe()?, pipe()?);
+    let streams = Streams {
+        input: Some(Stdio::null()),
+        output: Some(program_output.into()),
+        error: Some(program_error.into()),
+    };
+    Ok((streams, vec![output, error]))
+}
+
+/// A program that was started here is not left alone: waits for its end, and ends as it did.
+pub fn stay(
+    end: Option<JoinHandle<Option<ExitStatus>>>,
+    pid: u32,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    let Some(end) = end else { return Ok(Status::Done) };
+    if !end.is_finished() {
+        // It may be about to end.
+        std::thread::sleep(Duration::from_millis(300));
+        if !end.is_finished() {
+            console
+                .note(&format!("the program goes on as process {pid}; this waits for its end"))?;
+        }
+    }
+    let status = end.join().ok().flatten();
+    Ok(status.map_or(Status::Done, |status| Status::Program(end_like(status))))
+}
+
+fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {
+    let hint = match error {
+        recording::Error::NotARecording => {
+            ". Recordings are what `bactrian live --record` writes; traces are for `bactrian top`, snapshots for `bactrian heap`"
+        }
+        _ => "",
+    };
+    anyhow::anyhow!("{}: {error}{hint}", path.display())
+}
+
+fn process_name(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    name.map_or_else(|_| pid.to_string(), |name| name.trim_end().to_owned())
+}

@@ -1,0 +1,155 @@
+/** Live numbers: recordings and a program that runs, pause and rewind, observers of all kinds, log, numbers as the command line has them. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { test } from "node:test";
+import { BACTRIAN, bactrian, FIXTURES, newPage, picture, withPage } from "./page.mjs";
+
+const badge = (page, text) => page.locator('[data-testid="live-state"]', { hasText: text }).waitFor();
+const api = async (url, question) => (await (await fetch(`${url}api/${question}`)).json()).result;
+
+test("a recording says what the command line says", async () => {
+  await withPage(["run.live", "observed.live"], "#/live/0", async (page, { url }) => {
+    await badge(page, "recording");
+    for (const [at, name] of [[0, "run.live"], [1, "observed.live"]]) {
+      const told = bactrian("live", name, "--json").result;
+      const { observers } = await api(url, `live/observers?file=${at}`);
+      // Very long texts are cut: nobody reads them here.
+      const cut = (one) => ({ ...one, value: typeof one.value === "string" ? one.value.slice(0, 10_000) : one.value });
+      assert.deepEqual(observers.map(({ title: _, ...rest }) => rest), told.observers.map(cut));
+      const { about } = await api(url, `live/state?file=${at}`);
+      const { observers: _o, log: _l, ...rest } = told;
+      assert.deepEqual(about, rest);
+      assert.deepEqual((await api(url, `live/log?file=${at}&n=2000`)).log, told.log);
+    }
+  });
+});
+
+test("charts, and the way back in time by clicks and keys", async () => {
+  await withPage(["run.live"], "#/live/0", async (page, { url }) => {
+    await page.locator(".live-chart canvas").first().waitFor();
+    const memory = page.locator(".live-chart", { hasText: "Memory" });
+    await memory.locator(".chart-legend", { hasText: "heap" }).waitFor();
+    await picture(page, "live-charts");
+    const box = await memory.locator("canvas").boundingBox();
+    await memory.locator("canvas").click({ position: { x: box.width / 2, y: box.height / 2 } });
+    await badge(page, "looking back");
+    const at = Number(/at=([\d.]+)/.exec(page.url())[1]);
+    assert.ok(at > 0);
+    // What is shown is of that moment.
+    const then = await api(url, `live/observers?file=0&at=${at}`);
+    const end = await api(url, "live/observers?file=0");
+    const heap = (all) => all.observers.find((one) => one.name === "runtime.allocated").value;
+    assert.ok(heap(then) < heap(end));
+    await page.locator("body").press("ArrowLeft");
+    await page.waitForFunction((old) => Number(/at=([\d.]+)/.exec(location.hash)[1]) < old, at);
+    await picture(page, "live-back");
+    await page.locator("body").press("End");
+    await badge(page, "recording");
+    await page.locator("body").press(" ");
+    await badge(page, "looking back");
+    await page.locator("body").press("Home");
+    await page.locator("body").press(" ");
+    await badge(page, "recording");
+    await page.locator("body").press("z");
+    await page.waitForURL(/span=30/);
+    await page.locator("body").press("3");
+    await page.locator(".live table tbody tr").first().waitFor();
+    await picture(page, "live-sites");
+  });
+});
+
+test("observers of all kinds, trees as trees, warnings, the log and its filter", async () => {
+  await withPage(["observed.live"], "#/live/0/observers", async (page, { url }) => {
+    for (const kind of ["Points", "Counters", "Gauges", "Numbers", "Truth values", "Texts", "Times", "Tags", "Hash tables", "Trees", "Histograms", "Spans"]) {
+      await page.locator(".groups .panel h3", { hasText: kind }).first().waitFor();
+    }
+    await page.locator(".tree li", { hasText: "shared" }).first().waitFor();
+    await page.locator('[data-testid="warnings"]', { hasText: "broken" }).waitFor();
+    const { observers } = await api(url, "live/observers?file=0");
+    const rounds = observers.find((one) => one.name === "rounds").value;
+    await page.locator(".groups tr", { hasText: "rounds" }).locator("td").nth(1).getByText(String(rounds), { exact: true }).waitFor();
+    await page.locator(".groups tr", { hasText: "rounds" }).click();
+    await page.locator(".live-chart canvas").waitFor();
+    assert.match(page.url(), /observer=rounds/);
+    await picture(page, "live-observers");
+    await page.locator("body").press("4");
+    await page.locator(".log li").first().waitFor();
+    await page.locator("body").press("/");
+    await page.keyboard.type("round 20 ");
+    await page.waitForURL(/filter=/);
+    await page.waitForFunction(() => document.querySelectorAll(".log li").length === 1);
+    await picture(page, "live-log");
+  });
+});
+
+/** `bactrian view` with a program, whose output nobody closes: it would be the program that is ended by that. */
+async function start(...program) {
+  const server = spawn(BACTRIAN, ["view", "--", ...program], { cwd: FIXTURES, stdio: ["ignore", "pipe", "ignore"] });
+  const url = await new Promise((resolve, reject) => {
+    let said = "";
+    server.stdout.on("data", (text) => {
+      said += text;
+      const found = /^(http:\S+)$/m.exec(said);
+      if (found) resolve(found[1]);
+    });
+    server.once("exit", () => reject(new Error(`bactrian view ended: ${said}`)));
+  });
+  return { url, server };
+}
+
+test("a program that is started is followed, and goes on when it is paused", async () => {
+  const { url, server } = await start("./leaky_cache", "4000000");
+  const { page, close } = await newPage();
+  try {
+    await page.goto(`${url}#/live/0`);
+    await badge(page, "live");
+    await page.locator(".live-chart", { hasText: "Memory" }).locator("canvas").waitFor();
+    const clock = () => page.locator(".timeline output").textContent();
+    const first = await clock();
+    await page.waitForFunction((old) => document.querySelector(".timeline output").textContent !== old, first);
+    await page.locator("body").press(" ");
+    await badge(page, "looking back");
+    const [paused] = (await clock()).split(" of ");
+    await page.waitForFunction((old) => document.querySelector(".timeline output").textContent.split(" of ")[1] !== old, (await clock()).split(" of ")[1]);
+    assert.equal((await clock()).split(" of ")[0], paused);
+    await page.locator("body").press("End");
+    await badge(page, "live");
+    await picture(page, "live-running");
+  } finally {
+    await close();
+    const { about } = await api(url, "live/state?file=0");
+    // It goes on when nobody looks; signals are passed on to it, and who started it ends as it does.
+    process.kill(about.program.pid, 0);
+    const ended = new Promise((resolve) => server.once("exit", (_, signal) => resolve(signal)));
+    server.kill("SIGTERM");
+    assert.equal(await ended, "SIGTERM");
+    assert.throws(() => process.kill(about.program.pid, 0), /ESRCH/);
+  }
+});
+
+test("a process that runs already is watched by its number, and nothing happens to it", async () => {
+  const program = spawn("./leaky_cache", ["4000000"], { cwd: FIXTURES, stdio: "ignore" });
+  try {
+    await withPage([String(program.pid)], "#/live/0", async (page) => {
+      await badge(page, "live");
+      await page.locator(".live-head", { hasText: `process ${program.pid}` }).waitFor();
+    });
+    assert.equal(program.exitCode, null);
+  } finally {
+    program.kill("SIGKILL");
+  }
+});
+
+for (const dark of [false, true]) {
+  for (const [width, height] of [[1280, 800], [3840, 2000]]) {
+    test(`it is readable at ${width} wide, ${dark ? "dark" : "light"}`, async () => {
+      await withPage(["observed.live", "run.live"], "#/live/1", async (page) => {
+        await page.locator(".live-chart canvas").nth(3).waitFor();
+        await picture(page, `live-${width}-${dark ? "dark" : "light"}`);
+        await page.goto(page.url().replace("#/live/1", "#/live/0/observers?observer=level"));
+        await page.locator(".live-chart canvas").waitFor();
+        await picture(page, `live-observers-${width}-${dark ? "dark" : "light"}`);
+      }, { width, height, dark });
+    });
+  }
+}
