@@ -327,6 +327,35 @@ test("what is shown can be taken away: SVG, PNG, CSV", async () => {
   });
 });
 
+test("names from hostile files are only text, in every part, beside the pointer and in pictures", async () => {
+  await withPage(["hostile.ctf"], "#/trace/0/flame", async (page) => {
+    const canvas = page.getByTestId("flame");
+    await canvas.waitFor();
+    const elements = () => page.locator("main script, main img, main iframe, main svg, main [onerror], main [onload]").count();
+    const box = await canvas.boundingBox();
+    for (let level = 0; level < 5; level++) await page.mouse.move(box.x + 20, box.y + 10 + level * 20);
+    for (let step = 0; step < 4; step++) await page.keyboard.press("ArrowDown");
+    assert.equal(await elements(), 0);
+    await page.keyboard.press("i");
+    await page.locator('.chip[data-filter="in"]').waitFor();
+    await settled(page);
+    await picture(page, "trace-hostile");
+    const menu = page.getByTestId("export");
+    await menu.locator("summary").click();
+    const part = menu.locator("section", { hasText: "flame graph" });
+    const [download] = await Promise.all([page.waitForEvent("download"), part.getByRole("button", { name: "SVG" }).click()]);
+    assert.doesNotMatch(readFileSync(await download.path(), "utf8"), /<(script|img|iframe|foreignObject)|\son\w+="/i);
+    await menu.locator("summary").click();
+    await page.getByRole("button", { name: "clear all" }).click();
+    for (const [key, part] of [["2", "functions"], ["3", "sites"], ["4", "paths"], ["5", "modules"], ["6", "files"], ["7", "lifetimes"]]) {
+      await page.keyboard.press(key);
+      await page.locator(`[data-part="${part}"] tbody tr`).first().waitFor();
+      await settled(page);
+      assert.equal(await elements(), 0, part);
+    }
+  });
+});
+
 test("a report shows every part that it has, and says where it has none", async () => {
   const report = `${process.env.BACTRIAN_FIXTURES}/trace-report.html`;
   execFileSync(BACTRIAN, ["report", ...TWO, "-o", report], { cwd: process.env.BACTRIAN_FIXTURES, stdio: "ignore" });

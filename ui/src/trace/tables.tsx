@@ -45,7 +45,10 @@ function TopTable({ trace, top, query, command }: { trace: TraceShown; top: Top;
       wide: true,
     },
     ...estimateColumns("self", (row: TopRow) => row.self, top.all, top.measure, "what it allocates itself"),
-    ...estimateColumns("total", (row: TopRow) => row.total, top.all, top.measure, "with all that it calls"),
+    // Beside the source there is less room, and it has the totals of its lines.
+    ...(trace.params.has("source")
+      ? []
+      : estimateColumns("total", (row: TopRow) => row.total, top.all, top.measure, "with all that it calls")),
   ];
   const open = (row: TopRow) => {
     const place = placeOfLabel(row);
