@@ -61,7 +61,7 @@ pub use paths::{
 pub use reduced::{
     MOST_SETS, ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced,
 };
-pub use roots::{LeftOut, RootRow, Roots, RootsQuestion, roots};
+pub use roots::{FirstRootRow, LeftOut, RootRow, Roots, RootsQuestion, first_roots, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
 pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
 pub use sums::{HeapSums, SeriesPoint};

@@ -63,6 +63,48 @@ pub struct LeftOut {
     pub share: f64,
 }
 
+/// What a root, or several together, point to: all that is known of a heap before anything is computed.
+#[derive(Clone, Debug, Serialize)]
+pub struct FirstRootRow {
+    /// The kind of roots.
+    pub kind: HolderKind,
+    /// What it is called below the row that it is in.
+    pub name: String,
+    /// Its number as a node of the graph.
+    pub node: Node,
+    /// Blocks that it points to itself, in bytes.
+    pub shallow: u64,
+    /// What it is made of, the largest first, `limit` of them at most.
+    pub rows: Vec<FirstRootRow>,
+}
+
+/// What roots point to, on two levels: at once, however large the heap is.
+pub fn first_roots(heap: &Heap, limit: usize) -> FirstRootRow {
+    first_row(heap, heap.root(), most(limit))
+}
+
+fn first_row(heap: &Heap, node: Node, limit: usize) -> FirstRootRow {
+    let holder = heap.holders().get(node);
+    let level = holder.as_ref().map_or(u8::MAX, |holder| holder.level);
+    let mut below: Vec<(u64, Node)> = match level < 2 {
+        true => {
+            let all = heap.holders().iter();
+            let below = all.filter(|below| below.level > 0 && below.parent == node);
+            below.map(|below| (heap.shallow(below.node), below.node)).collect()
+        }
+        false => Vec::new(),
+    };
+    below.sort_by_key(|&(words, node)| (std::cmp::Reverse(words), node));
+    below.truncate(limit);
+    FirstRootRow {
+        kind: holder.map_or(HolderKind::Unknown, |holder| holder.kind),
+        name: heap.holder_name(node),
+        node,
+        shallow: bytes(heap.shallow(node)),
+        rows: below.into_iter().map(|(_, below)| first_row(heap, below, limit)).collect(),
+    }
+}
+
 /// What roots hold.
 pub fn roots(heap: &Heap, question: &RootsQuestion) -> Roots {
     let first = heap.blocks() as Node;

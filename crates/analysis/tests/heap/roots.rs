@@ -1,6 +1,6 @@
 //! What roots hold.
 
-use bactrian_analysis::heap::{RootRow, RootsQuestion, roots};
+use bactrian_analysis::heap::{RootRow, RootsQuestion, first_roots, roots};
 use bactrian_snapshot::Tables;
 
 use super::written::{Block, Made, Text, To, heap, modules};
@@ -38,6 +38,16 @@ fn shared_blocks_are_retained_by_all_and_dominated_by_none() {
     let [first, second] = &main.rows[..] else { panic!("two fields") };
     assert_eq!(line(first), ("field 0".into(), 24, 72, 0, 28.0));
     assert_eq!(line(second), ("field 1".into(), 24, 72, 0, 28.0));
+}
+
+#[test]
+fn what_roots_point_to_is_known_at_once() {
+    let (blocks, tables) = shared();
+    let all = first_roots(&heap(&blocks, &tables), 1);
+    let [globals] = &all.rows[..] else { panic!("one kind") };
+    let [main] = &globals.rows[..] else { panic!("the larger of two modules") };
+    assert_eq!((all.shallow, globals.shallow), (40, 40));
+    assert_eq!((&*main.name, main.shallow, main.rows.len()), ("Main", 24, 0));
 }
 
 #[test]

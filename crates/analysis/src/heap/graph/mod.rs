@@ -342,8 +342,8 @@ impl Heap {
 
     /// Blocks that nothing holds, if something was asked for already that tells.
     pub fn unreached_if_known(&self) -> Option<u64> {
-        let is_known = self.dominators.get().is_some() || self.numbers.are_known();
-        is_known.then(|| self.unreached())
+        let count = || self.dominators.get().map(|dominators| self.count_unreached(dominators));
+        self.numbers.unreached().or_else(count)
     }
 
     pub(crate) fn census(&self) -> &Census {

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
+use std::thread;
 
 use bactrian_graph::{Dominators, NONE, Node};
 
@@ -53,9 +54,16 @@ pub(super) struct HeldNumbers {
 }
 
 impl Numbers {
-    /// Whether it is known what holders hold.
-    pub fn are_known(&self) -> bool {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    /// How many blocks nothing holds, if that is known. Nobody waits for it while it is computed: that may take long, and others
+    /// only want to mention it.
+    pub fn unreached(&self) -> Option<u64> {
+        match self.held.try_lock() {
+            Ok(held) => held.as_ref().map(|held| held.unreached),
+            Err(TryLockError::Poisoned(held)) => {
+                held.into_inner().as_ref().map(|held| held.unreached)
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
@@ -91,21 +99,21 @@ impl Heap {
 
     /// Blocks that nothing holds: there are none in a sound snapshot.
     pub fn unreached(&self) -> u64 {
-        let kept = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
-            Some(numbers) => numbers.unreached,
-            None => self.count_unreached(self.dominators()),
-        }
+        self.numbers.unreached().unwrap_or_else(|| self.count_unreached(self.dominators()))
     }
 
-    fn count_unreached(&self, dominators: &Dominators) -> u64 {
+    pub(super) fn count_unreached(&self, dominators: &Dominators) -> u64 {
         let parents = dominators.parent.iter().take(self.blocks());
         parents.filter(|parent| **parent == NONE).count() as u64
     }
 
     fn first_numbers(&self) -> HeldNumbers {
-        let dominators = self.dominators();
-        let shares = self.shares();
+        // Neither needs the other, and both are passes over the whole graph on one processor. Not with rayon: who waits
+        // there does other work, and that could ask for the same.
+        let (dominators, shares) = thread::scope(|scope| {
+            let shares = scope.spawn(|| self.shares());
+            (self.dominators(), shares.join().unwrap_or_else(|_| self.shares()))
+        });
         let root = self.root();
         let held = self.holders().iter().map(|holder| {
             let node = holder.node as usize;
@@ -122,7 +130,7 @@ impl Heap {
     }
 
     /// Words of the blocks that a holder, or one below it, points to, each counted once.
-    fn shallow(&self, holder: Node) -> u64 {
+    pub(in crate::heap) fn shallow(&self, holder: Node) -> u64 {
         let (blocks, weights) = (self.blocks() as Node, self.weights());
         let mut seen = HashSet::new();
         let mut waiting = vec![holder];
