@@ -158,7 +158,7 @@ impl ShownArgs {
                 HeapError::Graph(_) => format!("{}: {error}", place.display()),
             })
         });
-        Ok(File::snapshot(path, header, open))
+        Ok(File::snapshot(path, header, open).with_options(self.types.words()))
     }
 }
 

@@ -27,6 +27,15 @@ pub struct TypesArg {
 }
 
 impl TypesArg {
+    /// What was given, as words of a command line.
+    pub fn words(&self) -> Vec<String> {
+        match &self.types {
+            Some(path) => vec!["--types".to_owned(), path.to_string_lossy().into_owned()],
+            None if self.no_types => vec!["--no-types".to_owned()],
+            None => Vec::new(),
+        }
+    }
+
     /// The table that is named; otherwise the one that lies beside the snapshot; otherwise one made of what the compiler
     /// left where the program is.
     pub fn for_snapshot(

@@ -48,6 +48,8 @@ pub struct File {
     pub path: PathBuf,
     /// What it holds.
     pub contents: Contents,
+    /// Options that were given with it, and that commands need too: which types a snapshot has.
+    pub options: Vec<String>,
 }
 
 /// What a file holds.
@@ -64,19 +66,29 @@ impl File {
     /// A trace.
     pub fn trace(path: &Path, trace: TraceFile) -> File {
         let questions = TraceQuestions::new(Arc::new(trace));
-        File { path: path.to_owned(), contents: Contents::Trace(Box::new(questions)) }
+        File {
+            path: path.to_owned(),
+            contents: Contents::Trace(Box::new(questions)),
+            options: Vec::new(),
+        }
     }
 
     /// A snapshot, which is read in the background.
     pub fn snapshot(path: &Path, info: Info, open: HeapOpener) -> File {
         let contents =
             Contents::Snapshot(Box::new(info), OpenedLater::new(open, path == Path::new("-")));
-        File { path: path.to_owned(), contents }
+        File { path: path.to_owned(), contents, options: Vec::new() }
     }
 
     /// A program or a recording.
     pub fn live(name: &Path, source: Box<dyn LiveSource>) -> File {
-        File { path: name.to_owned(), contents: Contents::Live(source) }
+        File { path: name.to_owned(), contents: Contents::Live(source), options: Vec::new() }
+    }
+
+    /// With options that commands need too.
+    #[must_use]
+    pub fn with_options(self, options: Vec<String>) -> File {
+        File { options, ..self }
     }
 
     /// What the page calls it.
@@ -149,7 +161,7 @@ impl Evidence {
     /// The trace at this place.
     pub fn questions(&self, at: usize) -> Result<(&Path, &TraceQuestions), Failure> {
         match self.file(at)? {
-            File { path, contents: Contents::Trace(questions) } => Ok((path, questions)),
+            File { path, contents: Contents::Trace(questions), .. } => Ok((path, questions)),
             other => Err(other.is_no("trace")),
         }
     }
@@ -157,7 +169,7 @@ impl Evidence {
     /// The heap at this place, as soon as it is open.
     pub fn heap(&self, at: usize) -> Result<(&Path, &Heap), Failure> {
         match self.file(at)? {
-            File { path, contents: Contents::Snapshot(_, later) } => Ok((path, later.heap()?)),
+            File { path, contents: Contents::Snapshot(_, later), .. } => Ok((path, later.heap()?)),
             other => Err(other.is_no("heap snapshot")),
         }
     }
@@ -165,7 +177,7 @@ impl Evidence {
     /// What is counted of the snapshot at this place, as soon as it is. The heap need not stay open for it.
     pub fn sums(&self, at: usize) -> Result<(&Path, &HeapSums), Failure> {
         match self.file(at)? {
-            File { path, contents: Contents::Snapshot(_, later) } => Ok((path, later.sums()?)),
+            File { path, contents: Contents::Snapshot(_, later), .. } => Ok((path, later.sums()?)),
             other => Err(other.is_no("heap snapshot")),
         }
     }
@@ -179,7 +191,7 @@ impl Evidence {
     /// The live numbers at this place.
     pub fn live(&self, at: usize) -> Result<(&Path, &dyn LiveSource), Failure> {
         match self.file(at)? {
-            File { path, contents: Contents::Live(source) } => Ok((path, &**source)),
+            File { path, contents: Contents::Live(source), .. } => Ok((path, &**source)),
             other => Err(other.is_no("program or recording of live numbers")),
         }
     }

@@ -26,8 +26,11 @@ impl<'e> Asking<'e> {
         query: &'e Query,
         verb: &str,
     ) -> Result<Asking<'e>, Failure> {
-        let (path, heap) = evidence.heap(query.read_or("file", 0)?)?;
+        let at = query.read_or("file", 0)?;
+        let (path, heap) = evidence.heap(at)?;
         let command = CommandLine::new(&format!("heap {verb}")).file(path);
+        let options = &evidence.file(at)?.options;
+        let command = options.iter().fold(command, |command, word| command.word(word));
         Ok(Asking { heap, query, command })
     }
 

@@ -18,6 +18,12 @@ pub fn roots(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
     asking.answer(roots)
 }
 
+/// What roots point to, for the page, while the rest is computed.
+pub fn first_roots(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+    let asking = Asking::new(evidence, query, "roots")?;
+    Answer::of_page(heap::first_roots(asking.heap, 10))
+}
+
 pub fn dominators(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
     let mut asking = Asking::new(evidence, query, "dominators")?;
     let of = asking.text("of").map(|text| asking.find(text)).transpose()?;

@@ -14,6 +14,7 @@ pub use reported::reported;
 
 pub const QUESTIONS: &[(&str, Function)] = &[
     ("heap/roots", holders::roots),
+    ("heap/first-roots", holders::first_roots),
     ("heap/dominators", holders::dominators),
     ("heap/paths", holders::paths),
     ("heap/finalisers", holders::finalisers),
