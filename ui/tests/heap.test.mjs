@@ -1,8 +1,9 @@
 /** The heap view: each tab on a leaky program's last snapshot, compared with what the command line says. */
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
-import { FIXTURES, bactrian, picture, result, withPage } from "./page.mjs";
+import { BACTRIAN, FIXTURES, bactrian, newPage, picture, result, withPage } from "./page.mjs";
 
 /** The last snapshot of the leaky program; how many there are depends on the machine. */
 const numbers = readdirSync(FIXTURES).flatMap((name) => /^leaky\.(\d+)\.heap$/.exec(name)?.[1] ?? []);
@@ -238,4 +239,59 @@ test("dark, and on a large screen", async () => {
       }
     }, options);
   }
+});
+
+const EVERY = [
+  "roots", "roots?depth=3", "dominators", "dominators?as=icicle", "dominators?as=treemap", "types", "modules", "functions", "sites", "tags",
+  "paths", "graph", "collections", "duplicates", "finalisers",
+];
+
+test("a report has every tab's first picture, and says what it has not", async () => {
+  const report = `${FIXTURES}/heap-report.html`;
+  execFileSync(BACTRIAN, ["report", LAST, "-o", report], { cwd: FIXTURES, stdio: "ignore" });
+  const { page, close } = await newPage();
+  for (const tab of EVERY) {
+    await page.goto(`file://${report}#/heap/0/${tab}`);
+    await page.reload();
+    await page.locator('main[data-view="heap"]').waitFor();
+    await settled(page);
+    assert.equal(await page.locator("[role=alert]").count(), 0, tab);
+  }
+  // A click further is there for the largest, and said not to be there for the rest.
+  await page.goto(`file://${report}#/heap/0/roots?node=%23999999999`);
+  await page.getByTestId("inspector").getByRole("alert").waitFor();
+  await page.goto(`file://${report}#/heap/0/roots`);
+  await page.locator(".table .what", { hasText: /^Leaky_cache$/ }).click();
+  await page.getByTestId("inspector").getByText("module Leaky_cache").waitFor();
+  await picture(page, "heap-report");
+  await close();
+});
+
+test("names from a hostile file are text in every tab", async () => {
+  await withPage(["hostile.heap"], "#/heap/0", async (page, { url }) => {
+    // Without types there are no collections, which is an error.
+    for (const tab of EVERY.filter((tab) => tab !== "collections")) {
+      await page.goto(`${url}#/heap/0/${tab}`);
+      await settled(page);
+      assert.equal(await page.locator("main img, main script, main iframe").count(), 0, tab);
+    }
+    await picture(page, "heap-hostile");
+  });
+});
+
+test("what is shown is exported as a picture, as a table, and as a command", async () => {
+  await withPage([LAST], "#/heap/0/dominators?as=treemap", async (page) => {
+    await settled(page);
+    await page.getByTestId("export").locator("summary").click();
+    const saved = async (name) => {
+      const download = page.waitForEvent("download");
+      await page.getByTestId("export").getByRole("button", { name, exact: true }).first().click();
+      return readFileSync(await (await download).path());
+    };
+    const svg = (await saved("SVG")).toString();
+    assert.match(svg, /^<svg [^>]*xmlns=/);
+    assert.match(svg, /module Leaky_cache/);
+    assert.equal((await saved("PNG")).subarray(1, 4).toString(), "PNG");
+    assert.match(await page.getByTestId("command").first().innerText(), /^bactrian heap dominators leaky/);
+  });
 });

@@ -19,6 +19,14 @@ export interface RootRow {
   left_out: { rows: number; dominated: number; share: number };
 }
 
+/** What is known of roots before anything is computed. */
+export interface FirstRoot {
+  name: string;
+  node: number;
+  shallow: number;
+  rows: FirstRoot[];
+}
+
 export interface Roots {
   unreached_blocks: number;
   all: RootRow;

@@ -9,7 +9,7 @@ import { TreePicture, type TreeItem } from "../pictures/tree_picture";
 import { linkTo, useRoute } from "../state/route";
 import type { DominatorRow, DominatorTree } from "./answers";
 import { Size, TreeCell } from "./parts";
-import { colourName, mergedRow, moved, nodeOf, rowAt, stepOf, stepsTo, titleOf, treeParams } from "./tree";
+import { colourName, counted, mergedRow, moved, nodeOf, rowAt, stepOf, stepsTo, titleOf, treeParams } from "./tree";
 
 const WAYS = [
   ["table", "Table"],
@@ -247,7 +247,7 @@ function Pictured({ file, tree, at, blocks, as, command, onGo }: TreeProps & { a
 }
 
 function itemOf(row: DominatorRow): TreeItem {
-  const blocks = row.objects > 0 ? `, ${count(row.objects)} blocks of ${bytes(row.shallow)}` : "";
+  const blocks = row.objects > 0 ? `, ${counted(row.objects, "block")} of ${bytes(row.shallow)}` : "";
   const number = row.node === null ? "" : `#${row.node} `;
   return {
     name: row.what,

@@ -3,7 +3,7 @@ import { bytes, count, percent } from "../format";
 import type { DrawnLink, DrawnNode } from "../pictures/links_picture";
 import type { Around, Reduced, ReducedSet } from "./answers";
 import type { Drawing } from "./drawn_paths";
-import { colourName } from "./tree";
+import { colourName, counted } from "./tree";
 
 const LEAST = 5;
 const MOST = 46;
@@ -30,8 +30,8 @@ export function drawnReduced(reduced: Reduced): Drawing {
     return {
       id: id(set),
       name: set.what,
-      note: set.bytes > 0 ? `${bytes(set.bytes)}  ${count(set.blocks)} blocks` : "",
-      title: `${set.node === null ? "" : `#${set.node} `}${set.what}: ${bytes(set.bytes)} (${percent(set.share)}) in ${count(set.blocks)} blocks${together}${classes ? `; most are ${classes}` : ""}`,
+      note: set.bytes > 0 ? `${bytes(set.bytes)}  ${counted(set.blocks, "block")}` : "",
+      title: `${set.node === null ? "" : `#${set.node} `}${set.what}: ${bytes(set.bytes)} (${percent(set.share)}) in ${counted(set.blocks, "block")}${together}${classes ? `; most are ${classes}` : ""}`,
       colour: set.kind === "root" ? "" : colourName(set.what),
       radius: radiusOf(set.bytes / largest),
       isMarked: set.kind === "root" || set.kind === "holder",
@@ -43,7 +43,7 @@ export function drawnReduced(reduced: Reduced): Drawing {
     to: id(reduced.sets[to]),
     isDashed: pointers === 0,
     label: pointers > 1 ? `${count(pointers)}×` : "",
-    title: `${count(pointers)} pointers${left_out > 0 ? `, ${count(left_out)} sets between them are left out` : ""}`,
+    title: `${counted(pointers, "pointer")}${left_out > 0 ? `, ${count(left_out)} sets between them are left out` : ""}`,
   }));
   return { nodes, links };
 }
@@ -72,7 +72,7 @@ export function drawnAround(around: Around, largest = largestOf(around)): Drawin
     const [a, b] = [id(from), id(to)];
     if (a === null || b === null) return [];
     const label = fields.length > 2 ? `${fields[0]}, … (${count(pointers)})` : fields.join(", ");
-    return [{ from: a, to: b, label, title: fields.length > 0 ? `through ${fields.join(", ")}` : `${count(pointers)} pointers` }];
+    return [{ from: a, to: b, label, title: fields.length > 0 ? `through ${fields.join(", ")}` : `${counted(pointers, "pointer")}` }];
   });
   return { nodes, links };
 }

@@ -2,7 +2,7 @@
 import { bytes, count } from "../format";
 import type { DrawnLink, DrawnNode } from "../pictures/links_picture";
 import type { BlockPaths, ClassPaths, PathStep, ShapeRow } from "./answers";
-import { colourName } from "./tree";
+import { colourName, counted } from "./tree";
 
 export interface Drawing {
   nodes: DrawnNode[];
@@ -68,7 +68,7 @@ function shapeNode(row: ShapeRow, id: string): DrawnNode {
     id,
     name: row.what,
     note: [bytes(row.bytes), here, row.repeats ? "and so on" : ""].filter(Boolean).join("  "),
-    title: `${row.what}: leads to ${count(row.blocks)} blocks of ${bytes(row.bytes)}${here ? `, ${here} here` : ""}${row.repeats ? "; some of them hold others of them" : ""}`,
+    title: `${row.what}: leads to ${counted(row.blocks, "block")} of ${bytes(row.bytes)}${here ? `, ${here} here` : ""}${row.repeats ? "; some of them hold others of them" : ""}`,
     colour: colourName(row.what),
     isMarked: row.here > 0,
   };

@@ -13,7 +13,9 @@ export function DuplicatesTab({ file }: { file: number }) {
 
 function Found({ answer, command }: { answer: Duplicates; command: string | null | undefined }) {
   const route = useRoute();
-  const saved = Math.max(1, answer.saved);
+  // Bars are parts of the longest: of everything, most would be too short to be seen.
+  const most = (rows: readonly { saved: number }[]) => rows.reduce((most, row) => Math.max(most, row.saved), 1);
+  const [largest, largestClass] = [most(answer.structures), most(answer.classes)];
   const place = (row: { name: string; file?: string; line?: number }) => (
     <>
       <span class="what">{row.name}</span>
@@ -23,14 +25,14 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
   type Structure = Duplicates["structures"][number];
   const structures: TableColumn<Structure>[] = [
     { title: "Topmost block", wide: true, value: (row) => row.what, cell: (row) => <span class="what">{row.what}</span> },
-    { title: "Saved", number: true, value: (row) => row.saved, cell: (row) => bytes(row.saved), bar: (row) => row.saved / saved },
+    { title: "Saved", number: true, value: (row) => row.saved, cell: (row) => bytes(row.saved), bar: (row) => row.saved / largest },
     { title: "Copies", number: true, value: (row) => row.copies, cell: (row) => count(row.copies) },
     { title: "Each", number: true, value: (row) => row.each, cell: (row) => bytes(row.each) },
   ];
   type Class = Duplicates["classes"][number];
   const classes: TableColumn<Class>[] = [
     { title: "Type", wide: true, value: (row) => labelText(row), cell: place },
-    { title: "Saved", number: true, value: (row) => row.saved, cell: (row) => bytes(row.saved), bar: (row) => row.saved / saved },
+    { title: "Saved", number: true, value: (row) => row.saved, cell: (row) => bytes(row.saved), bar: (row) => row.saved / largestClass },
     { title: "Blocks", number: true, value: (row) => row.blocks, cell: (row) => count(row.blocks) },
   ];
   type Site = Duplicates["sites"][number];

@@ -48,7 +48,7 @@ function Cycle({ group, isFirst, command }: { group: FinaliserGroup; isFirst: bo
       first.note = `function  ${first.note}`;
       last.note = `value  ${last.note}`;
       first.isMarked = last.isMarked = true;
-      const label = "waits for its death";
+      const label = "runs at its death";
       const title = "the finaliser is called when nothing holds the value, which never happens";
       links.push({ from: last.id, to: first.id, label, isDashed: true, title });
     }

@@ -1,12 +1,12 @@
 /** Who holds the memory: kinds of roots, modules and threads, their fields and frames, with three sizes. */
 import { useMemo, useState } from "preact/hooks";
-import { canAsk } from "../api/ask";
+import { canAsk, isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { bytes, count } from "../format";
 import { Answered, Panel, Segmented } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
-import type { RootRow, Roots } from "./answers";
+import type { FirstRoot, RootRow, Roots } from "./answers";
 import { Size, TreeCell } from "./parts";
 
 const LEVELS = [
@@ -37,6 +37,7 @@ export function RootsTab({ file }: { file: number }) {
   );
   return (
     <Panel title="Roots: who holds the memory" tools={select}>
+      {!asked.answer && !asked.error && !isReport && <AtFirst file={file} />}
       <Answered asked={asked}>{(roots) => <RootTable roots={roots} command={asked.answer?.command} />}</Answered>
       <p class="faint">
         Retained: all that can be reached. Dominated: what would be free without it. Fair share: its part if each block is divided among
@@ -44,6 +45,38 @@ export function RootsTab({ file }: { file: number }) {
       </p>
     </Panel>
   );
+}
+
+/** What roots point to, as long as nothing else is known: large heaps take a while. */
+function AtFirst({ file }: { file: number }) {
+  const asked = useAnswer<FirstRoot>("heap/first-roots", { file });
+  const lines = useMemo(() => {
+    const found: { row: FirstRoot; level: number }[] = [];
+    const add = (row: FirstRoot, level: number) => {
+      found.push({ row, level });
+      row.rows.forEach((below) => add(below, level + 1));
+    };
+    if (asked.answer) add(asked.answer.result, 0);
+    return found;
+  }, [asked.answer]);
+  if (lines.length === 0) return null;
+  const wait = () => <span class="faint">…</span>;
+  const columns: TableColumn<(typeof lines)[number]>[] = [
+    {
+      title: "Root",
+      wide: true,
+      cell: ({ row, level }) => (
+        <TreeCell level={level} opens={false} isOpen={false} onToggle={() => undefined}>
+          <span class="what">{row.name}</span>
+        </TreeCell>
+      ),
+    },
+    { title: "Retained", number: true, cell: wait },
+    { title: "Dominated", number: true, cell: wait },
+    { title: "Fair share", number: true, cell: wait },
+    { title: "Shallow", number: true, cell: ({ row }) => bytes(row.shallow) },
+  ];
+  return <Table title="Roots, at first" columns={columns} rows={lines} id={({ row }) => String(row.node)} keys={false} />;
 }
 
 function RootTable({ roots, command }: { roots: Roots; command: string | null | undefined }) {

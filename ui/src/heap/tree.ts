@@ -3,6 +3,7 @@
  * keys move in it. The server answers slices; rows that it left out are asked for when they are opened.
  */
 import type { Params } from "../api/ask";
+import { count } from "../format";
 import type { DominatorRow } from "./answers";
 
 /** What the pictures ask for; the same in crates/web/src/api/heap/reported.rs. */
@@ -90,4 +91,9 @@ export function colourName(what: string): string {
     .replace(/^(module|closure|field \S+ of|static|value|thread) /, "")
     .replace(/, static .*$/, "")
     .replace(/ \(.*\)$/, "");
+}
+
+/** `1 block`, `12 blocks`. */
+export function counted(number: number, what: string): string {
+  return `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -42,6 +42,8 @@ interface Props {
   /** Enter, or a click on what is selected already. */
   onOpen?: ((id: string) => void) | undefined;
   openWhat?: string;
+  /** What is in the middle at first, if not all of it fits. */
+  focus?: string | undefined;
   /** Pixels of the page; by itself as much as fits. */
   height?: number;
   title: string;
@@ -70,7 +72,11 @@ export function LinksPicture(props: Props) {
   const fit = (least?: number) => setView(fitted(layout, { width, height }, least));
   // Letters stay readable at first; what does not fit is dragged to.
   useEffect(() => {
-    if (width > 0) fit(0.7);
+    if (width === 0) return;
+    const view = fitted(layout, { width, height }, 0.7);
+    const place = props.focus === undefined ? undefined : layout.places.get(props.focus);
+    const isWhole = layout.width * view.zoom <= width && layout.height * view.zoom <= height;
+    setView(place && !isWhole ? { ...view, x: width / 2 - place.x * view.zoom, y: height / 2 - place.y * view.zoom } : view);
   }, [layout, width, height]);
   const walk = (key: string) => {
     const next = neighbour(layout, links, selected ?? nodes[0]?.id ?? "", key);
