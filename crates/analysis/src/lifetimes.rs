@@ -109,20 +109,45 @@ pub(crate) struct Tallies {
     sizes: [Tally; SIZES],
 }
 
+/// Sampled words in each class.
+#[derive(Clone, Default)]
+pub(crate) struct ClassSamples {
+    lifetimes: [u64; LIFETIMES],
+    never: u64,
+    sizes: [u64; SIZES],
+}
+
+impl ClassSamples {
+    /// Counts an object of these classes, or one that does not die.
+    #[inline]
+    pub fn count(&mut self, samples: u64, size: usize, lifetime: Option<usize>) {
+        self.sizes[size] += samples;
+        *lifetime.map_or(&mut self.never, |lifetime| &mut self.lifetimes[lifetime]) += samples;
+    }
+
+    /// Adds what others have.
+    pub fn add(&mut self, other: &ClassSamples) {
+        let pairs = self.lifetimes.iter_mut().zip(&other.lifetimes);
+        let pairs = pairs.chain(self.sizes.iter_mut().zip(&other.sizes));
+        pairs.chain([(&mut self.never, &other.never)]).for_each(|(to, from)| *to += from);
+    }
+}
+
 impl Tallies {
     fn all(&self) -> Tally {
         self.sizes.iter().fold(Tally::default(), |sum, &tally| sum + tally)
     }
 
-    /// Counts an object of these classes, or one that does not die.
-    #[inline]
-    pub fn count(&mut self, samples: u64, size: usize, lifetime: Option<usize>) {
-        self.sizes[size].count(samples, 1.0);
-        let end = lifetime.map_or(&mut self.never, |lifetime| &mut self.lifetimes[lifetime]);
-        end.count(samples, 1.0);
+    /// Of so many sampled words in each class.
+    pub fn of_samples(samples: &ClassSamples) -> Tallies {
+        Tallies {
+            lifetimes: samples.lifetimes.map(Tally::of_samples),
+            never: Tally::of_samples(samples.never),
+            sizes: samples.sizes.map(Tally::of_samples),
+        }
     }
 
-    pub fn merge(&mut self, other: &Tallies) {
+    fn merge(&mut self, other: &Tallies) {
         let pairs = self.lifetimes.iter_mut().zip(&other.lifetimes);
         let pairs = pairs.chain(self.sizes.iter_mut().zip(&other.sizes));
         pairs.chain([(&mut self.never, &other.never)]).for_each(|(to, from)| *to = *to + *from);
@@ -130,8 +155,10 @@ impl Tallies {
 }
 
 /// The class of `value`: the first whose upper end is not below it.
+#[inline]
 fn class(value: u64, upper_ends: &[u64]) -> usize {
-    upper_ends.partition_point(|&end| end < value)
+    // They are few: looking at all of them is quicker than deciding which.
+    upper_ends.iter().map(|&end| usize::from(end < value)).sum()
 }
 
 /// The class of a size in words.

@@ -10,7 +10,7 @@ use super::lives::{Lives, PROMOTED, source_bits};
 use super::origins::Origins;
 use crate::estimate::Tally;
 use crate::info::Counts;
-use crate::lifetimes::{Tallies, lifetime_class, size_class};
+use crate::lifetimes::{ClassSamples, Tallies, lifetime_class, size_class};
 use crate::measure::{Unit, weight_of};
 
 /// Room that threads may have for sums of their own.
@@ -81,20 +81,21 @@ pub(crate) fn lifetimes(
 ) -> Vec<Tallies> {
     let innermost = labelling.innermost(origins);
     let places = labelling.labels.len() + 1;
-    with_spans!(&lives.times, spans => add_up(
+    let samples = with_spans!(&lives.times, spans => add_up(
         admitted,
-        places * size_of::<Tallies>(),
-        || vec![Tallies::default(); places],
-        |tallies, at| {
+        places * size_of::<ClassSamples>(),
+        || vec![ClassSamples::default(); places],
+        |classes, at| {
             let label = innermost[origins.stacks[at] as usize];
             let place = label.map_or(0, |label| label.index() + 1);
             let (samples, born, died) = (lives.samples.get(at), spans.born[at], spans.died[at]);
             let lifetime = (died != Moment::NEVER)
                 .then(|| lifetime_class(died.micros().since(born.micros())));
-            tallies[place].count(samples, size_class(lives.words.get(at)), lifetime);
+            classes[place].count(samples, size_class(lives.words.get(at)), lifetime);
         },
-        |all, tallies| all.iter_mut().zip(tallies).for_each(|(all, one)| all.merge(&one)),
-    ))
+        |all, classes| all.iter_mut().zip(classes).for_each(|(all, one)| all.add(&one)),
+    ));
+    samples.iter().map(Tallies::of_samples).collect()
 }
 
 /// What there is of the admitted objects.
