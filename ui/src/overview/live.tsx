@@ -1,13 +1,70 @@
-/** A program that runs, or a recording of one. */
+/** A program that runs, or a recording of one: whether it goes on, its size, and what to worry about. */
+import { isReport } from "../api/ask";
 import type { ShownFile } from "../api/files";
-import { Panel } from "../parts/controls";
+import { bytes, seconds } from "../format";
+import type { LiveState, Observer } from "../live/live";
+import { useLive } from "../live/use-live";
+import { Answered, Panel } from "../parts/controls";
 import { linkTo, useRoute } from "../state/route";
+import { Big, Facts, Headline } from "./headline";
+
+const STATES: Record<LiveState["state"], string> = {
+  live: "runs now",
+  lost: "does not answer",
+  replay: "a recording",
+  over: "has ended",
+};
+
+/** The sizes that come first, if they are known. */
+const SIZES = [
+  ["runtime.live", "live"],
+  ["runtime.heap", "heap"],
+  ["process.rss", "memory of the process"],
+] as const;
 
 export function LiveCard({ at, file }: { at: number; file: ShownFile }) {
   const route = useRoute();
+  const state = useLive<LiveState>("live/state", { file: at }, !isReport);
+  const observers = useLive<{ observers: Observer[] }>("live/observers", { file: at }, !isReport);
+  const link = linkTo(route, { view: "live", file: at, fresh: true });
+  const value = (name: string) => observers.answer?.result.observers.find((one) => one.name === name)?.value;
   return (
-    <Panel class="card" title={<a href={linkTo(route, { view: "live", file: at, fresh: true })}>{file.name}</a>} tools={<span class="faint">live numbers</span>}>
-      <p><a href={linkTo(route, { view: "live", file: at, fresh: true })}>Watch it</a></p>
+    <Panel class="card" title={<a href={link}>{file.name}</a>} tools={<span class="faint">live numbers</span>}>
+      <Answered asked={state}>
+        {({ about, state, reason }) => (
+          <>
+            <Headline>
+              <Big what={STATES[state]} detail={reason ?? about.ended?.reason ?? ""} href={link}>
+                {seconds(about.to - about.from)}
+              </Big>
+              {SIZES.map(([name, title]) => {
+                const size = value(name);
+                return typeof size === "number" && <Big key={name} what={title} href={link}>{bytes(size)}</Big>;
+              })}
+            </Headline>
+            <section class="findings">
+              {about.warnings.length > 0 && <h4>Warnings</h4>}
+              <ol>
+                {about.warnings.map((warning) => (
+                  <li key={warning.sentence} class="likely">
+                    {warning.sentence} <span class="faint">{warning.advice}</span>
+                  </li>
+                ))}
+              </ol>
+            </section>
+            {(about.dropped.ticks > 0 || about.dropped.lines > 0) && (
+              <p class="sampling">{about.dropped.ticks} moments and {about.dropped.lines} lines were lost on the way.</p>
+            )}
+            <Facts
+              facts={[
+                ["program", <code key="p">{about.program.name}</code>],
+                ["process", String(about.program.pid)],
+                ["runtime", about.program.runtime || "not known"],
+              ]}
+            />
+          </>
+        )}
+      </Answered>
     </Panel>
   );
 }

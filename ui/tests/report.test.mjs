@@ -1,0 +1,62 @@
+/** The page as one file, opened from disk with no network. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { BACTRIAN, bactrian, FIXTURES, newPage, picture } from "./page.mjs";
+
+const HEAPS = readdirSync(FIXTURES).filter((name) => /^leaky\.\d+\.heap$/.test(name)).sort();
+
+function report(files, ...options) {
+  const path = join(mkdtempSync(join(tmpdir(), "bactrian-report-")), "out.html");
+  execFileSync(BACTRIAN, ["report", ...files, "-o", path, ...options], { cwd: FIXTURES, stdio: "ignore" });
+  return path;
+}
+
+/** Opens it without a network, and fails if it asks for anything. */
+async function offline(path, hash, look) {
+  const { page, close } = await newPage();
+  await page.context().setOffline(true);
+  const asked = [];
+  page.on("request", (request) => {
+    if (!/^(file|data|blob):/.test(request.url())) asked.push(request.url());
+  });
+  await page.goto(pathToFileURL(path) + hash);
+  await page.locator("main#view").waitFor();
+  await look(page);
+  await close();
+  assert.deepEqual(asked, []);
+}
+
+test("a report has every view, and the numbers of the command line", async () => {
+  const path = report(["leaky.ctf", ...HEAPS, "run.live"]);
+  assert.ok(statSync(path).size <= 10_000_000, `${statSync(path).size} bytes`);
+  const { contents } = bactrian("info", "--full", "leaky.ctf", "--json").result;
+  await offline(path, "", async (page) => {
+    const peak = page.locator(".big", { hasText: "peak" }).first();
+    await peak.waitFor();
+    // Three digits of it, as the page rounds.
+    const shown = Number.parseFloat((await peak.locator(".value").innerText()).replace(/ .*/s, ""));
+    assert.ok(Math.abs(shown - contents.peak.value / 1e6) < 0.01 || Math.abs(shown - contents.peak.value / 1e3) < 1, `${shown} of ${contents.peak.value}`);
+    assert.match(await page.getByTestId("report-note").innerText(), /A report/);
+    await picture(page, "report");
+    for (const view of ["trace", "heap", "evolution", "live"]) {
+      await page.locator("header.top nav a", { hasText: new RegExp(`^${view}$`, "i") }).click();
+      await page.locator(`main[data-view="${view}"]`).waitFor();
+      await page.waitForTimeout(300);
+      await picture(page, `report-${view}`);
+    }
+  });
+});
+
+test("a report is no larger than it may be, and says what it has not", async () => {
+  const path = report(["leaky.ctf", ...HEAPS], "--max-size", "500kB");
+  assert.ok(statSync(path).size <= 500_000, `${statSync(path).size} bytes`);
+  await offline(path, "", async (page) => {
+    await page.getByTestId("report-note").locator("summary").click();
+    assert.match(await page.getByTestId("report-note").innerText(), /no larger than 500 kB[\s\S]*There was no room/);
+  });
+});
