@@ -1,6 +1,6 @@
 /** Live numbers: recordings and a program that runs, pause and rewind, observers of all kinds, log, numbers as the command line has them. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { test } from "node:test";
 import { BACTRIAN, bactrian, FIXTURES, newPage, picture, withPage } from "./page.mjs";
 
@@ -138,6 +138,24 @@ test("a process that runs already is watched by its number, and nothing happens 
   } finally {
     program.kill("SIGKILL");
   }
+});
+
+test("a report has a recording's charts, observers and log", async () => {
+  execFileSync(BACTRIAN, ["report", "observed.live", "-o", "live-report.html"], { cwd: FIXTURES, stdio: "ignore" });
+  const { page, close } = await newPage();
+  try {
+    const at = (hash) => page.goto(`file://${FIXTURES}/live-report.html${hash}`);
+    await at("#/live/0");
+    await page.locator(".live-chart canvas").first().waitFor();
+    await at("#/live/0/observers?observer=level");
+    await page.locator(".live-chart", { hasText: "level" }).locator("canvas").waitFor();
+    await at("#/live/0/log");
+    await page.locator(".log li").first().waitFor();
+    await picture(page, "live-report");
+  } finally {
+    await close();
+  }
+  assert.throws(() => execFileSync(BACTRIAN, ["report", String(process.pid), "-o", "x.html"], { cwd: FIXTURES, stdio: "ignore" }));
 });
 
 for (const dark of [false, true]) {

@@ -38,6 +38,8 @@ pub struct LiveNow<'a> {
     pub database: &'a Database,
     /// How it stands with where that comes from.
     pub state: &'a LiveState,
+    /// Whether no more will come: the program has ended, or all of the recording is read.
+    pub is_over: bool,
     /// Sentences for people, the last one last.
     pub notices: &'a [String],
 }

@@ -4,8 +4,13 @@ import { canAsk } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { Search, Segmented, Select, Slider, Toggle, useSettled } from "../parts/controls";
 import { useKeys } from "../state/keys";
-import { useRoute } from "../state/route";
-import { AXES, breadcrumb, BYS, FIRST, MOST, namesOf, questionOf, toggled, UNITS, type Series, type Shown } from "./series";
+import { changed, currentRoute, useRoute, type Change } from "../state/route";
+import { AXES, breadcrumb, BYS, FIRST, MOST, namesOf, questionOf, shownFrom, toggled, UNITS, type Series, type Shown } from "./series";
+
+/** Whether the picture after a change can be asked for: a report does not have all of them. */
+export function canShow(change: Change): boolean {
+  return canAsk("series", questionOf(shownFrom(changed(currentRoute(), change).params)));
+}
 
 const LINES = [["compactions", "Compactions", "c"], ["heap", "Heap size", "h"], ["live", "Live size", "v"]] as const;
 
@@ -33,7 +38,10 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
           label="Sort by"
           options={[["average", "average"], ["growth", "growth"], ...places]}
           value={shown.sort}
-          onChange={(sort) => go({ params: { sort: sort === "average" ? null : sort, at: /^\d/.test(sort) ? sort : null } })}
+          onChange={(sort) => {
+            const change = { params: { sort: sort === "average" ? null : sort, at: /^\d/.test(sort) ? sort : null } };
+            if (canShow(change)) go(change);
+          }}
         />
         <Segmented label="Axis" options={AXES} value={shown.axis} onChange={(x) => go({ params: { x: x === "collection" ? null : x } }, { replace: true })} />
       </div>
@@ -50,7 +58,10 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
 
 /** Everything that can be clicked can be pressed. */
 export function useEvolutionKeys(shown: Shown, series: Series | undefined): void {
-  const { go } = useRoute();
+  const route = useRoute();
+  const go: typeof route.go = (change, options) => {
+    if (canShow(change)) route.go(change, options);
+  };
   const after = <V extends string>(options: readonly (readonly [V, string])[], now: V, usual: V): string | null => {
     const place = options.findIndex(([value]) => value === now);
     const next = options[(place + 1) % options.length]?.[0] ?? usual;

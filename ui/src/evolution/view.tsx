@@ -1,6 +1,6 @@
 /** How the heap evolves over snapshots: stacked areas by type, module, function or place, and the way down by clicks. */
 import { useMemo, useRef, useState } from "preact/hooks";
-import { canAsk, isReport } from "../api/ask";
+import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { errorOf, percent } from "../format";
 import { Answered, Panel } from "../parts/controls";
@@ -10,7 +10,7 @@ import { Picture, type Drawing } from "../pictures/areas-picture";
 import { useRoute } from "../state/route";
 import { useTheme } from "../state/theme";
 import type { ViewProps } from "../shell/views";
-import { Controls, useEvolutionKeys } from "./controls";
+import { canShow, Controls, useEvolutionKeys } from "./controls";
 import "./evolution.css";
 import { bandsOf, Legend, linesOf, type Entry } from "./legend";
 import { Numbers } from "./numbers";
@@ -72,7 +72,7 @@ function Evolution({ shown, series, command }: { shown: Shown; series: Series; c
   };
   const drill = (entry: Entry | undefined) => {
     const change = entry?.row && below(shown, entry.row);
-    if (change && canAsk("series", questionOf(shownFrom(after(change))))) go(change);
+    if (change && canShow(change)) go(change);
   };
   const pointed = entries.find((entry) => entry.id === hovered?.band);
   const canDrill = pointed?.row !== undefined && below(shown, pointed.row) !== null;
@@ -102,7 +102,9 @@ function Evolution({ shown, series, command }: { shown: Shown; series: Series; c
             onClick={(at, look) => {
               const found = hit(input, look, at);
               if (!found) return;
-              if (found.onAxis) go({ params: chosenParams(shown, found.place) });
+              const chosen = { params: chosenParams(shown, found.place) };
+              if (found.onAxis && canShow(chosen)) go(chosen);
+              else if (found.onAxis) return;
               else drill(entries.find((entry) => entry.id === found.band));
             }}
           >
@@ -117,16 +119,6 @@ function Evolution({ shown, series, command }: { shown: Shown; series: Series; c
       <Numbers entries={entries} series={series} shown={shown} command={command} onDrill={drill} />
     </>
   );
-
-  /** The parameters as they would be after a change: a report may not have the answer. */
-  function after(change: NonNullable<ReturnType<typeof below>>): URLSearchParams {
-    const params = new URLSearchParams(location.hash.split("?")[1] ?? "");
-    for (const [name, value] of Object.entries(change.params ?? {})) {
-      params.delete(name);
-      if (typeof value === "string") params.append(name, value);
-    }
-    return params;
-  }
 }
 
 /** Choosing a snapshot sorts by it; choosing it again takes that back. */

@@ -18,6 +18,8 @@ export interface LiveState {
   at: number;
   state: "live" | "lost" | "replay" | "over";
   reason: string | null;
+  /** No more will come. */
+  is_over: boolean;
   notices: string[];
   /** Observers that can be drawn. */
   names: string[];

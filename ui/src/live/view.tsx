@@ -29,8 +29,8 @@ function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch;
   const route = useRoute();
   const { go, part } = route;
   const { about } = state;
-  // What is over does not change any more.
-  const isMoving = state.state === "live" || state.state === "lost" || (state.state === "replay" && about.to === 0);
+  // What is over does not change any more. A recording that is being read does.
+  const isMoving = !state.is_over;
   const look = (at: number | null) => {
     if (at === null || canAsk("live/state", { file, at })) go({ params: { at: at === null ? null : String(at) } }, { replace: true });
   };
@@ -57,23 +57,24 @@ function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch;
         <span class="grow" />
         <Segmented label="Time shown" options={SPANS} value={spanValue(watch.span)} onChange={(span) => go({ params: { span: span === "0" ? null : span } }, { replace: true })} disabled={(span) => isReport && span !== "0"} />
       </header>
-      <div class="timeline">
-        <button onClick={pause} disabled={isReport} title="Space" aria-pressed={!isFollowing}>{isFollowing ? "❚❚ Pause" : isMoving ? "▶ Follow" : "▶ To the end"}</button>
-        <input
-          type="range"
-          aria-label="Moment"
-          min={about.from}
-          max={about.to}
-          step={0.001}
-          value={watch.at ?? about.to}
-          disabled={isReport}
-          onInput={(event) => {
-            const at = event.currentTarget.valueAsNumber;
-            look(at >= about.to ? null : at);
-          }}
-        />
-        <output class="mono">{clock(state.at)} <span class="faint">of {clock(about.to)}</span></output>
-      </div>
+      {!isReport && (
+        <div class="timeline">
+          <button onClick={pause} title="Space" aria-pressed={!isFollowing}>{isFollowing ? "❚❚ Pause" : isMoving ? "▶ Follow" : "▶ To the end"}</button>
+          <input
+            type="range"
+            aria-label="Moment"
+            min={about.from}
+            max={about.to}
+            step={0.001}
+            value={watch.at ?? about.to}
+            onInput={(event) => {
+              const at = event.currentTarget.valueAsNumber;
+              look(at >= about.to ? null : at);
+            }}
+          />
+          <output class="mono">{clock(state.at)} <span class="faint">of {clock(about.to)}</span></output>
+        </div>
+      )}
       <Told state={state} />
       <nav class="tabs" aria-label="What is shown">
         {PARTS.map(([id, title]) => (
@@ -88,8 +89,8 @@ function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch;
         <LogPart {...watched} />
       ) : (
         <div class="charts">
-          {CHARTS.map((chart) => (
-            <LiveChart key={chart.title} {...watched} {...chart} />
+          {CHARTS.map((chart, at) => (
+            <LiveChart key={chart.title} {...watched} {...chart} height={at === 0 ? 17 : 13} />
           ))}
         </div>
       )}

@@ -87,6 +87,11 @@ impl LiveSource for SharedSession {
             Status::Replay => LiveState::Replay,
             Status::Over => LiveState::Over,
         };
-        see(&LiveNow { database: session.database(), state: &state, notices: &inner.notices });
+        see(&LiveNow {
+            database: session.database(),
+            state: &state,
+            is_over: session.is_over(),
+            notices: &inner.notices,
+        });
     }
 }

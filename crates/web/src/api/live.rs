@@ -97,6 +97,7 @@ fn state(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
             "at": known::seconds(at),
             "state": state,
             "reason": reason,
+            "is_over": now.is_over,
             "notices": now.notices,
             "names": drawable(database),
         });
