@@ -127,7 +127,7 @@ test("brushing the time line drives every other part; keys move it; clearing cle
     assert.deepEqual(await rowsOf(page).locator(".named .text").allTextContents(), rows.map(({ name }) => name));
     await picture(page, "trace-brush");
     // Keys, after the new answer has been drawn.
-    await page.getByTestId("brush").focus();
+    await page.keyboard.press("b");
     const value = () => page.locator('.chip[data-filter="live-in"] .value').textContent();
     const old = await value();
     await page.keyboard.press("ArrowRight");

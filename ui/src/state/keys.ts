@@ -1,5 +1,5 @@
 /** Keys: components say which ones they know, and the help lists them. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Key {
   /** As `KeyboardEvent.key`; two keys, one after the other, with a space between: `g t`. */
@@ -45,7 +45,8 @@ function onKey(event: KeyboardEvent): void {
 export function useKeys(keys: readonly Key[], active = true): void {
   const now = useRef(keys);
   now.current = keys;
-  useEffect(() => {
+  // At once: what is seen can be typed at.
+  useLayoutEffect(() => {
     if (!active) return;
     const layer = { keys: () => now.current };
     if (layers.length === 0) addEventListener("keydown", onKey);

@@ -1,5 +1,5 @@
 /** A function in the middle: its callers above, outwards, and what it calls below. Clicking goes on to that function. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../api/use";
 import { Answered, Panel, Search, Segmented } from "../parts/controls";
 import { useExport } from "../parts/export";
@@ -58,7 +58,8 @@ interface SandwichProps {
 function Sandwich({ trace, around, command, onBack }: SandwichProps) {
   const [side, setSide] = useState<Side>("callees");
   const [selected, setSelected] = useState(-1);
-  useEffect(() => setSelected(-1), [around]);
+  // At once, lest a key that comes right after the answer be forgotten.
+  useLayoutEffect(() => setSelected(-1), [around]);
   const layouts = useMemo(() => ({ callers: layOut(around.callers), callees: layOut(around.callees) }), [around]);
   const layout = layouts[side];
   const root = rootOf(layout);

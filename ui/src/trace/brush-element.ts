@@ -1,5 +1,6 @@
 /** The selected part of time on a chart: dragged with the mouse, moved with keys. It says what was selected when it is let go. */
 import type uPlot from "uplot";
+import { seconds } from "../format";
 import { dragged, gripAt, moved, resized, type Grip, type Span } from "./brush";
 
 /** How near to an end the pointer must be to hold it, in pixels. */
@@ -9,6 +10,8 @@ const LEAST = 3;
 
 export class Brush {
   private readonly element = document.createElement("div");
+  /** How long it is, in words. */
+  private readonly length = document.createElement("span");
   private span: Span | null = null;
   private readonly off = new AbortController();
 
@@ -27,6 +30,7 @@ export class Brush {
       handle.className = side;
       this.element.append(handle);
     }
+    this.element.append(this.length);
     chart.over.append(this.element);
     const { signal } = this.off;
     chart.over.addEventListener("pointerdown", (event) => this.press(event), { signal });
@@ -57,6 +61,7 @@ export class Brush {
     this.element.classList.toggle("empty", span === null);
     this.element.style.transform = `translateX(${left}px)`;
     this.element.style.width = `${Math.max(span ? 1 : 0, right - left)}px`;
+    this.length.textContent = span && right - left > 60 ? seconds(span.to - span.from) : "";
     this.element.setAttribute("aria-valuemin", String(this.whole.from));
     this.element.setAttribute("aria-valuemax", String(this.whole.to));
     this.element.setAttribute("aria-valuenow", String(span?.from ?? this.whole.from));

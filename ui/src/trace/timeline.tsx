@@ -116,6 +116,7 @@ function Chart({ timeline, line, span, command, onSelect }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const brush = useRef<Brush | null>(null);
+  useKeys([{ key: "b", what: "select a part of time: arrows move it, with Shift they resize it", run: () => brush.current?.focus() }], !isReport);
   const hadFocus = useRef(false);
   const select = useRef(onSelect);
   select.current = onSelect;
