@@ -10,12 +10,10 @@
 
 mod answer;
 mod api;
-#[allow(dead_code)]
 mod command_line;
 mod evidence;
 mod opened_later;
 mod page;
-#[allow(dead_code)]
 mod query;
 mod report;
 mod server;

@@ -3,6 +3,7 @@ import type { ShownFile } from "../api/files";
 import { useAnswer } from "../api/use";
 import { bytes, count, date, percent, seconds } from "../format";
 import { Answered, Notes, Panel } from "../parts/controls";
+import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
 import { Big, Facts, Headline } from "./headline";
 
@@ -100,6 +101,8 @@ function Last({ at }: { at: number }) {
   const roots = useAnswer<Roots>("heap/roots", { file: at });
   const suspects = useAnswer<Suspects>("overview/suspects", { file: at });
   const link = (part: string, params: Record<string, string> = {}) => linkTo(route, { view: "heap", file: at, part, params, fresh: true });
+  useExport({ title: "Findings", command: suspects.answer?.command });
+  useExport({ title: "Summary of the last snapshot", command: summary.answer?.command });
   // The command line goes on with this verb; the part of that name shows the same.
   const nextLink = ([verb, what]: [string, string]) =>
     verb === "dominators" ? link(verb, { at: what, node: what }) : link(verb, what ? { what } : {});

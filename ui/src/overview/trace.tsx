@@ -3,6 +3,7 @@ import type { ShownFile } from "../api/files";
 import { useAnswer } from "../api/use";
 import { bytes, count, date, seconds, type Estimate } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
+import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
 import { Big, Facts, Headline } from "./headline";
 import { Spark } from "./spark";
@@ -56,6 +57,7 @@ export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
   const top = useAnswer<Top>("trace/top", { file: at, by: "function", metric: "live", n: 5, hide: LIBRARY });
   const link = (params: Record<string, string>, part = "") =>
     linkTo(route, { view: "trace", file: at, part, params, fresh: true });
+  useExport({ title: `Overview of ${file.name}`, command: contents.answer?.command });
   const owner = top.answer?.result.rows[0];
   const points = timeline.answer?.result.all.points;
   return (

@@ -4,6 +4,7 @@ use bactrian_analysis::heap::{self, Heap};
 use bactrian_analysis::{Filter, info};
 use serde_json::json;
 
+use super::heap::asking::Asking;
 use super::{Function, Question};
 use crate::answer::{Answer, Failure};
 use crate::command_line::CommandLine;
@@ -59,16 +60,17 @@ fn all_of_trace(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
 }
 
 fn summary(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
-    let (path, heap) = evidence.heap(query.read_or("file", 0)?)?;
-    let command = CommandLine::new("heap summary").file(path);
-    Ok(Answer::new(command, heap::summary(heap))?.with_notes(lost(heap)))
+    let asking = Asking::new(evidence, query, "summary")?;
+    let summary = heap::summary(asking.heap);
+    asking.answer(summary)
 }
 
 fn suspects(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
-    let (path, heap) = evidence.heap(query.read_or("file", 0)?)?;
-    let command = CommandLine::new("heap suspects").file(path);
-    let suspects = heap::suspects(heap, None);
-    Answer::new(command, json!({ "suspects": suspects }))
+    let asking = Asking::new(evidence, query, "suspects")?;
+    let suspects = heap::suspects(asking.heap, None);
+    // What is lost is said with the summary, beside which this stands.
+    let answer = asking.answer(json!({ "suspects": suspects }))?;
+    Ok(Answer { notes: Vec::new(), ..answer })
 }
 
 pub fn reported(evidence: &Evidence) -> Vec<Question> {

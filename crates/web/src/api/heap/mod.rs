@@ -1,6 +1,6 @@
 //! `heap/..`: who holds what in a snapshot. Each question is that of a verb of `bactrian heap`, with the same options.
 
-mod asking;
+pub mod asking;
 mod blocks;
 mod classes;
 mod holders;
