@@ -158,6 +158,8 @@ fn commands_print_what_the_golden_files_hold() {
         ("suspects", "heap suspects small.heap --no-index"),
         ("diff", "heap diff small.heap grown.heap --no-index -n 6 --max 1MB"),
         ("diff_of_one", "heap diff small.heap --no-index"),
+        ("evolution", "heap evolution small.heap grown.heap --no-index -n 4 --sort growth"),
+        ("evolution_of_none", "heap evolution small.heap --no-index --sort 2"),
         ("diff_plain", "diff small.heap damaged.heap -n 3"),
         ("show_class", "heap show small.heap string --no-index"),
         ("show_cut", "heap show cut.heap #1 --no-index -n 4"),
