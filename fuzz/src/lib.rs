@@ -5,6 +5,7 @@ pub mod answering;
 pub mod bytecode;
 pub mod cores;
 pub mod executables;
+pub mod filters;
 pub mod heaps;
 pub mod indexes;
 pub mod live;

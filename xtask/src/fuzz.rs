@@ -20,6 +20,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("trace_read", "trace"),
     ("trace_rewrite", "trace"),
     ("trace_answers", "trace"),
+    ("filter_options", "filter"),
     ("executable_read", "executable"),
     ("symbol_name", "symbol"),
     ("marshal_read", "marshal"),

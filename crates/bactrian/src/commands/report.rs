@@ -9,7 +9,7 @@ use bactrian_web::{ReportOptions, write_report};
 
 use crate::failure::{Failure, Status};
 use crate::open;
-use crate::output::{Console, write_file};
+use crate::output::{Console, show_number, write_file};
 use crate::shown::ShownArgs;
 
 /// Write traces, snapshots and recordings as one page that can be sent around.
@@ -50,9 +50,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         writeln!(console.out(), "{}: {size}, {} answers", args.output.display(), report.answers)?;
     }
     if !report.left_out.is_empty() {
-        let count = report.left_out.len();
+        let answers = show_number(report.left_out.len() as u64, "answer");
         console.warn(&format!(
-            "{count} answers are not in the report, for want of room or of an answer; it lists them"
+            "left out, for want of room or because there is none: {answers}; the report lists them"
         ))?;
     }
     Ok(Status::Done)
