@@ -87,7 +87,16 @@ impl TraceQuestions {
                 let (trace, slot) = (questions.trace.clone(), questions.lives.clone());
                 fill(slot, move || Lives::read(&trace));
                 let (trace, slot) = (questions.trace.clone(), questions.origins.clone());
-                fill(slot, move || Origins::read(&trace, stacks));
+                let first = questions.lives.clone();
+                fill(slot, move || {
+                    // Timelines need no stacks and are looked at first. With few processors, one of which a browser
+                    // wants, they would come much later if both were read at once.
+                    if thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2)
+                    {
+                        first.wait();
+                    }
+                    Origins::read(&trace, stacks)
+                });
             }
         }
         questions
