@@ -4,13 +4,13 @@
 
 help:
 	@echo 'make demo   show Bactrian at work'
-	@echo 'make test   run every check: format, lints, tidy, tests, exports in other tools, a short fuzz run'
-	@echo 'Both install what is missing first (see scripts/setup). For more: cargo xtask'
+	@echo 'make test   run every check: format, lints, tidy, tests, the page in a browser, exports in other tools'
+	@echo 'Both install what is missing first, and say what (see scripts/setup). For more: cargo xtask'
 
 demo:
-	@scripts/setup
+	@scripts/setup demo
 	@cargo xtask demo
 
 test:
-	@scripts/setup
+	@scripts/setup test
 	@cargo xtask test

@@ -26,7 +26,8 @@ pub fn check() -> Outcome {
             succeed(Command::new(root().join(format!("consumers/get-{tool}"))).arg(&tools))?;
         }
     }
-    let tests = "test --package bactrian-export --test export --test heap -- --ignored consumers::";
+    // All packages, for there is one build for all tests; the filter leaves those of one.
+    let tests = "test --quiet --workspace --test export --test heap -- --ignored consumers::";
     succeed(cargo(tests).env("BACTRIAN_CONSUMERS", &tools))
 }
 

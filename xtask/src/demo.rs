@@ -4,16 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::Outcome;
-use crate::command::{cargo, succeed};
+use crate::command::succeed;
+use crate::{Outcome, progress};
 
 const PROGRAM: &str = "leaky_cache";
 const FOLDER: &str = "target/demo";
 
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
-    println!("Building bactrian (the first time takes a minute or two) ...");
-    succeed(&mut cargo("build --quiet --release --package bactrian"))?;
+    println!("Building bactrian, which takes a minute or two the first time:");
+    progress::build("--release")?;
     compile()?;
     let (executable, trace) = (format!("{FOLDER}/{PROGRAM}"), format!("{FOLDER}/{PROGRAM}.ctf"));
     let flame = format!("{FOLDER}/held.svg");

@@ -15,27 +15,6 @@ use std::process::Command;
 use crate::Outcome;
 use crate::command::{cargo, output, root, succeed};
 
-/// Each target, and the folder of `fuzz/corpus` that it starts from.
-const TARGETS: &[(&str, &str)] = &[
-    ("trace_read", "trace"),
-    ("trace_rewrite", "trace"),
-    ("trace_answers", "trace"),
-    ("filter_options", "filter"),
-    ("executable_read", "executable"),
-    ("symbol_name", "symbol"),
-    ("marshal_read", "marshal"),
-    ("bytecode_read", "bytecode"),
-    ("heap_read", "heap"),
-    ("heap_answers", "heap"),
-    ("heap_index", "heap_index"),
-    ("core_read", "core"),
-    ("runtime_events", "runtime_events"),
-    ("types_read", "types"),
-    ("types_infer", "types_infer"),
-    ("live_wire", "live_wire"),
-    ("live_ocamlviz", "live_ocamlviz"),
-];
-
 /// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a
 /// build without a sanitizer looks once a second.
 const MEMORY_MB: u32 = 1024;
@@ -52,28 +31,40 @@ const FLAGS: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
+/// A check of `fuzz/checks`, and the folder of `fuzz/corpus` that it starts from.
+struct Target {
+    name: String,
+    corpus: String,
+}
+
 pub fn run(arguments: &[String]) -> Outcome {
-    let mut seconds = DEFAULT_SECONDS;
-    let mut chosen = Vec::new();
+    let (mut seconds, mut is_all, mut names) = (DEFAULT_SECONDS, false, Vec::new());
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        if argument == "--seconds" {
-            let value = arguments.next().and_then(|value| value.parse().ok());
-            seconds = value.ok_or("--seconds needs a whole number")?;
-        } else {
-            let target = TARGETS.iter().find(|(name, _)| name == argument).ok_or_else(|| {
-                let known: Vec<_> = TARGETS.iter().map(|&(name, _)| name).collect();
-                format!("no target {argument:?}; there are {}", known.join(", "))
-            })?;
-            chosen.push(*target);
+        match argument.as_str() {
+            "--seconds" => {
+                let value = arguments.next().and_then(|value| value.parse().ok());
+                seconds = value.ok_or("--seconds needs a whole number")?;
+            }
+            "--all" => is_all = true,
+            name => names.push(name),
         }
     }
-    fuzz(if chosen.is_empty() { TARGETS } else { &chosen }, seconds)
+    if names.is_empty() != is_all {
+        return Err("say which targets, or --all".to_owned());
+    }
+    let targets = build()?;
+    let known = || targets.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ");
+    if let Some(unknown) = names.iter().find(|name| targets.iter().all(|t| t.name != **name)) {
+        return Err(format!("no target {unknown:?}; there are {}", known()));
+    }
+    let chosen = targets.iter().filter(|target| is_all || names.contains(&&*target.name));
+    chosen.into_iter().try_for_each(|target| fuzz_one(target, seconds))
 }
 
 /// Runs every target for `seconds`.
 pub fn run_all(seconds: u32) -> Outcome {
-    fuzz(TARGETS, seconds)
+    build()?.iter().try_for_each(|target| fuzz_one(target, seconds))
 }
 
 /// Clippy on the fuzz workspace, with the flags of the real build so that they share their work.
@@ -81,21 +72,30 @@ pub fn lints() -> Outcome {
     instrumented("clippy", "--all-targets -- --deny warnings").and_then(|mut c| succeed(&mut c))
 }
 
-/// Writes the committed corpus anew. A plain build: only libFuzzer has what coverage calls.
+/// Writes the committed corpus anew.
 pub fn seeds(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
-    let mut command = cargo("run --quiet --manifest-path fuzz/Cargo.toml --example seeds");
-    succeed(command.env("CARGO_TARGET_DIR", target_folder()))
+    succeed(&mut cargo("run --quiet --package bactrian-fuzz-checks --example seeds"))
 }
 
-fn fuzz(targets: &[(&str, &str)], seconds: u32) -> Outcome {
+/// Builds the fuzzer, which knows the targets.
+fn build() -> Result<Vec<Target>, String> {
     succeed(&mut instrumented("build", "--bins")?)?;
-    targets.iter().try_for_each(|&(name, corpus)| fuzz_one(name, corpus, seconds))
+    let listed = output(&mut Command::new(binary()?))?;
+    let target = |line: &str| {
+        let (name, corpus) = line.split_once(' ')?;
+        Some(Target { name: name.to_owned(), corpus: corpus.to_owned() })
+    };
+    Ok(listed.lines().filter_map(target).collect())
 }
 
-fn fuzz_one(name: &str, corpus: &str, seconds: u32) -> Outcome {
+fn binary() -> Result<PathBuf, String> {
+    Ok(target_folder().join(host()?).join("release/bactrian-fuzz"))
+}
+
+fn fuzz_one(Target { name, corpus }: &Target, seconds: u32) -> Outcome {
     println!("-- {name}, {seconds} s");
-    let binary = target_folder().join(host()?).join("release").join(name);
+    let binary = binary()?;
     let corpus = root().join("fuzz/corpus").join(corpus);
     let scratch = target_folder().join("scratch").join(name);
     let artifacts = root().join("fuzz/artifacts").join(name);
@@ -107,6 +107,7 @@ fn fuzz_one(name: &str, corpus: &str, seconds: u32) -> Outcome {
     let log = File::create(&log_path).map_err(|e| format!("{}: {e}", log_path.display()))?;
     let mut command = Command::new(&binary);
     command
+        .env("BACTRIAN_FUZZ", name)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-rss_limit_mb={MEMORY_MB}"))
         .args(["-timeout=10", "-print_final_stats=0"])
@@ -122,7 +123,7 @@ fn fuzz_one(name: &str, corpus: &str, seconds: u32) -> Outcome {
             log.lines().position(|line| line.contains("panicked") || line.contains("ERROR"));
         let (binary, corpus) = (binary.display(), corpus.display());
         return Err(format!(
-            "{}\n\n{reason}\nTo run that input again:\n  {binary} FILE\nOnce it is mended, keep the \
+            "{}\n\n{reason}\nTo run that input again:\n  BACTRIAN_FUZZ={name} {binary} FILE\nOnce it is mended, keep the \
              input in {corpus}.",
             log.lines().skip(start.unwrap_or(0)).collect::<Vec<_>>().join("\n")
         ));

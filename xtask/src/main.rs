@@ -1,23 +1,21 @@
-//! The chores of this repository: `cargo xtask TASK`. One file per task, and no dependencies but
-//! our own, so that it is ready in a moment.
+//! The chores of this repository: `cargo xtask TASK`. One file per task, and no dependencies at all, so that it is ready
+//! in a moment. What measures is apart, in `bench/`.
 
 #![expect(clippy::print_stdout, reason = "a chore reports to the person who runs it")]
 
 mod bench;
-mod command;
 mod consumers;
 mod demo;
 mod fuzz;
-mod generate;
-mod ocaml5;
 mod page;
+mod progress;
+mod release;
 mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
-/// Done, or what went wrong in words.
-type Outcome = Result<(), String>;
+use xtask::{Outcome, command, no_arguments, ocaml5};
 
 struct Task {
     name: &'static str,
@@ -29,7 +27,7 @@ const TASKS: &[Task] = &[
     Task { name: "demo", about: "record a program that leaks, and show where", run: demo::run },
     Task {
         name: "test",
-        about: "format, lints, tidy, all tests, a short fuzz run",
+        about: "format, lints, tidy, all tests; --all: what a release needs; --conditions: tests started in other ways",
         run: test::run,
     },
     Task { name: "tidy", about: "check what compiler and lints do not", run: tidy::run },
@@ -48,26 +46,26 @@ const TASKS: &[Task] = &[
         about: "get OCaml 5.3 beside the machine's own OCaml, for tests of the recorder",
         run: ocaml5::run,
     },
-    Task { name: "fuzz", about: "fuzz the parsers: [TARGET..] [--seconds N]", run: fuzz::run },
+    Task {
+        name: "fuzz",
+        about: "fuzz the parsers: TARGET.. or --all, [--seconds N]",
+        run: fuzz::run,
+    },
     Task {
         name: "fuzz-seeds",
         about: "write the files that fuzzing starts from",
         run: fuzz::seeds,
     },
     Task {
-        name: "bench",
-        about: "measure: trace [--deep FILE] [--wide FILE] [--against DIR] [--rounds N], record \
-                [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions], snapshot \
-                [--only pauses|majors|real] [--sizes MB,..] [--rounds N], graph \
-                [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N], types \
-                [--sizes MILLIONS,..] [--rounds N], live [--rounds N], or page [--trace FILE] \
-                [--heap FILE] [--rounds N]",
-        run: bench::run,
+        name: "release",
+        about: "build the binary for others: stripped, its symbols in a file beside it",
+        run: release::run,
     },
+    Task { name: "bench", about: "measure; alone it says what and how", run: bench::run },
     Task {
         name: "generate-trace",
         about: "a trace for benchmarks: --shape deep|wide [--events N] [--seed N] -o FILE",
-        run: generate::run,
+        run: bench::generate_trace,
     },
 ];
 
@@ -96,12 +94,4 @@ fn usage() -> String {
         text.push_str(&format!("\n  {name:<16}{about}"));
     }
     text
-}
-
-/// For tasks that take no arguments.
-fn no_arguments(arguments: &[String]) -> Outcome {
-    match arguments {
-        [] => Ok(()),
-        [first, ..] => Err(format!("takes no arguments, and was given {first:?}")),
-    }
 }

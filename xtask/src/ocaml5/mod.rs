@@ -54,12 +54,19 @@ fn prefix() -> PathBuf {
     root().join(".cache/ocaml5")
 }
 
+/// Gets OCaml 5, for people: `cargo xtask ocaml5`.
+///
+/// # Errors
+/// As [`get`].
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     get()
 }
 
 /// Gets OCaml 5 unless it is there.
+///
+/// # Errors
+/// If it cannot be downloaded, or what was downloaded does not work here.
 pub fn get() -> Outcome {
     let prefix = prefix();
     if is_done(&prefix) {

@@ -1,0 +1,61 @@
+//! The promises of heaps as graphs, checked on arbitrary bytes: those that their own tests check on mutated files.
+
+#[path = "../../../crates/snapshot/tests/snapshot/heaps.rs"]
+mod heaps;
+#[path = "../../../crates/analysis/tests/heap/hostile.rs"]
+mod hostile;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use bactrian_analysis::heap::{Heap, OpenOptions};
+use bactrian_snapshot::{Columns, Snapshot};
+
+/// A snapshot in a folder of its own, and the bytes of a sound index of it that holds everything but the totals of tags,
+/// which are long and say little.
+pub fn sound() -> &'static (PathBuf, Vec<u8>) {
+    static SOUND: OnceLock<(PathBuf, Vec<u8>)> = OnceLock::new();
+    SOUND.get_or_init(|| {
+        let folder = std::env::temp_dir().join(format!("bactrian-fuzz-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("room");
+        let path = folder.join("a.heap");
+        let mut heap = heaps::random(&mut heaps::Dice(1), 9, Columns::default());
+        heap.tables.roots.truncate(3);
+        let bytes = heaps::write(&heap, 9).expect("a sound heap");
+        fs::write(&path, bytes).expect("room");
+        let heap = Heap::open(&path, &OpenOptions::default(), &mut |_| {}).expect("sound");
+        heap.held(&[heap.root()]);
+        heap.class_totals();
+        heap.shortest();
+        heap.reversed();
+        heap.keep();
+        let index = fs::read(index_of(&path)).expect("an index");
+        (path, index)
+    })
+}
+
+fn index_of(path: &Path) -> PathBuf {
+    path.with_extension("heap.index")
+}
+
+/// Takes `bytes` for an index, as they are and with all checksums set right.
+pub fn check(bytes: &[u8]) {
+    let (path, index) = sound();
+    let mut mended = bytes.to_vec();
+    hostile::mend_index(&mut mended, index);
+    hostile::exercise_index(path, &mended);
+}
+
+/// Takes `bytes` for a snapshot, with all checksums set right, and asks everything of its heap.
+pub fn check_heap(bytes: &[u8]) {
+    let mut mended = bytes.to_vec();
+    crate::heaps::hostile::mend(&mut mended);
+    let Ok(snapshot) = Snapshot::from_bytes(mended) else { return };
+    // Blocks that are only claimed cost memory: at most 2,000 for each byte of the file.
+    if let Ok(heap) = Heap::new(snapshot, &mut |_| {})
+        && heap.blocks() < 1 << 16
+    {
+        hostile::ask_everything(&heap);
+    }
+}

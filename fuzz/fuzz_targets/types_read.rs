@@ -1,5 +1,0 @@
-//! Arbitrary bytes, taken for a table of types.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bactrian_fuzz::tables::check(bytes));

@@ -1,0 +1,136 @@
+//! Checks the page: its types, its unit tests, and all of it in a real browser, on files that are recorded here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Outcome;
+use crate::command::{root, succeed};
+use crate::test::binaries;
+
+pub fn run(arguments: &[String]) -> Outcome {
+    let (browser, only) = match arguments {
+        [] => (true, None),
+        [word] if word == "--fixtures" => (false, None),
+        [file] => (true, Some(file.as_str())),
+        _ => return Err("say nothing, --fixtures, or one test file of ui/tests".to_owned()),
+    };
+    let page = Page::new()?;
+    page.make_fixtures()?;
+    if !browser {
+        println!("{}", page.fixtures.display());
+        return Ok(());
+    }
+    page.check(only)
+}
+
+/// All checks.
+pub fn check() -> Outcome {
+    let page = Page::new()?;
+    page.make_fixtures()?;
+    page.check(None)
+}
+
+struct Page {
+    bactrian: PathBuf,
+    fixtures: PathBuf,
+}
+
+impl Page {
+    /// Builds the program, with the page in it, and examples, as tests do.
+    fn new() -> Result<Page, String> {
+        binaries::build()?;
+        let debug = binaries::debug_folder();
+        let fixtures = debug.with_file_name("page");
+        fs::create_dir_all(&fixtures)
+            .map_err(|error| format!("{}: {error}", fixtures.display()))?;
+        Ok(Page { bactrian: debug.join("bactrian"), fixtures })
+    }
+
+    fn example(&self, name: &str) -> PathBuf {
+        self.bactrian.with_file_name("examples").join(name)
+    }
+
+    /// Files to look at, recorded anew: a program that leaks, its snapshots, its live numbers.
+    fn make_fixtures(&self) -> Outcome {
+        let programs = root().join("programs");
+        for source in ["leaky_cache.ml", "heap_fixture.ml", "heap_finaliser_leak.ml"] {
+            fs::copy(programs.join(source), self.fixtures.join(source))
+                .map_err(|error| format!("{source}: {error}"))?;
+        }
+        succeed(Command::new(self.example("hostile_files")).arg(&self.fixtures))?;
+        let run = |program: &Path, line: &str| {
+            let mut command = Command::new(program);
+            command.args(line.split_whitespace()).current_dir(&self.fixtures);
+            succeed(command.stdin(Stdio::null()).stdout(Stdio::null()))
+        };
+        run(Path::new("ocamlopt.opt"), "-g -bin-annot leaky_cache.ml -o leaky_cache")?;
+        let bactrian = &self.bactrian;
+        for (name, requests) in [("leaky", 20_000), ("before", 5_000)] {
+            self.remove_heaps(name)?;
+            run(
+                bactrian,
+                &format!(
+                    "record --rate 1e-2 --snapshots major --snapshot-limits copies=64 -o {name}.ctf -- ./leaky_cache {requests}"
+                ),
+            )?;
+        }
+        run(
+            Path::new("ocamlopt.opt"),
+            "-g -bin-annot heap_fixture.ml heap_finaliser_leak.ml -o finalisers",
+        )?;
+        self.remove_heaps("finalisers")?;
+        run(bactrian, "record --snapshots exit --no-trace -o finalisers.ctf -- ./finalisers")?;
+        fs::rename(self.fixtures.join("finalisers.1.heap"), self.fixtures.join("finalisers.heap"))
+            .map_err(|error| format!("the snapshot of finalisers: {error}"))?;
+        run(bactrian, "live --record run.live --for 3s -- ./leaky_cache 200000")?;
+        self.observe()
+    }
+
+    /// Numbers of a program that lets everything be observed there is to observe.
+    fn observe(&self) -> Outcome {
+        let observed = self.example("observed");
+        let mut program = Command::new(&observed);
+        // One of its observers panics on purpose, and says so.
+        program.arg("60").stderr(Stdio::null());
+        let mut program =
+            program.spawn().map_err(|error| format!("{}: {error}", observed.display()))?;
+        let mut live = Command::new(&self.bactrian);
+        live.args(["live", "--record", "observed.live", "--for", "3s", &program.id().to_string()]);
+        let watched = succeed(live.current_dir(&self.fixtures).stdout(Stdio::null()));
+        let ended = program.kill().and_then(|()| program.wait());
+        watched.and(ended.map(drop).map_err(|error| error.to_string()))
+    }
+
+    fn remove_heaps(&self, name: &str) -> Outcome {
+        let listed = fs::read_dir(&self.fixtures).map_err(|error| error.to_string())?;
+        for file in listed.flatten() {
+            let known = file.file_name();
+            let known = known.to_string_lossy();
+            if known.starts_with(&format!("{name}.")) {
+                fs::remove_file(file.path()).map_err(|error| format!("{known}: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, only: Option<&str>) -> Outcome {
+        let ui = root().join("ui");
+        if only.is_none() {
+            let mut npm = Command::new("npm");
+            succeed(npm.args(["run", "--silent", "check"]).current_dir(&ui))?;
+        }
+        let tests = fs::read_dir(ui.join("tests")).map_err(|error| error.to_string())?;
+        let mut tests: Vec<_> = tests.flatten().map(|file| file.path()).collect();
+        tests.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".test.mjs") && only.is_none_or(|only| name.starts_with(only))
+        });
+        tests.sort();
+        // One after the other: there are few processors, and browsers want all of them.
+        let mut node = Command::new("node");
+        node.args(["--test", "--test-concurrency=1"]).args(tests).current_dir(&ui);
+        node.env("BACTRIAN", &self.bactrian).env("BACTRIAN_FIXTURES", &self.fixtures);
+        succeed(node.env("BACTRIAN_PICTURES", ui.join("screenshots")))
+    }
+}

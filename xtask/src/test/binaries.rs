@@ -1,0 +1,188 @@
+//! The test programs that cargo builds, run side by side.
+//!
+//! `cargo test` runs one of them after the other, and most tests of observed programs wait for something: two at a
+//! time keep both processors busy. What a test program says is shown when it fails, otherwise one line.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Outcome;
+use crate::command::{cargo, output, root};
+
+/// Test programs that take longest, in this order: they start first, so that none is left over at the end.
+const LONGEST: &[&str] =
+    &["snapshot", "record", "observed", "attach", "live", "types", "bytecode", "roots"];
+
+/// Tests at a time in one program, for each processor that it gets: they wait a good part of their time.
+const THREADS: usize = 2;
+
+/// No test program takes as long, even on a busy machine.
+const TOO_LONG: Duration = Duration::from_secs(20 * 60);
+
+/// A program of tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestBinary {
+    /// The folder of its crate, in which it runs.
+    folder: PathBuf,
+    executable: PathBuf,
+    /// Crate and target, as `bactrian record`.
+    name: String,
+}
+
+/// Builds all tests, examples and the program itself, and tells where cargo put the tests.
+pub fn build() -> Result<Vec<TestBinary>, String> {
+    let said = output(
+        cargo("test --workspace --no-run --message-format json-render-diagnostics")
+            .stderr(Stdio::inherit()),
+    )?;
+    let mut found: Vec<_> = said.lines().filter_map(parse).collect();
+    let rank = |binary: &TestBinary| {
+        let target = binary.name.rsplit(' ').next().unwrap_or_default();
+        LONGEST.iter().position(|name| *name == target).unwrap_or(LONGEST.len())
+    };
+    found.sort_by_key(|binary| (rank(binary), binary.name.clone()));
+    Ok(found)
+}
+
+/// Where cargo puts what tests need: the program, and examples.
+pub fn debug_folder() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    target.join("debug")
+}
+
+/// A line of cargo's that tells of a test program.
+fn parse(line: &str) -> Option<TestBinary> {
+    // What we need of it has no escapes in it on the machines that we build on.
+    let text = |key: &str| {
+        let (_, rest) = line.split_once(&format!("\"{key}\":\""))?;
+        Some(rest.split_once('"')?.0)
+    };
+    if !line.contains("\"reason\":\"compiler-artifact\"") || !line.contains("\"test\":true}") {
+        return None;
+    }
+    let executable = PathBuf::from(text("executable")?);
+    let folder = Path::new(text("manifest_path")?).parent()?.to_path_buf();
+    // Cargo adds a dash and 16 digits.
+    let target = executable.file_name()?.to_str()?.rsplit_once('-')?.0.to_owned();
+    let of = folder.file_name()?.to_str()?;
+    Some(TestBinary { name: format!("{of} {target}"), folder, executable })
+}
+
+/// Runs all tests with some variables set; all that fails is told.
+pub fn run(variables: &[(&str, &str)]) -> Outcome {
+    let binaries = build()?;
+    let workers = thread::available_parallelism().map_or(2, usize::from);
+    let waiting = Mutex::new(VecDeque::from(binaries));
+    let total = Mutex::new((0, 0, Vec::new()));
+    let logs = debug_folder().join("test-output");
+    std::fs::create_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
+                    let Some(binary) = next else { return };
+                    let start = Instant::now();
+                    let result = run_one(&binary, variables, &logs);
+                    let seconds = start.elapsed().as_secs_f64();
+                    let Ok(mut total) = total.lock() else { return };
+                    match result {
+                        Ok(Counts { passed, ignored }) => {
+                            total.0 += passed;
+                            total.1 += ignored;
+                            let name = &binary.name;
+                            println!("{seconds:7.1} s  {passed:4} passed  {name}");
+                        }
+                        Err(reason) => {
+                            println!("{seconds:7.1} s  FAILED  {}\n{reason}", binary.name);
+                            total.2.push(binary.name);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (passed, ignored, failed) = total.into_inner().map_err(|_| "a test runner panicked")?;
+    println!("{passed} passed, {} failed, {ignored} skipped", failed.len());
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("these failed: {}", failed.join(", "))),
+    }
+}
+
+struct Counts {
+    passed: usize,
+    ignored: usize,
+}
+
+fn run_one(binary: &TestBinary, variables: &[(&str, &str)], logs: &Path) -> Result<Counts, String> {
+    let log = logs.join(format!("{}.txt", binary.name.replace(' ', "-")));
+    // Into a file: a program that a test leaves behind may hold a pipe open for ever.
+    let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let same = file.try_clone().map_err(|error| error.to_string())?;
+    let mut command = Command::new(&binary.executable);
+    command.arg(format!("--test-threads={THREADS}")).current_dir(&binary.folder);
+    command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(file).stderr(same);
+    let mut child = command.spawn().map_err(|error| format!("{}: {error}", binary.name))?;
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break Some(status),
+            None if start.elapsed() > TOO_LONG => {
+                // It may have ended in this moment.
+                child.kill().and_then(|()| child.wait()).ok();
+                break None;
+            }
+            None => thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let mut said = Vec::new();
+    let read = File::open(&log).and_then(|mut file| file.read_to_end(&mut said));
+    read.map_err(|error| format!("{}: {error}", log.display()))?;
+    let said = String::from_utf8_lossy(&said);
+    match status {
+        Some(status) if status.success() => count(&said).ok_or_else(|| said.into_owned()),
+        Some(status) => Err(format!("{said}\n{status}")),
+        None => Err(format!("{said}\ndoes not end: killed after {TOO_LONG:?}")),
+    }
+}
+
+/// What the last line of a test program counts.
+fn count(said: &str) -> Option<Counts> {
+    let line = said.lines().rev().find(|line| line.starts_with("test result: ok."))?;
+    let number = |word: &str| {
+        let (before, _) = line.split_once(word)?;
+        before.trim_end().rsplit(' ').next()?.parse().ok()
+    };
+    Some(Counts { passed: number("passed")?, ignored: number("ignored")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"reason":"compiler-artifact","package_id":"x","manifest_path":"/r/crates/bactrian/Cargo.toml","target":{"kind":["test"],"name":"record"},"profile":{"opt_level":"0","test":true},"features":[],"executable":"/t/debug/deps/record-0123456789abcdef","fresh":false}"#;
+
+    #[test]
+    fn test_programs_are_found_in_what_cargo_says() {
+        let found = parse(LINE).expect("a test program");
+        assert_eq!(found.name, "bactrian record");
+        assert_eq!(found.folder, Path::new("/r/crates/bactrian"));
+        assert_eq!(parse(&LINE.replace("\"test\":true", "\"test\":false")), None);
+        assert_eq!(parse(r#"{"reason":"build-finished","success":true}"#), None);
+    }
+
+    #[test]
+    fn the_last_line_counts() {
+        let said = "test a ... ok\n\ntest result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.1s\n";
+        let Counts { passed, ignored } = count(said).expect("counts");
+        assert_eq!((passed, ignored), (12, 3));
+        assert!(count("Segmentation fault").is_none());
+    }
+}

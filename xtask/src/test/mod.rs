@@ -1,0 +1,100 @@
+//! Everything that has to hold before a change goes in, in the order of what fails soonest: `cargo xtask test`.
+//!
+//! There is one build for all of it, that of `cargo test --workspace` ([`binaries`]): cargo compiles a crate again for
+//! each other choice of packages, because their features differ. `--all` is what a release needs: the whole tables of
+//! programs, compilers and rates, minutes of fuzzing, all conditions, every bench once.
+
+pub mod binaries;
+mod smoke;
+
+use std::time::Instant;
+
+use crate::command::{cargo, succeed};
+use crate::{Outcome, consumers, fuzz, ocaml5, page, release, tidy};
+
+/// How long each fuzz target runs before a release.
+const FUZZ_SECONDS: u32 = 120;
+
+/// What says to tests that they are to run their whole tables.
+const WHOLE: (&str, &str) = ("BACTRIAN_TEST", "all");
+
+#[derive(Clone, Copy)]
+struct Stage {
+    title: &'static str,
+    run: fn() -> Outcome,
+}
+
+const QUICK: &[Stage] = &[
+    Stage { title: "format", run: format },
+    Stage { title: "tidy", run: tidy::check },
+    Stage { title: "lints", run: lints },
+    Stage { title: "OCaml 5, for programs to observe", run: ocaml5::get },
+    Stage { title: "build", run: || binaries::build().map(drop) },
+    Stage { title: "tests", run: || binaries::run(&[]) },
+    Stage { title: "examples in the documentation", run: examples },
+    Stage { title: "the page in a browser", run: page::check },
+    Stage { title: "exports in the tools they are for", run: consumers::check },
+];
+
+const ONLY_ALL: &[Stage] = &[
+    Stage { title: "tests in all conditions", run: conditions },
+    Stage { title: "lints of the fuzzer", run: fuzz::lints },
+    Stage { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
+    Stage { title: "the release binary", run: release::check },
+    Stage { title: "every bench once", run: smoke::benches },
+];
+
+pub fn run(arguments: &[String]) -> Outcome {
+    match arguments {
+        [] => stages(QUICK.to_vec()),
+        [word] if word == "--all" => {
+            let mut stages_of_all = QUICK.to_vec();
+            for stage in &mut stages_of_all {
+                if stage.title == "tests" {
+                    stage.run = || binaries::run(&[WHOLE]);
+                }
+            }
+            stages_of_all.extend(ONLY_ALL);
+            stages(stages_of_all)
+        }
+        [word] if word == "--conditions" => conditions(),
+        _ => Err("takes --all, --conditions, or nothing".to_owned()),
+    }
+}
+
+fn stages(list: Vec<Stage>) -> Outcome {
+    let begin = Instant::now();
+    let mut table = String::new();
+    for Stage { title, run } in list {
+        println!("== {title}");
+        let start = Instant::now();
+        run().map_err(|reason| format!("{title}: {reason}"))?;
+        let seconds = start.elapsed().as_secs_f64();
+        println!("== {title}: done in {seconds:.1} s\n");
+        table.push_str(&format!("{seconds:8.1} s  {title}\n"));
+    }
+    println!("{table}{:8.1} s  all good", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn format() -> Outcome {
+    succeed(&mut cargo("fmt --all --check"))?;
+    succeed(&mut cargo("fmt --check --manifest-path fuzz/Cargo.toml"))?;
+    succeed(&mut cargo("fmt --check --manifest-path crates/agent/Cargo.toml"))
+}
+
+fn lints() -> Outcome {
+    succeed(&mut cargo("clippy --workspace --all-targets --quiet -- --deny warnings"))?;
+    let agent = "clippy --manifest-path crates/agent/Cargo.toml --target-dir target/agent --quiet";
+    succeed(&mut cargo(&format!("{agent} -- --deny warnings")))
+}
+
+fn examples() -> Outcome {
+    succeed(&mut cargo("test --workspace --doc --quiet"))
+}
+
+/// The quick tests, started in the ways in which people start them.
+fn conditions() -> Outcome {
+    binaries::build()?;
+    succeed(&mut std::process::Command::new(crate::command::root().join("scripts/test-conditions")))
+}
