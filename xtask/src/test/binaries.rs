@@ -25,6 +25,16 @@ const THREADS: usize = 2;
 /// No test program takes as long, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(20 * 60);
 
+/// How test programs are started, other than plainly.
+#[derive(Clone, Debug, Default)]
+pub struct Start<'a> {
+    /// What starts them, as `nohup`.
+    pub before: Vec<&'a str>,
+    /// Variables that are set, or not.
+    pub set: &'a [(&'a str, &'a str)],
+    pub unset: &'a [&'a str],
+}
+
 /// A program of tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestBinary {
@@ -74,8 +84,8 @@ fn parse(line: &str) -> Option<TestBinary> {
     Some(TestBinary { name: format!("{of} {target}"), folder, executable })
 }
 
-/// Runs all tests with some variables set; all that fails is told.
-pub fn run(variables: &[(&str, &str)]) -> Outcome {
+/// Runs all tests; all that fails is told.
+pub fn run(start: &Start<'_>) -> Outcome {
     let binaries = build()?;
     let workers = thread::available_parallelism().map_or(2, usize::from);
     let waiting = Mutex::new(VecDeque::from(binaries));
@@ -88,9 +98,9 @@ pub fn run(variables: &[(&str, &str)]) -> Outcome {
                 loop {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
                     let Some(binary) = next else { return };
-                    let start = Instant::now();
-                    let result = run_one(&binary, variables, &logs);
-                    let seconds = start.elapsed().as_secs_f64();
+                    let begin = Instant::now();
+                    let result = run_one(&binary, start, &logs);
+                    let seconds = begin.elapsed().as_secs_f64();
                     let Ok(mut total) = total.lock() else { return };
                     match result {
                         Ok(Counts { passed, ignored }) => {
@@ -121,14 +131,20 @@ struct Counts {
     ignored: usize,
 }
 
-fn run_one(binary: &TestBinary, variables: &[(&str, &str)], logs: &Path) -> Result<Counts, String> {
+fn run_one(binary: &TestBinary, how: &Start<'_>, logs: &Path) -> Result<Counts, String> {
     let log = logs.join(format!("{}.txt", binary.name.replace(' ', "-")));
     // Into a file: a program that a test leaves behind may hold a pipe open for ever.
     let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     let same = file.try_clone().map_err(|error| error.to_string())?;
-    let mut command = Command::new(&binary.executable);
-    command.arg(format!("--test-threads={THREADS}")).current_dir(&binary.folder);
-    command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(file).stderr(same);
+    let executable = binary.executable.to_str().ok_or("its path is no text")?;
+    let words = how.before.iter().copied().chain([executable]).collect::<Vec<_>>();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(format!("--test-threads={THREADS}")).current_dir(&binary.folder);
+    command.envs(how.set.iter().copied());
+    for name in how.unset {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null()).stdout(file).stderr(same);
     let mut child = command.spawn().map_err(|error| format!("{}: {error}", binary.name))?;
     let start = Instant::now();
     let status = loop {

@@ -5,9 +5,12 @@
 //! programs, compilers and rates, minutes of fuzzing, all conditions, every bench once.
 
 pub mod binaries;
+mod conditions;
 mod smoke;
 
 use std::time::Instant;
+
+use binaries::Start;
 
 use crate::command::{cargo, succeed};
 use crate::{Outcome, consumers, fuzz, ocaml5, page, release, tidy};
@@ -30,14 +33,14 @@ const QUICK: &[Stage] = &[
     Stage { title: "lints", run: lints },
     Stage { title: "OCaml 5, for programs to observe", run: ocaml5::get },
     Stage { title: "build", run: || binaries::build().map(drop) },
-    Stage { title: "tests", run: || binaries::run(&[]) },
+    Stage { title: "tests", run: || binaries::run(&Start::default()) },
     Stage { title: "examples in the documentation", run: examples },
     Stage { title: "the page in a browser", run: page::check },
     Stage { title: "exports in the tools they are for", run: consumers::check },
 ];
 
 const ONLY_ALL: &[Stage] = &[
-    Stage { title: "tests in all conditions", run: conditions },
+    Stage { title: "tests in all conditions", run: || conditions::run(&[]) },
     Stage { title: "lints of the fuzzer", run: fuzz::lints },
     Stage { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
     Stage { title: "the release binary", run: release::check },
@@ -51,14 +54,14 @@ pub fn run(arguments: &[String]) -> Outcome {
             let mut stages_of_all = QUICK.to_vec();
             for stage in &mut stages_of_all {
                 if stage.title == "tests" {
-                    stage.run = || binaries::run(&[WHOLE]);
+                    stage.run = || binaries::run(&Start { set: &[WHOLE], ..Start::default() });
                 }
             }
             stages_of_all.extend(ONLY_ALL);
             stages(stages_of_all)
         }
-        [word] if word == "--conditions" => conditions(),
-        _ => Err("takes --all, --conditions, or nothing".to_owned()),
+        [word, titles @ ..] if word == "--conditions" => conditions::run(titles),
+        _ => Err("takes --all, --conditions [WORD..], or nothing".to_owned()),
     }
 }
 
@@ -91,10 +94,4 @@ fn lints() -> Outcome {
 
 fn examples() -> Outcome {
     succeed(&mut cargo("test --workspace --doc --quiet"))
-}
-
-/// The quick tests, started in the ways in which people start them.
-fn conditions() -> Outcome {
-    binaries::build()?;
-    succeed(&mut std::process::Command::new(crate::command::root().join("scripts/test-conditions")))
 }

@@ -1,0 +1,124 @@
+//! The tests, started in the ways in which people and machines start them: `cargo xtask test --conditions [WORD..]`.
+//! What a test finds must not depend on the terminal, on ignored signals, on variables, on the user or on the load.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::Outcome;
+use crate::test::binaries::{self, Start};
+
+/// Processes that only keep processors busy.
+const LOAD: usize = 10;
+
+pub fn run(words: &[String]) -> Outcome {
+    // A path that is long and has a space in it, as people have them.
+    let folder = std::env::temp_dir().join("bactrian tests of another temporary folder");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let elsewhere = folder.display().to_string();
+    let user_folder = UserFolder::new()?;
+    let for_user = [
+        ("TMPDIR", user_folder.text()),
+        ("HOME", user_folder.text()),
+        ("BACTRIAN_FIXTURES", user_folder.text()),
+    ];
+    let elsewhere = [("TMPDIR", elsewhere.as_str())];
+    let conditions = [
+        // It takes one text and has a shell split it; our paths have no spaces.
+        (
+            "terminal",
+            Start {
+                before: vec!["sh", "-c", "exec script -qefc \"$*\" /dev/null", "sh"],
+                ..Start::default()
+            },
+        ),
+        ("nohup", Start { before: vec!["nohup"], ..Start::default() }),
+        (
+            "ignored-signals",
+            Start {
+                before: vec!["env", "--ignore-signal=HUP,INT,QUIT,TERM,USR1,USR2"],
+                ..Start::default()
+            },
+        ),
+        ("pwd-unset", Start { unset: &["PWD", "OLDPWD"], ..Start::default() }),
+        ("pwd-elsewhere", Start { set: &[("PWD", "/nonexistent")], ..Start::default() }),
+        ("home-unset", Start { unset: &["HOME", "XDG_CACHE_HOME"], ..Start::default() }),
+        ("tmpdir", Start { set: &elsewhere, ..Start::default() }),
+        (
+            "user",
+            Start {
+                before: vec!["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
+                set: &for_user,
+                ..Start::default()
+            },
+        ),
+        ("load", Start::default()),
+    ];
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let mut failed = Vec::new();
+    for (title, start) in conditions {
+        if !words.is_empty() && !words.iter().any(|word| word == title) {
+            continue;
+        }
+        if title == "user" && !is_root {
+            println!("-- {title}: NOT TESTED: only root can become another user");
+            continue;
+        }
+        println!("-- {title}");
+        let _load = (title == "load").then(Load::start);
+        if let Err(reason) = binaries::run(&start) {
+            failed.push(format!("{title}: {reason}"));
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(failed.join("\n")),
+    }
+}
+
+/// A folder for a user who has none.
+struct UserFolder(PathBuf);
+
+impl UserFolder {
+    fn new() -> Result<UserFolder, String> {
+        let path = std::env::temp_dir().join(format!("bactrian-user-{}", std::process::id()));
+        let for_all = fs::Permissions::from_mode(0o1777);
+        let made = fs::create_dir_all(&path).and_then(|()| fs::set_permissions(&path, for_all));
+        made.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(UserFolder(path))
+    }
+
+    fn text(&self) -> &str {
+        self.0.to_str().unwrap_or("/tmp")
+    }
+}
+
+impl Drop for UserFolder {
+    fn drop(&mut self) {
+        // What is left over only takes space.
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Processes that run until this is dropped.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn start() -> Load {
+        let busy = || {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().ok()
+        };
+        Load((0..LOAD).filter_map(|_| busy()).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It ends in no other way.
+            child.kill().and_then(|()| child.wait()).ok();
+        }
+    }
+}
