@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod failure;
 mod filters;
+mod indexes;
 mod live;
 mod open;
 mod output;

@@ -16,6 +16,7 @@ use bactrian_live::{Limits, recording};
 use bactrian_web::{Evidence, File, HeapOpener};
 
 use crate::failure::{Failure, Status};
+use crate::indexes::IndexArg;
 use crate::live::Session;
 use crate::live::opening::{HowToWatch, WAITING, short_name, stay};
 use crate::live::shared::SharedSession;
@@ -32,9 +33,8 @@ pub struct ShownArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     types: TypesArg,
-    /// Neither use nor keep indices beside snapshots
-    #[arg(long, hide = true)]
-    no_index: bool,
+    #[command(flatten)]
+    index: IndexArg,
 }
 
 /// What is shown, and the program that was started for it.
@@ -144,14 +144,14 @@ impl ShownArgs {
         let types = self.types.for_snapshot(path, console)?.map(Types::new);
         let header = info(&snapshot);
         let place = path.to_owned();
-        let index = !self.no_index;
-        // What comes through a pipe can be read once only; others are opened by their names, which is how indices are found.
+        let options = OpenOptions { indexes: self.index.store(console)?, types };
+        // What comes through a pipe can be read once only.
         let piped = Mutex::new((path == Path::new("-")).then_some(snapshot));
         let open: HeapOpener = Box::new(move |progress| {
             let piped = piped.lock().unwrap_or_else(PoisonError::into_inner).take();
             let opened = match piped {
-                Some(snapshot) => Heap::with_types(snapshot, types.as_ref(), progress),
-                None => Heap::open(&place, &OpenOptions { index, types: types.clone() }, progress),
+                Some(snapshot) => Heap::with_types(snapshot, options.types.as_ref(), progress),
+                None => Heap::open(&place, &options, progress),
             };
             opened.map_err(|error| match error {
                 HeapError::Snapshot(error) => bad_snapshot(&place, &error).to_string(),

@@ -118,6 +118,7 @@ fn people() -> World {
 fn run(line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(line.split(' ')).current_dir(folder()).env_remove("NO_COLOR");
+    command.env("XDG_CACHE_HOME", folder().join("cache"));
     command.stdin(Stdio::null()).output().expect("bactrian starts")
 }
 
@@ -243,4 +244,116 @@ fn a_snapshot_comes_through_a_pipe_too() {
     let output = command.args(["check", "-"]).stdin(file).output().expect("bactrian starts");
     assert!(output.status.success());
     assert!(text(&output.stdout).contains("passed    the file is whole"));
+}
+
+/// Runs `heap roots` in a folder of its own with one snapshot, `small.heap`, and these variables; what it printed, and the
+/// files that are there afterwards.
+fn roots_with(variables: &[(&str, &str)], options: &[&str]) -> (Output, Vec<String>) {
+    let place = tempfile::tempdir().expect("room");
+    fs::copy(folder().join("small.heap"), place.path().join("small.heap")).expect("room");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(["heap", "roots", "small.heap"]).args(options).current_dir(place.path());
+    for name in ["XDG_CACHE_HOME", "HOME", "BACTRIAN_INDEX_LIMIT"] {
+        command.env_remove(name);
+    }
+    for (name, value) in variables {
+        command.env(name, value.replace("HERE", place.path().to_str().expect("UTF-8")));
+    }
+    let output = command.stdin(Stdio::null()).output().expect("bactrian starts");
+    let mut left = Vec::new();
+    let mut folders = vec![place.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let inner = path.strip_prefix(place.path()).expect("it is below");
+                left.push(inner.to_str().expect("UTF-8").to_owned());
+            }
+        }
+    }
+    left.sort();
+    (output, left)
+}
+
+#[test]
+fn indexes_are_kept_in_the_cache_directory() {
+    let small = "small.heap".to_owned();
+    let expected = roots_with(&[], &["--no-index"]).0;
+    for (variables, place) in [
+        (&[("XDG_CACHE_HOME", "HERE/xdg"), ("HOME", "HERE")][..], "xdg/bactrian/indexes/"),
+        (&[("HOME", "HERE")], ".cache/bactrian/indexes/"),
+        (&[("XDG_CACHE_HOME", "here"), ("HOME", "HERE")], ".cache/bactrian/indexes/"),
+        (&[("HOME", "HERE"), ("BACTRIAN_INDEX_LIMIT", "1MB")], ".cache/bactrian/indexes/"),
+    ] {
+        let (output, left) = roots_with(variables, &[]);
+        assert_eq!(output, expected, "{variables:?}");
+        let [index, rest] = &left[..] else { panic!("{variables:?}: {left:?}") };
+        let (index, rest) = if *index == small { (rest, index) } else { (index, rest) };
+        assert!(index.starts_with(place) && index.ends_with(".index"), "{left:?}");
+        assert_eq!(*rest, small);
+    }
+}
+
+#[test]
+fn no_index_is_kept_where_none_is_wanted_or_possible() {
+    let expected = roots_with(&[], &["--no-index"]).0;
+    assert!(expected.status.success());
+    for (variables, options) in [
+        (&[][..], &[][..]),
+        (&[("HOME", "")], &[]),
+        (&[("HOME", "HERE")], &["--no-index"]),
+        (&[("HOME", "HERE"), ("BACTRIAN_INDEX_LIMIT", "0")], &[]),
+        (&[("HOME", "HERE"), ("BACTRIAN_INDEX_LIMIT", "1kB")], &[]),
+        (&[("HOME", "HERE/small.heap")], &[]),
+    ] {
+        let (output, left) = roots_with(variables, options);
+        assert_eq!(output, expected, "{variables:?}");
+        assert_eq!(left, ["small.heap"], "{variables:?}");
+    }
+    let (output, _) = roots_with(&[("HOME", "HERE"), ("BACTRIAN_INDEX_LIMIT", "much")], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("BACTRIAN_INDEX_LIMIT: `much` is not a size"));
+}
+
+#[test]
+fn processes_share_the_directory_within_its_bound() {
+    let cache = tempfile::tempdir().expect("room");
+    let files = ["small.heap", "grown.heap", "people.heap", "empty.heap"];
+    let ask = |file: &str, limit: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["heap", "types", file]).current_dir(folder()).stdin(Stdio::null());
+        command.env("XDG_CACHE_HOME", cache.path()).env("BACTRIAN_INDEX_LIMIT", limit);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("bactrian starts")
+    };
+    let expected = files.map(|file| ask(file, "0").wait_with_output().expect("it ends"));
+    let indexes = cache.path().join("bactrian/indexes");
+    assert!(!indexes.exists());
+    // Room for some of them.
+    const LIMIT: u64 = 60_000;
+    for _ in 0..5 {
+        let running: Vec<_> =
+            files.iter().chain(&files).map(|file| ask(file, &LIMIT.to_string())).collect();
+        for (at, child) in running.into_iter().enumerate() {
+            let output = child.wait_with_output().expect("it ends");
+            let expected = &expected[at % files.len()];
+            assert_eq!((output.status, output.stdout), (expected.status, expected.stdout.clone()));
+        }
+    }
+    ask("small.heap", &LIMIT.to_string()).wait().expect("it ends");
+    let left = fs::read_dir(&indexes).expect("a directory").map(|entry| entry.expect("an entry"));
+    let left: Vec<_> =
+        left.map(|entry| (entry.file_name(), entry.metadata().expect("it").len())).collect();
+    assert!(!left.is_empty() && left.iter().map(|(_, bytes)| bytes).sum::<u64>() <= LIMIT);
+    assert!(left.iter().all(|(name, _)| name.to_string_lossy().ends_with(".index")), "{left:?}");
+}
+
+#[test]
+fn help_tells_of_indexes() {
+    for line in ["heap roots --help", "heap evolution --help", "view --help", "report --help"] {
+        let output = run(line);
+        let said = text(&output.stdout);
+        assert!(said.contains("--no-index") && said.contains("BACTRIAN_INDEX_LIMIT"), "{said}");
+    }
 }

@@ -3,17 +3,34 @@
 use std::env;
 use std::path::PathBuf;
 
+/// The directory that this user has for it: below `XDG_CACHE_HOME`, or else `HOME`. It need not be there.
+pub fn user_directory() -> Option<PathBuf> {
+    below_cache_home().or_else(below_home)
+}
+
 /// Directories of this user's to try, the best first.
 pub(crate) fn directories() -> Vec<PathBuf> {
-    let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let user = rustix::process::geteuid().as_raw();
     let own = [
-        variable("XDG_CACHE_HOME").map(|path| path.join("bactrian")),
-        variable("HOME").map(|path| path.join(".cache/bactrian")),
+        below_cache_home(),
+        below_home(),
         variable("XDG_RUNTIME_DIR").map(|path| path.join("bactrian")),
         Some(env::temp_dir().join(format!("bactrian-{user}"))),
     ];
     own.into_iter().flatten().collect()
+}
+
+fn below_cache_home() -> Option<PathBuf> {
+    variable("XDG_CACHE_HOME").map(|path| path.join("bactrian"))
+}
+
+fn below_home() -> Option<PathBuf> {
+    variable("HOME").map(|path| path.join(".cache/bactrian"))
+}
+
+/// A path that a variable holds. Relative ones are to be ignored.
+fn variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// Tells things apart by their bytes (FNV-1a).

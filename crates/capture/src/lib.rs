@@ -4,7 +4,7 @@
 
 pub mod agent;
 pub mod attach;
-mod cache;
+pub mod cache;
 pub mod doctor;
 mod elf;
 pub mod heap;

@@ -1,6 +1,6 @@
 //! Numbers in a row, in memory or in a file.
 //!
-//! Graphs and what is computed from them are kept in an index file beside a snapshot. Mapping it makes them
+//! Graphs and what is computed from them are kept in the index file of a snapshot. Mapping it makes them
 //! ready at once, and lets the kernel take their memory back whenever it needs it.
 
 use std::fs::File;

@@ -48,7 +48,7 @@ impl OpenedLater {
         }))
     }
 
-    /// Computes what the first pictures of an open heap show, and keeps it beside the snapshot, so that the next time they are
+    /// Computes what the first pictures of an open heap show, and keeps it in the snapshot's index, so that the next time they are
     /// there at once.
     fn prepare(&self) {
         let Some(Ok(heap)) = self.0.heap.get() else { return };

@@ -6,7 +6,7 @@ mod heaps;
 mod hostile;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use bactrian_analysis::heap::{Heap, OpenOptions};
@@ -24,19 +24,16 @@ pub fn sound() -> &'static (PathBuf, Vec<u8>) {
         heap.tables.roots.truncate(3);
         let bytes = heaps::write(&heap, 9).expect("a sound heap");
         fs::write(&path, bytes).expect("room");
-        let heap = Heap::open(&path, &OpenOptions::default(), &mut |_| {}).expect("sound");
+        let options = OpenOptions { indexes: Some(hostile::indexes(&path)), types: None };
+        let heap = Heap::open(&path, &options, &mut |_| {}).expect("sound");
         heap.held(&[heap.root()]);
         heap.class_totals();
         heap.shortest();
         heap.reversed();
         heap.keep();
-        let index = fs::read(index_of(&path)).expect("an index");
+        let index = fs::read(hostile::index_of(&path).expect("an index")).expect("an index");
         (path, index)
     })
-}
-
-fn index_of(path: &Path) -> PathBuf {
-    path.with_extension("heap.index")
 }
 
 /// Takes `bytes` for an index, as they are and with all checksums set right.

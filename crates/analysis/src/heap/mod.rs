@@ -50,7 +50,7 @@ pub use fields::{FieldRow, Fields, fields};
 pub use finalisers::{FinaliserGroup, Finalisers, finalisers};
 pub use graph::{
     Class, ClassKind, ClassTotal, Found, Heap, HeapError, Held, Holder, HolderKind, Holders,
-    NotFound, OpenOptions, Types,
+    IndexNews, IndexStore, NotFound, OpenOptions, Types,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
 pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};

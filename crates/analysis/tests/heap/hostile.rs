@@ -2,12 +2,13 @@
 //! targets too.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bactrian_analysis::heap::{
-    AroundQuestion, ClassBy, DominatorsQuestion, Found, Heap, OpenOptions, RootsQuestion, Series,
-    ShapesQuestion, ValueLimits, around, class_paths, classes, collections, conflicts, dominators,
-    duplicates, fields, finalisers, paths, reduced, roots, show, summary, suspects, type_coverage,
+    AroundQuestion, ClassBy, DominatorsQuestion, Found, Heap, IndexStore, OpenOptions,
+    RootsQuestion, Series, ShapesQuestion, ValueLimits, around, class_paths, classes, collections,
+    conflicts, dominators, duplicates, fields, finalisers, paths, reduced, roots, show, summary,
+    suspects, type_coverage,
 };
 
 /// Asks every question. The answer is how much was said, so that nothing is left out.
@@ -75,13 +76,24 @@ fn ask_who_holds(heap: &Heap) {
     assert!(picture.edges.iter().all(|edge| is_placed(edge.from) && is_placed(edge.to)));
 }
 
-/// Opens the snapshot at `path` with these bytes as its index, and asks everything.
+/// Where tests keep indexes: in a folder beside the snapshot.
+pub fn indexes(path: &Path) -> IndexStore {
+    IndexStore::new(path.with_file_name("indexes"), u64::MAX)
+}
+
+/// What is kept there, if it is one file.
+pub fn index_of(path: &Path) -> Option<PathBuf> {
+    let mut entries = fs::read_dir(path.with_file_name("indexes")).ok()?;
+    let first = entries.next()?.expect("it can be read").path();
+    assert!(entries.next().is_none(), "there is more than one file");
+    Some(first)
+}
+
+/// Opens the snapshot at `path`, of which there is an index, with these bytes in its place, and asks everything.
 pub fn exercise_index(path: &Path, bytes: &[u8]) {
-    let mut index = path.as_os_str().to_owned();
-    index.push(".index");
-    fs::write(index, bytes).expect("room");
-    let heap = Heap::open(path, &OpenOptions::default(), &mut |_| {}).expect("a snapshot");
-    ask_everything(&heap);
+    fs::write(index_of(path).expect("an index"), bytes).expect("room");
+    let options = OpenOptions { indexes: Some(indexes(path)), types: None };
+    ask_everything(&Heap::open(path, &options, &mut |_| {}).expect("a snapshot"));
 }
 
 /// Numbers of the header, and of an entry of the list of sections that follows it.

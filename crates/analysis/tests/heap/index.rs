@@ -1,4 +1,4 @@
-//! The index beside a snapshot: it changes how long an answer takes, and nothing else, whatever is in it.
+//! The index of a snapshot: it changes how long an answer takes, and nothing else, whatever is in it.
 
 #[path = "../../../snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
@@ -10,7 +10,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use bactrian_analysis::heap::{ClassBy, Heap, OpenOptions, RootsQuestion, classes, roots, summary};
+use bactrian_analysis::heap::{
+    ClassBy, Heap, IndexStore, OpenOptions, RootsQuestion, classes, roots, summary,
+};
 use bactrian_snapshot::Columns;
 use heaps::Dice;
 
@@ -37,11 +39,17 @@ fn answers(heap: &Heap) -> String {
 }
 
 fn open(path: &Path, index: bool) -> Heap {
-    Heap::open(path, &OpenOptions { index, types: None }, &mut |_| {}).expect("a snapshot")
+    let options = OpenOptions { indexes: index.then(|| hostile::indexes(path)), types: None };
+    Heap::open(path, &options, &mut |_| {}).expect("a snapshot")
 }
 
+/// The only index there is beside a snapshot.
 fn index_of(path: &Path) -> PathBuf {
-    path.with_extension("heap.index")
+    hostile::index_of(path).expect("an index")
+}
+
+fn has_index(path: &Path) -> bool {
+    hostile::index_of(path).is_some()
 }
 
 /// A snapshot in a folder of its own, and what is to be said of it.
@@ -52,7 +60,7 @@ fn made(seed: u64, blocks: u32) -> (tempfile::TempDir, PathBuf, String) {
     let heap = heaps::random(&mut Dice(seed), blocks, columns);
     fs::write(&path, heaps::write(&heap, 50).expect("a sound heap")).expect("room");
     let expected = answers(&open(&path, false));
-    assert!(!index_of(&path).exists());
+    assert!(!has_index(&path));
     (folder, path, expected)
 }
 
@@ -120,12 +128,31 @@ fn any_damage_to_an_index_is_seen() {
 #[test]
 fn an_index_of_another_snapshot_is_not_used() {
     let (_folder, path, _) = made(11, 100);
-    let heap = open(&path, true);
-    answers(&heap);
-    heap.keep();
     let (_other_folder, other, expected) = made(13, 100);
+    for path in [&path, &other] {
+        let heap = open(path, true);
+        heap.shortest();
+        heap.keep();
+    }
+    assert_ne!(index_of(&path).file_name(), index_of(&other).file_name());
     fs::copy(index_of(&path), index_of(&other)).expect("room");
     assert!(answers(&open(&other, true)) == expected);
+}
+
+#[test]
+fn index_is_found_under_another_path() {
+    let (folder, path, expected) = made(17, 100);
+    let heap = open(&path, true);
+    assert!(answers(&heap) == expected);
+    heap.keep();
+    let kept = fs::read(index_of(&path)).expect("an index");
+    let moved = folder.path().join("b.heap");
+    fs::rename(&path, &moved).expect("room");
+    let heap = open(&moved, true);
+    assert!(answers(&heap) == expected);
+    heap.keep();
+    // There was nothing new to keep, and there is still one index.
+    assert_eq!(fs::read(index_of(&moved)).expect("an index"), kept);
 }
 
 /// Two snapshots of one length with the same groups, that differ in one pointer.
@@ -146,6 +173,28 @@ fn a_snapshot_that_was_replaced_is_seen() {
     assert_eq!(open(&path, true).dominators().parent[2], 0);
 }
 
+/// The checksums in its headers are those of the sound one.
+#[test]
+fn index_is_not_used_for_a_damaged_copy() {
+    let (_folder, path, expected) = made(19, 100);
+    let heap = open(&path, true);
+    assert!(answers(&heap) == expected);
+    heap.keep();
+    let sound = fs::read(&path).expect("a snapshot");
+    let mut seen = 0;
+    for at in (0..sound.len()).step_by(97) {
+        let mut damaged = sound.clone();
+        damaged[at] ^= 1;
+        fs::write(&path, damaged).expect("room");
+        let without = Heap::open(&path, &OpenOptions::default(), &mut |_| {});
+        let Ok(without) = without else { continue };
+        let heap = open(&path, true);
+        assert_eq!(heap.losses(), without.losses(), "byte {at}");
+        seen += usize::from(!heap.losses().is_clean());
+    }
+    assert!(seen > 10, "{seen}");
+}
+
 #[test]
 fn nothing_is_kept_where_it_should_not_be() {
     // Of a snapshot that is cut.
@@ -155,15 +204,28 @@ fn nothing_is_kept_where_it_should_not_be() {
     let heap = open(&path, true);
     answers(&heap);
     heap.keep();
-    assert!(!index_of(&path).exists());
+    assert!(!has_index(&path));
     // In the place of something that is no file.
     let (_folder, path, expected) = made(6, 50);
-    fs::create_dir(index_of(&path)).expect("room");
+    let heap = open(&path, true);
+    heap.keep();
+    let index = index_of(&path);
+    fs::remove_file(&index).expect("it is there");
+    fs::create_dir(&index).expect("room");
     let heap = open(&path, true);
     assert!(answers(&heap) == expected);
     heap.keep();
-    assert!(index_of(&path).is_dir());
-    assert_eq!(fs::read_dir(path.parent().expect("a folder")).expect("it").count(), 2);
+    assert_eq!(index_of(&path), index);
+    assert!(index.is_dir());
+    // Beside the snapshot, or where there is no room for it.
+    let (_folder, path, expected) = made(8, 50);
+    let small = IndexStore::new(path.with_file_name("indexes"), 99);
+    let options = OpenOptions { indexes: Some(small), types: None };
+    let heap = Heap::open(&path, &options, &mut |_| {}).expect("a snapshot");
+    assert!(answers(&heap) == expected);
+    heap.keep();
+    assert!(!has_index(&path));
+    assert!(!path.with_extension("heap.index").exists());
 }
 
 /// Checksums keep accidents away, not somebody who sets them right.

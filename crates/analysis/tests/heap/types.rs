@@ -1,4 +1,4 @@
-//! Heaps with types: what is shown of them, and what is kept beside the snapshot.
+//! Heaps with types: what is shown of them, and what is kept of them.
 
 use std::fs;
 use std::path::Path;
@@ -146,7 +146,7 @@ fn where_a_type_was_allocated_and_what_is_from_there() {
 /// All that is told of the types of a heap.
 fn told(path: &Path, world: &World) -> String {
     let types = Some(Types::new(world.table.clone()));
-    let options = OpenOptions { index: true, types };
+    let options = OpenOptions { indexes: Some(hostile::indexes(path)), types };
     let heap = Heap::open(path, &options, &mut |_| {}).expect("a snapshot");
     let shown = value(&heap, 3, &ValueLimits::default());
     let told = format!(
@@ -167,9 +167,10 @@ fn what_is_kept_is_of_one_table() {
     fs::write(&path, world.bytes(0)).expect("room");
     let first = told(&path, &world);
     assert!(first.contains("Node { left = Node {"), "{first}");
-    let index = fs::read(folder.path().join("forest.heap.index")).expect("it was kept");
+    let place = hostile::index_of(&path).expect("it was kept");
+    let index = fs::read(&place).expect("it was kept");
     assert_eq!(told(&path, &world), first);
-    let unchanged = fs::read(folder.path().join("forest.heap.index")).expect("it is there");
+    let unchanged = fs::read(&place).expect("it is there");
     assert_eq!(index, unchanged, "nothing was computed anew");
     let mut other = forest();
     let Kind::Variant(_, constructors) =
@@ -184,7 +185,7 @@ fn what_is_kept_is_of_one_table() {
     for at in (0..index.len()).step_by(37) {
         let mut damaged = index.clone();
         damaged[at] ^= 4;
-        fs::write(folder.path().join("forest.heap.index"), damaged).expect("room");
+        fs::write(&place, damaged).expect("room");
         assert_eq!(told(&path, &world), first, "byte {at}");
     }
 }

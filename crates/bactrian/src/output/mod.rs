@@ -97,6 +97,16 @@ impl Console {
         writeln!(err, "{FAINT}bactrian:{FAINT:#} {what}")
     }
 
+    /// Does the same later, from any thread.
+    pub fn noting(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let choice = choice(self.color);
+        move |what| {
+            let mut err = AutoStream::new(io::stderr(), choice);
+            // If this cannot be said, the answer is no worse.
+            let _ = writeln!(err, "{FAINT}bactrian:{FAINT:#} {what}");
+        }
+    }
+
     /// Says on standard error why there is no answer.
     pub fn complain(&mut self, what: &str) {
         let mut err = AutoStream::new(io::stderr(), choice(self.color));

@@ -1,6 +1,6 @@
 //! `bactrian heap` on snapshots of real programs: every block is held by something, and sums are what they should be.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -8,10 +8,16 @@ use serde_json::Value;
 use crate::heaps::heaps_of;
 use crate::programs::{Kind, Waiting, each};
 
+/// Where indexes are kept, not to fill the user's own directory.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
 /// What `bactrian heap` says, with everything told.
 fn ask(verb: &str, file: &Path, options: &[&str]) -> Result<Value, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["heap", verb, "--json", "-n", "0"]).args(options).arg(file);
+    command.env("XDG_CACHE_HOME", cache());
     let said = command.stdin(Stdio::null()).output().expect("bactrian starts");
     if !said.status.success() || !said.stderr.is_empty() {
         return Err(format!("{verb}: {}", String::from_utf8_lossy(&said.stderr)));
@@ -91,7 +97,8 @@ fn check(kind: Kind, name: &str) -> Result<(), String> {
 
 fn ask_summary(file: &Path) -> Result<Value, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
-    let said = command.args(["heap", "summary", "--json"]).arg(file).output().expect("it starts");
+    command.args(["heap", "summary", "--json"]).arg(file).env("XDG_CACHE_HOME", cache());
+    let said = command.output().expect("it starts");
     let answer: Value = serde_json::from_slice(&said.stdout).map_err(|error| error.to_string())?;
     Ok(answer["result"].clone())
 }

@@ -30,6 +30,7 @@ fn ask(folder: &Path, verb: &str, arguments: &[&str]) -> Value {
     let mut command = bactrian();
     command.args(["heap", verb, "run.1.heap"]).args(arguments);
     command.args(["--types", "values.types", "--json"]).current_dir(folder);
+    command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let output = command.output().expect("it starts");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command:?}");
     let mut whole: Value = serde_json::from_slice(&output.stdout).expect("JSON");

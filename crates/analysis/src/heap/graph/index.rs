@@ -1,27 +1,25 @@
-//! Index files: columns of numbers that were computed from a snapshot, kept beside it and mapped.
+//! Index files: columns of numbers that were computed from a snapshot, kept for the next question and mapped.
 //!
 //! A header says which snapshot they are of, and where each section is; it has a checksum, and so has each section,
 //! which is looked at when the section is first used. Sections begin at multiples of 64 bytes. Numbers are in the byte
-//! order of the machine, as is the header, so that an index of another kind of machine is no index here. Files appear
-//! whole or not at all and are replaced, never written to. They are for their owner only, as the snapshot is.
+//! order of the machine, as is the header, so that an index of another kind of machine is no index here. Where the files are:
+//! [`store`](super::store).
 //!
 //! Nothing in an index is believed for its meaning: whoever takes numbers from it checks that they can be.
 
-use std::ffi::OsString;
-use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 use bactrian_graph::{Column, MappedFile};
 use bactrian_snapshot::Snapshot;
 use bytemuck::Pod;
 
+use super::store::IndexStore;
+
 const MAGIC: u64 = u64::from_be_bytes(*b"\x89HEAPIDX");
 /// To be counted up when a section changes its meaning, the numbering of nodes or classes does, or types are found in
 /// another way.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 const ALIGNMENT: usize = 64;
 /// There are not so many kinds of sections.
 const MOST_SECTIONS: u64 = 64;
@@ -75,10 +73,17 @@ impl Subject {
     /// The identity of a snapshot and of a table of types, 0 if there is none. None if the snapshot is damaged, for then
     /// nothing is kept of it.
     pub fn of(snapshot: &Snapshot, types: u64) -> Option<Subject> {
-        let fingerprint = snapshot.fingerprint().ok()?.into();
+        let fingerprint = snapshot.fingerprint().ok()?;
         let is_whole = snapshot.losses().is_clean();
         let (file_bytes, blocks) = (snapshot.file_bytes(), snapshot.blocks());
         is_whole.then_some(Subject { file_bytes, blocks, fingerprint, types })
+    }
+
+    /// The name of its index: all of it, so that no two have the same. Other versions have other names, so that two
+    /// versions of this program do not replace each other's.
+    fn name(&self) -> String {
+        let Subject { file_bytes, blocks, fingerprint, types } = self;
+        format!("{fingerprint:016x}-{file_bytes:x}-{blocks:x}-{types:016x}-v{VERSION}")
     }
 }
 
@@ -103,26 +108,10 @@ pub(super) struct Index {
     sections: Vec<Section>,
 }
 
-/// Where the index of a snapshot is.
-pub(super) fn path_beside(snapshot: &Path) -> PathBuf {
-    let mut name = OsString::from(snapshot);
-    name.push(".index");
-    name.into()
-}
-
 impl Index {
-    /// Opens the index of the snapshot at `beside`, if there is one, and it is of this snapshot.
-    pub fn open(beside: &Path, subject: &Subject) -> Option<Index> {
-        let path = path_beside(beside);
-        // What somebody else has put there is not looked at; nor is what is no file, which may have no end.
-        let metadata = path.symlink_metadata().ok()?;
-        let owners =
-            [beside.metadata().ok()?.uid(), Path::new("/proc/self").metadata().ok()?.uid()];
-        if !metadata.is_file() || !owners.contains(&metadata.uid()) {
-            return None;
-        }
-        let map = MappedFile::new(&fs::File::open(path).ok()?).ok()?;
-        Index::read(map, subject)
+    /// Opens the index of a snapshot, if there is one.
+    pub fn open(store: &IndexStore, subject: &Subject) -> Option<Index> {
+        Index::read(store.find(&subject.name())?, subject)
     }
 
     /// Reads an index of this snapshot; none if it is not.
@@ -198,16 +187,17 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// Writes an index beside a snapshot, in the place of the one that is there.
-    pub fn write(&self, beside: &Path, subject: &Subject) -> io::Result<()> {
-        let path = path_beside(beside);
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        let mut out = BufWriter::new(file);
-        self.write_to(&mut out, subject)?;
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+    /// Keeps an index of a snapshot, in the place of the one that is there.
+    pub fn keep(&self, store: &IndexStore, subject: &Subject) -> io::Result<()> {
+        store.put(&subject.name(), self.file_bytes(), |out| self.write_to(out, subject))
+    }
+
+    /// How long the file is.
+    fn file_bytes(&self) -> u64 {
+        let start = size_of::<Header>() + self.0.len() * size_of::<Entry>();
+        let add =
+            |at: usize, (_, bytes): &(Kind, &[u8])| at.next_multiple_of(ALIGNMENT) + bytes.len();
+        self.0.iter().fold(start, add) as u64
     }
 
     /// Writes an index.

@@ -232,8 +232,8 @@ impl Heap {
         (numbers.len() == OF_TOTAL * count).then(|| totals.collect())
     }
 
-    /// Keeps what was computed in the index beside the snapshot. That nothing can be written there is no error, for
-    /// everything can be computed again. Nothing is kept of a damaged snapshot.
+    /// Keeps what was computed in the index of the snapshot. That nothing can be written is no error, for everything can
+    /// be computed again. Nothing is kept of a damaged snapshot.
     pub fn keep(&self) {
         let Some(kept) = &self.kept else { return };
         if !self.losses.is_clean() || !self.is_new.load(Ordering::Relaxed) {
@@ -328,8 +328,8 @@ impl Heap {
                 ],
             );
         }
-        // A folder that is not writable, or full: then there is no index.
-        let _ = sections.write(&kept.snapshot, &kept.subject);
+        // A directory that is not ours or full, or an index that is too large: then there is none.
+        let _ = sections.keep(&kept.store, &kept.subject);
     }
 }
 

@@ -11,8 +11,8 @@
 //!
 //! Blocks weigh their words with their header; one of 2^32 words or more weighs 2^32 - 1.
 //!
-//! Dominators, components and the like are computed when they are first asked for, and kept in an index file beside the
-//! snapshot ([`Heap::keep`]) if there may be one. The next time they are mapped from there.
+//! Dominators, components and the like are computed when they are first asked for, and kept in an index file
+//! ([`Heap::keep`], [`IndexStore`]) if there may be one. The next time they are mapped from there.
 
 mod build;
 mod classes;
@@ -22,10 +22,11 @@ mod holders;
 mod index;
 mod kept;
 mod numbers;
+mod store;
 mod types;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
@@ -42,6 +43,7 @@ pub use classes::{Class, ClassKind};
 pub use find::{Found, NotFound};
 pub use holders::{Holder, HolderKind, Holders};
 pub use numbers::{ClassTotal, Held};
+pub use store::{IndexNews, IndexStore};
 pub use types::Types;
 
 /// Why a snapshot is no graph.
@@ -77,18 +79,12 @@ impl From<bactrian_graph::Error> for HeapError {
 }
 
 /// How to open a heap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Whether to use what is kept in an index beside the snapshot, and to keep what is computed there.
-    pub index: bool,
+    /// Where the index of the snapshot is, and what is computed is kept; nothing is if this is none.
+    pub indexes: Option<IndexStore>,
     /// What the compiler knew of the program.
     pub types: Option<Types>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> OpenOptions {
-        OpenOptions { index: true, types: None }
-    }
 }
 
 /// The class of what is not there.
@@ -102,7 +98,7 @@ const NOTHING: &Class = &Class {
 
 /// Where what is computed is kept.
 struct Kept {
-    snapshot: PathBuf,
+    store: IndexStore,
     subject: Subject,
     /// The index that was there.
     index: Option<Index>,
@@ -150,14 +146,18 @@ impl Heap {
     ) -> Result<Heap, HeapError> {
         let input = Input::open(path).map_err(bactrian_snapshot::Error::from)?;
         let snapshot = Snapshot::from_bytes(input)?;
-        // What comes through a pipe is nowhere that something could be beside.
-        let has_place = options.index && path.metadata().is_ok_and(|metadata| metadata.is_file());
         let types = options.types.as_ref();
-        let digest = types.map_or(0, Types::digest);
-        let subject = if has_place { Subject::of(&snapshot, digest) } else { None };
-        let Some(subject) = subject else { return Heap::with_types(snapshot, types, progress) };
-        let mut kept = Kept { snapshot: path.to_owned(), subject, index: None };
-        if let Some(index) = Index::open(path, &subject)
+        // What comes through a pipe will hardly come again.
+        let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+        let store = options.indexes.as_ref().filter(|_| is_file);
+        let subject = store.and_then(|store| {
+            Some((store, Subject::of(&snapshot, types.map_or(0, Types::digest))?))
+        });
+        let Some((store, subject)) = subject else {
+            return Heap::with_types(snapshot, types, progress);
+        };
+        let mut kept = Kept { store: store.clone(), subject, index: None };
+        if let Some(index) = Index::open(store, &subject)
             && let Some((built, overview)) = kept::load(&index, &snapshot, types.is_some())
         {
             kept.index = Some(index);

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{HeapsArg, say_coverage_of};
 use crate::failure::{Failure, Status};
+use crate::indexes::IndexArg;
 use crate::output::{Align, BAD, Console, GOOD, HEADING, Table, show_number};
 use crate::types::TypesArg;
 
@@ -39,7 +40,8 @@ pub struct Args {
 impl Args {
     /// The arguments of `bactrian diff` on two snapshots.
     pub fn of_two(files: Vec<PathBuf>, strict: bool, number: usize, json: bool) -> Args {
-        let heaps = HeapsArg { files, strict, types: TypesArg::default(), no_index: false };
+        let heaps =
+            HeapsArg { files, strict, types: TypesArg::default(), index: IndexArg::default() };
         Args { heaps, max: None, number, json }
     }
 }

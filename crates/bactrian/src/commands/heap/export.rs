@@ -10,6 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::HeapArg;
 use crate::commands::arguments::share;
 use crate::failure::{Failure, Status};
+use crate::indexes::IndexArg;
 use crate::output::{Console, show_number, write_file};
 use crate::types::TypesArg;
 
@@ -53,7 +54,7 @@ fn formats() -> impl TypedValueParser<Value = HeapFormat> {
 impl Args {
     /// What `bactrian export` asks of a heap.
     pub fn of(file: PathBuf, strict: bool, to: HeapFormat, output: Option<PathBuf>) -> Args {
-        let heap = HeapArg { file, strict, types: TypesArg::default(), no_index: false };
+        let heap = HeapArg { file, strict, types: TypesArg::default(), index: IndexArg::default() };
         Args { heap, to, output, min_share: MIN_SHARE, depth: DEPTH, blocks: false }
     }
 }

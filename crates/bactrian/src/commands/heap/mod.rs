@@ -28,6 +28,7 @@ use bactrian_snapshot::Losses;
 use serde::Serialize;
 
 use crate::failure::{Failure, Status};
+use crate::indexes::IndexArg;
 use crate::open::{account_snapshot, bad_snapshot, file_progress};
 use crate::output::{Console, FAINT, print_json_of_snapshots, show_number, visible};
 use crate::types::TypesArg;
@@ -47,7 +48,8 @@ use crate::types::TypesArg;
   bactrian heap fields server.1.heap Main.entry --types server.types   what each field holds
   bactrian heap graph server.1.heap -o h.svg  all of it in one picture
 
-What is computed is kept in FILE.index beside the snapshot, so that the next question is answered at once.")]
+What is computed is kept in an index, in ~/.cache/bactrian/indexes, so that the next question is answered at once
+(--no-index keeps none).")]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -133,9 +135,8 @@ pub struct HeapArg {
     pub strict: bool,
     #[command(flatten)]
     types: TypesArg,
-    /// Neither use nor keep an index beside the snapshot
-    #[arg(long, hide = true)]
-    no_index: bool,
+    #[command(flatten)]
+    index: IndexArg,
 }
 
 /// Snapshots that a question is about, in the order in which they were taken.
@@ -149,18 +150,17 @@ pub struct HeapsArg {
     strict: bool,
     #[command(flatten)]
     types: TypesArg,
-    /// Neither use nor keep indices beside the snapshots
-    #[arg(long, hide = true)]
-    no_index: bool,
+    #[command(flatten)]
+    index: IndexArg,
 }
 
 impl HeapsArg {
     /// Each by itself.
     pub fn each(&self) -> Vec<HeapArg> {
-        let (strict, no_index) = (self.strict, self.no_index);
+        let (strict, index) = (self.strict, self.index);
         let one = |file: &PathBuf| {
             let (file, types) = (file.clone(), self.types.clone());
-            HeapArg { file, strict, types, no_index }
+            HeapArg { file, strict, types, index }
         };
         self.files.iter().map(one).collect()
     }
@@ -187,7 +187,7 @@ impl HeapArg {
     /// Opens it.
     pub fn open(&self, console: &mut Console) -> Result<Heap, Failure> {
         let types = self.types.for_snapshot(&self.file, console)?.map(Types::new);
-        let options = OpenOptions { index: !self.no_index, types };
+        let options = OpenOptions { indexes: self.index.store(console)?, types };
         let opened = Heap::open(&self.file, &options, &mut file_progress(&self.file));
         Ok(opened.map_err(|error| match error {
             HeapError::Snapshot(error) => bad_snapshot(&self.file, &error),

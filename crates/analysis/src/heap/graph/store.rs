@@ -1,0 +1,498 @@
+//! Where indexes are kept: one directory for those of all snapshots, with a bound on their total size.
+//!
+//! The name of an index says what it is of, so that it is found wherever the snapshot lies. The directory must belong to
+//! the user, and nobody else may write to it; otherwise nothing is kept, and nothing is read. It is opened once for each
+//! use, without following a symbolic link in its place, and everything else goes through that descriptor.
+//!
+//! Several processes may use it at the same time, without locks. An index appears whole, by a rename, and is never
+//! written to. Removing one does no harm to a process that has it mapped. Two processes that make room at the same time
+//! remove the same files: the least recently used first, by the time of modification, which is set on each use. What a
+//! killed writer leaves has a name of its own and is removed when it is old.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::fs::{DirBuilder, File};
+use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bactrian_graph::MappedFile;
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::process::geteuid;
+
+/// How names of indexes end.
+const SUFFIX: &str = ".index";
+/// How names of files end that are being written.
+const PARTIAL: &str = ".partial";
+/// A file that is being written is abandoned if nothing was added to it for so long.
+const ABANDONED: Duration = Duration::from_secs(3600);
+/// Bits of a mode by which others may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// What became of an index that was to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexNews<'a> {
+    /// It was written.
+    Written {
+        /// Where indexes are.
+        directory: &'a Path,
+        /// Its size.
+        bytes: u64,
+    },
+    /// It was not written, for it is larger than all indexes may be together.
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// How large they may be.
+        limit: u64,
+    },
+}
+
+type Announce = Arc<dyn Fn(IndexNews<'_>) + Send + Sync>;
+
+/// A directory of indexes, with a bound on their total size.
+#[derive(Clone)]
+pub struct IndexStore {
+    directory: PathBuf,
+    limit: u64,
+    announce: Option<Announce>,
+}
+
+impl IndexStore {
+    /// The indexes in `directory`, which is made when it is needed: at most `limit` bytes together.
+    pub fn new(directory: impl Into<PathBuf>, limit: u64) -> IndexStore {
+        IndexStore { directory: directory.into(), limit, announce: None }
+    }
+
+    /// Calls `announce` with what became of each index that was to be kept.
+    #[must_use]
+    pub fn announcing(
+        self,
+        announce: impl Fn(IndexNews<'_>) + Send + Sync + 'static,
+    ) -> IndexStore {
+        IndexStore { announce: Some(Arc::new(announce)), ..self }
+    }
+
+    fn announce(&self, news: IndexNews<'_>) {
+        if let Some(announce) = &self.announce {
+            announce(news);
+        }
+    }
+
+    /// The index of this name, if there is one; it counts as used now.
+    pub(super) fn find(&self, name: &str) -> Option<MappedFile> {
+        let file = Directory::open(&self.directory).ok()?.find(&file_name(name)).ok()?;
+        // If that is not possible, it is removed sooner.
+        let _ = file.set_modified(SystemTime::now());
+        MappedFile::new(&file).ok()
+    }
+
+    /// Writes an index of so many bytes, in the place of the one of this name, after making room for it. One that is
+    /// larger than the bound is not written.
+    pub(super) fn put(
+        &self,
+        name: &str,
+        bytes: u64,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if bytes > self.limit {
+            self.announce(IndexNews::TooLarge { bytes, limit: self.limit });
+            return Err(io::Error::other("it is larger than all indexes may be"));
+        }
+        let name = file_name(name);
+        let directory = Directory::make(&self.directory)?;
+        directory.trim(self.limit - bytes, Some(&name))?;
+        let mut out = BufWriter::new(directory.partial()?);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.persist(&name)?;
+        // Others may have written in the meantime.
+        directory.trim(self.limit, None)?;
+        self.announce(IndexNews::Written { directory: &self.directory, bytes });
+        Ok(())
+    }
+}
+
+impl fmt::Debug for IndexStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let IndexStore { directory, limit, .. } = self;
+        f.debug_struct("IndexStore")
+            .field("directory", directory)
+            .field("limit", limit)
+            .finish_non_exhaustive()
+    }
+}
+
+fn file_name(name: &str) -> String {
+    format!("{name}{SUFFIX}")
+}
+
+/// The directory, open.
+struct Directory(OwnedFd);
+
+/// What one needs to know of an index to decide whether it stays.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    used: (i64, i64),
+    name: String,
+    bytes: u64,
+}
+
+impl Directory {
+    /// Opens it, if it is there and ours alone.
+    fn open(path: &Path) -> io::Result<Directory> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = fs::open(path, flags, Mode::empty())?;
+        check_owner(&directory)?;
+        Ok(Directory(directory))
+    }
+
+    /// The same, and makes it if it is not there. It is not made in a directory of another user: who is root for a
+    /// moment with somebody's `HOME` must not leave there what its owner cannot use.
+    fn make(path: &Path) -> io::Result<Directory> {
+        let there = path.ancestors().find_map(|folder| folder.metadata().ok());
+        let owner = there.ok_or(io::ErrorKind::NotFound)?.uid();
+        if ![geteuid().as_raw(), 0].contains(&owner) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        Directory::open(path)
+    }
+
+    /// Opens an index for reading.
+    fn find(&self, name: &str) -> io::Result<File> {
+        // Opening a FIFO would wait for its other end.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = fs::openat(&self.0, name, flags, Mode::empty())?;
+        if check_owner(&file)? != FileType::RegularFile {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(file.into())
+    }
+
+    /// A new file to write to.
+    fn partial(&self) -> io::Result<Partial<'_>> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        // The time, for numbers of processes are not unique on a disk that two machines share.
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+        let name = format!("{}-{count}-{time:x}{PARTIAL}", process::id());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = fs::openat(&self.0, &*name, flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(Partial { directory: self, name, file: file.into(), is_done: false })
+    }
+
+    /// Removes the least recently used indexes until the others have at most `limit` bytes together; `spared` stays and
+    /// is not counted, for it is about to be replaced. Files that are being written count and stay, unless they are
+    /// abandoned.
+    fn trim(&self, limit: u64, spared: Option<&str>) -> io::Result<()> {
+        let mut indexes = Vec::new();
+        let mut total = 0u64;
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let Some((name, used, bytes)) = self.file(entry.file_name()) else { continue };
+            if name.ends_with(PARTIAL) {
+                if is_abandoned(used) {
+                    self.remove(&name);
+                } else {
+                    total = total.saturating_add(bytes);
+                }
+            } else if name.ends_with(SUFFIX) && Some(&*name) != spared {
+                total = total.saturating_add(bytes);
+                indexes.push(Entry { used, name, bytes });
+            }
+        }
+        indexes.sort_unstable();
+        for Entry { name, bytes, .. } in indexes {
+            if total <= limit {
+                break;
+            }
+            self.remove(&name);
+            total = total.saturating_sub(bytes);
+        }
+        Ok(())
+    }
+
+    /// A file by its name, when it was last used, and its size. Whatever is no file is none of ours.
+    fn file(&self, name: &CStr) -> Option<(String, (i64, i64), u64)> {
+        let stat = fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let name = name.to_str().ok().filter(|_| is_file)?;
+        let used = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).ok()?);
+        Some((name.to_owned(), used, u64::try_from(stat.st_size).ok()?))
+    }
+
+    /// Removes a file. If it is gone already, another process has made room.
+    fn remove(&self, name: &str) {
+        let _ = fs::unlinkat(&self.0, name, AtFlags::empty());
+    }
+}
+
+fn is_abandoned((seconds, _): (i64, i64)) -> bool {
+    let written = u64::try_from(seconds).map(Duration::from_secs).unwrap_or_default();
+    let age = SystemTime::now().duration_since(UNIX_EPOCH + written);
+    age.is_ok_and(|age| age > ABANDONED)
+}
+
+/// Refuses what belongs to another user, or what others may write to; gives the type of the file.
+fn check_owner(file: impl AsFd) -> io::Result<FileType> {
+    let stat = fs::fstat(file)?;
+    if stat.st_uid != geteuid().as_raw() || stat.st_mode & WRITABLE_BY_OTHERS != 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(FileType::from_raw_mode(stat.st_mode))
+}
+
+/// A file that is being written. It is removed unless it gets its name.
+struct Partial<'a> {
+    directory: &'a Directory,
+    name: String,
+    file: File,
+    is_done: bool,
+}
+
+impl Partial<'_> {
+    fn persist(mut self, name: &str) -> io::Result<()> {
+        fs::renameat(&self.directory.0, &*self.name, &self.directory.0, name)?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Write for Partial<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Partial<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.directory.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::sync::Mutex;
+    use std::thread;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// A store of 100 bytes in a folder that is removed at the end.
+    fn store() -> (tempfile::TempDir, IndexStore) {
+        let folder = tempfile::tempdir().expect("room");
+        let store = IndexStore::new(folder.path().join("cache/indexes"), 100);
+        (folder, store)
+    }
+
+    fn put(store: &IndexStore, name: &str, bytes: usize) -> io::Result<()> {
+        store.put(name, bytes as u64, |out| out.write_all(&vec![7; bytes]))
+    }
+
+    /// The names that are there, in order.
+    fn names(store: &IndexStore) -> Vec<String> {
+        let entries = fs::read_dir(&store.directory).expect("a directory");
+        let name = |entry: io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<_> =
+            entries.map(|entry| name(entry).into_string().expect("UTF-8")).collect();
+        names.sort();
+        names
+    }
+
+    fn set_age(store: &IndexStore, file: &str, age: Duration) {
+        let file = File::open(store.directory.join(file)).expect("it is there");
+        file.set_modified(SystemTime::now() - age).expect("it is ours");
+    }
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().expect("it is there").mode() & 0o777
+    }
+
+    #[test]
+    fn indexes_are_private_and_found_by_name() {
+        let (_folder, store) = store();
+        assert!(store.find("a").is_none());
+        assert!(!store.directory.exists(), "looking for an index makes no directory");
+        put(&store, "a", 10).expect("room");
+        assert_eq!(store.find("a").expect("it was put there").bytes(), [7; 10]);
+        assert!(store.find("b").is_none());
+        assert_eq!(mode(&store.directory), 0o700);
+        assert_eq!(mode(&store.directory.join("a.index")), 0o600);
+        put(&store, "a", 20).expect("room");
+        assert_eq!(store.find("a").expect("it was replaced").bytes().len(), 20);
+        assert_eq!(names(&store), ["a.index"]);
+    }
+
+    #[test]
+    fn least_recently_used_is_removed_first() {
+        let (_folder, store) = store();
+        for (name, age) in [("a", 30), ("b", 40), ("c", 20)] {
+            put(&store, name, 30).expect("room");
+            set_age(&store, &format!("{name}.index"), age * MINUTE);
+        }
+        // The oldest is used once more.
+        let mapped = store.find("b").expect("it was put there");
+        put(&store, "d", 40).expect("room after one is removed");
+        assert_eq!(names(&store), ["b.index", "c.index", "d.index"]);
+        put(&store, "e", 70).expect("room after two are removed");
+        assert_eq!(names(&store), ["b.index", "e.index"]);
+        put(&store, "f", 100).expect("room if it is alone");
+        assert_eq!(names(&store), ["f.index"]);
+        assert_eq!(mapped.bytes(), [7; 30], "what was removed can still be read");
+    }
+
+    #[test]
+    fn index_larger_than_bound_is_not_written() {
+        let (_folder, store) = store();
+        put(&store, "a", 60).expect("room");
+        assert!(put(&store, "b", 101).is_err());
+        assert!(put(&store, "a", 101).is_err());
+        assert_eq!(names(&store), ["a.index"]);
+        assert_eq!(store.find("a").expect("the old one").bytes().len(), 60);
+        let none = IndexStore::new(&store.directory, 0);
+        assert!(put(&none, "c", 1).is_err());
+    }
+
+    #[test]
+    fn one_that_is_replaced_needs_no_other_room() {
+        let (_folder, store) = store();
+        put(&store, "a", 40).expect("room");
+        put(&store, "b", 50).expect("room");
+        set_age(&store, "a.index", MINUTE);
+        put(&store, "b", 60).expect("room");
+        assert_eq!(names(&store), ["a.index", "b.index"]);
+    }
+
+    #[test]
+    fn directory_that_others_may_change_is_refused() {
+        let (folder, store) = store();
+        put(&store, "a", 10).expect("room");
+        let set = |mode| fs::set_permissions(&store.directory, PermissionsExt::from_mode(mode));
+        for wrong in [0o770, 0o707, 0o777, 0o1777] {
+            set(wrong).expect("it is ours");
+            assert!(store.find("a").is_none(), "{wrong:o}");
+            assert!(put(&store, "b", 10).is_err(), "{wrong:o}");
+        }
+        set(0o755).expect("it is ours");
+        assert!(store.find("a").is_some());
+        // A symbolic link in its place, to a directory of ours.
+        let link = folder.path().join("link");
+        symlink(&store.directory, &link).expect("room");
+        let linked = IndexStore::new(link, 100);
+        assert!(linked.find("a").is_none());
+        assert!(put(&linked, "b", 10).is_err());
+        // One of another user's. Only root can try.
+        if geteuid().is_root() {
+            chown(&store.directory, Some(12345), None).expect("root may");
+            assert!(store.find("a").is_none());
+            assert!(put(&store, "b", 10).is_err());
+            let inner = IndexStore::new(store.directory.join("inner"), 100);
+            assert!(put(&inner, "b", 10).is_err());
+            assert!(!inner.directory.exists());
+        }
+        assert_eq!(names(&store), ["a.index"]);
+    }
+
+    #[test]
+    fn files_that_others_may_have_made_are_not_read() {
+        let (folder, store) = store();
+        put(&store, "a", 10).expect("room");
+        let index = store.directory.join("a.index");
+        fs::set_permissions(&index, PermissionsExt::from_mode(0o620)).expect("it is ours");
+        assert!(store.find("a").is_none());
+        if geteuid().is_root() {
+            fs::set_permissions(&index, PermissionsExt::from_mode(0o600)).expect("it is ours");
+            chown(&index, Some(12345), None).expect("root may");
+            assert!(store.find("a").is_none());
+        }
+        fs::write(folder.path().join("elsewhere"), [7; 10]).expect("room");
+        symlink(folder.path().join("elsewhere"), store.directory.join("b.index")).expect("room");
+        assert!(store.find("b").is_none());
+        fs::create_dir(store.directory.join("c.index")).expect("room");
+        assert!(store.find("c").is_none());
+        assert!(put(&store, "c", 10).is_err());
+        // A link is replaced, and what it points to is not touched.
+        put(&store, "b", 20).expect("room");
+        assert_eq!(fs::read(folder.path().join("elsewhere")).expect("it is there"), [7; 10]);
+        assert_eq!(names(&store), ["a.index", "b.index", "c.index"]);
+    }
+
+    #[test]
+    fn leftovers_of_killed_writers_are_swept() {
+        let (_folder, store) = store();
+        put(&store, "a", 50).expect("room");
+        for (name, age) in [("1-0-1.partial", 50), ("2-0-2.partial", 70), ("notes.txt", 700)] {
+            fs::write(store.directory.join(name), [0; 45]).expect("room");
+            set_age(&store, name, age * MINUTE);
+        }
+        // What is being written counts; what is not ours stays.
+        put(&store, "b", 50).expect("room");
+        assert_eq!(names(&store), ["1-0-1.partial", "b.index", "notes.txt"]);
+    }
+
+    #[test]
+    fn failed_write_leaves_nothing() {
+        let (_folder, store) = store();
+        put(&store, "a", 10).expect("room");
+        let failed = store.put("b", 10, |out| {
+            out.write_all(b"part")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(failed.is_err());
+        assert_eq!(names(&store), ["a.index"]);
+    }
+
+    #[test]
+    fn what_becomes_of_an_index_is_announced() {
+        let (_folder, store) = store();
+        let announced = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&announced);
+        let store = store.announcing(move |news| {
+            told.lock().expect("no panic").push(format!("{news:?}"));
+        });
+        put(&store, "a", 10).expect("room");
+        put(&store, "a", 101).expect_err("it is too large");
+        let written = IndexNews::Written { directory: &store.directory, bytes: 10 };
+        let too_large = IndexNews::TooLarge { bytes: 101, limit: 100 };
+        let expected = [written, too_large].map(|news| format!("{news:?}"));
+        assert_eq!(*announced.lock().expect("no panic"), expected);
+    }
+
+    /// Threads stand for processes here: they share nothing but the directory.
+    #[test]
+    fn many_writers_at_once_do_no_harm() {
+        let (_folder, store) = store();
+        thread::scope(|scope| {
+            for writer in 0..4 {
+                let store = &store;
+                scope.spawn(move || {
+                    for round in 0..100 {
+                        let name = format!("{}", (writer + round) % 5);
+                        // Others may have taken away what was to be removed, or the directory's room.
+                        put(store, &name, 40).expect("room");
+                        if let Some(found) = store.find(&name) {
+                            assert_eq!(found.bytes(), [7; 40]);
+                        }
+                    }
+                });
+            }
+        });
+        put(&store, "last", 40).expect("room");
+        assert!(names(&store).len() <= 2, "{:?}", names(&store));
+        assert!(store.find("last").is_some());
+    }
+}
