@@ -51,18 +51,20 @@ pub fn run(arguments: &[String]) -> Outcome {
     };
     let bactrian = built.join("bactrian");
     println!("{} rounds; seconds, round by round", rounds);
-    measure(&bactrian, "trace", &wide, rounds)?;
     // Once without an index, then with the one that was kept.
-    let index = PathBuf::from(format!("{}.index", heap.display()));
-    drop(std::fs::remove_file(index));
-    measure(&bactrian, "heap", &heap, rounds.max(2))
+    let cache = folder.join("page-cache");
+    drop(std::fs::remove_dir_all(&cache));
+    measure(&bactrian, &cache, "trace", &wide, rounds)?;
+    let measured = measure(&bactrian, &cache, "heap", &heap, rounds.max(2));
+    drop(std::fs::remove_dir_all(&cache));
+    measured
 }
 
-fn measure(bactrian: &Path, kind: &str, file: &Path, rounds: usize) -> Outcome {
+fn measure(bactrian: &Path, cache: &Path, kind: &str, file: &Path, rounds: usize) -> Outcome {
     println!("{kind}: {}", file.display());
     let mut node = Command::new("node");
     node.arg("tests/measure.mjs").arg(kind).arg(file).arg(rounds.to_string());
-    node.current_dir(root().join("ui")).env("BACTRIAN", bactrian);
+    node.current_dir(root().join("ui")).env("BACTRIAN", bactrian).env("XDG_CACHE_HOME", cache);
     node.env("BACTRIAN_FIXTURES", root()).env("BACTRIAN_PICTURES", "screenshots");
     print!("{}", output(&mut node)?);
     Ok(())

@@ -66,7 +66,7 @@ for (let round = 0; round < Number(rounds); round++) {
   const { url, server } = await serve(file);
   const measure = kind === "trace" ? measureTrace : measureHeap;
   console.log(JSON.stringify(await measure(page, url, since)));
-  // Indices of snapshots are written when the first pictures are there.
+  // Indexes of snapshots are written when the first pictures are there.
   if (kind === "heap") await page.waitForTimeout(15_000);
   await close();
   server.kill("SIGINT");

@@ -131,6 +131,8 @@ impl Page {
         let mut node = Command::new("node");
         node.args(["--test", "--test-concurrency=1"]).args(tests).current_dir(&ui);
         node.env("BACTRIAN", &self.bactrian).env("BACTRIAN_FIXTURES", &self.fixtures);
+        // Not to fill the user's own directory with indexes.
+        node.env("XDG_CACHE_HOME", self.fixtures.join("cache"));
         succeed(node.env("BACTRIAN_PICTURES", ui.join("screenshots")))
     }
 }

@@ -99,11 +99,17 @@ pub fn table(
     let [heap, dump] = ["report.heap", "report.hprof"].map(|name| folder.join(name));
     let made = make(bench, bactrian, graph, &heap, &dump)
         .and_then(|exporting| rows(bactrian, folder, &heap, &dump, exporting, (readers, rounds)));
-    for file in [&heap, &dump, &folder.join("report.heap.index"), &folder.join("report.html")] {
+    for file in [&heap, &dump, &folder.join("report.html")] {
         // They may not be there.
         let _ = fs::remove_file(file);
     }
+    let _ = fs::remove_dir_all(cache(folder));
     made
+}
+
+/// Where our indexes are kept.
+fn cache(folder: &Path) -> PathBuf {
+    folder.join("report-cache")
 }
 
 /// Makes the snapshot and the heap dump; gives what exporting takes.
@@ -143,10 +149,12 @@ fn rows(
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         // Each round begins without an index; there may be none.
-        let _ = fs::remove_file(heap.with_extension("heap.index"));
+        let _ = fs::remove_dir_all(cache(folder));
         for (question, best) in asked.iter().zip(&mut ours) {
             let words = ["heap".into(), question.into(), heap.into()];
-            let usage = measure(&Run::new(bactrian.to_path_buf(), words.to_vec()))?;
+            let mut run = Run::new(bactrian.to_path_buf(), words.to_vec());
+            run.environment.push(("XDG_CACHE_HOME".into(), cache(folder).into()));
+            let usage = measure(&run)?;
             *best = Some(best.map_or(usage, |best| better(best, usage)));
         }
         for (reader, best) in readers.iter().zip(&mut theirs) {
