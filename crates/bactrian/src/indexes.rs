@@ -20,10 +20,11 @@ const LARGE: u64 = 16_000_000;
 /// Whether to do without an index.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct IndexArg {
-    /// Neither use nor keep an index, which makes further questions to the same snapshot quick
+    /// Neither use nor keep an index (in ~/.cache/bactrian/indexes, 2 GB at most)
     ///
-    /// Indexes are kept in $XDG_CACHE_HOME/bactrian/indexes or ~/.cache/bactrian/indexes, 2 GB of them at most; the least
-    /// recently used are removed first. BACTRIAN_INDEX_LIMIT=SIZE sets another bound; 0 keeps none.
+    /// An index has what was computed from a snapshot, so that the next question to it is answered at once. Indexes are kept
+    /// in $XDG_CACHE_HOME/bactrian/indexes or ~/.cache/bactrian/indexes, 2 GB of them at most; the least recently used are
+    /// removed first. BACTRIAN_INDEX_LIMIT=SIZE sets another bound; 0 keeps none.
     #[arg(long)]
     no_index: bool,
 }
@@ -83,11 +84,11 @@ mod tests {
 
     #[test]
     fn large_indexes_are_announced() {
-        let directory = Path::new("/home/u/.cache/bactrian/indexes");
+        let directory = Path::new("/u/.cache/bactrian/indexes");
         let written = |bytes| sentence(IndexNews::Written { directory, bytes });
         assert_eq!(written(LARGE - 1), None);
         let said = written(148_000_000).expect("it is large");
-        assert!(said.contains("148 MB") && said.contains("/home/u/.cache/bactrian/indexes"));
+        assert!(said.contains("148 MB") && said.contains("/u/.cache/bactrian/indexes"));
         assert!(said.contains("--no-index"));
         let limit = DEFAULT_LIMIT;
         let said = sentence(IndexNews::TooLarge { bytes: 5_000_000_000, limit }).expect("always");
