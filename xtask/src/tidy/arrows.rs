@@ -23,6 +23,9 @@ const BESIDE: &[(&str, &[&str])] = &[
     ("bactrian-observe-ocaml", &["bactrian-observe", "bactrian-live"]),
 ];
 
+/// What only tests may use, and all of them: it is built of none of our crates.
+const FOR_TESTS: &str = "bactrian-fixtures";
+
 pub fn check(tree: &Tree) -> Vec<Problem> {
     let manifests = tree.texts.iter().filter(|text| {
         let inner = text.path.strip_prefix("crates/").and_then(|p| p.strip_suffix("/Cargo.toml"));
@@ -36,8 +39,12 @@ fn check_manifest(manifest: &Text) -> Vec<Problem> {
     if !is_known(name) {
         return vec![manifest.problem(0, unknown(name))];
     }
-    let faults = uses.into_iter().filter_map(|(line, used)| {
-        let what = if !is_known(used) {
+    let faults = uses.into_iter().filter_map(|Use { line, name: used, is_for_tests }| {
+        let what = if used == FOR_TESTS && is_for_tests {
+            return None;
+        } else if used == FOR_TESTS {
+            format!("{name} must use {used} in its tests only, as a dev-dependency")
+        } else if !is_known(used) {
             unknown(used)
         } else if !is_allowed(name, used) {
             format!("{name} must not use {used}: arrows point downwards (see ARCHITECTURE.md)")
@@ -62,7 +69,7 @@ fn beside(name: &str) -> Option<&'static [&'static str]> {
 }
 
 fn is_known(name: &str) -> bool {
-    layer(name).is_some() || beside(name).is_some()
+    name == FOR_TESTS || layer(name).is_some() || beside(name).is_some()
 }
 
 fn is_allowed(user: &str, used: &str) -> bool {
@@ -75,8 +82,15 @@ fn is_allowed(user: &str, used: &str) -> bool {
 
 struct Manifest<'a> {
     name: &'a str,
-    /// Our crates that it depends on in any way, with the line that says so.
-    uses: Vec<(usize, &'a str)>,
+    /// Our crates that it depends on in any way.
+    uses: Vec<Use<'a>>,
+}
+
+struct Use<'a> {
+    /// The line that says so.
+    line: usize,
+    name: &'a str,
+    is_for_tests: bool,
 }
 
 /// Reads as much of a manifest as our own manifests need: a name, and tables of dependencies in which
@@ -94,7 +108,8 @@ fn read(manifest: &Text) -> Manifest<'_> {
                 && table.ends_with("dependencies")
                 && ours(name)
             {
-                found.uses.push((number, name));
+                let is_for_tests = table.ends_with("dev-dependencies");
+                found.uses.push(Use { line: number, name, is_for_tests });
             }
             continue;
         }
@@ -108,7 +123,8 @@ fn read(manifest: &Text) -> Manifest<'_> {
                 value.split_once("package = \"").and_then(|(_, rest)| rest.split_once('"'));
             let name = renamed.map_or(name, |(package, _)| package);
             if ours(name) {
-                found.uses.push((number, name));
+                let is_for_tests = section.ends_with("dev-dependencies");
+                found.uses.push(Use { line: number, name, is_for_tests });
             }
         }
     }
@@ -165,6 +181,18 @@ mod tests {
         ] {
             assert_eq!(manifest("bactrian-trace", table).len(), 1, "{table}");
         }
+    }
+
+    #[test]
+    fn fixtures_are_for_tests_only() {
+        let table = |section: &str| format!("[{section}]\nbactrian-fixtures.workspace = true\n");
+        for user in ["bactrian-ocaml", "bactrian-observe-ocaml", "bactrian"] {
+            assert_eq!(manifest(user, &table("dev-dependencies")), [""; 0], "{user}");
+            let said = manifest(user, &table("dependencies"));
+            assert!(said.len() == 1 && said[0].contains("in its tests only"), "{said:?}");
+        }
+        let upwards = "[dev-dependencies]\nbactrian-trace.workspace = true\n";
+        assert_eq!(manifest("bactrian-fixtures", upwards).len(), 1);
     }
 
     #[test]
