@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use bactrian_fixtures::{Compiler, Recipe, own_folder, run};
 use bactrian_ocaml::bytecode::{Instruction, Opcode, Pc, Program, Sections};
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, Source, SourceLocation, TraceInfo, Words, Writer,
@@ -21,19 +22,16 @@ use serde_json::Value;
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("disasm");
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("room");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/queens_lists.ml");
-        fs::copy(source, folder.join("queens_lists.ml")).expect("room");
-        for (options, made) in [
-            (&["-g"][..], "queens.byte"),
-            (&[], "without_g.byte"),
-            (&["-g", "-output-complete-exe"], "complete.exe"),
-        ] {
-            let mut command = Command::new("ocamlc");
-            command.args(options).args(["queens_lists.ml", "-o", made]).current_dir(&folder);
-            assert!(command.status().expect("scripts/setup installs ocamlc").success());
+        let ocamlc = Compiler::OCaml4.ocamlc();
+        let built = Recipe::new("disasm")
+            .source("queens_lists.ml")
+            .step(&ocamlc, "-g queens_lists.ml -o queens.byte")
+            .step(&ocamlc, "queens_lists.ml -o without_g.byte")
+            .step(&ocamlc, "-g -output-complete-exe queens_lists.ml -o complete.exe")
+            .build();
+        let folder = own_folder("disasm");
+        for file in ["queens_lists.ml", "queens.byte", "without_g.byte", "complete.exe"] {
+            fs::copy(built.join(file), folder.join(file)).expect("room");
         }
         let program = fs::read(folder.join("queens.byte")).expect("compiled");
         fs::write(folder.join("cut.byte"), &program[..10_000]).expect("room");
@@ -233,9 +231,8 @@ fn sources_are_found_where_one_says() {
     fs::create_dir_all(&moved).expect("room");
     let source = moved.join("kept_here.ml");
     fs::write(&source, "let pair x = (x, x)\nlet () = ignore (pair 1)\n").expect("room");
-    let mut command = Command::new("ocamlc");
-    command.args(["-g", "kept_here.ml", "-o", "../kept.byte"]).current_dir(&moved);
-    assert!(command.status().expect("ocamlc").success());
+    let mut command = Command::new(Compiler::OCaml4.ocamlc());
+    run(command.args(["-g", "kept_here.ml", "-o", "../kept.byte"]).current_dir(&moved));
     let aside = folder().join("aside");
     fs::create_dir_all(&aside).expect("room");
     fs::rename(source, aside.join("kept_here.ml")).expect("room");

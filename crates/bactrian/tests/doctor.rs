@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use bactrian_fixtures::{Compiler, Recipe, own_folder, run};
 use serde_json::Value;
 
 /// Tells its process number and waits until its input ends.
@@ -42,13 +43,9 @@ const COMPILED: &[(&str, &str, &str)] = &[
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doctor");
-        // What an earlier run left may be of another compiler.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder for programs");
-        fs::write(folder.join("waits.ml"), SOURCE).expect("room");
-        for (name, compiler, options) in COMPILED {
-            compile(&folder, name, Path::new(compiler), options);
+        let folder = own_folder("doctor");
+        for (name, tool, options) in COMPILED {
+            compile(&folder, name, &Compiler::OCaml4.tool(tool), options);
         }
         let bytes = fs::read(folder.join("native")).expect("compiled");
         program(&folder, "truncated", &bytes[..10_000]);
@@ -63,33 +60,29 @@ fn folder() -> &'static Path {
             [("stripped", "native"), ("static_stripped", "static"), ("hidden_stripped", "hidden")]
         {
             fs::copy(folder.join(of), folder.join(name)).expect("room");
-            done(Command::new("strip").arg(folder.join(name)));
+            run(Command::new("strip").arg(folder.join(name)));
         }
         folder
     })
 }
 
-fn compile(folder: &Path, name: &str, compiler: &Path, options: &str) {
-    // Compilers leave files beside the source, which those of others do not like.
-    let own = folder.join(format!("{name}.build"));
-    fs::create_dir_all(&own).expect("room");
-    fs::copy(folder.join("waits.ml"), own.join("waits.ml")).expect("room");
-    let options = options.split(' ').filter(|option| !option.is_empty());
-    let mut command = Command::new(compiler);
-    command.args(options).args(["waits.ml", "-o"]).arg(format!("made_{name}.so")).current_dir(&own);
-    done(&mut command);
-    fs::rename(own.join(format!("made_{name}.so")), folder.join(name)).expect("compiled");
+fn compile(folder: &Path, name: &str, tool: &Path, options: &str) {
+    let arguments = format!("{options} waits.ml -o {name}.so");
+    let recipe = Recipe::new(format!("doctor-{name}")).file("waits.ml", SOURCE);
+    let made = recipe.step(tool, &arguments).build();
+    fs::copy(made.join(format!("{name}.so")), folder.join(name)).expect("room");
+    // One of the files that a compiler leaves.
+    if name == "native" {
+        let own = folder.join("native.build");
+        fs::create_dir(&own).expect("room");
+        fs::copy(made.join("waits.o"), own.join("waits.o")).expect("room");
+    }
 }
 
 fn program(folder: &Path, name: &str, bytes: &[u8]) {
     let path = folder.join(name);
     fs::write(&path, bytes).expect("room");
     fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("ours");
-}
-
-fn done(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -172,14 +165,12 @@ fn programs_of_debian_can_be_recorded() {
 
 #[test]
 fn ocaml5_is_told_from_ocaml4() {
-    let bin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/ocaml5/bin");
-    let bin = bin.canonicalize().expect("there is no OCaml 5 here: run cargo xtask ocaml5 first");
-    for (name, compiler, options) in [
+    for (name, tool, options) in [
         ("five", "ocamlopt", "-g"),
         ("five_without_g", "ocamlopt", ""),
         ("five_bytecode", "ocamlc", ""),
     ] {
-        compile(folder(), name, &bin.join(compiler), options);
+        compile(folder(), name, &Compiler::OCaml5.tool(tool), options);
     }
     let native = result("./five");
     let ocaml = &native["program"]["ocaml"];
@@ -261,7 +252,7 @@ fn a_process_is_known_by_its_number() {
     assert_eq!(said["process"]["other_mount_namespace"], false);
     assert_eq!(said["record"]["works"], "yes", "if it is started anew");
     assert_eq!(said["attach"]["works"], "yes");
-    assert!(said["program"]["path"].as_str().expect("a path").ends_with("doctor/native"));
+    assert_eq!(said["program"]["path"].as_str(), folder().join("native").to_str());
     end(child);
 
     let mut record = Command::new(env!("CARGO_BIN_EXE_bactrian"));

@@ -25,9 +25,7 @@ use world::{Int, To, World, constructor, named_fields};
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap");
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("room");
+        let folder = bactrian_fixtures::own_folder("heap");
         let put = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("room");
         let small = snapshot(400);
         put("small.heap", &small);

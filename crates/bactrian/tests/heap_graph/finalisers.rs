@@ -1,7 +1,7 @@
 //! The leak of a web framework, rebuilt: connections whose finalisers hold them.
 
 use crate::Snapshot;
-use crate::compilers::BOTH;
+use bactrian_fixtures::BOTH;
 
 #[test]
 fn exactly_the_faulty_finalisers_are_found_with_the_line_of_their_closure() {

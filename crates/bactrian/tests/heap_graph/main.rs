@@ -1,16 +1,12 @@
 //! Who holds the memory of real programs: `bactrian heap` on snapshots of `programs/heap_*.ml`, compiled by OCaml 4 and 5.
 
-#[allow(dead_code, reason = "shared with the tests of record, which use more of it")]
-#[path = "../record/compilers.rs"]
-mod compilers;
-
 mod finalisers;
 mod suspects;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use compilers::{Compiler, Variant, program};
+use bactrian_fixtures::{Compiler, Variant, program};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! Faults of real programs, as they are told.
 
-use crate::compilers::BOTH;
 use crate::{Snapshot, ask};
+use bactrian_fixtures::BOTH;
 
 #[test]
 fn the_cycle_of_finalisers_is_the_first_suspect() {

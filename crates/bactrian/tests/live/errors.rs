@@ -5,6 +5,8 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::thread;
 
+use bactrian_fixtures::{BOTH, Variant, program};
+
 use crate::run::live;
 
 fn refused(arguments: &[&str], status: i32) -> String {
@@ -27,11 +29,7 @@ fn what_is_no_target_is_told_what_could_be_one() {
 #[test]
 fn nothing_is_started_if_it_cannot_be_recorded_or_served() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = crate::compilers::program(
-        "exits",
-        crate::compilers::BOTH[0],
-        crate::compilers::Variant::Plain,
-    );
+    let path = program("exits", BOTH[0], Variant::Plain);
     for wish in [["--record", "/no/such/folder/run.live"], ["--metrics", "nowhere"]] {
         let output = live(wish)
             .arg("--")

@@ -1,9 +1,9 @@
 //! A program linked with the real Ocamlviz, seen by our client.
 
-use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::{Command, Stdio};
+
+use bactrian_fixtures::Recipe;
 
 use crate::run::{Running, live, result, until, value};
 
@@ -33,21 +33,13 @@ let () =
 
 #[test]
 fn a_program_linked_with_the_real_library_is_shown() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ocamlviz");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::write(folder.join("viz.ml"), PROGRAM).expect("room for a source");
-    let compiled = Command::new("ocamlfind")
-        .args(["ocamlopt", "-thread", "-package", "ocamlviz", "-linkpkg", "viz.ml", "-o", "viz"])
-        .current_dir(&folder)
-        .output()
-        .expect("ocamlfind is there: scripts/setup installs it");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let arguments = "ocamlopt -thread -package ocamlviz -linkpkg viz.ml -o viz";
+    let recipe = Recipe::new("ocamlviz").file("viz.ml", PROGRAM).step("ocamlfind", arguments);
+    let program = recipe.build().join("viz");
     let port =
         TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
-    let child = Command::new(folder.join("viz"))
-        .env("OCAMLVIZ_PORT", port.to_string())
-        .stdout(Stdio::null())
-        .spawn();
+    let child =
+        Command::new(program).env("OCAMLVIZ_PORT", port.to_string()).stdout(Stdio::null()).spawn();
     let _running = Running(child.expect("it starts"));
     let address = format!("127.0.0.1:{port}");
     // It listens some time after its start, and accepts one client per period.

@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::compilers::{
+use crate::runs::{Place, Run, difference, text};
+use crate::traces::{Site, allocated, in_folder, info, is_clean, sites, state};
+use bactrian_fixtures::{
     BOTH, Compiler, Variant, compiler_of_ocaml5_in_bytecode, program, repository,
     toplevel_of_ocaml5,
 };
-use crate::runs::{Place, Run, difference, text};
-use crate::traces::{Site, allocated, in_folder, info, is_clean, sites, state};
 
 /// How bytecode is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::processes::wait_for_trace;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{allocated, duration, in_folder, info, is_clean, state};
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 /// What is collected is written once a second; the rest is for a machine that is busy.
 const WRITTEN_EVERY: f64 = 1.0;

@@ -6,7 +6,6 @@
 
 mod accounting;
 mod bytecode;
-mod compilers;
 mod faults;
 mod processes;
 mod programs;

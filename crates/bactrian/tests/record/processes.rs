@@ -5,10 +5,10 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::compilers::{BOTH, Compiler, Variant, library, program};
 use crate::faults::agent;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{duration, in_folder, info, is_clean, state};
+use bactrian_fixtures::{BOTH, Compiler, Variant, c_library, program};
 
 fn lines(seen: &Seen) -> BTreeSet<String> {
     String::from_utf8_lossy(&seen.stdout).lines().map(str::to_owned).collect()
@@ -270,7 +270,7 @@ fn what_is_inherited_stays_as_it_is() {
 
 #[test]
 fn a_library_that_takes_the_same_functions_is_obeyed() {
-    let library = library("inherited_link");
+    let library = c_library("inherited_link");
     for compiler in BOTH {
         let executable = program("inherited", compiler, Variant::Plain);
         let place = Place::new();

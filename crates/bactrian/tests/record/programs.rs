@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::compilers::{Compiler, Variant, program};
 use crate::runs::{Place, Run, difference};
 use crate::traces::{in_folder, info, is_clean, is_private, state};
+use bactrian_fixtures::{Compiler, Variant, program};
 
 /// A fixture program and how it is run.
 pub struct Fixture {

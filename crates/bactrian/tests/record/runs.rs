@@ -13,7 +13,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::compilers::cache;
+/// A folder for what tests write.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("record")
+}
 
 /// No program here takes as long, by far.
 const TOO_LONG: Duration = Duration::from_secs(120);

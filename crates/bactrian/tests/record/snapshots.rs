@@ -8,9 +8,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::compilers::{Compiler, Variant, program};
 use crate::programs::FIXTURES;
 use crate::runs::{Place, Run, difference};
+use bactrian_fixtures::{Compiler, Variant, program};
 
 /// Moments, without sampling and beside it.
 const WAYS: [(&str, Option<&str>); 2] =

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::compilers::{BOTH, Variant, program, repository};
 use crate::runs::{Place, Run};
+use bactrian_fixtures::{BOTH, Variant, program, repository};
 
 #[test]
 fn the_formulas_of_a_prover() {

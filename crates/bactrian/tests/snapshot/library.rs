@@ -6,10 +6,10 @@ use std::process::Command;
 
 use bactrian_snapshot::Reason;
 
-use crate::compilers::{Compiler, Variant, ocaml_library, program, repository};
 use crate::heaps::{Heap, heaps_of};
 use crate::programs::Live;
 use crate::runs::{Place, Run, difference};
+use bactrian_fixtures::{Compiler, Variant, ocaml_library, program, repository};
 
 const VARIANTS: [(Compiler, Variant); 4] = [
     (Compiler::OCaml4, Variant::Plain),

@@ -5,9 +5,6 @@
 //! says what its heap holds, and waits.
 
 #[allow(dead_code, reason = "shared with the tests of record, which use more of it")]
-#[path = "../record/compilers.rs"]
-mod compilers;
-#[allow(dead_code, reason = "shared with the tests of record, which use more of it")]
 #[path = "../record/runs.rs"]
 mod runs;
 

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use bactrian_snapshot::{Reason, Way};
 
-use crate::compilers::{BOTH, Compiler, Variant, program};
 use crate::heaps::{Heap, heaps_of};
 use crate::programs::{KINDS, Kind, Waiting, until};
 use crate::runs::{Place, Run, signal};
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 /// Takes snapshots of a program that is run to its end, and reads them.
 fn taken(executable: &Path, arguments: &[&str], when: &str) -> Vec<Heap> {

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::compilers::{Compiler, repository};
+use bactrian_fixtures::Compiler;
+
+use crate::truth::annotated;
 
 fn bactrian(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
@@ -19,11 +21,10 @@ fn refused(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn a_table_says_what_is_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let source = repository().join("programs/leaky_cache.ml");
-    std::fs::copy(source, folder.path().join("leaky_cache.ml")).expect("room");
-    let mut compile = Command::new(Compiler::OCaml4.ocamlopt());
-    compile.args(["-c", "-g", "-bin-annot", "leaky_cache.ml"]).current_dir(folder.path());
-    assert!(compile.status().expect("it starts").success());
+    let built = annotated("leaky_cache", Compiler::OCaml4);
+    for file in ["leaky_cache.ml", "leaky_cache.cmt", "leaky_cache.cmi", "leaky_cache.cmx"] {
+        std::fs::copy(built.join(file), folder.path().join(file)).expect("room");
+    }
     std::fs::write(folder.path().join("cut.cmt"), "Caml1999T030").expect("room");
     let built = bactrian(folder.path(), &["types", "build", ".", "-o", "x.types"]);
     let said = String::from_utf8_lossy(&built.stderr);

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use bactrian_fixtures::{BOTH, Compiler};
 use bactrian_snapshot::Snapshot;
 use bactrian_types::{Table, Typing, UnitFate};
-
-use crate::compilers::{BOTH, Compiler};
+use tempfile::TempDir;
 
 /// So that files that are written one after the other have different times.
 const MOMENT: Duration = Duration::from_millis(30);
@@ -43,7 +42,7 @@ let () = print_int (Store.size ()); ignore (Sys.opaque_identity kept)
 /// A program in a folder of its own.
 struct Program {
     compiler: Compiler,
-    folder: PathBuf,
+    folder: TempDir,
 }
 
 /// What was found of it.
@@ -55,30 +54,29 @@ struct Found {
 }
 
 impl Program {
-    fn new(compiler: Compiler, name: &str, sources: &[(&str, &str)]) -> Program {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{compiler:?}"));
-        drop(fs::remove_dir_all(&folder));
-        fs::create_dir_all(&folder).expect("a folder");
+    /// Compiled here, not as a fixture: tests change its files between steps.
+    fn new(compiler: Compiler, sources: &[(&str, &str)]) -> Program {
+        let folder = tempfile::tempdir().expect("a folder");
         let program = Program { compiler, folder };
         sources.iter().for_each(|(file, text)| program.write(file, text));
         program
     }
 
     /// The store and its user, linked.
-    fn store(compiler: Compiler, name: &str) -> Program {
+    fn store(compiler: Compiler) -> Program {
         let sources = [("store.mli", INTERFACE), ("store.ml", STORE), ("main.ml", MAIN)];
-        let program = Program::new(compiler, name, &sources);
+        let program = Program::new(compiler, &sources);
         program.native("store.mli store.ml main.ml -o program");
         std::thread::sleep(MOMENT);
         program
     }
 
     fn write(&self, file: &str, text: &str) {
-        fs::write(self.folder.join(file), text).expect("room");
+        fs::write(self.folder.path().join(file), text).expect("room");
     }
 
     fn run(&self, command: &mut Command) {
-        let output = command.current_dir(&self.folder).output().expect("it starts");
+        let output = command.current_dir(self.folder.path()).output().expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command:?}: {said}");
     }
@@ -100,9 +98,9 @@ impl Program {
         self.run(bactrian().args(record.split(' ')));
         let build = "types build . -o p.types --compiler".split(' ');
         self.run(bactrian().args(build).arg(self.compiler.ocamlopt()));
-        let table = fs::read(self.folder.join("p.types")).expect("a table");
+        let table = fs::read(self.folder.path().join("p.types")).expect("a table");
         let table = Table::read(&table).expect("it can be read");
-        let snapshot = Snapshot::open(&self.folder.join("p.1.heap")).expect("a snapshot");
+        let snapshot = Snapshot::open(&self.folder.path().join("p.1.heap")).expect("a snapshot");
         let typing = Typing::infer(&table, &snapshot, &mut |_| {});
         let mut types = BTreeMap::new();
         for index in 0..snapshot.groups().len() {
@@ -146,7 +144,7 @@ fn knows_the_user_only(what: &str, found: &Found) {
 fn a_stale_cmt_is_not_believed() {
     for compiler in BOTH {
         let what = format!("{compiler:?}");
-        let program = Program::store(compiler, "stale");
+        let program = Program::store(compiler);
         let found = program.found();
         assert_eq!(found.fate("Store"), Some(UnitFate::Whole), "{what}");
         assert_eq!(found.blocks("Store.t list"), 1000, "{what}: {:?}", found.types);
@@ -175,7 +173,7 @@ fn a_stale_cmt_is_not_believed() {
 
 #[test]
 fn a_cmt_that_was_written_later_from_the_same_source_is_believed() {
-    let program = Program::store(Compiler::OCaml4, "later");
+    let program = Program::store(Compiler::OCaml4);
     program.bytecode("-c store.ml");
     let found = program.found();
     assert_eq!(found.fate("Store"), Some(UnitFate::Whole));
@@ -186,8 +184,8 @@ fn a_cmt_that_was_written_later_from_the_same_source_is_believed() {
 fn a_missing_cmt_is_told() {
     for compiler in BOTH {
         let what = format!("{compiler:?}");
-        let program = Program::store(compiler, "missing");
-        fs::remove_file(program.folder.join("store.cmt")).expect("it is there");
+        let program = Program::store(compiler);
+        fs::remove_file(program.folder.path().join("store.cmt")).expect("it is there");
         let found = program.found();
         knows_the_user_only(&what, &found);
         assert_eq!(found.fate("Store"), Some(UnitFate::Missing), "{what}");
@@ -199,7 +197,7 @@ fn a_missing_cmt_is_told() {
 fn a_stripped_program_keeps_its_digests() {
     for compiler in BOTH {
         let what = format!("{compiler:?}");
-        let program = Program::store(compiler, "stripped");
+        let program = Program::store(compiler);
         program.run(Command::new("strip").arg("program"));
         let found = program.found();
         assert_eq!(found.fate("Store"), Some(UnitFate::Whole), "{what}");
@@ -217,7 +215,7 @@ fn a_stripped_program_keeps_its_digests() {
 #[test]
 fn in_bytecode_what_others_see_of_modules_is_known() {
     let sources = [("store.mli", INTERFACE), ("store.ml", STORE), ("main.ml", MAIN)];
-    let program = Program::new(Compiler::OCaml4, "bytecode", &sources);
+    let program = Program::new(Compiler::OCaml4, &sources);
     program.bytecode("store.mli store.ml main.ml -o program");
     let found = program.found();
     assert_eq!(found.fate("Main"), Some(UnitFate::Whole));
@@ -243,7 +241,7 @@ fn exceptions_of_the_language_are_known() {
     for (compiler, is_bytecode) in
         BOTH.map(|compiler| (compiler, false)).into_iter().chain(bytecode)
     {
-        let program = Program::new(compiler, "errors", &[("errors.ml", ERRORS)]);
+        let program = Program::new(compiler, &[("errors.ml", ERRORS)]);
         let arguments = "errors.ml -o program";
         if is_bytecode {
             program.bytecode(arguments)
@@ -272,7 +270,7 @@ let () = ignore (Sys.opaque_identity (points, right, lie))
 #[test]
 fn what_was_read_at_a_wrong_type_is_a_conflict() {
     for compiler in BOTH {
-        let program = Program::new(compiler, "read", &[("read.ml", READ)]);
+        let program = Program::new(compiler, &[("read.ml", READ)]);
         program.native("read.ml -o program");
         let found = program.found();
         let what = format!("{compiler:?} {:?} {:#?}", found.types, found.typing.conflicts());
@@ -300,7 +298,7 @@ let () = ignore (Sys.opaque_identity (ones, as_two, hidden))
 #[test]
 fn casts_are_conflicts_or_unknown() {
     for compiler in BOTH {
-        let program = Program::new(compiler, "magic", &[("magic.ml", MAGIC)]);
+        let program = Program::new(compiler, &[("magic.ml", MAGIC)]);
         program.native("magic.ml -o program");
         let found = program.found();
         let what = format!("{compiler:?} {:?}", found.types);
@@ -318,7 +316,7 @@ fn packed_units_are_told() {
     for compiler in BOTH {
         let sources =
             [("store.ml", STORE), ("main.ml", "let kept = List.init 1000 Pack.Store.make")];
-        let program = Program::new(compiler, "packed", &sources);
+        let program = Program::new(compiler, &sources);
         program.native("-for-pack Pack -c store.ml");
         program.native("-pack store.cmx -o pack.cmx");
         program.native("pack.cmx main.ml -o program");

@@ -5,10 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bactrian_fixtures::{BOTH, Compiler, Recipe};
 use bactrian_snapshot::Snapshot;
 use bactrian_types::{Category, Table, Typing};
-
-use crate::compilers::{BOTH, Compiler, repository};
 
 pub fn run(command: &mut Command) -> String {
     let output = command.output().expect("it starts");
@@ -21,34 +20,25 @@ pub fn bactrian() -> Command {
     Command::new(env!("CARGO_BIN_EXE_bactrian"))
 }
 
-/// A folder with the program, its `.cmt` file and its table.
-fn built(compiler: Compiler) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("types-{compiler:?}"));
-    fs::create_dir_all(&folder).expect("a folder");
-    let source = repository().join("programs/types_truth.ml");
-    fs::copy(source, folder.join("types_truth.ml")).expect("room");
-    let compile = ["-g", "-bin-annot", "types_truth.ml", "-o", "types_truth"];
-    run(Command::new(compiler.ocamlopt()).args(compile).current_dir(&folder));
-    let build = ["types", "build", ".", "-o", "truth.types", "--compiler"];
-    run(bactrian().args(build).arg(compiler.ocamlopt()).current_dir(&folder));
-    folder
+/// A folder of a program of `programs/` with its `.cmt` file.
+pub fn annotated(name: &str, compiler: Compiler) -> PathBuf {
+    let recipe = Recipe::new(format!("{name}-{compiler:?}-annotated"));
+    let arguments = format!("-g -bin-annot {name}.ml -o {name}");
+    recipe.source(&format!("{name}.ml")).step(compiler.ocamlopt(), &arguments).build()
 }
 
-/// Runs it, with samples at a rate or none; what it said of its blocks, and what was found.
-fn observed(folder: &Path, rate: Option<&str>) -> (Vec<(u64, String)>, Snapshot) {
+/// Runs it in a folder, with samples at a rate or none; what it said of its blocks, and what was found.
+fn observed(folder: &Path, program: &Path, rate: Option<&str>) -> (Vec<(u64, String)>, Snapshot) {
     let name = rate.unwrap_or("none");
     let (told, output) = (format!("{name}.truth"), format!("{name}.ctf"));
     let snapshot = folder.join(format!("{name}.1.heap"));
-    for left in [&folder.join(&output), &snapshot] {
-        drop(fs::remove_file(left));
-    }
     let mut record = bactrian();
     record.args(["record", "--snapshots", "exit", "-o", &output]);
     match rate {
         Some(rate) => record.args(["--rate", rate]),
         None => record.arg("--no-trace"),
     };
-    run(record.args(["--", "./types_truth", &told]).current_dir(folder));
+    run(record.arg("--").arg(program).arg(&told).current_dir(folder));
     let text = fs::read_to_string(folder.join(told)).expect("it told");
     let truth = text.lines().map(|line| {
         let (address, name) = line.split_once('\t').expect("two columns");
@@ -60,12 +50,16 @@ fn observed(folder: &Path, rate: Option<&str>) -> (Vec<(u64, String)>, Snapshot)
 #[test]
 fn no_type_is_wrong_and_nearly_all_are_known() {
     for compiler in BOTH {
-        let folder = built(compiler);
-        let table = fs::read(folder.join("truth.types")).expect("a table");
+        let built = annotated("types_truth", compiler);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut build = bactrian();
+        build.args(["types", "build"]).arg(&built).args(["-o", "truth.types", "--compiler"]);
+        run(build.arg(compiler.ocamlopt()).current_dir(folder.path()));
+        let table = fs::read(folder.path().join("truth.types")).expect("a table");
         let table = Table::read(&table).expect("it can be read");
         for rate in [None, Some("1e-2")] {
             let what = format!("{compiler:?}, {rate:?}");
-            let (truth, snapshot) = observed(&folder, rate);
+            let (truth, snapshot) = observed(folder.path(), &built.join("types_truth"), rate);
             assert!(truth.len() > 10_000, "{what}: {}", truth.len());
             check(&what, &truth, &snapshot, &Typing::infer(&table, &snapshot, &mut |_| {}));
         }

@@ -1,36 +1,30 @@
 //! `bactrian heap` with types, on `programs/heap_values.ml`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
+use bactrian_fixtures::{BOTH, Compiler};
 use serde_json::Value;
+use tempfile::TempDir;
 
-use crate::compilers::{BOTH, Compiler, repository};
-use crate::truth::{bactrian, run};
+use crate::truth::{annotated, bactrian, run};
 
 /// A folder with a snapshot of the program at its end, `run.1.heap`, and its table, `values.types`.
-fn folder(test: &str, compiler: Compiler) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{compiler:?}"));
-    drop(fs::remove_dir_all(&folder));
-    fs::create_dir_all(&folder).expect("a folder");
-    let source = repository().join("programs/heap_values.ml");
-    fs::copy(source, folder.join("heap_values.ml")).expect("room");
-    let compile = ["-g", "-bin-annot", "heap_values.ml", "-o", "heap_values"];
-    run(Command::new(compiler.ocamlopt()).args(compile).current_dir(&folder));
-    let build = ["types", "build", ".", "-o", "values.types", "--compiler"];
-    run(bactrian().args(build).arg(compiler.ocamlopt()).current_dir(&folder));
+fn folder(compiler: Compiler) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let built = annotated("heap_values", compiler);
+    let mut build = bactrian();
+    build.args(["types", "build"]).arg(&built).args(["-o", "values.types", "--compiler"]);
+    run(build.arg(compiler.ocamlopt()).current_dir(folder.path()));
     let record = ["record", "--snapshots", "exit", "--strings", "20", "--no-trace", "-o", "run"];
-    run(bactrian().args(record).args(["--", "./heap_values"]).current_dir(&folder));
+    let program = built.join("heap_values");
+    run(bactrian().args(record).arg("--").arg(program).current_dir(folder.path()));
     folder
 }
 
 /// What a verb tells, as JSON.
-fn ask(folder: &Path, verb: &str, arguments: &[&str]) -> Value {
+fn ask(folder: &TempDir, verb: &str, arguments: &[&str]) -> Value {
     let mut command = bactrian();
     command.args(["heap", verb, "run.1.heap"]).args(arguments);
-    command.args(["--types", "values.types", "--json"]).current_dir(folder);
-    command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command.args(["--types", "values.types", "--json"]).current_dir(folder.path());
+    command.env("XDG_CACHE_HOME", folder.path().join("cache"));
     let output = command.output().expect("it starts");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command:?}");
     let mut whole: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -47,7 +41,7 @@ fn row<'a>(answer: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn types_and_their_coverage() {
     for compiler in BOTH {
-        let folder = folder("types", compiler);
+        let folder = folder(compiler);
         let types = ask(&folder, "types", &["-n", "0"]);
         assert_eq!(row(&types, "Heap_values.person")["blocks"]["value"], 1001.0, "{compiler:?}");
         let map = "Heap_values.person option Map.Make(String).t";
@@ -66,7 +60,7 @@ fn types_and_their_coverage() {
 #[test]
 fn collections_are_counted() {
     for compiler in BOTH {
-        let folder = folder("collections", compiler);
+        let folder = folder(compiler);
         let found = ask(&folder, "collections", &["-n", "0"]);
         let check = |name: &str, count: u64, elements: u64, largest: u64| {
             let row = row(&found, name);
@@ -93,7 +87,7 @@ fn collections_are_counted() {
 #[test]
 fn values_are_printed_as_ocaml_would() {
     for compiler in BOTH {
-        let folder = folder("values", compiler);
+        let folder = folder(compiler);
         let check = |what: &str, arguments: &[&str], expected: &str| {
             let shown = ask(&folder, "show", &[&[what], arguments].concat());
             assert_eq!(shown["value"], expected, "{compiler:?}: {what}");
@@ -129,7 +123,7 @@ fn values_are_printed_as_ocaml_would() {
 #[test]
 fn fields_tell_what_is_held_through_them() {
     for compiler in BOTH {
-        let folder = folder("fields", compiler);
+        let folder = folder(compiler);
         let answer = ask(&folder, "fields", &["Heap_values.shape"]);
         let fields = &answer["fields"];
         assert_eq!(fields["blocks"], 66, "{compiler:?}");
@@ -150,7 +144,7 @@ fn fields_tell_what_is_held_through_them() {
 #[test]
 fn steps_have_names_and_what_can_be_changed_is_no_duplicate() {
     for compiler in BOTH {
-        let folder = folder("steps", compiler);
+        let folder = folder(compiler);
         let paths = ask(&folder, "paths", &["Heap_values.person list"]);
         let text = paths.to_string();
         assert!(text.contains("field ring of Heap_values"), "{compiler:?}: {text}");
