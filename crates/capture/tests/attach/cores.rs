@@ -9,7 +9,9 @@ use bactrian_capture::heap::roots::{self, Place};
 use bactrian_capture::heap::target::{Files, Target};
 use bactrian_capture::memory::{Bytes, Core, Memory, ProcessMemory};
 
-use crate::running::{Compiler, Kind, Running, compile};
+use bactrian_fixtures::{Compiler, Variant, until_it_reads};
+
+use crate::running::{Running, compile};
 use crate::{core_file, programs};
 
 /// Where roots are, and their values.
@@ -65,12 +67,11 @@ fn gcore(pid: u32, folder: &Path) -> Option<PathBuf> {
     Some(folder.join(format!("gcore.{pid}")))
 }
 
-fn check(name: &str, source: &str, compiler: Compiler, kind: Kind) {
-    let executable = compile(name, source, compiler, kind);
+fn check(name: &str, source: &str, compiler: Compiler, variant: Variant) {
+    let executable = compile(name, source, compiler, variant);
     let folder = tempfile::tempdir().expect("room");
-    let mut running = Running::start_in(name, source, compiler, kind, folder.path());
-    // It waits a moment after it said that it is ready.
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    let mut running = Running::start_in(name, source, compiler, variant, folder.path());
+    until_it_reads(running.pid());
     let memory = ProcessMemory::open(running.pid()).expect("its memory");
     let target = Target::find(&memory, &Files::of_process(running.pid())).expect("OCaml");
     let live = found(&memory, &target);
@@ -79,14 +80,14 @@ fn check(name: &str, source: &str, compiler: Compiler, kind: Kind) {
     cores.extend(kernel_core(&mut running, folder.path()));
     assert!(!cores.is_empty(), "neither gcore nor the kernel made a core");
     // Bytecode is run by a program of its own.
-    let executable = match kind {
-        Kind::Bytecode => PathBuf::from("/usr/bin/ocamlrun"),
+    let executable = match variant {
+        Variant::Bytecode => PathBuf::from("/usr/bin/ocamlrun"),
         _ => executable,
     };
     for core in cores {
         let (read, roots) = of_core(&core, &executable);
         assert_eq!(read.gaps(), Vec::<String>::new(), "{}", core.display());
-        if kind != Kind::Stripped || compiler == Compiler::OCaml4 {
+        if variant != Variant::Stripped || compiler == Compiler::OCaml4 {
             let missing: Vec<_> = live.difference(&roots).take(5).collect();
             assert!(missing.is_empty(), "{}: {missing:x?}", core.display());
         }
@@ -119,11 +120,11 @@ fn cut(core: &Path, executable: &Path, folder: &Path) {
 
 #[test]
 fn cores_have_the_roots_of_their_process() {
-    check("core_reading", programs::READING, Compiler::OCaml4, Kind::Native);
-    check("core_reading", programs::READING, Compiler::OCaml4, Kind::Stripped);
-    check("core_reading", programs::READING, Compiler::OCaml5, Kind::Native);
-    check("core_reading", programs::READING, Compiler::OCaml5, Kind::Stripped);
-    check("core_reading", programs::READING, Compiler::OCaml4, Kind::Bytecode);
+    check("core_reading", programs::READING, Compiler::OCaml4, Variant::Plain);
+    check("core_reading", programs::READING, Compiler::OCaml4, Variant::Stripped);
+    check("core_reading", programs::READING, Compiler::OCaml5, Variant::Plain);
+    check("core_reading", programs::READING, Compiler::OCaml5, Variant::Stripped);
+    check("core_reading", programs::READING, Compiler::OCaml4, Variant::Bytecode);
 }
 
 #[test]

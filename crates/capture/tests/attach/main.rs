@@ -9,25 +9,26 @@ use std::time::{Duration, Instant};
 
 use bactrian_capture::attach::{Cause, Options, Way, freeze};
 use bactrian_capture::heap::roots::{self, Place};
-use running::{Compiler, Kind, Running};
+use bactrian_fixtures::{Compiler, Variant};
+use running::Running;
 
 /// How often each program is frozen.
 const TIMES: usize = 20;
 
 /// Freezes a running program many times, each time checking that nothing of it is left; then ends it and compares what
 /// it says.
-fn check(name: &str, source: &str, compiler: Compiler, kind: Kind, expected: (&str, i32)) {
-    let mut running = Running::start(name, source, compiler, kind);
+fn check(name: &str, source: &str, compiler: Compiler, variant: Variant, expected: (&str, i32)) {
+    let mut running = Running::start(name, source, compiler, variant);
     let pid = running.pid();
     let code = running.code();
     let mut pauses = Vec::new();
     let start = Instant::now();
     for round in 0..TIMES {
         let frozen = freeze(pid, Options::default())
-            .unwrap_or_else(|refusal| panic!("{name} {compiler:?} {kind:?} {round}: {refusal}"));
+            .unwrap_or_else(|refusal| panic!("{name} {compiler:?} {variant:?} {round}: {refusal}"));
         assert_eq!(frozen.way, Way::Copied);
         assert_ne!(frozen.pid, pid);
-        assert_eq!(frozen.gaps, Vec::<String>::new(), "{name} {compiler:?} {kind:?}");
+        assert_eq!(frozen.gaps, Vec::<String>::new(), "{name} {compiler:?} {variant:?}");
         let listing = frozen.listing.as_ref().expect("the runtime was asked");
         assert!(listing.lists.iter().all(|listed| listed.whole));
         let all: usize = listing.lists.iter().map(|listed| listed.slots.len()).sum();
@@ -44,19 +45,19 @@ fn check(name: &str, source: &str, compiler: Compiler, kind: Kind, expected: (&s
     pauses.sort_unstable();
     let said = running.finish();
     eprintln!(
-        "{name} {compiler:?} {kind:?}: pause {:?} median, {:?} most, {took:?} for all",
+        "{name} {compiler:?} {variant:?}: pause {:?} median, {:?} most, {took:?} for all",
         pauses[TIMES / 2],
         pauses[TIMES - 1]
     );
-    assert_eq!((said.0.as_str(), said.1), expected, "{name} {compiler:?} {kind:?}");
+    assert_eq!((said.0.as_str(), said.1), expected, "{name} {compiler:?} {variant:?}");
 }
 
 fn check_all(name: &str, source: &str, expected: (&str, i32)) {
-    check(name, source, Compiler::OCaml4, Kind::Native, expected);
-    check(name, source, Compiler::OCaml4, Kind::Stripped, expected);
-    check(name, source, Compiler::OCaml4, Kind::Bytecode, expected);
-    check(name, source, Compiler::OCaml5, Kind::Native, expected);
-    check(name, source, Compiler::OCaml5, Kind::Stripped, expected);
+    check(name, source, Compiler::OCaml4, Variant::Plain, expected);
+    check(name, source, Compiler::OCaml4, Variant::Stripped, expected);
+    check(name, source, Compiler::OCaml4, Variant::Bytecode, expected);
+    check(name, source, Compiler::OCaml5, Variant::Plain, expected);
+    check(name, source, Compiler::OCaml5, Variant::Stripped, expected);
 }
 
 #[test]
@@ -71,13 +72,13 @@ fn a_program_that_allocates() {
 
 #[test]
 fn what_the_agent_cannot_enter() {
-    for kind in [Kind::Static, Kind::Hidden] {
-        check("allocating", programs::ALLOCATING, Compiler::OCaml4, kind, ("true\n", 0));
+    for variant in [Variant::Static, Variant::Hidden] {
+        check("allocating", programs::ALLOCATING, Compiler::OCaml4, variant, ("true\n", 0));
         check(
             "reading",
             programs::READING,
             Compiler::OCaml4,
-            kind,
+            variant,
             ("0 lines, 100000 kept, true\n", 3),
         );
     }
@@ -100,15 +101,15 @@ fn a_program_with_children() {
 
 #[test]
 fn a_program_with_domains() {
-    for kind in [Kind::Native, Kind::Stripped] {
-        check("domains", programs::DOMAINS, Compiler::OCaml5, kind, ("true\ntrue\ntrue\n", 0));
+    for variant in [Variant::Plain, Variant::Stripped] {
+        check("domains", programs::DOMAINS, Compiler::OCaml5, variant, ("true\ntrue\ntrue\n", 0));
     }
 }
 
 #[test]
 fn domains_that_wait() {
-    for kind in [Kind::Native, Kind::Stripped] {
-        check("waiting", programs::WAITING_DOMAINS, Compiler::OCaml5, kind, ("1 2\n", 0));
+    for variant in [Variant::Plain, Variant::Stripped] {
+        check("waiting", programs::WAITING_DOMAINS, Compiler::OCaml5, variant, ("1 2\n", 0));
     }
 }
 
@@ -121,7 +122,8 @@ fn a_loop_that_allocates_nothing() {
 fn c_that_computes_is_waited_for_and_left_as_it_was() {
     let options = Options { wait: Duration::from_millis(300), ..Options::default() };
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
-        let mut running = Running::start("in_c", programs::COMPUTING_IN_C, compiler, Kind::Native);
+        let mut running =
+            Running::start("in_c", programs::COMPUTING_IN_C, compiler, Variant::Plain);
         let code = running.code();
         // It begins to compute after it said that it is ready.
         std::thread::sleep(Duration::from_millis(100));
@@ -138,7 +140,7 @@ fn c_that_computes_is_waited_for_and_left_as_it_was() {
 fn c_that_waits_without_a_note_of_the_stack_is_refused() {
     let options = Options { wait: Duration::from_millis(300), ..Options::default() };
     let source = programs::WAITING_UNNOTED;
-    let mut running = Running::start("unnoted", source, Compiler::OCaml4, Kind::Native);
+    let mut running = Running::start("unnoted", source, Compiler::OCaml4, Variant::Plain);
     std::thread::sleep(Duration::from_millis(200));
     let refusal = freeze(running.pid(), options).expect_err("its stack is not to be found");
     assert_eq!(refusal.cause, Cause::Busy, "{refusal}");
@@ -148,12 +150,12 @@ fn c_that_waits_without_a_note_of_the_stack_is_refused() {
 
 #[test]
 fn the_thread_that_ran_last_may_have_ended() {
-    for kind in [Kind::Native, Kind::Stripped, Kind::Bytecode] {
+    for variant in [Variant::Plain, Variant::Stripped, Variant::Bytecode] {
         let source = programs::THREAD_ENDED;
-        let running = Running::start("ended", source, Compiler::OCaml4, kind);
+        let running = Running::start("ended", source, Compiler::OCaml4, variant);
         std::thread::sleep(Duration::from_millis(300));
         let frozen = freeze(running.pid(), Options::default()).expect("it waits");
-        assert_eq!(frozen.gaps, [""; 0], "{kind:?}");
+        assert_eq!(frozen.gaps, [""; 0], "{variant:?}");
         let roots = roots::find(&frozen.target, &frozen.memory, frozen.listing.as_ref());
         let stack = roots.roots.iter().filter(|root| {
             matches!(
@@ -161,12 +163,16 @@ fn the_thread_that_ran_last_may_have_ended() {
                 Place::Stack { thread: 0, .. } | Place::Interpreter { thread: 0, .. }
             )
         });
-        assert!(stack.count() > 0, "{kind:?}: {:?}", roots.gaps);
-        assert_eq!(roots.threads.len(), 1, "{kind:?}");
-        assert_eq!((roots.threads[0].id, roots.threads[0].is_active), (Some(0), false), "{kind:?}");
+        assert!(stack.count() > 0, "{variant:?}: {:?}", roots.gaps);
+        assert_eq!(roots.threads.len(), 1, "{variant:?}");
+        assert_eq!(
+            (roots.threads[0].id, roots.threads[0].is_active),
+            (Some(0), false),
+            "{variant:?}"
+        );
         // The runtime that interprets may be stripped, too.
-        if kind == Kind::Native {
-            assert_eq!(roots.gaps, [""; 0], "{kind:?}");
+        if variant == Variant::Plain {
+            assert_eq!(roots.gaps, [""; 0], "{variant:?}");
         }
         drop(frozen);
         assert_eq!(running.finish(), ("5000\n".to_owned(), 0));
@@ -177,7 +183,7 @@ fn the_thread_that_ran_last_may_have_ended() {
 fn a_process_may_stand_still_instead() {
     let options = Options { copy: false, ..Options::default() };
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
-        let running = Running::start("still", programs::ALLOCATING, compiler, Kind::Native);
+        let running = Running::start("still", programs::ALLOCATING, compiler, Variant::Plain);
         let frozen = freeze(running.pid(), options).expect("it can be stopped");
         assert!(matches!(frozen.way, Way::Stopped { .. }), "{:?}", frozen.way);
         assert_eq!(frozen.pid, running.pid());
@@ -205,7 +211,7 @@ fn what_cannot_be_frozen_is_refused_with_words() {
     std::thread::sleep(Duration::from_millis(200));
     words(other.id(), Cause::Gone, "has ended (its parent has not asked for it yet)");
     other.wait().expect("ended");
-    let running = Running::start("traced", programs::READING, Compiler::OCaml4, Kind::Native);
+    let running = Running::start("traced", programs::READING, Compiler::OCaml4, Variant::Plain);
     let frozen = freeze(running.pid(), Options { copy: false, ..Options::default() });
     let frozen = frozen.expect("the first may");
     words(running.pid(), Cause::Forbidden, "traces it already");

@@ -4,44 +4,26 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::Mutex;
 
 use bactrian_capture::heap::target::{Files, Target};
 use bactrian_capture::memory::{Memory, ProcessMemory};
-
-/// An OCaml compiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compiler {
-    OCaml4,
-    OCaml5,
-}
-
-/// How a program is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Native,
-    /// Native, without names of static variables.
-    Stripped,
-    Bytecode,
-    /// Native, linked statically.
-    Static,
-    /// Native, exporting nothing.
-    Hidden,
-}
+use bactrian_fixtures::{Compiler, Recipe, Variant};
+use tempfile::TempDir;
 
 /// A program that runs.
 pub struct Running {
     child: Child,
     output: BufReader<ChildStdout>,
-    stop: PathBuf,
+    /// Where the file appears that ends it.
+    stop: TempDir,
     /// First instructions of functions of its runtime.
     places: Vec<u64>,
 }
 
 impl Running {
     /// Compiles and starts a program, and waits until it is ready.
-    pub fn start(name: &str, source: &str, compiler: Compiler, kind: Kind) -> Running {
-        Running::start_in(name, source, compiler, kind, Path::new("."))
+    pub fn start(name: &str, source: &str, compiler: Compiler, variant: Variant) -> Running {
+        Running::start_in(name, source, compiler, variant, Path::new("."))
     }
 
     /// The same in a folder.
@@ -49,14 +31,13 @@ impl Running {
         name: &str,
         source: &str,
         compiler: Compiler,
-        kind: Kind,
+        variant: Variant,
         folder: &Path,
     ) -> Running {
-        let program = compile(name, source, compiler, kind);
-        let stop = program.with_extension(format!("stop{:?}", std::thread::current().id()));
-        let _ = fs::remove_file(&stop);
+        let program = compile(name, source, compiler, variant);
+        let stop = tempfile::tempdir().expect("a folder");
         let mut child = Command::new(&program)
-            .arg(&stop)
+            .arg(stop.path().join("stop"))
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -137,7 +118,7 @@ impl Running {
 
     /// Lets it end: what it says, and its exit status.
     pub fn finish(mut self) -> (String, i32) {
-        fs::write(&self.stop, "").expect("room");
+        fs::write(self.stop.path().join("stop"), "").expect("room");
         drop(self.child.stdin.take());
         let mut said = String::new();
         self.output.read_to_string(&mut said).expect("it speaks");
@@ -150,51 +131,21 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_file(&self.stop);
     }
 }
 
-/// Compiles a program, once.
-pub fn compile(name: &str, source: &str, compiler: Compiler, kind: Kind) -> PathBuf {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let folder =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("attach/{name}_{compiler:?}_{kind:?}"));
-    fs::create_dir_all(&folder).expect("room");
-    let (file, made) = (folder.join(format!("{name}.ml")), folder.join("program"));
-    if made.exists() && fs::read_to_string(&file).is_ok_and(|old| old == source) {
-        return made;
+/// Compiles a program.
+pub fn compile(name: &str, source: &str, compiler: Compiler, variant: Variant) -> PathBuf {
+    let file = format!("{name}.ml");
+    let mut recipe = Recipe::new(format!("{name}-{compiler:?}-{variant:?}")).file(&file, source);
+    let mut files = format!("-I +unix -I +threads {}", variant.library("unix"));
+    if source.contains("Thread.") {
+        files += &format!(" {}", variant.library("threads"));
     }
-    fs::write(&file, source).expect("room");
-    let tool = if kind == Kind::Bytecode { "ocamlc" } else { "ocamlopt" };
-    let extension = if kind == Kind::Bytecode { "cma" } else { "cmxa" };
-    let libraries = if source.contains("Thread.") {
-        vec![format!("unix.{extension}"), format!("threads.{extension}")]
-    } else {
-        vec![format!("unix.{extension}")]
-    };
-    let mut command = Command::new(match compiler {
-        Compiler::OCaml4 => tool.into(),
-        Compiler::OCaml5 => {
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/ocaml5/bin").join(tool)
-        }
-    });
-    command.args(["-g", "-I", if compiler == Compiler::OCaml5 { "+unix" } else { "+threads" }]);
-    command.args(["-I", "+threads"]).args(&libraries);
     if source.contains("external") {
-        fs::write(folder.join("stubs.c"), crate::programs::C).expect("room");
-        command.arg("stubs.c");
+        recipe = recipe.file("stubs.c", crate::programs::C);
+        files += " stubs.c";
     }
-    match kind {
-        Kind::Static => command.args(["-ccopt", "-static"]),
-        Kind::Hidden => command.args(["-ccopt", "-Wl,--no-export-dynamic"]),
-        _ => &mut command,
-    };
-    let done = command.arg(&file).arg("-o").arg(&made).current_dir(&folder).output();
-    let done = done.expect("OCaml is there: scripts/setup and cargo xtask ocaml5 install it");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    if kind == Kind::Stripped {
-        assert!(Command::new("strip").arg(&made).status().expect("strip").success());
-    }
-    made
+    let files = format!("{files} {file}");
+    variant.link(recipe, compiler, &files, "program").build().join("program")
 }

@@ -8,7 +8,9 @@ use bactrian_capture::memory::Memory;
 use bactrian_ocaml::bytecode::Program;
 use bactrian_ocaml::symbol;
 
-use crate::programs::{BOTH, Waiting, compile, compile_bytecode, stripped};
+use bactrian_fixtures::{BOTH, Compiler, Variant, program, stripped};
+
+use crate::programs::Waiting;
 
 /// All functions of the module that have a name of their own, and their lines.
 fn named(functions: impl Iterator<Item = Function>) -> BTreeMap<String, u32> {
@@ -27,7 +29,7 @@ const LINES: [(&str, u32); 4] = [
 #[test]
 fn native_functions_have_the_names_of_the_source() {
     for compiler in BOTH {
-        let program = compile("heap_names", compiler, &[]);
+        let program = program("heap_names", compiler, Variant::Plain);
         for program in [program.clone(), stripped(&program)] {
             let program = Waiting::start(&program, &[]);
             let stacks = Stacks::new(&program.target, &program.memory);
@@ -62,8 +64,8 @@ fn native_functions_have_the_names_of_the_source() {
 
 #[test]
 fn bytecode_functions_have_the_names_of_the_source() {
-    for is_custom in [false, true] {
-        let program = Waiting::start(&compile_bytecode("heap_names", is_custom), &[]);
+    for variant in [Variant::Bytecode, Variant::Custom] {
+        let program = Waiting::start(&program("heap_names", Compiler::OCaml4, variant), &[]);
         let target = &program.target;
         let stacks = Stacks::new(target, &program.memory);
         let names = Names::new(target, &program.memory, &stacks);

@@ -4,7 +4,9 @@ use bactrian_capture::heap::customs::{Customs, External, Shares};
 use bactrian_capture::memory::Memory;
 use bactrian_ocaml::value::header_words;
 
-use crate::programs::{BOTH, Compiler, Waiting, compile};
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+
+use crate::programs::Waiting;
 
 /// The fields of a block.
 fn fields(program: &Waiting, block: u64) -> Vec<u64> {
@@ -27,7 +29,7 @@ fn members(program: &Waiting, mut list: u64) -> Vec<u64> {
 #[test]
 fn bigarrays_and_channels_hold_what_they_were_made_with() {
     for compiler in BOTH {
-        let program = Waiting::start(&compile("heap_bigarrays", compiler, &["heap_fixture"]), &[]);
+        let program = Waiting::start(&program("heap_bigarrays", compiler, Variant::Plain), &[]);
         let customs = Customs::new(&program.memory, program.target.version);
         let look = |block: u64| -> (String, External) {
             let words = fields(&program, block);

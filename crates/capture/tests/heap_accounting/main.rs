@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use bactrian_capture::heap::process_memory::{self, Holder, Known, Observed};
 use bactrian_capture::heap::{spaces, statistics};
 use bactrian_capture::memory::Memory;
+use bactrian_fixtures::{BOTH, Compiler, Variant, program, stripped};
 use bactrian_ocaml::accounting::name;
-use programs::{BOTH, Compiler, Waiting, compile, stripped};
+use programs::Waiting;
 
 fn count(program: &Waiting) -> spaces::HeapUse {
     spaces::measure(&program.target, &program.memory, &program.domains())
@@ -20,7 +21,8 @@ fn count(program: &Waiting) -> spaces::HeapUse {
 #[test]
 fn chunks_are_what_gc_stat_says() {
     for moment in ["collected", "sweeping"] {
-        let program = Waiting::start(&compile("heap_numbers", Compiler::OCaml4, &[]), &[moment]);
+        let program =
+            Waiting::start(&program("heap_numbers", Compiler::OCaml4, Variant::Plain), &[moment]);
         let found = count(&program);
         let said = |name| program.said(name);
         assert_eq!(found.gaps, [""; 0]);
@@ -47,7 +49,7 @@ fn chunks_are_what_gc_stat_says() {
 
 #[test]
 fn pools_are_what_gc_stat_says() {
-    let program = compile("heap_numbers", Compiler::OCaml5, &[]);
+    let program = program("heap_numbers", Compiler::OCaml5, Variant::Plain);
     let with_and_without_names = [program.clone(), stripped(&program)];
     for (moment, program) in ["collected", "sweeping"].into_iter().zip(with_and_without_names) {
         let program = Waiting::start(&program, &[moment]);
@@ -75,7 +77,8 @@ fn pools_are_what_gc_stat_says() {
 #[test]
 fn statistics_are_what_gc_says() {
     for compiler in BOTH {
-        let program = Waiting::start(&compile("heap_numbers", compiler, &[]), &["collected"]);
+        let program =
+            Waiting::start(&program("heap_numbers", compiler, Variant::Plain), &["collected"]);
         let found = statistics::read(&program.target, &program.memory, &program.domains());
         assert_eq!(found.gaps, [""; 0]);
         let number = |name: &str| found.get(name).expect(name).whole();
@@ -111,7 +114,7 @@ fn statistics_are_what_gc_says() {
 #[test]
 fn every_resident_byte_is_in_one_line() {
     for compiler in BOTH {
-        let program = compile("heap_bigarrays", compiler, &["heap_fixture"]);
+        let program = program("heap_bigarrays", compiler, Variant::Plain);
         let program = Waiting::start(&program, &[]);
         let folder = PathBuf::from(format!("/proc/{}", program.pid()));
         // Before anything is read, which touches pages.
@@ -155,7 +158,7 @@ fn every_resident_byte_is_in_one_line() {
 /// Domains that run, and one that has ended and left its heap.
 #[test]
 fn heaps_of_all_domains_are_counted_whether_they_run_or_not() {
-    let program = compile("heap_domains", Compiler::OCaml5, &["heap_fixture"]);
+    let program = program("heap_domains", Compiler::OCaml5, Variant::Plain);
     for program in [program.clone(), stripped(&program)] {
         let program = Waiting::start(&program, &[]);
         let domains = program.domains();

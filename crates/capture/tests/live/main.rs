@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use bactrian_capture::launch::Streams;
 use bactrian_capture::live::counters::Collector;
 use bactrian_capture::live::{Numbers, Wanted, Watch};
-use running::{Compiler, Kind, Running, compile};
+use bactrian_fixtures::{Compiler, Variant};
+use running::{Running, compile};
 
 /// Machines are loaded: nothing here takes as long.
 const TOO_LONG: Duration = Duration::from_secs(60);
@@ -44,18 +45,18 @@ impl Drop for Folder {
 }
 
 /// Starts a program that is watched from its beginning, with its output in a file.
-fn launch(name: &str, source: &str, compiler: Compiler, kind: Kind) -> (Watch, Folder) {
-    launch_at(name, source, compiler, kind, 1e-3)
+fn launch(name: &str, source: &str, compiler: Compiler, variant: Variant) -> (Watch, Folder) {
+    launch_at(name, source, compiler, variant, 1e-3)
 }
 
 fn launch_at(
     name: &str,
     source: &str,
     compiler: Compiler,
-    kind: Kind,
+    variant: Variant,
     rate: f64,
 ) -> (Watch, Folder) {
-    let program = compile(name, source, compiler, kind);
+    let program = compile(name, source, compiler, variant);
     let folder = tempfile::tempdir().expect("a folder");
     let output = fs::File::create(folder.path().join("output")).expect("room");
     let stop = folder.path().join("stop");
@@ -113,13 +114,13 @@ fn is_near(a: u64, b: u64, by: u64) -> bool {
     a.abs_diff(b) <= by
 }
 
-fn counters_are_right(compiler: Compiler, kind: Kind) {
-    let mut running = Running::start("counting", programs::COUNTING, compiler, kind);
+fn counters_are_right(compiler: Compiler, variant: Variant) {
+    let mut running = Running::start("counting", programs::COUNTING, compiler, variant);
     let mut watch = Watch::attach(running.pid()).expect("it runs");
     for work in ["", "100000", "1000000"] {
         let said = said(&running.ask(work));
         let told = watch.poll().collector.clone().expect("OCaml that is known");
-        let what = format!("{compiler:?} {kind:?} {work}: {told:?} but {said:?}");
+        let what = format!("{compiler:?} {variant:?} {work}: {told:?} but {said:?}");
         // What it says of itself, and how it says it, is allocated after it counted.
         assert!(is_near(told.allocated, said.allocated, 100 << 10), "{what}");
         assert!(is_near(told.promoted, said.promoted, 100 << 10), "{what}");
@@ -144,25 +145,25 @@ fn counters_are_right(compiler: Compiler, kind: Kind) {
 #[test]
 fn counters_are_those_of_the_runtime() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
-        for kind in [Kind::Native, Kind::Stripped] {
-            counters_are_right(compiler, kind);
+        for variant in [Variant::Plain, Variant::Stripped] {
+            counters_are_right(compiler, variant);
         }
     }
-    counters_are_right(Compiler::OCaml4, Kind::Bytecode);
-    counters_are_right(Compiler::OCaml4, Kind::Static);
-    counters_are_right(Compiler::OCaml4, Kind::Hidden);
+    counters_are_right(Compiler::OCaml4, Variant::Bytecode);
+    counters_are_right(Compiler::OCaml4, Variant::Static);
+    counters_are_right(Compiler::OCaml4, Variant::Hidden);
 }
 
 #[test]
 fn what_domains_counted_that_have_ended_is_not_lost() {
-    for kind in [Kind::Native, Kind::Stripped] {
+    for variant in [Variant::Plain, Variant::Stripped] {
         let source = programs::COUNTING_DOMAINS;
-        let mut running = Running::start("counting_domains", source, Compiler::OCaml5, kind);
+        let mut running = Running::start("counting_domains", source, Compiler::OCaml5, variant);
         let mut watch = Watch::attach(running.pid()).expect("it runs");
         for work in ["", "100000", "1000000", "10"] {
             let said = said(&running.ask(work));
             let told = watch.poll().collector.clone().expect("OCaml that is known");
-            let what = format!("{kind:?} {work}: {told:?} but {said:?}");
+            let what = format!("{variant:?} {work}: {told:?} but {said:?}");
             assert!(is_near(told.allocated, said.allocated, 200 << 10), "{what}");
             assert!(is_near(told.promoted, said.promoted, 200 << 10), "{what}");
             assert!(is_near(told.heap, said.heap, said.heap / 50), "{what}");
@@ -176,7 +177,7 @@ fn what_domains_counted_that_have_ended_is_not_lost() {
         for _ in 0..polls {
             watch.poll();
         }
-        eprintln!("{kind:?}: {:?} for one poll", start.elapsed() / polls);
+        eprintln!("{variant:?}: {:?} for one poll", start.elapsed() / polls);
         assert_eq!(running.finish(), (String::new(), 0));
     }
 }
@@ -185,7 +186,7 @@ fn what_domains_counted_that_have_ended_is_not_lost() {
 fn a_program_is_watched_from_its_beginning_to_its_end() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let (mut watch, folder) =
-            launch("allocating", programs::ALLOCATING, compiler, Kind::Native);
+            launch("allocating", programs::ALLOCATING, compiler, Variant::Plain);
         let first = until(&mut watch, "its counters", |now| now.collector.is_ok());
         let first = first.collector.expect("just so").allocated;
         let allocated =
@@ -205,7 +206,7 @@ fn a_program_is_watched_from_its_beginning_to_its_end() {
 #[test]
 fn pauses_of_ocaml_5_are_told() {
     let (mut watch, folder) =
-        launch("allocating", programs::ALLOCATING, Compiler::OCaml5, Kind::Native);
+        launch("allocating", programs::ALLOCATING, Compiler::OCaml5, Variant::Plain);
     let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
     let now = until(&mut watch, "collections", |now| minors(now) > 200);
     let pauses = now.pauses.clone().expect("it writes runtime_events");
@@ -231,7 +232,7 @@ fn pauses_of_ocaml_5_are_told() {
 #[test]
 fn events_that_were_written_over_are_counted() {
     let (mut watch, folder) =
-        launch("collecting", programs::COLLECTING, Compiler::OCaml5, Kind::Native);
+        launch("collecting", programs::COLLECTING, Compiler::OCaml5, Variant::Plain);
     let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
     let before = until(&mut watch, "its rings", |now| now.pauses.is_ok());
     // Somebody else waits, and we do not look.
@@ -247,9 +248,9 @@ fn events_that_were_written_over_are_counted() {
 
 #[test]
 fn pauses_of_ocaml_4_are_told() {
-    for kind in [Kind::Native, Kind::Bytecode] {
+    for variant in [Variant::Plain, Variant::Bytecode] {
         let (mut watch, folder) =
-            launch("allocating", programs::ALLOCATING, Compiler::OCaml4, kind);
+            launch("allocating", programs::ALLOCATING, Compiler::OCaml4, variant);
         let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
         let now = until(&mut watch, "collections", |now| minors(now) > 200);
         let pauses = now.pauses.clone().expect("the agent measures them");
@@ -265,7 +266,8 @@ fn pauses_of_ocaml_4_are_told() {
 
 #[test]
 fn children_do_not_write_to_the_page() {
-    let (mut watch, folder) = launch("forking", programs::FORKING, Compiler::OCaml4, Kind::Native);
+    let (mut watch, folder) =
+        launch("forking", programs::FORKING, Compiler::OCaml4, Variant::Plain);
     let count = |now: &Numbers| now.pauses.as_ref().map_or(0, |pauses| pauses.times.count());
     // Its child collects as long as it waits.
     until(&mut watch, "its child", |_| folder.path().join("stop.child").exists());
@@ -279,7 +281,7 @@ fn children_do_not_write_to_the_page() {
 #[test]
 fn sampling_is_switched() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
-        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, Kind::Native);
+        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, Variant::Plain);
         let sampled = |now: &Numbers| now.sampled.as_ref().map_or(0, |sampled| sampled.allocations);
         until(&mut watch, "samples", |now| sampled(now) > 1000);
         watch.set_sampling(false).expect("the agent is there");
@@ -300,7 +302,8 @@ fn sampling_is_switched() {
 
 #[test]
 fn a_program_and_its_children_do_not_see_the_rings() {
-    let (mut watch, folder) = launch("looking", programs::LOOKING, Compiler::OCaml5, Kind::Native);
+    let (mut watch, folder) =
+        launch("looking", programs::LOOKING, Compiler::OCaml5, Variant::Plain);
     let last = until(&mut watch, "its end", |now| now.ended.is_some());
     assert_eq!(last.ended.and_then(|end| end.status?.code()), Some(0));
     let output = fs::read_to_string(folder.path().join("output")).expect("its output");
@@ -314,12 +317,12 @@ fn site(numbers: &Numbers, part: &str) -> Option<bactrian_live::Site> {
 
 #[test]
 fn places_that_allocate_are_told() {
-    for (compiler, kind) in [
-        (Compiler::OCaml4, Kind::Native),
-        (Compiler::OCaml4, Kind::Bytecode),
-        (Compiler::OCaml5, Kind::Native),
+    for (compiler, variant) in [
+        (Compiler::OCaml4, Variant::Plain),
+        (Compiler::OCaml4, Variant::Bytecode),
+        (Compiler::OCaml5, Variant::Plain),
     ] {
-        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, kind);
+        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, variant);
         // It keeps 20,000 lists of 10 cells, in one place, and drops as many in another.
         let kept = 20_000.0 * 10.0 * 24.0;
         let is_near = |site: Option<bactrian_live::Site>| {
@@ -345,7 +348,7 @@ fn places_that_allocate_are_told() {
 #[test]
 fn a_trace_that_nobody_keeps_takes_little_room() {
     let (mut watch, folder) =
-        launch_at("placing", programs::PLACING, Compiler::OCaml4, Kind::Native, 0.05);
+        launch_at("placing", programs::PLACING, Compiler::OCaml4, Variant::Plain, 0.05);
     let read = |watch: &mut Watch| {
         watch.poll();
         let length = watch.trace().and_then(|path| fs::metadata(path).ok());
@@ -369,7 +372,8 @@ fn a_trace_that_nobody_keeps_takes_little_room() {
 
 #[test]
 fn the_trace_of_a_process_is_followed_where_it_is() {
-    let (mut watch, folder) = launch("placing", programs::PLACING, Compiler::OCaml5, Kind::Native);
+    let (mut watch, folder) =
+        launch("placing", programs::PLACING, Compiler::OCaml5, Variant::Plain);
     until(&mut watch, "samples", |now| now.sampled.is_ok());
     // Another one, that has not started it.
     let mut other = Watch::attach(watch.pid()).expect("it runs");
@@ -381,13 +385,13 @@ fn the_trace_of_a_process_is_followed_where_it_is() {
 
 #[test]
 fn what_is_not_known_is_explained() {
-    let running = Running::start("counting", programs::COUNTING, Compiler::OCaml4, Kind::Native);
+    let running = Running::start("counting", programs::COUNTING, Compiler::OCaml4, Variant::Plain);
     let mut watch = Watch::attach(running.pid()).expect("it runs");
     let now = watch.poll();
     assert!(now.sampled.as_ref().is_err_and(|why| why.contains("the agent is not in it")));
     assert!(now.pauses.as_ref().is_err_and(|why| why.contains("OCaml 4.13")), "{now:?}");
     assert!(watch.set_sampling(true).is_err_and(|why| why.contains("bactrian live has started")));
-    let running = Running::start("counting", programs::COUNTING, Compiler::OCaml5, Kind::Native);
+    let running = Running::start("counting", programs::COUNTING, Compiler::OCaml5, Variant::Plain);
     let mut watch = Watch::attach(running.pid()).expect("it runs");
     let why = watch.poll().pauses.clone().expect_err("nobody asked for them");
     assert!(why.contains("OCAML_RUNTIME_EVENTS_START=1"), "{why}");
@@ -406,7 +410,7 @@ fn what_is_not_known_is_explained() {
 fn a_snapshot_is_taken_of_a_program_that_goes_on() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let (mut watch, folder) =
-            launch_at("placing", programs::PLACING, compiler, Kind::Native, 0.01);
+            launch_at("placing", programs::PLACING, compiler, Variant::Plain, 0.01);
         let sampled = |now: &Numbers| now.sampled.as_ref().map_or(0, |s| s.allocations);
         let before = until(&mut watch, "samples", |now| sampled(now) > 100_000);
         let path = folder.path().join("one.heap");
@@ -422,7 +426,7 @@ fn a_snapshot_is_taken_of_a_program_that_goes_on() {
 #[test]
 fn a_program_goes_on_when_nobody_watches_any_more() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
-        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, Kind::Native);
+        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, Variant::Plain);
         until(&mut watch, "samples", |now| now.sampled.is_ok() && now.pauses.is_ok());
         let pid = watch.pid();
         drop(watch);
@@ -441,7 +445,7 @@ fn a_program_goes_on_when_nobody_watches_any_more() {
 fn why_nothing_is_sampled_is_told() {
     // No agent can be brought into it.
     let (mut watch, folder) =
-        launch("allocating", programs::ALLOCATING, Compiler::OCaml4, Kind::Static);
+        launch("allocating", programs::ALLOCATING, Compiler::OCaml4, Variant::Static);
     let now = until(&mut watch, "its counters", |now| now.collector.is_ok());
     let why = now.sampled.expect_err("there is no agent");
     assert!(why.contains("static"), "{why}");
@@ -449,7 +453,7 @@ fn why_nothing_is_sampled_is_told() {
     until(&mut watch, "its end", |now| now.ended.is_some());
     // It samples by itself.
     let (mut watch, folder) =
-        launch("own_sampler", programs::OWN_SAMPLER, Compiler::OCaml4, Kind::Native);
+        launch("own_sampler", programs::OWN_SAMPLER, Compiler::OCaml4, Variant::Plain);
     until(&mut watch, "a note", |now| {
         let notes = now.sampled.as_ref().map_or(&[][..], |sampled| &sampled.notes);
         notes.iter().any(|note| note.contains("the program started Gc.Memprof itself"))

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use bactrian_capture::launch::Streams;
 use bactrian_capture::live::{Wanted, Watch};
 
+use bactrian_fixtures::{Compiler, Variant, program};
+
 use crate::TOO_LONG;
-use crate::running::{Compiler, Kind, compile};
 
 /// Programs of the recorder's own tests, each with the arguments of its runs.
 const PROGRAMS: &[(&str, &[&str])] = &[
@@ -106,9 +107,7 @@ fn watched(program: &Path, arguments: &[&str]) -> Seen {
 }
 
 fn check(name: &str, runs: &[&str], compiler: Compiler) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
-    let source = fs::read_to_string(path.join(format!("{name}.ml"))).expect("a program");
-    let program = compile(name, &source, compiler, Kind::Native);
+    let program = program(name, compiler, Variant::Plain);
     for words in runs {
         let arguments: Vec<_> = words.split_whitespace().collect();
         let plain = plain(&program, &arguments);

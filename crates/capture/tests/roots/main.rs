@@ -9,7 +9,8 @@ use std::process::Command;
 use bactrian_capture::heap::roots::{self, Listing, Order, Place, Roots, Scanned, Stacks};
 use bactrian_capture::heap::target::{Files, Target};
 use bactrian_capture::memory::Memory;
-use programs::{Compiler, Waiting, compile, stripped};
+use bactrian_fixtures::{Compiler, Recipe, Variant, program, run, stripped};
+use programs::Waiting;
 
 /// The pointers that the runtime listed, by slot.
 fn listed(listing: &Listing) -> BTreeMap<u64, u64> {
@@ -97,9 +98,8 @@ fn check_common(roots: &Roots, what: &str) {
 
 #[test]
 fn roots_are_those_that_the_runtime_lists() {
-    let folder = tempfile::tempdir().expect("a folder");
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
-        let whole = compile(folder.path(), compiler, "ocamlopt", "heap_roots", "");
+        let whole = program("heap_roots", compiler, Variant::Plain);
         let what = format!("{compiler:?}");
         let program = start(&whole);
         let roots = roots::find(&target(&program), &program.memory, None);
@@ -149,8 +149,7 @@ fn suspended(roots: &Roots, memory: &dyn Memory) -> Vec<u64> {
 
 #[test]
 fn domains_and_fibers_are_followed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let whole = compile(folder.path(), Compiler::OCaml5, "ocamlopt", "heap_roots_5", "");
+    let whole = program("heap_roots_5", Compiler::OCaml5, Variant::Plain);
     for (what, path) in [("whole", whole.clone()), ("stripped", stripped(&whole))] {
         let program = start(&path);
         let target = target(&program);
@@ -201,14 +200,13 @@ fn domains_and_fibers_are_followed() {
 
 #[test]
 fn without_names_and_without_a_listing_the_code_tells() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (compiler, program) in [
+    for (compiler, name) in [
         (Compiler::OCaml4, "heap_roots"),
         (Compiler::OCaml5, "heap_roots"),
         (Compiler::OCaml5, "heap_roots_5"),
     ] {
-        let what = format!("{compiler:?} {program}");
-        let whole = compile(folder.path(), compiler, "ocamlopt", program, "");
+        let what = format!("{compiler:?} {name}");
+        let whole = program(name, compiler, Variant::Plain);
         let program = start(&stripped(&whole));
         let target = target(&program);
         let roots = roots::find(&target, &program.memory, None);
@@ -286,32 +284,34 @@ fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
 
 #[test]
 fn bytecode_has_roots_too() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let custom = compile(folder.path(), Compiler::OCaml4, "ocamlc", "heap_roots", "-custom");
+    let custom = program("heap_roots", Compiler::OCaml4, Variant::Custom);
     check_bytecode(&start(&custom), None, "custom");
-    let complete =
-        compile(folder.path(), Compiler::OCaml4, "ocamlc", "heap_roots", "-output-complete-exe");
+    let complete = program("heap_roots", Compiler::OCaml4, Variant::Complete);
     check_bytecode(&start(&complete), None, "complete");
     // A runtime without names, and a file of bytecode that it is told by a relative path.
-    let runtime = folder.path().join("runtime");
-    let libraries = "-make-runtime -I +unix -I +threads unix.cma threads.cma \
-                     heap_roots_stubs.c heap_roots.ml -o";
-    let mut make = Command::new(Compiler::OCaml4.tool("ocamlc"));
-    programs::run(make.args(libraries.split_whitespace()).arg(&runtime).current_dir(folder.path()));
-    let options = format!("-use-runtime {}", runtime.display());
-    let bytecode = compile(folder.path(), Compiler::OCaml4, "ocamlc", "heap_roots", &options);
-    let mut command = Command::new(stripped(&runtime));
-    command.arg(bytecode.file_name().expect("a file")).current_dir(folder.path());
+    let ocamlc = Compiler::OCaml4.ocamlc();
+    let files = "-I +unix -I +threads unix.cma threads.cma heap_roots_stubs.c heap_roots.ml";
+    let folder = Recipe::new("heap_roots-apart")
+        .source("heap_roots.ml")
+        .source("heap_roots_stubs.c")
+        .step(&ocamlc, &format!("-make-runtime {files} -o runtime"))
+        .step(&ocamlc, &format!("-g -use-runtime ./runtime {files} -o bytecode"))
+        .build();
+    let mut command = Command::new(stripped(&folder.join("runtime")));
+    command.arg("bytecode").current_dir(&folder);
     let program = Waiting::start(&mut command);
     check_bytecode(&program, Some(&program.listing), "apart");
 }
 
 #[test]
 fn names_are_there_also_when_the_file_is_gone() {
-    let folder = tempfile::tempdir().expect("a folder");
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let what = format!("{compiler:?}");
-        let path = compile(folder.path(), compiler, "ocamlopt", "heap_roots", "");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("heap_roots");
+        // Not by ourselves: another thread's child could still have the copy open for writing when it is started.
+        let original = program("heap_roots", compiler, Variant::Plain);
+        run(Command::new("cp").arg(original).arg(&path));
         let program = start(&path);
         // Another program is there in its place.
         std::fs::remove_file(&path).expect("it may go while it runs");
@@ -345,24 +345,21 @@ let () = Host_call.call := run
     // What both know, since a plugin cannot name the program that loads it.
     const SHARED: &str = "let call = ref (fun (_ : string list -> unit) -> ())";
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (name, text) in [("host.ml", HOST), ("plugin.ml", PLUGIN), ("host_call.ml", SHARED)] {
-            std::fs::write(folder.path().join(name), text).expect("room");
-        }
-        programs::copy("heap_roots_stubs.c", folder.path());
-        for step in [
-            "-g -c host_call.ml",
-            "-g -shared plugin.ml -o plugin.cmxs",
-            "-g -I +dynlink dynlink.cmxa host_call.cmx heap_roots_stubs.c host.ml -o host",
-        ] {
-            let mut compile = Command::new(compiler.tool("ocamlopt"));
-            programs::run(compile.args(step.split(' ')).current_dir(folder.path()));
-        }
-        let host = folder.path().join("host");
+        let ocamlopt = compiler.ocamlopt();
+        let link = "-g -I +dynlink dynlink.cmxa host_call.cmx heap_roots_stubs.c host.ml -o host";
+        let folder = Recipe::new(format!("heap_roots-{compiler:?}-plugin"))
+            .file("host.ml", HOST)
+            .file("plugin.ml", PLUGIN)
+            .file("host_call.ml", SHARED)
+            .source("heap_roots_stubs.c")
+            .step(&ocamlopt, "-g -c host_call.ml")
+            .step(&ocamlopt, "-g -shared plugin.ml -o plugin.cmxs")
+            .step(&ocamlopt, link)
+            .build();
+        let host = folder.join("host");
         for (what, path) in [("whole", host.clone()), ("stripped", stripped(&host))] {
             let what = format!("{compiler:?} {what}");
-            let program =
-                Waiting::start(Command::new(&path).arg(folder.path().join("plugin.cmxs")));
+            let program = Waiting::start(Command::new(&path).arg(folder.join("plugin.cmxs")));
             let target = target(&program);
             let listing = what.ends_with("stripped").then_some(&program.listing);
             let roots = roots::find(&target, &program.memory, listing);
@@ -441,14 +438,12 @@ fn mix(n: u64) -> u64 {
 
 #[test]
 fn damaged_memory_is_read_as_far_as_it_goes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (compiler, tool, name) in [
-        (Compiler::OCaml4, "ocamlopt", "heap_roots"),
-        (Compiler::OCaml5, "ocamlopt", "heap_roots_5"),
-        (Compiler::OCaml4, "ocamlc", "heap_roots"),
+    for (compiler, variant, name) in [
+        (Compiler::OCaml4, Variant::Plain, "heap_roots"),
+        (Compiler::OCaml5, Variant::Plain, "heap_roots_5"),
+        (Compiler::OCaml4, Variant::Custom, "heap_roots"),
     ] {
-        let options = if tool == "ocamlc" { "-custom" } else { "" };
-        let program = start(&compile(folder.path(), compiler, tool, name, options));
+        let program = start(&program(name, compiler, variant));
         let whole = target(&program);
         let mut gaps = 0;
         for seed in 0..10 {
@@ -464,6 +459,6 @@ fn damaged_memory_is_read_as_far_as_it_goes() {
                 stacks.scan_fiber(root.value);
             }
         }
-        assert!(gaps > 0, "{compiler:?} {tool}");
+        assert!(gaps > 0, "{compiler:?} {variant:?}");
     }
 }

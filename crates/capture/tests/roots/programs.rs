@@ -3,70 +3,11 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use bactrian_capture::heap::roots::{List, Listed, Listing, Slot};
 use bactrian_capture::memory::{Memory, Region};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compiler {
-    OCaml4,
-    OCaml5,
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
-}
-
-impl Compiler {
-    pub fn tool(self, name: &str) -> PathBuf {
-        match self {
-            Compiler::OCaml4 => name.into(),
-            Compiler::OCaml5 => repository().join(".cache/ocaml5/bin").join(name),
-        }
-    }
-}
-
-/// Runs a command that has to succeed.
-pub fn run(command: &mut Command) {
-    let output = command.output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}\n{said}");
-}
-
-/// Copies a source of `programs/`.
-pub fn copy(source: &str, folder: &Path) {
-    let from = repository().join("programs").join(source);
-    fs::copy(from, folder.join(source)).expect("a source");
-}
-
-/// Compiles a program of `programs/` in a folder.
-pub fn compile(
-    folder: &Path,
-    compiler: Compiler,
-    tool: &str,
-    name: &str,
-    options: &str,
-) -> PathBuf {
-    copy(&format!("{name}.ml"), folder);
-    copy("heap_roots_stubs.c", folder);
-    let library = if tool == "ocamlopt" { "cmxa" } else { "cma" };
-    let program = folder.join(format!("{name}_{compiler:?}_{tool}"));
-    let command = format!(
-        "-g {options} -I +unix -I +threads unix.{library} threads.{library} heap_roots_stubs.c {name}.ml -o"
-    );
-    let mut compile = Command::new(compiler.tool(tool));
-    run(compile.args(command.split_whitespace()).arg(&program).current_dir(folder));
-    program
-}
-
-/// The same program without any names that it can do without.
-pub fn stripped(program: &Path) -> PathBuf {
-    let stripped = program.with_extension("stripped");
-    run(Command::new("strip").arg(program).arg("-o").arg(&stripped));
-    stripped
-}
 
 /// A program that waits.
 pub struct Waiting {
