@@ -1,66 +1,32 @@
 //! The helper that reads `.cmt` files (`ocaml/types`), compiled by both compilers: what it says of `programs/types_zoo`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use bactrian_fixtures::{BOTH, Compiler, Recipe, repository};
 use bactrian_types::{
     Declaration, Kind, Layout, ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compiler {
-    OCaml4,
-    OCaml5,
+/// The helper, compiled by a compiler.
+fn helper(compiler: Compiler) -> PathBuf {
+    let name = "bactrian-cmt";
+    let recipe = Recipe::new(format!("{name}-{compiler:?}")).input("ocaml/types");
+    let script = repository().join("ocaml/types/build.sh");
+    let arguments = [compiler.ocamlopt(), name.into()];
+    recipe.step_of(script, arguments).build().join(name)
 }
 
-const BOTH: [Compiler; 2] = [Compiler::OCaml4, Compiler::OCaml5];
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
-}
-
-impl Compiler {
-    fn ocamlopt(self) -> PathBuf {
-        match self {
-            Compiler::OCaml4 => "ocamlopt.opt".into(),
-            Compiler::OCaml5 => repository().join(".cache/ocaml5/bin/ocamlopt"),
-        }
-    }
-
-    fn folder(self) -> PathBuf {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("helper-{self:?}"));
-        fs::create_dir_all(&folder).expect("a folder");
-        folder
-    }
-
-    /// The helper, compiled by this compiler.
-    fn helper(self) -> PathBuf {
-        let helper = self.folder().join("bactrian-cmt");
-        run(Command::new(repository().join("ocaml/types/build.sh"))
-            .arg(self.ocamlopt())
-            .arg(&helper));
-        helper
-    }
-
-    /// A folder with the zoo and its `.cmt` files.
-    fn zoo(self) -> PathBuf {
-        let folder = self.folder().join("zoo");
-        fs::create_dir_all(&folder).expect("a folder");
-        let files =
-            ["heap_fixture.ml", "types_zoo_store.mli", "types_zoo_store.ml", "types_zoo.ml"];
-        for file in files {
-            let place = if file.starts_with("heap") { "programs" } else { "programs/types_zoo" };
-            fs::copy(repository().join(place).join(file), folder.join(file)).expect("room");
-        }
-        run(Command::new(self.ocamlopt())
-            .args(["-g", "-bin-annot"])
-            .args(files)
-            .args(["-o", "types_zoo"])
-            .current_dir(&folder));
-        folder
-    }
+/// A folder with the zoo and its `.cmt` files.
+fn zoo(compiler: Compiler) -> PathBuf {
+    let files = ["types_zoo_store.mli", "types_zoo_store.ml", "types_zoo.ml"];
+    let recipe = Recipe::new(format!("types_zoo-{compiler:?}")).source("heap_fixture.ml");
+    let recipe =
+        files.iter().fold(recipe, |recipe, file| recipe.source(&format!("types_zoo/{file}")));
+    let arguments = format!("-g -bin-annot heap_fixture.ml {} -o types_zoo", files.join(" "));
+    recipe.step(compiler.ocamlopt(), &arguments).build()
 }
 
 fn run(command: &mut Command) -> String {
@@ -74,8 +40,9 @@ fn run(command: &mut Command) -> String {
 fn table(compiler: Compiler) -> Table {
     static MADE: [OnceLock<Table>; 2] = [const { OnceLock::new() }; 2];
     let make = || {
-        let output = compiler.folder().join("zoo.types");
-        let said = run(Command::new(compiler.helper()).arg("-o").arg(&output).arg(compiler.zoo()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("zoo.types");
+        let said = run(Command::new(helper(compiler)).arg("-o").arg(&output).arg(zoo(compiler)));
         assert!(said.starts_with("3 units") && said.ends_with("0 failures\n"), "{said}");
         Table::read(&fs::read(output).expect("a table")).expect("a table that can be read")
     };
@@ -416,22 +383,23 @@ fn sites_say_what_is_allocated() {
 fn a_damaged_file_does_not_stop_the_rest() {
     for compiler in BOTH {
         let table_of_all = table(compiler);
-        let folder = compiler.folder().join("damaged");
-        fs::create_dir_all(&folder).expect("a folder");
-        let whole = fs::read(compiler.folder().join("zoo/types_zoo.cmt")).expect("a file");
+        let work = tempfile::tempdir().expect("a folder");
+        let folder = work.path().join("damaged");
+        fs::create_dir(&folder).expect("a folder");
+        let zoo = zoo(compiler);
+        let whole = fs::read(zoo.join("types_zoo.cmt")).expect("a file");
         fs::write(folder.join("cut.cmt"), &whole[..whole.len() / 2]).expect("room");
         fs::write(folder.join("empty.cmt"), "").expect("room");
         let mut other = whole.clone();
         other[9..12].copy_from_slice(b"001");
         fs::write(folder.join("other.cmt"), other).expect("room");
         // A whole one, but its interface was compiled anew.
-        fs::copy(compiler.folder().join("zoo/heap_fixture.cmt"), folder.join("x.cmt"))
-            .expect("room");
-        fs::copy(compiler.folder().join("zoo/types_zoo.cmi"), folder.join("x.cmi")).expect("room");
-        let output = compiler.folder().join("damaged.types");
-        run(Command::new(compiler.folder().join("bactrian-cmt")).arg("-o").arg(&output).args([
+        fs::copy(zoo.join("heap_fixture.cmt"), folder.join("x.cmt")).expect("room");
+        fs::copy(zoo.join("types_zoo.cmi"), folder.join("x.cmi")).expect("room");
+        let output = work.path().join("damaged.types");
+        run(Command::new(helper(compiler)).arg("-o").arg(&output).args([
             &folder,
-            &compiler.folder().join("zoo"),
+            &zoo,
             &folder.join("missing.cmt"),
         ]));
         let table = Table::read(&fs::read(output).expect("a table")).expect("a whole table");
@@ -453,8 +421,8 @@ fn a_damaged_file_does_not_stop_the_rest() {
 #[test]
 fn units_of_the_same_name_are_told_apart_and_dunes_folders_are_known() {
     for compiler in BOTH {
-        let root = compiler.folder().join("same");
-        let _ = fs::remove_dir_all(&root);
+        let work = tempfile::tempdir().expect("a folder");
+        let root = work.path().join("same");
         for (folder, fields) in [("a", "{ a : int }"), ("b", "{ b : string; c : float }")] {
             // As dune has it: .cmt and .cmi in one folder, .cmx in another.
             let [objects, native] =
@@ -473,9 +441,8 @@ fn units_of_the_same_name_are_told_apart_and_dunes_folders_are_known() {
             fs::create_dir_all(&installed).expect("a folder");
             fs::copy(objects.join("main.cmt"), installed.join("main.cmt")).expect("room");
         }
-        table(compiler); // so that the helper is there
-        let output = compiler.folder().join("same.types");
-        run(Command::new(compiler.folder().join("bactrian-cmt")).arg("-o").arg(&output).arg(&root));
+        let output = work.path().join("same.types");
+        run(Command::new(helper(compiler)).arg("-o").arg(&output).arg(&root));
         let table = Table::read(&fs::read(output).expect("a table")).expect("a whole table");
         let mains: Vec<_> = table.units.iter().filter(|unit| &*unit.name == "Main").collect();
         assert_eq!(mains.len(), 2, "{compiler:?}");

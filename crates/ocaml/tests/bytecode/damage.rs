@@ -1,24 +1,20 @@
 //! Files that are cut or changed give an error with its place, or another program, and never a panic.
 
 use std::fs;
-use std::path::PathBuf;
 
+use bactrian_fixtures::{BOTH, Compiler};
 use bactrian_ocaml::Error;
 use bactrian_ocaml::bytecode::{Program, Sections};
 
-use crate::compilers::Compiler;
+use crate::compile;
 
 /// A small program: no standard library, but everything that a section can have.
-fn small(compiler: Compiler, test: &str) -> Vec<u8> {
-    let folder = compiler.folder(&format!("bytecode_{test}"));
-    let source = folder.join("small.ml");
+fn small(compiler: Compiler) -> Vec<u8> {
     let text = "type t = A | B of int | C of t * t\n\
         let rec depth = function A -> 0 | B n -> n | C (left, right) -> more (depth left) (depth right)\n\
         and more a b = match a with 0 -> b | 1 -> b | _ -> a\n\
         let constants = (\"text\", 1.5, [| 1.; 2. |], 3l, 4L, 5n)\n";
-    fs::write(&source, text).expect("room");
-    let options = ["-g", "-nopervasives", "-w", "-a"];
-    let made: PathBuf = compiler.compile_here(&source, &options);
+    let made = compile(compiler, "small", text.as_bytes(), "-g -nopervasives -w -a");
     fs::read(made).expect("compiled")
 }
 
@@ -34,8 +30,8 @@ fn use_all(program: &Program<'_>) -> usize {
 
 #[test]
 fn every_cut_is_an_error() {
-    for compiler in Compiler::all() {
-        let bytes = small(compiler, "cut");
+    for compiler in BOTH {
+        let bytes = small(compiler);
         let whole = Program::read(&bytes).expect("sound");
         assert!(use_all(&whole) > 100);
         assert!(whole.functions.iter().any(|function| function.name == "Small.depth"));
@@ -53,8 +49,8 @@ fn every_cut_is_an_error() {
 
 #[test]
 fn every_section_that_is_cut_is_an_error_with_its_place() {
-    for compiler in Compiler::all() {
-        let bytes = small(compiler, "section");
+    for compiler in BOTH {
+        let bytes = small(compiler);
         let sections = Sections::read(&bytes).expect("sound").expect("bytecode").all;
         for cut in &sections {
             for length in 0..cut.bytes.len() {
@@ -93,8 +89,8 @@ fn every_section_that_is_cut_is_an_error_with_its_place() {
 
 #[test]
 fn every_byte_may_be_wrong() {
-    for compiler in Compiler::all() {
-        let bytes = small(compiler, "byte");
+    for compiler in BOTH {
+        let bytes = small(compiler);
         for at in 0..bytes.len() {
             for change in [0x01, 0x80, 0xff] {
                 let mut damaged = bytes.clone();

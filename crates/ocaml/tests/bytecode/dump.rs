@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use bactrian_fixtures::{Compiler, run};
 use bactrian_ocaml::bytecode::{Operands, Pc, Program};
-
-use crate::compilers::Compiler;
 
 /// Events in words, by the instruction after them.
 type Events = BTreeMap<Pc, Vec<String>>;
@@ -56,16 +55,16 @@ fn compare_constant(ours: &str, theirs: &str, place: &str) {
 
 /// Instructions in order, and the events before each.
 fn dumped(compiler: Compiler, path: &Path) -> (Vec<(Pc, String)>, Events) {
-    let mut command = match compiler.0.major < 5 {
-        true => Command::new("ocamldumpobj"),
-        false => {
+    let mut command = match compiler {
+        Compiler::OCaml4 => Command::new("ocamldumpobj"),
+        Compiler::OCaml5 => {
             // It is bytecode, and its first line names a runtime that is not installed.
-            let mut command = Command::new(compiler.program("ocamlrun"));
-            command.arg(compiler.program("../usr/bin/ocamldumpobj"));
+            let mut command = Command::new(compiler.tool("ocamlrun"));
+            command.arg(compiler.prefix().join("usr/bin/ocamldumpobj"));
             command
         }
     };
-    let listing = compiler.output(command.arg(path));
+    let listing = run(command.arg(path));
     let mut instructions: Vec<(Pc, String)> = Vec::new();
     let mut events = Events::new();
     let mut before = Vec::new();

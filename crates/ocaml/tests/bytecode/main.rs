@@ -1,8 +1,6 @@
 //! Bytecode of OCaml 4.13 and 5.3, held against what OCaml's own tools say of the same files: `ocamldumpobj` of
 //! every instruction and debug event, `ocamlobjinfo` of primitives and globals.
 
-#[path = "../compilers/mod.rs"]
-mod compilers;
 mod damage;
 mod dump;
 mod samples;
@@ -12,46 +10,81 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bactrian_ocaml::Error;
+use bactrian_fixtures::{
+    BOTH, Compiler, Recipe, Variant, program_recipe, repository, run, stripped, whole_table,
+};
 use bactrian_ocaml::bytecode::{Allocates, FunctionKind, Opcode, Operands, Pc, Program, Sections};
+use bactrian_ocaml::{Error, Version};
 
-use crate::compilers::Compiler;
+/// Programs that only one of the two compilers takes (domains, effects, the sampler's old interface), and those with a
+/// library of their own.
+const MOST_REFUSED: usize = 7;
+/// Programs with C code, which cannot be linked with others.
+const WITH_C: [&str; 3] = ["c_handler", "heap_roots", "heap_roots_5"];
+const OPTIONS: &str = "-g -w -a -I +unix -I +threads";
 
-const LIBRARIES: &[&str] =
-    &["-g", "-w", "-a", "-I", "+unix", "-I", "+threads", "unix.cma", "threads.cma"];
-/// Programs that only one of the two compilers takes (domains, effects, the sampler's old interface), and those with C code
-/// or a library of their own.
-const MOST_REFUSED: usize = 9;
-/// What some programs have in common.
-const FIXTURE: (&str, &str) = ("Heap_fixture", "heap_fixture.ml");
+/// Names of the programs of `programs/`, but those that are linked with our library.
+fn names() -> Vec<String> {
+    let files = fs::read_dir(repository().join("programs")).expect("the programs");
+    let files = files.map(|entry| entry.expect("one").file_name());
+    let files = files.filter_map(|file| file.into_string().ok());
+    let names = files.filter_map(|file| file.strip_suffix(".ml").map(str::to_owned));
+    let mut names: Vec<_> = names.filter(|name| !name.starts_with("observe_")).collect();
+    names.sort();
+    names
+}
 
-/// Every program of `programs/` as bytecode, but those that are linked with our library.
-fn programs(compiler: Compiler, folder: &Path) -> Vec<PathBuf> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
-    let sources =
-        fs::read_dir(sources).expect("the programs").map(|entry| entry.expect("one").path());
-    let mut sources: Vec<_> =
-        sources.filter(|path| path.extension().is_some_and(|end| end == "ml")).collect();
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    sources.retain(|path| name(path).is_some_and(|name| !name.starts_with("observe_")));
-    sources.sort();
-    let mut made = Vec::new();
-    for source in &sources {
-        fs::copy(source, folder.join(source.file_name().expect("a name"))).expect("room");
-    }
-    for source in &sources {
-        let name = source.file_name().expect("a name");
-        let byte = folder.join(name).with_extension("byte");
-        let mut command = Command::new(compiler.program("ocamlc"));
-        let text = fs::read_to_string(source).expect("a program");
-        let before = text.contains(FIXTURE.0).then_some(FIXTURE.1);
-        command.args(LIBRARIES).args(before).arg(name).arg("-o").arg(&byte).current_dir(folder);
-        if command.output().expect("a compiler").status.success() {
-            made.push(byte);
+/// Every program of `programs/` as bytecode.
+///
+/// Most of a program is the standard library, the same in all. So all modules are linked into one file, which nobody
+/// has to run, and every instruction of every program is still looked at. The whole table has each program by itself,
+/// too: it takes 20 times as long, and only the offsets are others.
+fn programs(compiler: Compiler) -> Vec<PathBuf> {
+    let ocamlc = compiler.ocamlc();
+    let fixture = Recipe::new(format!("units-{compiler:?}-fixture")).source("heap_fixture.ml");
+    let fixture = fixture.step(&ocamlc, &format!("{OPTIONS} -c heap_fixture.ml")).build();
+    let names = names();
+    let mut units = Vec::new();
+    for name in names.iter().filter(|name| !WITH_C.contains(&name.as_str())) {
+        let recipe = Recipe::new(format!("{name}-{compiler:?}-unit")).source(&format!("{name}.ml"));
+        let arguments = format!("{OPTIONS} -I {} -c {name}.ml", fixture.display());
+        if let Ok(folder) = recipe.step(&ocamlc, &arguments).try_build() {
+            units.push(folder.join(format!("{name}.cmo")).display().to_string());
         }
     }
-    assert!(sources.len() - made.len() <= MOST_REFUSED, "{compiler:?} made only {made:?}");
+    let refused = names.len() - WITH_C.len() - units.len();
+    assert!(refused <= MOST_REFUSED, "{compiler:?} made only {units:?}");
+    // It comes before those that use it.
+    units.sort_by_key(|unit| !unit.ends_with("heap_fixture.cmo"));
+    let recipe = Recipe::new(format!("units-{compiler:?}-all"));
+    let arguments = format!("{OPTIONS} unix.cma threads.cma {} -o all.byte", units.join(" "));
+    let mut made = vec![recipe.step(&ocamlc, &arguments).build().join("all.byte")];
+    if whole_table() {
+        made.extend(names.iter().filter_map(|name| {
+            let built = program_recipe(name, compiler, Variant::Custom).try_build();
+            built.ok().map(|folder| folder.join(name))
+        }));
+    }
     made
+}
+
+/// Compiles a program in a folder and tells where that is.
+fn compile(compiler: Compiler, name: &str, source: &[u8], options: &str) -> PathBuf {
+    let recipe =
+        Recipe::new(format!("{name}-{compiler:?}-byte")).file(&format!("{name}.ml"), source);
+    let arguments = format!("{options} {name}.ml -o {name}.byte");
+    recipe.step(compiler.ocamlc(), &arguments).build().join(format!("{name}.byte"))
+}
+
+/// The same for one of `programs/`.
+fn compile_program(compiler: Compiler, name: &str, options: &str) -> PathBuf {
+    let path = repository().join("programs").join(format!("{name}.ml"));
+    compile(compiler, name, &fs::read(path).expect("a program"), options)
+}
+
+fn version(compiler: Compiler) -> Version {
+    let (major, minor) = compiler.version();
+    Version::new(major.into(), minor.into())
 }
 
 fn read(bytes: &[u8]) -> Program<'_> {
@@ -96,12 +129,11 @@ fn check_whole(program: &Program<'_>) {
 
 #[test]
 fn every_instruction_is_what_dumpobj_says() {
-    for compiler in Compiler::all() {
-        let folder = compiler.folder("bytecode_programs");
-        for path in programs(compiler, &folder) {
+    for compiler in BOTH {
+        for path in programs(compiler) {
             let bytes = fs::read(&path).expect("compiled");
             let program = read(&bytes);
-            assert_eq!(program.version, compiler.0);
+            assert_eq!(program.version, version(compiler));
             check_whole(&program);
             dump::compare(compiler, &path, &program);
             compare_with_objinfo(compiler, &path, &program);
@@ -110,7 +142,7 @@ fn every_instruction_is_what_dumpobj_says() {
 }
 
 fn compare_with_objinfo(compiler: Compiler, path: &Path, program: &Program<'_>) {
-    let said = compiler.output(Command::new(compiler.program("ocamlobjinfo")).arg(path));
+    let said = run(Command::new(compiler.tool("ocamlobjinfo")).arg(path));
     let listed = |title: &str| -> BTreeSet<String> {
         let lines = said.lines().skip_while(|line| *line != title).skip(1);
         let lines = lines.take_while(|line| line.starts_with('\t'));
@@ -127,9 +159,8 @@ fn compare_with_objinfo(compiler: Compiler, path: &Path, program: &Program<'_>) 
 
 #[test]
 fn functions_and_places_are_those_of_the_source() {
-    for compiler in Compiler::all() {
-        let folder = compiler.folder("bytecode_places");
-        let path = compiler.compile("../../programs/queens_lists.ml", &folder, &["-g"]);
+    for compiler in BOTH {
+        let path = compile_program(compiler, "queens_lists", "-g");
         let bytes = fs::read(&path).expect("compiled");
         let program = read(&bytes);
         let places = |function: &str, opcode: Opcode| -> Vec<_> {
@@ -146,7 +177,7 @@ fn functions_and_places_are_those_of_the_source() {
             }
             found
         };
-        let source = fs::read_to_string(folder.join("queens_lists.ml")).expect("the source");
+        let source = fs::read_to_string(path.with_extension("ml")).expect("the source");
         let line = source.lines().position(|line| line.contains("queen :: board")).expect("it");
         let line = line as u32 + 1;
         let queens = ("queens_lists.ml".to_owned(), line);
@@ -156,16 +187,15 @@ fn functions_and_places_are_those_of_the_source() {
         // One cons in 4.13; in 5.3, which takes two elements at a time and has a second function that fills
         // a hole, more, but all are told to be List.map's.
         let mapped = places("Stdlib__List.map", Opcode::MAKEBLOCK2);
-        assert_eq!(mapped.len(), if compiler.0.major < 5 { 1 } else { 6 });
+        assert_eq!(mapped.len(), if compiler == Compiler::OCaml4 { 1 } else { 6 });
         assert!(mapped.iter().all(|(file, _)| file == "list.ml"), "{mapped:?}");
     }
 }
 
 #[test]
 fn without_debug_information_functions_have_numbers() {
-    for compiler in Compiler::all() {
-        let folder = compiler.folder("bytecode_without_g");
-        let path = compiler.compile("../../programs/queens_lists.ml", &folder, &[]);
+    for compiler in BOTH {
+        let path = compile_program(compiler, "queens_lists", "");
         let bytes = fs::read(&path).expect("compiled");
         let program = read(&bytes);
         assert!(program.debug.is_none());
@@ -183,32 +213,31 @@ fn without_debug_information_functions_have_numbers() {
 
 #[test]
 fn bytecode_within_a_runtime_is_the_same() {
-    for compiler in Compiler::all() {
-        let folder = compiler.folder("bytecode_embedded");
+    for compiler in BOTH {
         let shown = |program: &Program<'_>| -> Vec<String> {
             program.instructions().map(|instruction| program.show(&instruction)).collect()
         };
-        let source = "../../programs/queens_lists.ml";
-        let path = compiler.compile(source, &folder, &["-g"]);
-        assert_eq!(compiler.run(&path), "8 queens: 92 solutions\n");
+        let name = "queens_lists";
+        let path = compile_program(compiler, name, "-g");
+        let said = run(Command::new(compiler.tool("ocamlrun")).arg(&path));
+        assert_eq!(said, "8 queens: 92 solutions\n");
         let plain = fs::read(&path).expect("compiled");
         let plain = read(&plain);
-        let custom = compiler.compile(source, &folder, &["-g", "-custom"]);
+        let custom = compile_program(compiler, name, "-g -custom");
         let bytes = fs::read(custom).expect("compiled");
         assert!(bytes.starts_with(b"\x7fELF"));
         let custom = read(&bytes);
         check_whole(&custom);
         assert_eq!(shown(&custom), shown(&plain));
-        let path = compiler.compile(source, &folder, &["-g", "-output-complete-exe"]);
+        let path = compile_program(compiler, name, "-g -output-complete-exe");
         let bytes = fs::read(&path).expect("compiled");
         assert_eq!(Sections::read(&bytes), Ok(None));
         let complete = read(&bytes);
         assert!(complete.debug.is_none());
-        assert_eq!(complete.version, compiler.0);
+        assert_eq!(complete.version, version(compiler));
         assert_eq!(shown(&complete), shown(&plain));
 
-        compiler.output(Command::new("strip").arg(&path));
-        let stripped = fs::read(&path).expect("stripped");
+        let stripped = fs::read(stripped(&path)).expect("stripped");
         let Err(Error::NoBytecode(reason)) = Program::read(&stripped) else {
             panic!("found something in a stripped file")
         };
@@ -257,9 +286,7 @@ fn what_has_no_bytecode_is_told_why() {
 
 #[test]
 fn operands_are_of_the_kind_that_the_table_says() {
-    let compiler = Compiler::all()[0];
-    let folder = compiler.folder("bytecode_kinds");
-    let path = compiler.compile("../../programs/leaky_cache.ml", &folder, &["-g"]);
+    let path = compile_program(Compiler::OCaml4, "leaky_cache", "-g");
     let bytes = fs::read(&path).expect("compiled");
     let program = read(&bytes);
     let mut seen = BTreeSet::new();

@@ -1,16 +1,14 @@
 //! Marshalled data as OCaml 4.13 and 5.3 write it: the reader sees what the program that wrote it sees.
 
-#[path = "../compilers/mod.rs"]
-mod compilers;
-
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
+use bactrian_fixtures::{BOTH, Compiler, Recipe, run};
 use bactrian_ocaml::Error;
 use bactrian_ocaml::marshal::{Block, Data, Value};
-
-use crate::compilers::Compiler;
 
 /// What a value is, in the words of `values.ml`.
 fn show(data: &Data<'_>) -> String {
@@ -62,15 +60,24 @@ fn show(data: &Data<'_>) -> String {
     shown
 }
 
+/// Runs a program of this folder in another one, into which it writes, and gives what it prints.
+fn run_in(folder: &Path, compiler: Compiler, name: &str, source: &[u8]) -> String {
+    let recipe = Recipe::new(format!("marshal-{name}-{compiler:?}"));
+    let recipe = recipe.file(&format!("{name}.ml"), source);
+    let built = recipe.step(compiler.ocamlc(), &format!("{name}.ml -o {name}.byte")).build();
+    let mut command = Command::new(compiler.tool("ocamlrun"));
+    run(command.arg(built.join(format!("{name}.byte"))).current_dir(folder))
+}
+
 #[test]
 fn values_are_read_as_ocaml_wrote_them() {
-    for compiler in Compiler::all() {
-        let folder = compiler.folder("marshal_values");
-        let program = compiler.compile("tests/marshal/values.ml", &folder, &[]);
-        let said = compiler.run(&program);
+    for compiler in BOTH {
+        let folder = tempfile::tempdir().expect("a folder");
+        let said = run_in(folder.path(), compiler, "values", include_bytes!("values.ml"));
         assert!(said.lines().count() > 40);
         for (number, line) in said.lines().enumerate() {
-            let bytes = fs::read(folder.join(format!("{number}.value"))).expect("it was written");
+            let bytes =
+                fs::read(folder.path().join(format!("{number}.value"))).expect("it was written");
             let (data, end) = Data::read(&bytes, 0)
                 .unwrap_or_else(|error| panic!("{compiler:?} {number}: {error}"));
             assert_eq!(end, bytes.len());
@@ -87,11 +94,10 @@ fn values_are_read_as_ocaml_wrote_them() {
 
 #[test]
 fn functions_are_opaque_and_blocks_of_libraries_refused() {
-    for compiler in Compiler::all() {
-        let folder = compiler.folder("marshal_closures");
-        let program = compiler.compile("tests/marshal/closures.ml", &folder, &[]);
-        compiler.run(&program);
-        let bytes = fs::read(folder.join("functions.value")).expect("it was written");
+    for compiler in BOTH {
+        let folder = tempfile::tempdir().expect("a folder");
+        run_in(folder.path(), compiler, "closures", include_bytes!("closures.ml"));
+        let bytes = fs::read(folder.path().join("functions.value")).expect("it was written");
         let (data, _) = Data::read(&bytes, 0).expect("closures are kept");
         let [even, odd, last] = *data.fields(data.root()) else { panic!("{data:?}") };
         assert!(matches!(data.field(even, 0), Some(Value::Code(_))), "{data:?}");
@@ -100,7 +106,7 @@ fn functions_are_opaque_and_blocks_of_libraries_refused() {
             "{data:?}"
         );
         assert!(matches!(data.field(last, 0), Some(Value::Code(_))), "{data:?}");
-        let bytes = fs::read(folder.join("array.value")).expect("it was written");
+        let bytes = fs::read(folder.path().join("array.value")).expect("it was written");
         let Err(Error::Marshalled { offset, reason }) = Data::read(&bytes, 0) else {
             panic!("a library's own block was read")
         };
