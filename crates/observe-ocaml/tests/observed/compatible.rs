@@ -9,30 +9,18 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::programs::{BOTH, Code, cache, program, repository, run};
+use bactrian_fixtures::{BOTH, Recipe, Variant};
+
+use crate::programs::program;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program with the original library.
 fn original() -> PathBuf {
-    let folder = cache().join("original");
-    fs::create_dir_all(&folder).expect("a folder");
-    let source = "observe_compat.ml";
-    fs::copy(repository().join("programs").join(source), folder.join(source)).expect("a program");
-    let options = [
-        "ocamlopt",
-        "-w",
-        "-58",
-        "-thread",
-        "-package",
-        "unix,ocamlviz",
-        "-linkpkg",
-        source,
-        "-o",
-        "original",
-    ];
-    run(Command::new("ocamlfind").args(options).current_dir(&folder));
-    folder.join("original")
+    let arguments =
+        "ocamlopt -w -58 -thread -package unix,ocamlviz -linkpkg observe_compat.ml -o original";
+    let recipe = Recipe::new("observe_compat-original").source("observe_compat.ml");
+    recipe.step("ocamlfind", arguments).build().join("original")
 }
 
 /// All that the original's client shows of a program: values and states by kind and name.
@@ -121,7 +109,7 @@ fn the_originals_client_shows_the_same_of_both() {
     expected.retain(|name, _| !name.ends_with(" dead tag"));
     assert!(expected.len() >= 27, "{expected:?}");
     for compiler in BOTH {
-        let ours = shown(&program("observe_compat", compiler, Code::Native), true);
+        let ours = shown(&program("observe_compat", compiler, Variant::Plain), true);
         for (name, value) in &expected {
             assert_eq!(ours.get(name), Some(value), "{compiler:?}: {name}");
         }

@@ -5,7 +5,9 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::programs::{BOTH, Code, Compiler, library, program, run};
+use bactrian_fixtures::{BOTH, Compiler, Variant, ocaml_library, run};
+
+use crate::programs::program;
 use crate::watch::Running;
 
 /// Context switches of all threads of a program but the first.
@@ -29,7 +31,7 @@ fn switches(pid: u32) -> Vec<(String, u64)> {
 #[test]
 fn nobody_watches_and_nothing_happens() {
     for compiler in BOTH {
-        let mut running = Running::start(&program("observe_all", compiler, Code::Native));
+        let mut running = Running::start(&program("observe_all", compiler, Variant::Plain));
         running.lines_until("ready");
         // The server has started when somebody has watched, and has nothing more to do when they are gone.
         let mut watch = running.watch();
@@ -49,7 +51,7 @@ fn nobody_watches_and_nothing_happens() {
 #[test]
 fn a_program_that_uses_a_snapshot_only_has_nothing_else_in_it() {
     for compiler in BOTH {
-        let program = program("observe_linked", compiler, Code::Native);
+        let program = program("observe_linked", compiler, Variant::Plain);
         let symbols = Command::new("nm").arg(&program).output().expect("binutils");
         let symbols = String::from_utf8_lossy(&symbols.stdout);
         assert!(
@@ -62,7 +64,7 @@ fn a_program_that_uses_a_snapshot_only_has_nothing_else_in_it() {
 
 #[test]
 fn no_name_of_the_rust_library_is_seen_by_others() {
-    let object = library(Compiler::OCaml4).join("bactrian_rust.o");
+    let object = ocaml_library(Compiler::OCaml4).join("bactrian_rust.o");
     let symbols = run(Command::new("nm")
         .args(["--defined-only", "--extern-only", "--format=just-symbols"])
         .arg(object));

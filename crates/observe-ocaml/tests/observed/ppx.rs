@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use bactrian_fixtures::{Compiler, Variant, ppx, repository, run};
 use bactrian_live::{Kind, Table, Value};
 
-use crate::programs::{Code, Compiler, ppx, program, repository, run};
+use crate::programs::program;
 use crate::watch::Running;
 
 #[test]
@@ -24,7 +25,7 @@ fn a_program_becomes_what_is_written_down() {
 
 #[test]
 fn what_is_marked_is_shown() {
-    let mut running = Running::start(&program("observe_ppx", Compiler::OCaml4, Code::Native));
+    let mut running = Running::start(&program("observe_ppx", Compiler::OCaml4, Variant::Plain));
     running.lines_until("ready");
     let mut watch = running.watch();
     for (name, value) in [

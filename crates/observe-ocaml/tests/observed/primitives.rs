@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use bactrian_fixtures::{BOTH, Compiler, Variant};
 use bactrian_live::{Kind, Node, Table, Unit, Value};
 
-use crate::programs::{BOTH, Code, Compiler, program};
+use crate::programs::program;
 use crate::watch::{Running, Watch};
 
 fn text(text: &str) -> Value {
@@ -34,8 +35,8 @@ fn numbers(lines: &[String]) -> HashMap<String, Vec<u64>> {
     parsed.collect()
 }
 
-fn check_everything(compiler: Compiler, code: Code) {
-    let mut running = Running::start(&program("observe_all", compiler, code));
+fn check_everything(compiler: Compiler, variant: Variant) {
+    let mut running = Running::start(&program("observe_all", compiler, variant));
     let known = numbers(&running.lines_until("ready"));
     let mut watch = running.watch();
 
@@ -51,8 +52,8 @@ fn check_everything(compiler: Compiler, code: Code) {
         watch.expect(name, &Value::Count(count));
     }
     watch.expect("killed", &Value::Killed);
-    let labels =
-        [("method", "GET"), ("code", "200")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let labels = [("method", "GET"), ("variant", "200")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(watch.declaration("labelled").expect("declared").labels, labels);
     assert_eq!(watch.declaration("counter").expect("declared").unit, Unit::Bytes);
 
@@ -112,7 +113,7 @@ fn check_everything(compiler: Compiler, code: Code) {
         ("list", 1),
         ("tails", 3),
         ("floats", 5000),
-        // The first one has no memory of its own in native code, but it is there.
+        // The first one has no memory of its own in native variant, but it is there.
         ("strings", 3000),
         ("wide", 1),
         ("left", 1),
@@ -167,14 +168,14 @@ fn check_everything(compiler: Compiler, code: Code) {
 #[test]
 fn everything_is_shown_as_it_is() {
     for compiler in BOTH {
-        check_everything(compiler, Code::Native);
+        check_everything(compiler, Variant::Plain);
     }
 }
 
 #[test]
 fn everything_is_shown_in_bytecode() {
-    check_everything(Compiler::OCaml4, Code::Bytecode);
+    check_everything(Compiler::OCaml4, Variant::Bytecode);
     for compiler in BOTH {
-        check_everything(compiler, Code::Custom);
+        check_everything(compiler, Variant::Custom);
     }
 }

@@ -1,12 +1,13 @@
 //! Programs that give trouble: nobody is silenced, and nothing is done to the program.
 
+use bactrian_fixtures::{BOTH, Compiler, Variant};
 use bactrian_live::Value;
 
-use crate::programs::{BOTH, Code, Compiler, program};
+use crate::programs::program;
 use crate::watch::{Running, Watch};
 
 fn start(compiler: Compiler, what: &str) -> Running {
-    Running::start_with(&program("observe_trouble", compiler, Code::Native), |command| {
+    Running::start_with(&program("observe_trouble", compiler, Variant::Plain), |command| {
         command.arg(what);
     })
 }
@@ -133,24 +134,24 @@ fn what_is_looked_at_is_not_kept_alive() {
 
 #[test]
 fn a_program_that_waits_answers_if_it_has_threads() {
-    for (compiler, code) in [
-        (Compiler::OCaml4, Code::Native),
-        (Compiler::OCaml5, Code::Native),
-        (Compiler::OCaml4, Code::Bytecode),
+    for (compiler, variant) in [
+        (Compiler::OCaml4, Variant::Plain),
+        (Compiler::OCaml5, Variant::Plain),
+        (Compiler::OCaml4, Variant::Bytecode),
     ] {
-        let mut running = Running::start(&program("observe_threads", compiler, code));
+        let mut running = Running::start(&program("observe_threads", compiler, variant));
         running.lines_until("ready");
         let mut watch = running.watch();
         watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 5));
         watch.expect("point", &Value::Count(400_000));
         watch.expect("tag", &Value::Tag { count: Some(1), bytes: Some(24_000) });
-        assert!(running.end().1, "{compiler:?} {code:?}");
+        assert!(running.end().1, "{compiler:?} {variant:?}");
     }
 }
 
 #[test]
 fn no_count_is_lost_between_domains() {
-    let mut running = Running::start(&program("observe_domains", Compiler::OCaml5, Code::Native));
+    let mut running = Running::start(&program("observe_domains", Compiler::OCaml5, Variant::Plain));
     let said = running.lines_until("ready");
     let bytes = said[0].parse().expect("a number");
     let mut watch = running.watch();
