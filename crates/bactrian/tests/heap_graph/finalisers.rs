@@ -1,7 +1,8 @@
 //! The leak of a web framework, rebuilt: connections whose finalisers hold them.
 
-use crate::Snapshot;
 use bactrian_fixtures::BOTH;
+
+use crate::Snapshot;
 
 #[test]
 fn exactly_the_faulty_finalisers_are_found_with_the_line_of_their_closure() {

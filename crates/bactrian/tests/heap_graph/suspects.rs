@@ -1,7 +1,8 @@
 //! Faults of real programs, as they are told.
 
-use crate::{Snapshot, ask};
 use bactrian_fixtures::BOTH;
+
+use crate::{Snapshot, ask};
 
 #[test]
 fn the_cycle_of_finalisers_is_the_first_suspect() {

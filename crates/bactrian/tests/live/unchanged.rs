@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use crate::run::{Running, live, result, until, value};
 use bactrian_fixtures::{BOTH, Variant, program};
+
+use crate::run::{Running, live, result, until, value};
 
 #[test]
 fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+
 use crate::runs::{Place, Run};
 use crate::traces::{allocated, info, is_clean, sites};
-use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 const WORD: f64 = 8.0;
 /// Words that the runtime allocates before we start, and those at the very end that it does not count:

@@ -7,10 +7,11 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
+
 use crate::processes::wait_for_trace;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{allocated, duration, in_folder, info, is_clean, state};
-use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 /// What is collected is written once a second; the rest is for a machine that is busy.
 const WRITTEN_EVERY: f64 = 1.0;
@@ -18,9 +19,10 @@ const BUSY: f64 = 0.6;
 
 /// Kills the observed program without warning at moments spread over two and a half seconds, four programs
 /// at a time.
-fn kill_at_random(compiler: Compiler, runs: u64) {
+fn kill_at_random(compiler: Compiler) {
     let executable = program("steady", compiler, Variant::Plain);
-    let runs: Vec<u64> = (0..runs).collect();
+    // The quick set has fewer moments, spread as wide.
+    let runs: Vec<u64> = (0..if whole_table() { 20 } else { 8 }).collect();
     thread::scope(|scope| {
         for several in runs.chunks(runs.len().div_ceil(4)) {
             let executable = &executable;
@@ -66,12 +68,12 @@ fn only_child(parent: u32) -> String {
 
 #[test]
 fn killed_at_any_moment_ocaml4_leaves_a_trace() {
-    kill_at_random(Compiler::OCaml4, 20);
+    kill_at_random(Compiler::OCaml4);
 }
 
 #[test]
 fn killed_at_any_moment_ocaml5_leaves_a_trace() {
-    kill_at_random(Compiler::OCaml5, 20);
+    kill_at_random(Compiler::OCaml5);
 }
 
 #[test]
@@ -319,7 +321,7 @@ fn a_signal_handler_in_c_may_end_the_process_at_any_moment() {
     for compiler in BOTH {
         let executable = program("c_handler", compiler, Variant::Plain);
         for rate in ["1e-2", "1"] {
-            for number in 0..10 {
+            for number in (0..10).step_by(if whole_table() { 1 } else { 2 }) {
                 let place = Place::new();
                 // Up to a quarter of a second, and never the same.
                 let moment = (60_000 + number * 19_937).to_string();

@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use bactrian_fixtures::{Compiler, compiler_of_ocaml5, repository};
+
 use crate::runs::{Place, Run, difference};
 use crate::traces::{in_folder, info, is_clean};
-use bactrian_fixtures::{Compiler, compiler_of_ocaml5, repository};
 
 const RATES: [&str; 2] = ["1e-4", "1e-2"];
 

@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+
 use crate::runs::{Place, Run};
 use crate::traces::in_folder;
-use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 /// Runs `bigarrays`, which writes a file as soon as it runs, and returns what record says of it.
 fn refused(run: &Run, trace: &Path, place: &Place, status: u8) -> String {

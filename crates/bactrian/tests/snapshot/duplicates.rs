@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::Command;
 
+use bactrian_fixtures::{BOTH, Variant, program, repository};
 use serde_json::Value;
 
 use crate::runs::{Place, Run};
-use bactrian_fixtures::{BOTH, Variant, program, repository};
 
 #[test]
 fn the_formulas_of_a_prover() {

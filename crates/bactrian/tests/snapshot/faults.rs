@@ -7,10 +7,11 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+
 use crate::heaps::{Heap, heaps_of};
 use crate::programs::{KINDS, Waiting, only_child, until};
 use crate::runs::{Place, Run, Seen, difference, finish, signal};
-use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 /// So many megabytes are walked in a good part of a second.
 const LARGE: &str = "200";

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use bactrian_fixtures::{Compiler, Variant, ocaml_library, program, repository};
 use bactrian_snapshot::Reason;
 
 use crate::heaps::{Heap, heaps_of};
 use crate::programs::Live;
 use crate::runs::{Place, Run, difference};
-use bactrian_fixtures::{Compiler, Variant, ocaml_library, program, repository};
 
 const VARIANTS: [(Compiler, Variant); 4] = [
     (Compiler::OCaml4, Variant::Plain),

@@ -1,8 +1,9 @@
 //! The budget: what goes beyond it is skipped, counted and told.
 
+use bactrian_fixtures::{BOTH, Variant, program};
+
 use crate::heaps::{Heap, heaps_of};
 use crate::runs::{Place, Run, difference};
-use bactrian_fixtures::{BOTH, Variant, program};
 
 /// Runs a program that has many major collections under a limit; gives what `record` said in the end.
 fn limited(limits: &str, variant: (bactrian_fixtures::Compiler, &str)) -> (Place, String) {

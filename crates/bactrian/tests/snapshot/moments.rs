@@ -4,12 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 use bactrian_snapshot::{Reason, Way};
 
 use crate::heaps::{Heap, heaps_of};
 use crate::programs::{KINDS, Kind, Waiting, until};
 use crate::runs::{Place, Run, signal};
-use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 /// Takes snapshots of a program that is run to its end, and reads them.
 fn taken(executable: &Path, arguments: &[&str], when: &str) -> Vec<Heap> {

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{Compiler, Variant, program};
+use bactrian_fixtures::{Compiler, Variant, program, whole_table};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,12 +40,25 @@ const EVERYWHERE: [&str; 13] = [
 ];
 /// Programs of what only OCaml 5 has.
 const ONLY_IN_5: [&str; 2] = ["heap_continuations", "heap_domains"];
+/// The programs that the quick set takes snapshots of in bytecode: those whose closures, exceptions, stacks, threads or
+/// finalisers look or are found otherwise than in native code, and a plain one. Of the others only the code differs.
+const OWN_IN_BYTECODE: [&str; 6] = [
+    "heap_lists",
+    "heap_closures",
+    "heap_exceptions",
+    "heap_threads",
+    "heap_finalisers",
+    "heap_stack",
+];
 
 impl Kind {
-    /// The programs that it can compile.
+    /// The programs that it can compile, as far as they are in the set that is run.
     pub fn fixtures(self) -> Vec<&'static str> {
-        let more = if self == Kind::Native5 { &ONLY_IN_5[..] } else { &[] };
-        EVERYWHERE.iter().chain(more).copied().collect()
+        match self {
+            Kind::Bytecode4 if !whole_table() => OWN_IN_BYTECODE.to_vec(),
+            Kind::Native5 => [&EVERYWHERE[..], &ONLY_IN_5].concat(),
+            _ => EVERYWHERE.to_vec(),
+        }
     }
 
     pub fn program(self, name: &str) -> PathBuf {

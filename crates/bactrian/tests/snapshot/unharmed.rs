@@ -1,7 +1,8 @@
 //! The program does not notice: its children, signals, descriptors and output are as without us.
 
-use crate::runs::{Place, Run, difference};
 use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+
+use crate::runs::{Place, Run, difference};
 
 /// Runs a program plainly and with snapshots at all moments that need nobody.
 fn compare(name: &str, arguments: &[&str], compiler: Compiler, variant: Variant) {
