@@ -52,8 +52,8 @@ fn check_everything(compiler: Compiler, variant: Variant) {
         watch.expect(name, &Value::Count(count));
     }
     watch.expect("killed", &Value::Killed);
-    let labels = [("method", "GET"), ("variant", "200")]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let labels =
+        [("method", "GET"), ("code", "200")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(watch.declaration("labelled").expect("declared").labels, labels);
     assert_eq!(watch.declaration("counter").expect("declared").unit, Unit::Bytes);
 

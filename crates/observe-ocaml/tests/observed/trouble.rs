@@ -7,9 +7,7 @@ use crate::programs::program;
 use crate::watch::{Running, Watch};
 
 fn start(compiler: Compiler, what: &str) -> Running {
-    Running::start_with(&program("observe_trouble", compiler, Variant::Plain), |command| {
-        command.arg(what);
-    })
+    Running::start_fast(&program("observe_trouble", compiler, Variant::Plain), Some(what))
 }
 
 fn is_at_least(watch: &Watch, name: &str, least: i64) -> bool {
@@ -19,7 +17,9 @@ fn is_at_least(watch: &Watch, name: &str, least: i64) -> bool {
 #[test]
 fn one_observer_does_not_silence_others() {
     for compiler in BOTH {
-        let mut running = start(compiler, "observers");
+        // At the usual pace: some of them take longer than a short period.
+        let program = program("observe_trouble", compiler, Variant::Plain);
+        let mut running = Running::start_with(&program, |command| drop(command.arg("observers")));
         running.lines_until("ready");
         let mut watch = running.watch();
         for (name, value) in [
@@ -139,7 +139,7 @@ fn a_program_that_waits_answers_if_it_has_threads() {
         (Compiler::OCaml5, Variant::Plain),
         (Compiler::OCaml4, Variant::Bytecode),
     ] {
-        let mut running = Running::start(&program("observe_threads", compiler, variant));
+        let mut running = Running::start_fast(&program("observe_threads", compiler, variant), None);
         running.lines_until("ready");
         let mut watch = running.watch();
         watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 5));
