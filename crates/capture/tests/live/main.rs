@@ -317,32 +317,39 @@ fn site(numbers: &Numbers, part: &str) -> Option<bactrian_live::Site> {
 
 #[test]
 fn places_that_allocate_are_told() {
-    for (compiler, variant) in [
-        (Compiler::OCaml4, Variant::Plain),
-        (Compiler::OCaml4, Variant::Bytecode),
-        (Compiler::OCaml5, Variant::Plain),
-    ] {
-        let (mut watch, folder) = launch("placing", programs::PLACING, compiler, variant);
-        // It keeps 20,000 lists of 10 cells, in one place, and drops as many in another.
-        let kept = 20_000.0 * 10.0 * 24.0;
-        let is_near = |site: Option<bactrian_live::Site>| {
-            site.is_some_and(|site| site.live > 0.8 * kept && site.live < 1.2 * kept)
-        };
-        let now = until(&mut watch, "what is alive", |now| {
-            let dropped = site(now, "Placing.dropped").map(|site| site.rate);
-            is_near(site(now, "Placing.kept")) && dropped.is_some_and(|rate| rate > 1e6)
-        });
-        let dropped = site(&now, "Placing.dropped").expect("just so");
-        assert!(dropped.name.contains("placing.ml:"), "{dropped:?}");
-        // The library's functions that they call are not meant.
-        assert!(site(&now, "Stdlib").is_none_or(|site| site.live < kept / 10.0), "{now:?}");
-        // It does not allocate there any more.
-        until(&mut watch, "a rate that ends", |now| {
-            site(now, "Placing.kept").is_some_and(|site| site.rate < 1e4 && site.live > 0.8 * kept)
-        });
-        fs::write(folder.path().join("stop"), "").expect("room");
-        until(&mut watch, "its end", |now| now.ended.is_some());
-    }
+    // All at once: a rate takes ten seconds to fall as far as is waited for.
+    std::thread::scope(|scope| {
+        for (compiler, variant) in [
+            (Compiler::OCaml4, Variant::Plain),
+            (Compiler::OCaml4, Variant::Bytecode),
+            (Compiler::OCaml5, Variant::Plain),
+        ] {
+            scope.spawn(move || check_places(compiler, variant));
+        }
+    });
+}
+
+fn check_places(compiler: Compiler, variant: Variant) {
+    let (mut watch, folder) = launch("placing", programs::PLACING, compiler, variant);
+    // It keeps 20,000 lists of 10 cells, in one place, and drops as many in another.
+    let kept = 20_000.0 * 10.0 * 24.0;
+    let is_near = |site: Option<bactrian_live::Site>| {
+        site.is_some_and(|site| site.live > 0.8 * kept && site.live < 1.2 * kept)
+    };
+    let now = until(&mut watch, "what is alive", |now| {
+        let dropped = site(now, "Placing.dropped").map(|site| site.rate);
+        is_near(site(now, "Placing.kept")) && dropped.is_some_and(|rate| rate > 1e6)
+    });
+    let dropped = site(&now, "Placing.dropped").expect("just so");
+    assert!(dropped.name.contains("placing.ml:"), "{dropped:?}");
+    // The library's functions that they call are not meant.
+    assert!(site(&now, "Stdlib").is_none_or(|site| site.live < kept / 10.0), "{now:?}");
+    // It does not allocate there any more.
+    until(&mut watch, "a rate that ends", |now| {
+        site(now, "Placing.kept").is_some_and(|site| site.rate < 1e4 && site.live > 0.8 * kept)
+    });
+    fs::write(folder.path().join("stop"), "").expect("room");
+    until(&mut watch, "its end", |now| now.ended.is_some());
 }
 
 #[test]

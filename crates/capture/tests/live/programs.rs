@@ -57,7 +57,8 @@ let () =
   Unix.sleepf 0.3
 "#;
 
-/// Keeps lists that it makes in one place, and then drops those that it makes in another, until a file appears.
+/// Keeps lists that it makes in one place, and then drops those that it makes in another, until a file appears. It
+/// pauses, so that whoever reads its samples can follow on a busy machine.
 pub const PLACING: &str = r#"
 let last = ref []
 let[@inline never] kept n = let list = List.init 10 (fun i -> i + n) in last := list; list
@@ -66,7 +67,8 @@ let[@inline never] dropped n =
 let () =
   let all = Array.init 20_000 kept in
   while not (Sys.file_exists Sys.argv.(1)) do
-    for i = 1 to 10_000 do ignore (Sys.opaque_identity (dropped i)) done
+    for i = 1 to 10_000 do ignore (Sys.opaque_identity (dropped i)) done;
+    Unix.sleepf 0.01
   done;
   print_endline (string_of_int (Array.length (Sys.opaque_identity all)))
 "#;

@@ -19,7 +19,9 @@ fn one_observer_does_not_silence_others() {
     for compiler in BOTH {
         // At the usual pace: some of them take longer than a short period.
         let program = program("observe_trouble", compiler, Variant::Plain);
-        let mut running = Running::start_with(&program, |command| drop(command.arg("observers")));
+        let mut running = Running::start_with(&program, |command| {
+            command.arg("observers");
+        });
         running.lines_until("ready");
         let mut watch = running.watch();
         for (name, value) in [
