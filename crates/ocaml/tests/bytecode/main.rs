@@ -84,7 +84,7 @@ fn compile_program(compiler: Compiler, name: &str, options: &str) -> PathBuf {
 
 fn version(compiler: Compiler) -> Version {
     let (major, minor) = compiler.version();
-    Version::new(major.into(), minor.into())
+    Version::new(major, minor)
 }
 
 fn read(bytes: &[u8]) -> Program<'_> {
