@@ -1,4 +1,6 @@
 //! `bactrian heap` on snapshots of real programs: every block is held by something, and sums are what they should be.
+//!
+//! The quick set has all programs of OCaml 5 only: what is asked here does not know versions of OCaml but by roots.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::heaps::heaps_of;
-use crate::programs::{Kind, Waiting, each};
+use crate::programs::{Kind, Waiting, each, is_telling};
 
 /// Where indexes are kept, not to fill the user's own directory.
 fn cache() -> PathBuf {
@@ -60,6 +62,9 @@ fn check_row(row: &Value) -> Result<(), String> {
 }
 
 fn check(kind: Kind, name: &str) -> Result<(), String> {
+    if kind == Kind::Native4 && !is_telling(name) {
+        return Ok(());
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let output = folder.path().join("run.ctf");
     let options = ["--snapshots", "exit", "--no-trace"];

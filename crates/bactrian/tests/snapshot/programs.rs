@@ -40,25 +40,30 @@ const EVERYWHERE: [&str; 13] = [
 ];
 /// Programs of what only OCaml 5 has.
 const ONLY_IN_5: [&str; 2] = ["heap_continuations", "heap_domains"];
-/// The programs that the quick set takes snapshots of in bytecode: those whose closures, exceptions, stacks, threads or
-/// finalisers look or are found otherwise than in native code, and a plain one. Of the others only the code differs.
-const OWN_IN_BYTECODE: [&str; 6] = [
+/// The programs whose closures, exceptions, stacks, threads, domains or finalisers depend on the kind of code or on how
+/// memory is read, and a plain one. What others hold looks the same everywhere.
+const TELLING: [&str; 8] = [
     "heap_lists",
     "heap_closures",
     "heap_exceptions",
     "heap_threads",
     "heap_finalisers",
     "heap_stack",
+    "heap_continuations",
+    "heap_domains",
 ];
+
+/// Whether a program is looked at in those ways for which the quick set has the telling programs only.
+pub fn is_telling(name: &str) -> bool {
+    TELLING.contains(&name) || whole_table()
+}
 
 impl Kind {
     /// The programs that it can compile, as far as they are in the set that is run.
     pub fn fixtures(self) -> Vec<&'static str> {
-        match self {
-            Kind::Bytecode4 if !whole_table() => OWN_IN_BYTECODE.to_vec(),
-            Kind::Native5 => [&EVERYWHERE[..], &ONLY_IN_5].concat(),
-            _ => EVERYWHERE.to_vec(),
-        }
+        let more = if self == Kind::Native5 { &ONLY_IN_5[..] } else { &[] };
+        let all = EVERYWHERE.iter().chain(more).copied();
+        all.filter(|name| self != Kind::Bytecode4 || is_telling(name)).collect()
     }
 
     pub fn program(self, name: &str) -> PathBuf {
