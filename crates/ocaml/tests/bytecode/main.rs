@@ -38,7 +38,7 @@ fn names() -> Vec<String> {
 ///
 /// Most of a program is the standard library, the same in all. So all modules are linked into one file, which nobody
 /// has to run, and every instruction of every program is still looked at. The whole table has each program by itself,
-/// too: it takes 20 times as long, and only the offsets are others.
+/// too: it takes ten times as long, and only the offsets are others.
 fn programs(compiler: Compiler) -> Vec<PathBuf> {
     let ocamlc = compiler.ocamlc();
     let fixture = Recipe::new(format!("units-{compiler:?}-fixture")).source("heap_fixture.ml");
