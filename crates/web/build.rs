@@ -22,8 +22,11 @@ fn main() {
         println!("cargo:rerun-if-changed={}", ui.join(source).display());
     }
     let built = ui.join("dist");
-    println!("cargo:rerun-if-changed={}", built.join(PARTS[0]).display());
     let is_built = PARTS.iter().all(|part| built.join(part).exists());
+    if is_built {
+        // Cargo would run this every time for a file that is not there.
+        println!("cargo:rerun-if-changed={}", built.join(PARTS[0]).display());
+    }
     if is_built && !is_older(&built.join(PARTS[0]), &ui) {
         return copy(&built, &out);
     }

@@ -8,7 +8,7 @@ pub mod cache;
 pub mod doctor;
 mod elf;
 pub mod heap;
-mod inherited;
+pub mod inherited;
 pub mod launch;
 pub mod ledger;
 pub mod live;

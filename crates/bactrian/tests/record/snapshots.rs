@@ -90,7 +90,8 @@ fn check(compiler: Compiler, variant: Variant, chosen: impl Fn(&str) -> bool) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(copies.iter().all(|copies| *copies > 10), "{copies:?}");
+    // On a busy machine most moments find the only slot taken; the exit never does.
+    assert!(copies.iter().all(|copies| *copies >= 5), "{copies:?}");
 }
 
 /// Programs that only OCaml 5 has.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use bactrian_capture::inherited::inherited;
 use bactrian_capture::launch::Streams;
 use bactrian_capture::live::{Wanted, Watch};
 
@@ -51,29 +52,25 @@ fn streams(folder: &Path) -> [File; 2] {
     ["output", "error"].map(|name| File::create(folder.join(name)).expect("room"))
 }
 
-/// Signals that whoever started us has us ignore, as `nohup` and shells in the background do: who started us ignores them too.
-fn ignored_at_start() -> String {
-    let parent = std::os::unix::process::parent_id();
-    let status = fs::read_to_string(format!("/proc/{parent}/status")).expect("it is there");
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("it is told");
-    let mask = u64::from_str_radix(mask.trim(), 16).expect("a number");
-    let signals = [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)];
-    let ignored = signals.iter().filter(|(_, number)| mask >> (number - 1) & 1 != 0);
-    ignored.map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+/// The program, started as one that is watched: with the signals ignored that whoever started us has us ignore, as
+/// `nohup` and shells in the background do. Other children do not inherit that, because we handle signals meanwhile.
+fn command(program: &Path) -> Command {
+    let mask = inherited().ignored_signals;
+    let ignored: Vec<_> = (1..=64).filter(|signal| mask >> (signal - 1) & 1 != 0).collect();
+    if ignored.is_empty() {
+        return Command::new(program);
+    }
+    // A shell would change variables.
+    let ignored = ignored.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let mut env = Command::new("env");
+    env.arg(format!("--ignore-signal={ignored}")).arg(program);
+    env
 }
 
 fn plain(program: &Path, arguments: &[&str]) -> Seen {
     let folder = tempfile::tempdir().expect("a folder");
     let [output, error] = streams(folder.path());
-    // Programs that are watched get what we were started with. We handle signals meanwhile, so others do not.
-    let ignored = ignored_at_start();
-    let mut command = if ignored.is_empty() {
-        Command::new(program)
-    } else {
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(format!("trap '' {ignored}; exec \"$0\" \"$@\"")).arg(program);
-        shell
-    };
+    let mut command = command(program);
     command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(error);
     let status = command.status().expect("it starts");
     seen(folder.path(), status)
