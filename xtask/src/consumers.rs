@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::Outcome;
-use crate::command::{cargo, root, succeed};
+use crate::command::{root, succeed};
+use crate::test::binaries::{self, Start};
 
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
@@ -26,9 +27,13 @@ pub fn check() -> Outcome {
             succeed(Command::new(root().join(format!("consumers/get-{tool}"))).arg(&tools))?;
         }
     }
-    // All packages, for there is one build for all tests; the filter leaves those of one.
-    let tests = "test --quiet --workspace --test export --test heap -- --ignored consumers::";
-    succeed(cargo(tests).env("BACTRIAN_CONSUMERS", &tools))
+    let tools = tools.display().to_string();
+    binaries::run(&Start {
+        only: &["export export", "export heap"],
+        arguments: &["--ignored", "consumers::"],
+        set: &[("BACTRIAN_CONSUMERS", &tools)],
+        ..Start::default()
+    })
 }
 
 /// Installs what the lock file says, unless that was done.

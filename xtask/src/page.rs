@@ -127,9 +127,9 @@ impl Page {
             name.ends_with(".test.mjs") && only.is_none_or(|only| name.starts_with(only))
         });
         tests.sort();
-        // One after the other: there are few processors, and browsers want all of them.
+        // Two at a time: a page waits for its server, and its test for the page.
         let mut node = Command::new("node");
-        node.args(["--test", "--test-concurrency=1"]).args(tests).current_dir(&ui);
+        node.args(["--test", "--test-concurrency=2"]).args(tests).current_dir(&ui);
         node.env("BACTRIAN", &self.bactrian).env("BACTRIAN_FIXTURES", &self.fixtures);
         // Not to fill the user's own directory with indexes.
         node.env("XDG_CACHE_HOME", self.fixtures.join("cache"));

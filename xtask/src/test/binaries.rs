@@ -19,8 +19,8 @@ use crate::command::{cargo, output, root};
 const LONGEST: &[&str] =
     &["snapshot", "record", "observed", "attach", "live", "types", "bytecode", "roots"];
 
-/// Tests at a time in one program, for each processor that it gets: they wait a good part of their time.
-const THREADS: usize = 2;
+/// Tests at a time in one program, though there is one for each processor: they wait a good part of their time.
+const THREADS: usize = 3;
 
 /// No test program takes as long, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(20 * 60);
@@ -28,6 +28,10 @@ const TOO_LONG: Duration = Duration::from_secs(20 * 60);
 /// How test programs are started, other than plainly.
 #[derive(Clone, Debug, Default)]
 pub struct Start<'a> {
+    /// Only these programs.
+    pub only: &'a [&'a str],
+    /// What is said to each.
+    pub arguments: &'a [&'a str],
     /// What starts them, as `nohup`.
     pub before: Vec<&'a str>,
     /// Variables that are set, or not.
@@ -45,11 +49,21 @@ pub struct TestBinary {
     name: String,
 }
 
-/// Builds all tests, examples and the program itself, and tells where cargo put the tests.
+/// `cargo test` of the whole workspace, with the compiler that lints while it compiles. Clippy by itself would read all
+/// dependencies again, which takes longer than the lints.
+pub fn cargo_test(options: &str) -> Command {
+    let mut command = cargo(&format!("test --workspace {options}"));
+    let beside = PathBuf::from(command.get_program()).with_file_name("clippy-driver");
+    let driver = if beside.exists() { beside } else { "clippy-driver".into() };
+    command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+    command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    command
+}
+
+/// Builds all tests, examples and the program itself, with lints, and tells where cargo put the tests.
 pub fn build() -> Result<Vec<TestBinary>, String> {
     let said = output(
-        cargo("test --workspace --no-run --message-format json-render-diagnostics")
-            .stderr(Stdio::inherit()),
+        cargo_test("--no-run --message-format json-render-diagnostics").stderr(Stdio::inherit()),
     )?;
     let mut found: Vec<_> = said.lines().filter_map(parse).collect();
     let rank = |binary: &TestBinary| {
@@ -86,7 +100,8 @@ fn parse(line: &str) -> Option<TestBinary> {
 
 /// Runs all tests; all that fails is told.
 pub fn run(start: &Start<'_>) -> Outcome {
-    let binaries = build()?;
+    let mut binaries = build()?;
+    binaries.retain(|binary| start.only.is_empty() || start.only.contains(&&*binary.name));
     let workers = thread::available_parallelism().map_or(2, usize::from);
     let waiting = Mutex::new(VecDeque::from(binaries));
     let total = Mutex::new((0, 0, Vec::new()));
@@ -140,7 +155,7 @@ fn run_one(binary: &TestBinary, how: &Start<'_>, logs: &Path) -> Result<Counts, 
     let words = how.before.iter().copied().chain([executable]).collect::<Vec<_>>();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).arg(format!("--test-threads={THREADS}")).current_dir(&binary.folder);
-    command.envs(how.set.iter().copied());
+    command.args(how.arguments).envs(how.set.iter().copied());
     for name in how.unset {
         command.env_remove(name);
     }

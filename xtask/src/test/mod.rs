@@ -1,7 +1,7 @@
 //! Everything that has to hold before a change goes in, in the order of what fails soonest: `cargo xtask test`.
 //!
-//! There is one build for all of it, that of `cargo test --workspace` ([`binaries`]): cargo compiles a crate again for
-//! each other choice of packages, because their features differ. `--all` is what a release needs: the whole tables of
+//! There is one build for all of it, lints included ([`binaries`]): cargo compiles a crate again for each other choice of
+//! packages, because their features differ. `--all` is what a release needs: the whole tables of
 //! programs, compilers and rates, minutes of fuzzing, all conditions, every bench once.
 
 pub mod binaries;
@@ -30,9 +30,9 @@ struct Stage {
 const QUICK: &[Stage] = &[
     Stage { title: "format", run: format },
     Stage { title: "tidy", run: tidy::check },
-    Stage { title: "lints", run: lints },
     Stage { title: "OCaml 5, for programs to observe", run: ocaml5::get },
-    Stage { title: "build", run: || binaries::build().map(drop) },
+    Stage { title: "build, with lints", run: || binaries::build().map(drop) },
+    Stage { title: "lints of the agent", run: agent_lints },
     Stage { title: "tests", run: || binaries::run(&Start::default()) },
     Stage { title: "examples in the documentation", run: examples },
     Stage { title: "the page in a browser", run: page::check },
@@ -86,12 +86,11 @@ fn format() -> Outcome {
     succeed(&mut cargo("fmt --check --manifest-path crates/agent/Cargo.toml"))
 }
 
-fn lints() -> Outcome {
-    succeed(&mut cargo("clippy --workspace --all-targets --quiet -- --deny warnings"))?;
+fn agent_lints() -> Outcome {
     let agent = "clippy --manifest-path crates/agent/Cargo.toml --target-dir target/agent --quiet";
     succeed(&mut cargo(&format!("{agent} -- --deny warnings")))
 }
 
 fn examples() -> Outcome {
-    succeed(&mut cargo("test --workspace --doc --quiet"))
+    succeed(&mut binaries::cargo_test("--doc --quiet"))
 }

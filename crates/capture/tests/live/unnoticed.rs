@@ -56,7 +56,9 @@ fn streams(folder: &Path) -> [File; 2] {
 /// `nohup` and shells in the background do. Other children do not inherit that, because we handle signals meanwhile.
 fn command(program: &Path) -> Command {
     let mask = inherited().ignored_signals;
-    let ignored: Vec<_> = (1..=64).filter(|signal| mask >> (signal - 1) & 1 != 0).collect();
+    let is_ignored = |signal: &u32| mask >> (signal - 1) & 1 != 0;
+    // Two are libc's own, which nobody else can ignore.
+    let ignored: Vec<u32> = (1..32).chain(34..=64).filter(is_ignored).collect();
     if ignored.is_empty() {
         return Command::new(program);
     }
