@@ -17,10 +17,10 @@ use crate::command::{cargo, output, root};
 
 /// Test programs that take longest, in this order: they start first, so that none is left over at the end.
 const LONGEST: &[&str] =
-    &["snapshot", "record", "observed", "attach", "live", "types", "bytecode", "roots"];
+    &["bactrian snapshot", "bactrian record", "capture live", "capture attach", "bactrian types"];
 
 /// Tests at a time in one program, though there is one for each processor: they wait a good part of their time.
-const THREADS: usize = 3;
+const THREADS: usize = 4;
 
 /// No test program takes as long, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(20 * 60);
@@ -67,8 +67,7 @@ pub fn build() -> Result<Vec<TestBinary>, String> {
     )?;
     let mut found: Vec<_> = said.lines().filter_map(parse).collect();
     let rank = |binary: &TestBinary| {
-        let target = binary.name.rsplit(' ').next().unwrap_or_default();
-        LONGEST.iter().position(|name| *name == target).unwrap_or(LONGEST.len())
+        LONGEST.iter().position(|name| *name == binary.name).unwrap_or(LONGEST.len())
     };
     found.sort_by_key(|binary| (rank(binary), binary.name.clone()));
     Ok(found)

@@ -13,10 +13,11 @@ use crate::run::{Running, live, result, until, value};
 fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
     for compiler in BOTH {
         let path = program("leaky_cache", compiler, Variant::Plain);
-        let alone = Command::new(&path).arg("3000").output().expect("it runs");
+        // Long enough to be looked at on a busy machine.
+        let alone = Command::new(&path).arg("30000").output().expect("it runs");
         let watched = live(["--json", "--every", "20ms", "--"])
             .arg(&path)
-            .arg("3000")
+            .arg("30000")
             .output()
             .expect("it runs");
         assert_eq!(watched.status, alone.status, "{compiler:?}");

@@ -29,6 +29,11 @@ const SOON: i32 = 10;
 /// All the rest can wait.
 const LAST: i32 = 19;
 
+/// Whether the program still needs the processor. At its end it does not, and whoever started it waits for us.
+fn stands_back(facts: &Facts<'_>) -> bool {
+    facts.reason != frozen::Reason::Exit
+}
+
 /// Lets others go first where they need the processor.
 fn stand_back(priority: i32) {
     let _ = setpriority_process(None, priority);
@@ -43,11 +48,13 @@ fn stand_back(priority: i32) {
 /// If it could not be taken.
 pub fn walk_frozen() -> Result<Written, Failure> {
     let (memory, maps, mut told) = inherited()?;
-    stand_back(SOON);
     let mut bytes = Vec::new();
     told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
     let number = frozen.facts.key;
+    if stands_back(&frozen.facts) {
+        stand_back(SOON);
+    }
     let taken = take(&frozen, memory, maps, &told);
     let line = match &taken {
         Ok(Written { path, summary }) => Line::Done {
@@ -96,7 +103,9 @@ fn take(frozen: &Frozen<'_>, memory: File, maps: File, told: &File) -> Result<Wr
     let options =
         Options { strings: (facts.strings > 0).then_some(facts.strings), ..Options::default() };
     let give_back = |addresses: &[Range<u64>]| {
-        stand_back(LAST);
+        if stands_back(facts) {
+            stand_back(LAST);
+        }
         let list = frozen::list_of(addresses);
         if told.set_len(0).and_then(|()| told.write_all_at(&list, 0)).is_err() {
             // Then it keeps them until we end.
