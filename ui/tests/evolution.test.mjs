@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
-import { BACTRIAN, FIXTURES, newPage, picture, result, withPage } from "./page.mjs";
+import { BACTRIAN, FIXTURES, newPage, picture, result, withPage, SCREENS } from "./page.mjs";
 
 // How many there are depends on how busy the machine was; their order is that of their numbers.
 const HEAPS = readdirSync(FIXTURES)
@@ -153,14 +153,12 @@ test("a report has the first pictures and the way down, and says in place what i
   }
 });
 
-for (const dark of [false, true]) {
-  for (const [width, height] of [[1280, 800], [3840, 2000]]) {
-    test(`it is readable at ${width} wide, ${dark ? "dark" : "light"}`, async () => {
-      await withPage(HEAPS, "#/evolution/0?lines=live,heap,compactions", async (page) => {
-        await ready(page);
-        await settled(page);
-        await picture(page, `evolution-${width}-${dark ? "dark" : "light"}`);
-      }, { width, height, dark });
-    });
-  }
+for (const { width, height, dark } of SCREENS) {
+  test(`it is readable at ${width} wide, ${dark ? "dark" : "light"}`, async () => {
+    await withPage(HEAPS, "#/evolution/0?lines=live,heap,compactions", async (page) => {
+      await ready(page);
+      await settled(page);
+      await picture(page, `evolution-${width}-${dark ? "dark" : "light"}`);
+    }, { width, height, dark });
+  });
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { test } from "node:test";
-import { BACTRIAN, bactrian, FIXTURES, newPage, picture, withPage } from "./page.mjs";
+import { BACTRIAN, bactrian, FIXTURES, newPage, picture, withPage, SCREENS } from "./page.mjs";
 
 const badge = (page, text) => page.locator('[data-testid="live-state"]', { hasText: text }).waitFor();
 const api = async (url, question) => (await (await fetch(`${url}api/${question}`)).json()).result;
@@ -158,16 +158,14 @@ test("a report has a recording's charts, observers and log", async () => {
   assert.throws(() => execFileSync(BACTRIAN, ["report", String(process.pid), "-o", "x.html"], { cwd: FIXTURES, stdio: "ignore" }));
 });
 
-for (const dark of [false, true]) {
-  for (const [width, height] of [[1280, 800], [3840, 2000]]) {
-    test(`it is readable at ${width} wide, ${dark ? "dark" : "light"}`, async () => {
-      await withPage(["observed.live", "run.live"], "#/live/1", async (page) => {
-        await page.locator(".live-chart canvas").nth(3).waitFor();
-        await picture(page, `live-${width}-${dark ? "dark" : "light"}`);
-        await page.goto(page.url().replace("#/live/1", "#/live/0/observers?observer=level"));
-        await page.locator(".live-chart canvas").waitFor();
-        await picture(page, `live-observers-${width}-${dark ? "dark" : "light"}`);
-      }, { width, height, dark });
-    });
-  }
+for (const { width, height, dark } of SCREENS) {
+  test(`it is readable at ${width} wide, ${dark ? "dark" : "light"}`, async () => {
+    await withPage(["observed.live", "run.live"], "#/live/1", async (page) => {
+      await page.locator(".live-chart canvas").nth(3).waitFor();
+      await picture(page, `live-${width}-${dark ? "dark" : "light"}`);
+      await page.goto(page.url().replace("#/live/1", "#/live/0/observers?observer=level"));
+      await page.locator(".live-chart canvas").waitFor();
+      await picture(page, `live-observers-${width}-${dark ? "dark" : "light"}`);
+    }, { width, height, dark });
+  });
 }

@@ -21,6 +21,21 @@ export const FIXTURES = needed("BACTRIAN_FIXTURES");
 /** An ignored folder for pictures. */
 const PICTURES = needed("BACTRIAN_PICTURES");
 
+/**
+ * Screens on which pages have to be readable. All of them before a release (`cargo xtask test --all`); otherwise the two
+ * that differ in everything, for layout depends on the width and colours on the scheme, not on both together.
+ */
+export const SCREENS = [
+  { width: 1280, height: 800, dark: false },
+  { width: 3840, height: 2000, dark: true },
+  ...(process.env.BACTRIAN_TEST === "all"
+    ? [
+        { width: 1280, height: 800, dark: true },
+        { width: 3840, height: 2000, dark: false },
+      ]
+    : []),
+];
+
 /** The machine may be busy: this only says when to give up. */
 export const PATIENCE = 60_000;
 
@@ -91,8 +106,12 @@ export async function withPage(files, hash, test, options = {}) {
     await page.locator("main#view").waitFor();
     await test(page, { url, wrong });
   } finally {
-    server.kill("SIGINT");
-    await close();
+    // The page first: it may be asking, and would complain that nobody answers.
+    try {
+      await close();
+    } finally {
+      server.kill("SIGINT");
+    }
   }
 }
 

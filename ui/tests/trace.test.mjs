@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { BACTRIAN, bactrian, newPage, picture, result, withPage } from "./page.mjs";
+import { BACTRIAN, bactrian, newPage, picture, result, withPage, SCREENS } from "./page.mjs";
 
 const ONE = ["leaky.ctf"];
 const TWO = ["leaky.ctf", "before.ctf"];
@@ -380,28 +380,25 @@ test("a report shows every part that it has, and says where it has none", async 
   await close();
 });
 
-for (const dark of [false, true]) {
-  for (const width of [1280, 3840]) {
-    test(`it is readable at ${width}, ${dark ? "dark" : "light"}`, async () => {
-      const options = { width, height: width === 1280 ? 800 : 2160, dark };
-      await withPage(TWO, "#/trace/0/flame?in=Leaky_cache.serve&live-in=0.2s..0.4s", async (page) => {
-        const name = (part) => `trace-${part}-${width}-${dark ? "dark" : "light"}`;
-        await page.getByTestId("flame").waitFor();
-        await page.keyboard.press("ArrowDown");
-        await page.keyboard.press("ArrowDown");
-        await settled(page);
-        // Nothing sticks out at the side.
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
-        await picture(page, name("flame"));
-        await page.keyboard.press("3");
-        await rowsOf(page).first().waitFor();
-        await settled(page);
-        await picture(page, name("sites"));
-        await page.keyboard.press("8");
-        await page.getByTestId("flame").waitFor();
-        await settled(page);
-        await picture(page, name("diff"));
-      }, options);
-    });
-  }
+for (const { width, height, dark } of SCREENS) {
+  test(`it is readable at ${width}, ${dark ? "dark" : "light"}`, async () => {
+    await withPage(TWO, "#/trace/0/flame?in=Leaky_cache.serve&live-in=0.2s..0.4s", async (page) => {
+      const name = (part) => `trace-${part}-${width}-${dark ? "dark" : "light"}`;
+      await page.getByTestId("flame").waitFor();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      await settled(page);
+      // Nothing sticks out at the side.
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+      await picture(page, name("flame"));
+      await page.keyboard.press("3");
+      await rowsOf(page).first().waitFor();
+      await settled(page);
+      await picture(page, name("sites"));
+      await page.keyboard.press("8");
+      await page.getByTestId("flame").waitFor();
+      await settled(page);
+      await picture(page, name("diff"));
+    }, { width, height, dark });
+  });
 }
