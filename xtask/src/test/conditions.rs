@@ -56,6 +56,10 @@ pub fn run(words: &[String]) -> Outcome {
         ("load", Start::default()),
     ];
     let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let titles = conditions.each_ref().map(|(title, _)| *title);
+    if let Some(unknown) = words.iter().find(|word| !titles.contains(&word.as_str())) {
+        return Err(format!("no condition {unknown:?}; there are {}", titles.join(", ")));
+    }
     let mut failed = Vec::new();
     for (title, start) in conditions {
         if !words.is_empty() && !words.iter().any(|word| word == title) {
@@ -77,7 +81,7 @@ pub fn run(words: &[String]) -> Outcome {
     }
 }
 
-/// A folder for a user who has none.
+/// A folder that any user may write to, for the user `nobody`, who has no home.
 struct UserFolder(PathBuf);
 
 impl UserFolder {
