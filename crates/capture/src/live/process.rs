@@ -69,7 +69,9 @@ impl Process {
     /// What the kernel tells of it; none if it has ended.
     pub fn usage(&self) -> Option<Usage> {
         let stat = Stat::read(&self.folder).ok().filter(|stat| stat.started == self.started)?;
-        if matches!(stat.state, b'Z' | b'X') {
+        // The memory of a process goes before it is called a zombie.
+        let memory = self.memory();
+        if matches!(stat.state, b'Z' | b'X') || memory.as_ref().is_ok_and(|it| it.mapped == 0) {
             return None;
         }
         let nanos = |ticks: u64| {
@@ -78,17 +80,23 @@ impl Process {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let now = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
         Some(Usage {
-            resident: self.resident(),
+            resident: memory.and_then(|memory| self.resident(memory.resident)),
             cpu: nanos(stat.ticks),
             threads: stat.threads,
             age: now.saturating_sub(nanos(stat.started)),
         })
     }
 
-    fn resident(&self) -> Known<u64> {
-        let statm = fs::read_to_string(self.folder.join("statm")).ok();
-        let pages = statm.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-        let all = pages.ok_or("the kernel does not tell how much memory it has")? * self.page;
+    fn memory(&self) -> Known<Memory> {
+        let statm = fs::read_to_string(self.folder.join("statm")).unwrap_or_default();
+        let mut pages = statm.split(' ').map_while(|word| word.parse::<u64>().ok());
+        let memory = pages.next().zip(pages.next());
+        let (mapped, resident) = memory.ok_or("the kernel does not tell how much memory it has")?;
+        Ok(Memory { mapped: mapped * self.page, resident: resident * self.page })
+    }
+
+    /// What is in memory and the program's own.
+    fn resident(&self, all: u64) -> Known<u64> {
         if self.ring.is_empty() {
             return Ok(all);
         }
@@ -123,6 +131,12 @@ pub fn is_ring(region: &Region) -> bool {
         .as_ref()
         .is_some_and(|file| file.extension().is_some_and(|end| end == "events"));
     is_named && region.shared && region.inode != 0
+}
+
+/// What is used of `/proc/PID/statm`, in bytes.
+struct Memory {
+    mapped: u64,
+    resident: u64,
 }
 
 /// What is used of `/proc/PID/stat`.
@@ -176,5 +190,24 @@ mod tests {
         assert!(usage.resident.is_ok_and(|bytes| bytes > 1 << 20));
         assert!(usage.threads >= 1 && usage.age > 0);
         assert!(Process::open(u32::MAX / 2).is_err());
+    }
+
+    /// Much memory takes a while to go, and the process is neither without memory nor a zombie then.
+    #[test]
+    fn one_that_ends_is_never_seen_without_memory() {
+        let mut command = std::process::Command::new("dd");
+        command.args(["if=/dev/zero", "bs=256M", "count=1"]);
+        // Nobody reads the pipe, so that it keeps what it read.
+        let mut dd = command.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+        let process = Process::open(dd.id()).expect("it runs");
+        let resident = || process.usage().map(|usage| usage.resident.expect("it is told"));
+        while resident().expect("it runs") < 250 << 20 {
+            std::thread::yield_now();
+        }
+        dd.kill().expect("it can be killed");
+        while let Some(bytes) = resident() {
+            assert_ne!(bytes, 0);
+        }
+        dd.wait().expect("it ended");
     }
 }
