@@ -1,46 +1,46 @@
-//! Lays the page down where `page.rs` includes it: as it was built, if it is there and no older than its sources, as in
-//! packaged sources; otherwise it is built from `ui/`, with node and npm.
+//! Lays the page down where `page.rs` includes it: as `ui/dist` has it, if it was built from the sources as they are;
+//! otherwise it is built from `ui/`, with node and npm.
 
 use std::env;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
 
-/// What the page is made of.
-const SOURCES: &[&str] =
-    &["src", "index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"];
+#[path = "sources.rs"]
+mod sources;
 
-/// What it consists of when it is built. `page.rs` includes the same.
-const PARTS: &[&str] = &["index.html", "app.js", "app.css"];
+use sources::{BUILT_FROM, PARTS, SOURCES};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("page");
     let ui = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui");
+    let built = ui.join("dist");
+    println!("cargo:rerun-if-changed=sources.rs");
     for source in SOURCES {
         println!("cargo:rerun-if-changed={}", ui.join(source).display());
     }
-    let built = ui.join("dist");
     let is_built = PARTS.iter().all(|part| built.join(part).exists());
     if is_built {
         // Cargo would run this every time for a file that is not there.
-        println!("cargo:rerun-if-changed={}", built.join(PARTS[0]).display());
+        println!("cargo:rerun-if-changed={}", built.display());
     }
-    if is_built && !is_older(&built.join(PARTS[0]), &ui) {
+    let built_from = fs::read_to_string(built.join(BUILT_FROM)).ok();
+    // A package may have the page without its sources.
+    let is_current = sources::digest(&ui).map_or(true, |digest| built_from == Some(digest));
+    if is_built && is_current {
         return copy(&built, &out);
     }
     if let Err(reason) = build(&ui, &out) {
         if is_built {
             println!(
-                "cargo:warning=the page is older than its sources and cannot be built: {reason}"
+                "cargo:warning=the page in ui/dist was built from other sources, and cannot be built anew: {reason}"
             );
             return copy(&built, &out);
         }
         eprintln!(
             "\nThe page of `bactrian view` is missing: {} does not have it as built, and it cannot be \
              built from {}: {reason}.\nInstall node 18 or later with npm (Debian: nodejs npm), or take \
-             packaged sources, which have the page.\n",
+             sources that have it.\n",
             built.display(),
             ui.display()
         );
@@ -53,28 +53,6 @@ fn copy(from: &Path, to: &Path) {
     for part in PARTS {
         fs::copy(from.join(part), to.join(part)).expect("OUT_DIR is writable");
     }
-}
-
-/// Whether a file is older than a source. What has no sources beside it cannot be older.
-fn is_older(file: &Path, ui: &Path) -> bool {
-    let Ok(built) = fs::metadata(file).and_then(|it| it.modified()) else { return true };
-    let mut newest = SystemTime::UNIX_EPOCH;
-    for source in SOURCES {
-        // What is not there is not newer.
-        let _ = newest_in(&ui.join(source), &mut newest);
-    }
-    newest > built
-}
-
-fn newest_in(path: &Path, newest: &mut SystemTime) -> io::Result<()> {
-    let metadata = fs::metadata(path)?;
-    *newest = metadata.modified()?.max(*newest);
-    if metadata.is_dir() {
-        for entry in fs::read_dir(path)? {
-            newest_in(&entry?.path(), newest)?;
-        }
-    }
-    Ok(())
 }
 
 /// Builds the page into a folder.

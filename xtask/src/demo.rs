@@ -13,7 +13,7 @@ const FOLDER: &str = "target/demo";
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     println!("Building bactrian, which takes a minute or two the first time:");
-    progress::build("--release")?;
+    progress::build("--profile quick")?;
     compile()?;
     let (executable, trace) = (format!("{FOLDER}/{PROGRAM}"), format!("{FOLDER}/{PROGRAM}.ctf"));
     let flame = format!("{FOLDER}/held.svg");
@@ -46,7 +46,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     ];
     for (question, line) in steps {
         println!("\n## {question}\n$ bactrian {line}");
-        let binary = Path::new("target/release/bactrian");
+        let binary = Path::new("target/quick/bactrian");
         succeed(Command::new(binary).args(line.split_whitespace()))?;
     }
     println!(
@@ -57,13 +57,13 @@ can match. See programs/{PROGRAM}.ml.
 
 ## What to try next
   open {report} in a browser, or have all of it answered as you click:
-  target/release/bactrian view {trace} {heap}
-  target/release/bactrian live -- {executable} 1000000
-  target/release/bactrian record -- YOUR-PROGRAM
-  target/release/bactrian doctor YOUR-PROGRAM
-  target/release/bactrian tree {trace} --callers --metric live
-  target/release/bactrian export {trace} --to pprof -o heap.pb.gz
-  target/release/bactrian --help"
+  target/quick/bactrian view {trace} {heap}
+  target/quick/bactrian live -- {executable} 1000000
+  target/quick/bactrian record -- YOUR-PROGRAM
+  target/quick/bactrian doctor YOUR-PROGRAM
+  target/quick/bactrian tree {trace} --callers --metric live
+  target/quick/bactrian export {trace} --to pprof -o heap.pb.gz
+  target/quick/bactrian --help"
     );
     Ok(())
 }

@@ -38,7 +38,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "page",
-        about: "check the page in a browser: [TEST of ui/tests], or --fixtures to only make its files",
+        about: "check the page in a browser: [TEST of ui/tests], --build it into ui/dist, or make its --fixtures only",
         run: page::run,
     },
     Task {

@@ -1,4 +1,5 @@
-//! Checks the page: its types, its unit tests, and all of it in a real browser, on files that are recorded here.
+//! The page: builds it into `ui/dist`, where a build without node finds it, and checks it: its types, its unit tests, and
+//! all of it in a real browser, on files that are recorded here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +9,18 @@ use crate::Outcome;
 use crate::command::{root, succeed};
 use crate::test::binaries;
 
+#[path = "../../crates/web/sources.rs"]
+mod sources;
+
 pub fn run(arguments: &[String]) -> Outcome {
     let (browser, only) = match arguments {
+        [word] if word == "--build" => return build(),
         [] => (true, None),
         [word] if word == "--fixtures" => (false, None),
         [file] => (true, Some(file.as_str())),
-        _ => return Err("say nothing, --fixtures, or one test file of ui/tests".to_owned()),
+        _ => {
+            return Err("say nothing, --build, --fixtures, or one test file of ui/tests".to_owned());
+        }
     };
     let page = Page::new()?;
     page.make_fixtures()?;
@@ -24,8 +31,46 @@ pub fn run(arguments: &[String]) -> Outcome {
     page.check(only)
 }
 
+/// Builds the page into `ui/dist`.
+fn build() -> Outcome {
+    let ui = root().join("ui");
+    build_into(&ui.join("dist"))?;
+    let digest = sources::digest(&ui).map_err(|error| format!("ui: {error}"))?;
+    let path = ui.join("dist").join(sources::BUILT_FROM);
+    fs::write(&path, digest).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn build_into(folder: &Path) -> Outcome {
+    let ui = root().join("ui");
+    if !ui.join("node_modules").exists() {
+        let mut npm = Command::new("npm");
+        succeed(npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&ui))?;
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["run", "--silent", "build", "--", "--logLevel", "warn", "--emptyOutDir"]);
+    succeed(npm.arg("--outDir").arg(folder).current_dir(&ui))
+}
+
+/// That `ui/dist` is what is built of the sources.
+fn check_built() -> Outcome {
+    let ui = root().join("ui");
+    let kept = fs::read_to_string(ui.join("dist").join(sources::BUILT_FROM)).ok();
+    let is_current = kept == sources::digest(&ui).ok();
+    let anew = binaries::debug_folder().with_file_name("page-built");
+    build_into(&anew)?;
+    let same =
+        |part: &&str| fs::read(anew.join(part)).ok() == fs::read(ui.join("dist").join(part)).ok();
+    match is_current && sources::PARTS.iter().all(|part| same(&part)) {
+        true => Ok(()),
+        false => {
+            Err("ui/dist is not what its sources make: run cargo xtask page --build".to_owned())
+        }
+    }
+}
+
 /// All checks.
 pub fn check() -> Outcome {
+    check_built()?;
     let page = Page::new()?;
     page.make_fixtures()?;
     page.check(None)

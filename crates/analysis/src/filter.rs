@@ -7,7 +7,7 @@
 use std::fmt;
 
 use bactrian_trace::{Alloc, DomainId, Source};
-use regex::Regex;
+use regex_lite::{Error, Regex};
 use serde::Serialize;
 
 use crate::units::{Between, Bytes, Time};
@@ -85,7 +85,7 @@ impl Pattern {
     ///
     /// # Errors
     /// If the regular expression is not one.
-    pub fn parse(text: &str) -> Result<Pattern, regex::Error> {
+    pub fn parse(text: &str) -> Result<Pattern, Error> {
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             Some(regex) if !regex.is_empty() => Regex::new(regex).map(Pattern::Regex),
             _ => Ok(Pattern::Exact(text.to_owned())),
