@@ -9,6 +9,7 @@ help:
 
 demo:
 	@scripts/setup demo
+	@echo 'Building what builds the demo:'
 	@cargo xtask demo
 
 test:

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::process::{ChildStderr, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,10 @@ const BETWEEN_UPDATES: Duration = Duration::from_millis(250);
 
 /// Builds the program with `options` of cargo's.
 pub fn build(options: &str) -> Outcome {
-    let total = packages().unwrap_or(0);
+    // It waits while cargo downloads; the build does not wait for it.
+    let total = Arc::new(OnceLock::new());
+    let counted = Arc::clone(&total);
+    thread::spawn(move || counted.get_or_init(|| packages().unwrap_or(0)).to_owned());
     let mut command = cargo(&format!("build --package bactrian {options}"));
     let mut child = command
         .stderr(Stdio::piped())
@@ -57,7 +61,7 @@ fn lines_of(pipe: ChildStderr) -> Receiver<String> {
 }
 
 struct Progress {
-    total: usize,
+    total: Arc<OnceLock<usize>>,
     compiled: usize,
     /// What cargo did last, in its own words.
     now: String,
@@ -67,7 +71,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(total: usize) -> Progress {
+    fn new(total: Arc<OnceLock<usize>>) -> Progress {
         let (start, is_terminal) = (Instant::now(), std::io::stdout().is_terminal());
         Progress { total, compiled: 0, now: "starts".to_owned(), start, shown: start, is_terminal }
     }
@@ -118,9 +122,14 @@ impl Progress {
     fn show(&mut self) {
         self.shown = Instant::now();
         let seconds = self.start.elapsed().as_secs();
-        // Some packages are compiled twice, for build scripts and for the program.
-        let total = self.total.max(self.compiled);
-        let line = format!("{seconds:4} s  {} of {total} packages, {}", self.compiled, self.now);
+        let (compiled, now) = (self.compiled, &self.now);
+        let line = match self.total.get() {
+            // Some packages are compiled twice, for build scripts and for the program.
+            Some(total) => {
+                format!("{seconds:4} s  {compiled} of {} packages, {now}", compiled.max(*total))
+            }
+            None => format!("{seconds:4} s  {compiled} packages, {now}"),
+        };
         match self.is_terminal {
             // Written over, to the end of what was there.
             true => print!("\r{line}\x1b[K"),

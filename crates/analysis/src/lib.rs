@@ -28,6 +28,7 @@ pub mod live;
 mod live_count;
 mod measure;
 mod objects;
+mod parallel;
 mod pass;
 mod profile;
 mod rewrite;

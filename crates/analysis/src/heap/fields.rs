@@ -11,13 +11,11 @@ use std::collections::HashMap;
 use bactrian_graph::Node;
 use bactrian_snapshot::{BlockId, FieldValue};
 use bactrian_types::Typing;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{Heap, WORD};
+use crate::parallel;
 
-/// Groups that are read before what they tell is put together, for each processor.
-const BATCH: usize = 8;
 /// Fields that are told apart; those of larger blocks are elements like all others.
 const FEW: u64 = 64;
 
@@ -120,10 +118,9 @@ impl Found<'_> {
         self.leads = vec![NO_FIELD; parents.len()];
         let snapshot = heap.snapshot();
         let groups: Vec<usize> = (0..snapshot.groups().len()).collect();
-        for batch in groups.chunks(BATCH * rayon::current_num_threads()) {
-            let parts: Vec<_> =
-                batch.par_iter().map(|&index| fields_of_group(heap, index, is_one)).collect();
-            for (node, key, value) in parts.into_iter().flatten() {
+        let read = |&index: &usize| fields_of_group(heap, index, is_one);
+        parallel::map_then(&groups, read, |_, fields| {
+            for (node, key, value) in fields {
                 let number = self.number(node, key);
                 let sums = &mut self.sums[number as usize];
                 let FieldValue::Pointer(to) = value else {
@@ -145,7 +142,7 @@ impl Found<'_> {
                     *lead = number;
                 }
             }
-        }
+        });
     }
 
     /// The number of a field; constructors of one tag, as extensions have, are told apart.

@@ -5,11 +5,11 @@ use bactrian_snapshot::{
     BlockId, Field, FieldValue, FinaliserKind, Location, StackId, WeakSlot, tag,
 };
 use bactrian_trace::Micros;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::value::{immediate, value};
 use super::{Heap, ValueLimits, WORD};
+use crate::parallel;
 use crate::units::Time;
 
 /// Frames of an allocation that are told.
@@ -233,15 +233,14 @@ fn fields(heap: &Heap, node: Node, limit: usize) -> (Vec<FieldLine>, u64) {
 pub(super) fn predecessors(heap: &Heap, node: Node) -> Vec<Node> {
     let graph = heap.graph();
     let (offsets, targets) = (graph.offsets(), graph.targets());
-    let pieces = targets.par_chunks(PIECE).enumerate();
-    let found = pieces.flat_map_iter(|(piece, targets)| {
-        let edges = targets.iter().enumerate().filter(move |(_, target)| **target == node);
-        edges.map(move |(at, _)| {
-            let edge = (piece * PIECE + at) as u32;
-            offsets.partition_point(|&start| start <= edge).saturating_sub(1) as Node
-        })
+    let starts: Vec<usize> = (0..targets.len()).step_by(PIECE).collect();
+    let found: Vec<Vec<Node>> = parallel::map(&starts, |&start| {
+        let piece = targets[start..].iter().take(PIECE).zip(start as u32..);
+        let edges = piece.filter(|(target, _)| **target == node).map(|(_, edge)| edge);
+        let from = |edge| offsets.partition_point(|&start| start <= edge).saturating_sub(1) as Node;
+        edges.map(from).collect()
     });
-    found.collect()
+    found.concat()
 }
 
 fn held_by(heap: &Heap, node: Node, limit: usize) -> (Vec<NodeLine>, u64, u64) {

@@ -6,17 +6,14 @@
 use std::ops::{Range, RangeInclusive};
 
 use bactrian_trace::Micros;
-use rayon::prelude::*;
 
 use super::bits::{Bits, WORD};
 use super::columns::{Moment, Spans, with_spans};
 use super::lives::{Lives, PROMOTED, PeakMoment, source_bits};
 use crate::filter::{Filter, Live};
+use crate::parallel;
 use crate::selection::End;
 use crate::units::{Between, Bytes, Time};
-
-/// Words that a thread takes at a time, at least.
-pub(super) const LEAST_WORDS: usize = 256;
 
 /// A bit for each of the objects of a word, by what is said of each.
 #[inline]
@@ -138,8 +135,11 @@ impl Lives {
 
     /// Words of bits, each from the number of its first object.
     pub(super) fn collect_words(&self, word: impl Fn(usize) -> u64 + Sync) -> Bits {
-        let words = (0..self.len().div_ceil(WORD)).into_par_iter().with_min_len(LEAST_WORDS);
-        Bits::from_words(words.map(|at| word(at * WORD)).collect(), self.len())
+        let mut words = vec![0; self.len().div_ceil(WORD)];
+        parallel::fill(&mut words, |first, piece| {
+            piece.iter_mut().zip(first..).for_each(|(it, at)| *it = word(at * WORD));
+        });
+        Bits::from_words(words, self.len())
     }
 
     /// The bits of `among` that are also in words made from the number of their first object.

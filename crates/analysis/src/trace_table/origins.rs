@@ -5,13 +5,13 @@
 //! finds what it looks for nearby.
 
 use bactrian_trace::{Alloc, FrameId, Frames, Losses};
-use rayon::prelude::*;
 
 use super::bits::Bits;
 use super::lives::Lives;
 use super::{IdSum, NoTable};
 use crate::filter::Filter;
 use crate::labels::LabelId;
+use crate::parallel;
 use crate::pass::{self, Conditions, Inside, Outcome, Visitor};
 use crate::selection::Selection;
 use crate::stack_tree::{StackId, StackTree};
@@ -70,7 +70,11 @@ impl Origins {
             ranks[stack] = allocating.len() as u32;
             allocating.push(stack as u32);
         }
-        stacks.par_iter_mut().for_each(|stack| *stack = ranks[places[*stack as usize] as usize]);
+        parallel::fill(&mut stacks, |_, stacks| {
+            for stack in stacks {
+                *stack = ranks[places[*stack as usize] as usize];
+            }
+        });
         let Outcome { frames, losses } = outcome;
         let file_bytes = trace.bytes().len();
         Ok(Origins { stacks, allocating, tree, frames, file_bytes, sum, losses })

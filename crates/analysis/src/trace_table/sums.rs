@@ -1,7 +1,6 @@
 //! Sums over admitted objects: by stack, by class.
 
 use bactrian_trace::Source;
-use rayon::prelude::*;
 
 use super::bits::Bits;
 use super::columns::{Moment, with_spans};
@@ -12,6 +11,7 @@ use crate::estimate::Tally;
 use crate::info::Counts;
 use crate::lifetimes::{ClassSamples, Tallies, lifetime_class, size_class};
 use crate::measure::{Unit, weight_of};
+use crate::parallel;
 
 /// Room that threads may have for sums of their own.
 const ROOM: usize = 256 << 20;
@@ -28,12 +28,12 @@ fn add_up<S: Send>(
     let parts = rayon::current_num_threads().min(ROOM / bytes.max(1)).max(1);
     let part = words.div_ceil(parts).max(1);
     let starts = (0..words).step_by(part).collect::<Vec<_>>();
-    let sums = starts.into_par_iter().map(|start| {
+    let mut sums = parallel::map(&starts, |&start| {
         let mut sums = empty();
         admitted.ones_in(start..(start + part).min(words)).for_each(|at| add(&mut sums, at));
         sums
-    });
-    let mut sums = sums.collect::<Vec<_>>().into_iter();
+    })
+    .into_iter();
     let mut all = sums.next().unwrap_or_else(&empty);
     sums.for_each(|sums| unite(&mut all, sums));
     all

@@ -4,11 +4,11 @@
 //! together in order, the pieces give what one replay of everything would.
 
 use bactrian_trace::Micros;
-use rayon::prelude::*;
 
 use super::bits::{Bits, WORD};
 use super::columns::{Moment, with_spans};
 use super::lives::{EVENTS_PER_MARK, Lives, PeakMoment};
+use crate::parallel;
 use crate::timeline::{Intervals, Samples};
 
 /// A place between two events: how many births and deaths lie before it.
@@ -132,7 +132,7 @@ impl Lives {
             true => Lives::replay::<true>,
             false => Lives::replay::<false>,
         };
-        spans.into_par_iter().map(|(start, end)| replay(self, start, end, admitted)).collect()
+        parallel::map(&spans, |&(start, end)| replay(self, start, end, admitted))
     }
 
     /// The samples of an object if it is admitted. If few are, that is foreseen; otherwise it is quicker to look at all.

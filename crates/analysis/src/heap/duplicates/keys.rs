@@ -8,10 +8,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use bactrian_graph::Node;
 use bactrian_snapshot::{Block, BlockId, FieldValue, Group, Result, Snapshot, SpaceKind, tag};
-use rayon::prelude::*;
 
-/// Groups that are read before what they say is put together, for each processor.
-const BATCH: usize = 8;
+use crate::parallel;
+
 /// The key of blocks that are equal to no other.
 const NO_KEY: u64 = 0;
 
@@ -33,23 +32,22 @@ impl Keys {
         };
         let maker = Maker { snapshot, seed: RandomState::new().hash_one(0) };
         let groups: Vec<usize> = (0..snapshot.groups().len()).collect();
-        for batch in groups.chunks(BATCH * rayon::current_num_threads()) {
-            let parts = batch.par_iter().map(|&index| {
-                let group = snapshot.group(index).ok()?;
-                let statics: Vec<bool> = group.blocks().iter().map(is_static).collect();
-                let keys = maker.keys(&group).unwrap_or_else(|_| vec![NO_KEY; statics.len()]);
-                Some((group.facts().first.index(), keys, statics))
-            });
-            for (first, keys, statics) in parts.collect::<Vec<_>>().into_iter().flatten() {
-                let end = first + keys.len();
-                if let Some(place) = found.keys.get_mut(first..end) {
-                    place.copy_from_slice(&keys);
-                }
-                if let Some(place) = found.is_static.get_mut(first..end) {
-                    place.copy_from_slice(&statics);
-                }
+        let read = |&index: &usize| {
+            let group = snapshot.group(index).ok()?;
+            let statics: Vec<bool> = group.blocks().iter().map(is_static).collect();
+            let keys = maker.keys(&group).unwrap_or_else(|_| vec![NO_KEY; statics.len()]);
+            Some((group.facts().first.index(), keys, statics))
+        };
+        parallel::map_then(&groups, read, |_, read| {
+            let Some((first, keys, statics)) = read else { return };
+            let end = first + keys.len();
+            if let Some(place) = found.keys.get_mut(first..end) {
+                place.copy_from_slice(&keys);
             }
-        }
+            if let Some(place) = found.is_static.get_mut(first..end) {
+                place.copy_from_slice(&statics);
+            }
+        });
         found
     }
 

@@ -5,16 +5,13 @@ use bactrian_snapshot::{
     BlockId, Error, Field, FieldValue, Group, Losses, Result, Snapshot, Tables, WeakSlot,
 };
 use bactrian_types::Typing;
-use rayon::prelude::*;
 
 use super::HeapError;
 use super::classes::{Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
 use super::holders::{Holders, Planted};
 use super::types::{ShapeKey, Sorted, Types};
 use crate::heap::census::{Census, FieldCounts};
-
-/// Groups that are read before what they hold is put together, for each processor.
-const BATCH: usize = 8;
+use crate::parallel;
 
 /// A snapshot as a graph.
 pub(super) struct Built {
@@ -56,26 +53,24 @@ pub(super) fn build(
     // Finding types takes as long again.
     let part = if types.is_some() { 0.5 } else { 1.0 };
     let groups: Vec<usize> = (0..snapshot.groups().len()).collect();
-    for batch in groups.chunks(BATCH * rayon::current_num_threads()) {
-        progress(part * batch[0] as f64 / groups.len() as f64);
-        let parts: Vec<_> = batch.par_iter().map(|&index| reading.part(index)).collect();
-        for (&index, part) in batch.iter().zip(parts) {
-            let facts = &snapshot.groups()[index];
-            // Between groups of a damaged file there may be some that are lost.
-            nodes.skip_to(facts.first.index());
-            match part {
-                Ok((part, None)) => nodes.add(&part),
-                Ok((part, Some(error))) => {
-                    nodes.add(&part);
-                    losses.note_group(&error, 0);
-                }
-                Err(error) => {
-                    nodes.skip_to(facts.end() as usize);
-                    losses.note_group(&error, facts.blocks);
-                }
+    let read = |&index: &usize| reading.part(index);
+    parallel::map_then(&groups, read, |&index, read| {
+        progress(part * index as f64 / groups.len() as f64);
+        let facts = &snapshot.groups()[index];
+        // Between groups of a damaged file there may be some that are lost.
+        nodes.skip_to(facts.first.index());
+        match read {
+            Ok((part, None)) => nodes.add(&part),
+            Ok((part, Some(error))) => {
+                nodes.add(&part);
+                losses.note_group(&error, 0);
+            }
+            Err(error) => {
+                nodes.skip_to(facts.end() as usize);
+                losses.note_group(&error, facts.blocks);
             }
         }
-    }
+    });
     nodes.skip_to(blocks);
     let typing = types.map(|types| {
         Typing::infer(types.table(), snapshot, &mut |share| progress(part + (1.0 - part) * share))

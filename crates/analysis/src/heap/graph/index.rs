@@ -15,6 +15,7 @@ use bactrian_snapshot::Snapshot;
 use bytemuck::Pod;
 
 use super::store::IndexStore;
+use crate::parallel;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"\x89HEAPIDX");
 /// To be counted up when a section changes its meaning, the numbering of nodes or classes does, or types are found in
@@ -202,10 +203,9 @@ impl<'a> Sections<'a> {
 
     /// Writes an index.
     pub fn write_to(&self, out: &mut dyn Write, subject: &Subject) -> io::Result<()> {
-        use rayon::prelude::*;
         let start = size_of::<Header>() + self.0.len() * size_of::<Entry>();
         let mut offset = start.next_multiple_of(ALIGNMENT);
-        let sums: Vec<u32> = self.0.par_iter().map(|(_, bytes)| crc32fast::hash(bytes)).collect();
+        let sums = parallel::map(&self.0, |(_, bytes)| crc32fast::hash(bytes));
         let mut list: Vec<Entry> = Vec::new();
         for ((kind, bytes), sum) in self.0.iter().zip(sums) {
             list.push([*kind as u64, sum.into(), offset as u64, bytes.len() as u64]);

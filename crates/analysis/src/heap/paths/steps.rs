@@ -3,15 +3,12 @@
 
 use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{FieldValue, Group, tag};
-use rayon::prelude::*;
 
 use crate::heap::{ClassKind, Heap};
+use crate::parallel;
 
 /// Fields of blocks up to this size mean something each; those of larger ones are elements like all others.
 const FEW: u64 = 8;
-/// Groups that are read before what they tell is put together, for each processor.
-const BATCH: usize = 8;
-
 /// How one node holds another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
@@ -99,13 +96,12 @@ pub fn steps(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<Step> {
     let group_of =
         |at: u32| heap.snapshot().group_of(bactrian_snapshot::BlockId(pairs[at as usize].0));
     let by_group: Vec<&[u32]> = order.chunk_by(|a, b| group_of(*a) == group_of(*b)).collect();
-    for batch in by_group.chunks(BATCH * rayon::current_num_threads()) {
-        let parts: Vec<Vec<(u32, Step)>> =
-            batch.par_iter().map(|wanted| steps_of_group(heap, pairs, wanted)).collect();
-        for (at, step) in parts.into_iter().flatten() {
+    let read = |wanted: &&[u32]| steps_of_group(heap, pairs, wanted);
+    parallel::map_then(&by_group, read, |_, steps| {
+        for (at, step) in steps {
             found[at as usize] = step;
         }
-    }
+    });
     found
 }
 
@@ -126,7 +122,7 @@ pub fn fields_between(heap: &Heap, nodes: &[Node]) -> Vec<(Node, Step, Node)> {
         });
         found
     };
-    by_group.par_iter().flat_map_iter(between).collect()
+    parallel::map(&by_group, between).into_iter().flatten().collect()
 }
 
 fn steps_of_group(heap: &Heap, pairs: &[(Node, Node)], wanted: &[u32]) -> Vec<(u32, Step)> {
@@ -179,30 +175,28 @@ impl Labels {
             }
         }
         let needed: Vec<usize> = (0..is_needed.len()).filter(|&group| is_needed[group]).collect();
-        for batch in needed.chunks(BATCH * rayon::current_num_threads()) {
-            let read = |&index: &usize| -> Vec<(Node, u8)> {
-                let mut found = Vec::new();
-                let Ok(group) = snapshot.group(index) else { return found };
-                pointers(&group, |from, step, to| {
-                    let to_index = to as usize;
-                    if before.get(to_index) == Some(&from) && is_wanted.get(to_index) == Some(&true)
-                    {
-                        let byte = match step {
-                            Step::Field(field) => field.min(u64::from(ELEMENT)) as u8,
-                            _ => ELEMENT,
-                        };
-                        found.push((to, byte));
-                    }
-                });
-                found
-            };
-            let parts: Vec<_> = batch.par_iter().map(read).collect();
-            for (to, byte) in parts.into_iter().flatten() {
+        let read = |&index: &usize| -> Vec<(Node, u8)> {
+            let mut found = Vec::new();
+            let Ok(group) = snapshot.group(index) else { return found };
+            pointers(&group, |from, step, to| {
+                let to_index = to as usize;
+                if before.get(to_index) == Some(&from) && is_wanted.get(to_index) == Some(&true) {
+                    let byte = match step {
+                        Step::Field(field) => field.min(u64::from(ELEMENT)) as u8,
+                        _ => ELEMENT,
+                    };
+                    found.push((to, byte));
+                }
+            });
+            found
+        };
+        parallel::map_then(&needed, read, |_, found| {
+            for (to, byte) in found {
                 let place = &mut bytes[to as usize];
                 // Of two fields the first counts.
                 *place = (*place).min(byte);
             }
-        }
+        });
         Labels { bytes }
     }
 

@@ -2,10 +2,10 @@
 
 use bactrian_graph::Node;
 use bactrian_snapshot::WeakSlot;
-use rayon::prelude::*;
 
 use super::{Look, Severity, Suspect, SuspectKind};
 use crate::heap::{HolderKind, WORD};
+use crate::parallel;
 use crate::units::{show_bytes, show_count};
 
 /// From this part of the heap on, it is told what stacks or continuations alone hold.
@@ -126,13 +126,14 @@ impl Look<'_> {
             return Vec::new();
         }
         let snapshot = self.heap.snapshot();
-        let customs = (0..snapshot.groups().len()).into_par_iter().flat_map_iter(|index| {
-            let group = snapshot.group(index);
-            let customs = group.and_then(|group| group.customs()).unwrap_or_default().into_iter();
-            customs.filter(|custom| custom.external_bytes >= LARGE_OUTSIDE)
+        let groups: Vec<usize> = (0..snapshot.groups().len()).collect();
+        let large: Vec<Vec<(Node, u64)>> = parallel::map(&groups, |&index| {
+            let customs = snapshot.group(index).and_then(|group| group.customs());
+            let customs = customs.unwrap_or_default().into_iter();
+            let large = customs.filter(|custom| custom.external_bytes >= LARGE_OUTSIDE);
+            large.map(|custom| (custom.block.0, custom.external_bytes)).collect()
         });
-        let large: Vec<(Node, u64)> =
-            customs.map(|custom| (custom.block.0, custom.external_bytes)).collect();
+        let large = large.concat();
         let bytes = large.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
         let largest = large.iter().copied().max_by_key(|(node, bytes)| (*bytes, u32::MAX - node));
         let Some((largest, _)) = largest else { return Vec::new() };
