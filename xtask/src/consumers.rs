@@ -11,13 +11,9 @@ use crate::Outcome;
 use crate::command::{root, succeed};
 use crate::test::binaries::{self, Start};
 
+/// Gets what is missing and runs the tests.
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
-    check()
-}
-
-/// Gets what is missing and runs the tests.
-pub fn check() -> Outcome {
     let tools = root().join(".cache/consumers");
     fs::create_dir_all(&tools).map_err(|error| format!("{}: {error}", tools.display()))?;
     get_npm_packages(&tools)?;

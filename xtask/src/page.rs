@@ -22,6 +22,9 @@ pub fn run(arguments: &[String]) -> Outcome {
             return Err("say nothing, --build, --fixtures, or one test file of ui/tests".to_owned());
         }
     };
+    if browser && only.is_none() {
+        check_built()?;
+    }
     let page = Page::new()?;
     page.make_fixtures()?;
     if !browser {
@@ -59,21 +62,13 @@ fn check_built() -> Outcome {
     let anew = binaries::debug_folder().with_file_name("page-built");
     build_into(&anew)?;
     let same =
-        |part: &&str| fs::read(anew.join(part)).ok() == fs::read(ui.join("dist").join(part)).ok();
-    match is_current && sources::PARTS.iter().all(|part| same(&part)) {
+        |part: &str| fs::read(anew.join(part)).ok() == fs::read(ui.join("dist").join(part)).ok();
+    match is_current && sources::PARTS.iter().all(|part| same(part)) {
         true => Ok(()),
         false => {
             Err("ui/dist is not what its sources make: run cargo xtask page --build".to_owned())
         }
     }
-}
-
-/// All checks.
-pub fn check() -> Outcome {
-    check_built()?;
-    let page = Page::new()?;
-    page.make_fixtures()?;
-    page.check(None)
 }
 
 struct Page {

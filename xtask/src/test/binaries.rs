@@ -1,4 +1,4 @@
-//! The test programs that cargo builds, run side by side.
+//! The test programs that cargo builds, run side by side, with other checks among them.
 //!
 //! `cargo test` runs one of them after the other, and most tests of observed programs wait for something: two at a
 //! time keep both processors busy. What a test program says is shown when it fails, otherwise one line.
@@ -97,12 +97,60 @@ fn parse(line: &str) -> Option<TestBinary> {
     Some(TestBinary { name: format!("{of} {target}"), folder, executable })
 }
 
-/// Runs all tests; all that fails is told.
+/// What runs beside others: a test program, or another check.
+struct Job {
+    name: String,
+    command: Command,
+    /// Whether it is a test program, which counts its tests.
+    counts: bool,
+}
+
+impl Job {
+    fn test(binary: &TestBinary, how: &Start<'_>) -> Result<Job, String> {
+        let executable = binary.executable.to_str().ok_or("its path is no text")?;
+        let words = how.before.iter().copied().chain([executable]).collect::<Vec<_>>();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(format!("--test-threads={THREADS}"));
+        command.args(how.arguments).envs(how.set.iter().copied()).current_dir(&binary.folder);
+        for name in how.unset {
+            command.env_remove(name);
+        }
+        Ok(Job { name: binary.name.clone(), command, counts: true })
+    }
+
+    /// Another task of this program's.
+    fn task(name: &str) -> Result<Job, String> {
+        let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+        let mut command = Command::new(this);
+        command.arg(name);
+        Ok(Job { name: format!("xtask {name}"), command, counts: false })
+    }
+}
+
+/// Runs tests as they are to be started; all that fails is told.
 pub fn run(start: &Start<'_>) -> Outcome {
     let mut binaries = build()?;
     binaries.retain(|binary| start.only.is_empty() || start.only.contains(&&*binary.name));
+    run_jobs(binaries.iter().map(|binary| Job::test(binary, start)).collect::<Result<_, _>>()?)
+}
+
+/// Runs all tests, and these tasks beside them: the first as soon as it can be, because it takes long, the others last.
+pub fn run_with(tasks: &[&str]) -> Outcome {
+    let tests = build()?;
+    let mut jobs = tests.iter().map(|binary| Job::test(binary, &Start::default()));
+    let mut jobs = jobs.by_ref().collect::<Result<VecDeque<_>, _>>()?;
+    for (at, task) in tasks.iter().enumerate() {
+        match at {
+            0 => jobs.insert(1.min(jobs.len()), Job::task(task)?),
+            _ => jobs.push_back(Job::task(task)?),
+        }
+    }
+    run_jobs(jobs)
+}
+
+fn run_jobs(jobs: VecDeque<Job>) -> Outcome {
     let workers = thread::available_parallelism().map_or(2, usize::from);
-    let waiting = Mutex::new(VecDeque::from(binaries));
+    let waiting = Mutex::new(jobs);
     let total = Mutex::new((0, 0, Vec::new()));
     let logs = debug_folder().join("test-output");
     std::fs::create_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;
@@ -111,21 +159,21 @@ pub fn run(start: &Start<'_>) -> Outcome {
             scope.spawn(|| {
                 loop {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
-                    let Some(binary) = next else { return };
+                    let Some(mut job) = next else { return };
                     let begin = Instant::now();
-                    let result = run_one(&binary, start, &logs);
+                    let result = run_one(&mut job, &logs);
                     let seconds = begin.elapsed().as_secs_f64();
                     let Ok(mut total) = total.lock() else { return };
                     match result {
-                        Ok(Counts { passed, ignored }) => {
+                        Ok(Some(Counts { passed, ignored })) => {
                             total.0 += passed;
                             total.1 += ignored;
-                            let name = &binary.name;
-                            println!("{seconds:7.1} s  {passed:4} passed  {name}");
+                            println!("{seconds:7.1} s  {passed:4} passed  {}", job.name);
                         }
+                        Ok(None) => println!("{seconds:7.1} s  all passed  {}", job.name),
                         Err(reason) => {
-                            println!("{seconds:7.1} s  FAILED  {}\n{reason}", binary.name);
-                            total.2.push(binary.name);
+                            println!("{seconds:7.1} s  FAILED  {}\n{reason}", job.name);
+                            total.2.push(job.name);
                         }
                     }
                 }
@@ -145,21 +193,14 @@ struct Counts {
     ignored: usize,
 }
 
-fn run_one(binary: &TestBinary, how: &Start<'_>, logs: &Path) -> Result<Counts, String> {
-    let log = logs.join(format!("{}.txt", binary.name.replace(' ', "-")));
+fn run_one(job: &mut Job, logs: &Path) -> Result<Option<Counts>, String> {
+    // Tasks that run beside others run tests themselves.
+    let log = logs.join(format!("{}-{}.txt", job.name.replace(' ', "-"), std::process::id()));
     // Into a file: a program that a test leaves behind may hold a pipe open for ever.
     let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     let same = file.try_clone().map_err(|error| error.to_string())?;
-    let executable = binary.executable.to_str().ok_or("its path is no text")?;
-    let words = how.before.iter().copied().chain([executable]).collect::<Vec<_>>();
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).arg(format!("--test-threads={THREADS}")).current_dir(&binary.folder);
-    command.args(how.arguments).envs(how.set.iter().copied());
-    for name in how.unset {
-        command.env_remove(name);
-    }
-    command.stdin(Stdio::null()).stdout(file).stderr(same);
-    let mut child = command.spawn().map_err(|error| format!("{}: {error}", binary.name))?;
+    let command = job.command.stdin(Stdio::null()).stdout(file).stderr(same);
+    let mut child = command.spawn().map_err(|error| format!("{}: {error}", job.name))?;
     let start = Instant::now();
     let status = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
@@ -175,9 +216,11 @@ fn run_one(binary: &TestBinary, how: &Start<'_>, logs: &Path) -> Result<Counts, 
     let mut said = Vec::new();
     let read = File::open(&log).and_then(|mut file| file.read_to_end(&mut said));
     read.map_err(|error| format!("{}: {error}", log.display()))?;
+    std::fs::remove_file(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     let said = String::from_utf8_lossy(&said);
     match status {
-        Some(status) if status.success() => count(&said).ok_or_else(|| said.into_owned()),
+        Some(status) if status.success() && !job.counts => Ok(None),
+        Some(status) if status.success() => count(&said).map(Some).ok_or_else(|| said.into_owned()),
         Some(status) => Err(format!("{said}\n{status}")),
         None => Err(format!("{said}\ndoes not end: killed after {TOO_LONG:?}")),
     }

@@ -11,10 +11,8 @@ mod smoke;
 use std::process::Command;
 use std::time::Instant;
 
-use binaries::Start;
-
 use crate::command::{cargo, succeed};
-use crate::{Outcome, consumers, fuzz, ocaml5, page, release, tidy};
+use crate::{Outcome, fuzz, ocaml5, release, tidy};
 
 /// How long each fuzz target runs before a release.
 const FUZZ_SECONDS: u32 = 120;
@@ -34,10 +32,9 @@ const QUICK: &[Stage] = &[
     Stage { title: "OCaml 5, for programs to observe", run: ocaml5::get },
     Stage { title: "build, with lints", run: || binaries::build().map(drop) },
     Stage { title: "lints of the agent", run: agent_lints },
-    Stage { title: "tests", run: || binaries::run(&Start::default()) },
     Stage { title: "examples in the documentation", run: examples },
-    Stage { title: "the page in a browser", run: page::check },
-    Stage { title: "exports in the tools they are for", run: consumers::check },
+    // The page in a browser, and exports in the tools they are for, run beside the tests.
+    Stage { title: "tests", run: || binaries::run_with(&["page", "consumers"]) },
 ];
 
 const ONLY_ALL: &[Stage] = &[
