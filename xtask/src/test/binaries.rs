@@ -110,7 +110,8 @@ impl Job {
         let executable = binary.executable.to_str().ok_or("its path is no text")?;
         let words = how.before.iter().copied().chain([executable]).collect::<Vec<_>>();
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).arg(format!("--test-threads={THREADS}"));
+        // In a terminal it would colour the line that counts.
+        command.args(&words[1..]).arg("--color=never").arg(format!("--test-threads={THREADS}"));
         command.args(how.arguments).envs(how.set.iter().copied()).current_dir(&binary.folder);
         for name in how.unset {
             command.env_remove(name);
