@@ -89,13 +89,13 @@ fn write_trace<W: Write>(out: W, shape: &Shape, events: u64, seed: u64) -> io::R
                 }
                 left -= 1;
                 match fate {
-                    Fate::Promote(id) => writer.promote(Micros(time), DOMAIN, id, &program)?,
-                    Fate::Collect(id) => writer.collect(Micros(time), DOMAIN, id, &program)?,
+                    Fate::Promote(id) => writer.promote(Micros(time), DOMAIN, id)?,
+                    Fate::Collect(id) => writer.collect(Micros(time), DOMAIN, id)?,
                 }
             }
         }
     }
-    writer.finish(&program)
+    writer.finish()
 }
 
 fn info(shape: &Shape) -> TraceInfo {

@@ -3,16 +3,18 @@
 //! There is one recording per process. A fork gives the child a new one; its file is made only when there
 //! is something to write, because most children execute another program at once.
 
+use alloc::ffi::CString;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 
 use bactrian_ocaml::value;
 use bactrian_trace::{
-    DomainId, Micros, NewAlloc, ObjectId, Recorder, Source, State, TraceInfo, Words, Writer,
+    DomainId, Micros, NewAlloc, ObjectId, Recorder, Sink, Source, State, TraceInfo, Words, Writer,
 };
 
 use crate::agent::Agent;
+use crate::confined;
 use crate::locate::Namer;
 use crate::output::Output;
 use crate::page;
@@ -126,7 +128,8 @@ impl Recording {
             context: recorder.context(),
             start: sys::micros(Clock::Realtime),
         };
-        let Ok(mut writer) = Writer::new(Output::new(trace, process), info);
+        let Ok(mut writer) =
+            Writer::new(Output::new(trace, settings.keeper.as_deref(), process), info);
         writer.sink_mut().expect_note();
         let switch = match settings.signal {
             Some(_) => Switch::Signal,
@@ -160,7 +163,7 @@ impl Recording {
     pub fn create(&mut self) -> SysResult<()> {
         let output = self.writer.sink_mut();
         output.create()?;
-        output.drain();
+        let Ok(()) = output.flush();
         Ok(())
     }
 
@@ -248,7 +251,7 @@ impl Recording {
             self.recorder.lost_ends += 1;
             return;
         }
-        let Ok(()) = self.writer.promote(Micros(now), domain, id, &self.namer);
+        let Ok(()) = self.writer.promote(Micros(now), domain, id);
     }
 
     /// A tracked block was freed.
@@ -259,7 +262,7 @@ impl Recording {
             self.recorder.lost_ends += 1;
             return;
         }
-        let Ok(()) = self.writer.collect(Micros(now), domain, id, &self.namer);
+        let Ok(()) = self.writer.collect(Micros(now), domain, id);
     }
 
     fn token(&self, id: ObjectId) -> Token {
@@ -295,9 +298,9 @@ impl Recording {
         }
         if self.writer.sink_mut().is_stuck() {
             // Nothing new until the old is written: packets in the making would only add to it.
-            self.writer.sink_mut().drain();
+            let Ok(()) = self.writer.sink_mut().flush();
         } else {
-            let Ok(()) = self.writer.flush(Micros(now), &self.namer);
+            let Ok(()) = self.writer.flush(Micros(now));
         }
         self.recorder.unknown_frames = self.namer.unknown();
         if self.recorder != self.noted {
@@ -312,6 +315,7 @@ impl Recording {
             self.recorder.state = state;
             let now = self.now();
             self.flush(now);
+            self.writer.sink_mut().finish(&self.recorder);
         }
     }
 
@@ -337,7 +341,7 @@ impl Recording {
             let now = self.now();
             self.flush(now);
         }
-        self.writer.sink_mut().name().map(|name| name.to_bytes().into())
+        self.writer.sink_mut().name().map(CString::into_bytes)
     }
 
     /// The program is about to wait for something outside.
@@ -376,7 +380,7 @@ impl Recording {
 
     /// Whether this is the process that the recording is of: a child made by vfork shares our memory.
     fn is_ours(&self) -> bool {
-        sys::process_id() == self.process
+        confined::is_confined() || sys::process_id() == self.process
     }
 }
 

@@ -85,11 +85,11 @@ pub fn rewrite(trace: &TraceFile, changes: &Changes, out: impl Write) -> io::Res
         ends: 0,
     };
     let outcome = pass::run(trace, &selection, &mut writing);
-    let Writing { writer, failed, strip_names, allocations, ends, .. } = writing;
+    let Writing { writer, failed, allocations, ends, .. } = writing;
     if let Some(error) = failed {
         return Err(error);
     }
-    writer.finish(&NamesOf { frames: Some(&outcome.frames).filter(|_| !strip_names) })?;
+    writer.finish()?;
     Ok(Rewritten { allocations, ends, losses: outcome.losses })
 }
 
@@ -165,26 +165,24 @@ impl<W: Write> Visitor for Writing<W> {
         self.allocations += 1;
     }
 
-    fn promote(&mut self, time: Micros, domain: DomainId, id: ObjectId, frames: &Frames) {
+    fn promote(&mut self, time: Micros, domain: DomainId, id: ObjectId, _: &Frames) {
         if self.is_over(time) {
             return;
         }
         if let Some(&mut id) = self.new_ids.get_mut(id) {
-            let names = NamesOf { frames: Some(frames).filter(|_| !self.strip_names) };
             let domain = self.domain(domain);
-            self.failed = self.writer.promote(time, domain, id, &names).err();
+            self.failed = self.writer.promote(time, domain, id).err();
             self.ends += 1;
         }
     }
 
-    fn collect(&mut self, time: Micros, domain: DomainId, id: ObjectId, frames: &Frames) {
+    fn collect(&mut self, time: Micros, domain: DomainId, id: ObjectId, _: &Frames) {
         if self.is_over(time) {
             return;
         }
         if let Some(id) = self.new_ids.remove(id) {
-            let names = NamesOf { frames: Some(frames).filter(|_| !self.strip_names) };
             let domain = self.domain(domain);
-            self.failed = self.writer.collect(time, domain, id, &names).err();
+            self.failed = self.writer.collect(time, domain, id).err();
             self.ends += 1;
         }
     }

@@ -115,7 +115,7 @@ fn trace(program: &Program<'_>, shift: u64) -> Vec<u8> {
             writer.alloc(&alloc, &names).expect("room");
         }
     }
-    writer.finish(&Shifted(Names(program), shift)).expect("room")
+    writer.finish().expect("room")
 }
 
 /// Names of what stands so many words before.

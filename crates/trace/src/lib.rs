@@ -45,8 +45,8 @@
 //!     source: Source::Minor,
 //!     stack: &[0x1000, 0x2000],
 //! }, &Here)?;
-//! writer.collect(Micros(25), DomainId(0), id, &Here)?;
-//! let bytes = writer.finish(&Here)?;
+//! writer.collect(Micros(25), DomainId(0), id)?;
+//! let bytes = writer.finish()?;
 //!
 //! let index = Index::skim(&bytes)?;
 //! let mut reader = Reader::new(&bytes, &index, Stacks::Decode);
@@ -106,7 +106,7 @@ pub use reader::{Checkpoints, Follower, Reader, Stacks};
 pub use recorder::{Recorder, State};
 #[cfg(feature = "std")]
 pub use single_domain::write_single_domain;
-pub use writer::{Locate, NewAlloc, Sink, SourceLocation, Writer};
+pub use writer::{Locate, Making, MakingWords, NewAlloc, Sink, SourceLocation, Writer, complete};
 
 /// Format versions that are read.
 pub const READS: core::ops::RangeInclusive<u16> = 1..=3;

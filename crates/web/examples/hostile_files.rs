@@ -90,10 +90,10 @@ fn trace(path: &Path) -> io::Result<()> {
         };
         let id = writer.alloc(&new, &names)?;
         if at % 3 == 0 {
-            writer.collect(Micros(at * 1_000), domain, id, &names)?;
+            writer.collect(Micros(at * 1_000), domain, id)?;
         }
     }
-    writer.finish(&names).map(drop)
+    writer.finish().map(drop)
 }
 
 fn snapshot(path: &Path) -> Result<(), bactrian_snapshot::Error> {

@@ -142,7 +142,7 @@ fn trace(
     };
     let mut writer = Writer::new(Vec::new(), info)?;
     fill(&mut writer)?;
-    writer.finish(&Numbered)
+    writer.finish()
 }
 
 fn small(time: u64, domain: u16, stack: &[u64]) -> NewAlloc<'_> {
@@ -163,12 +163,12 @@ fn plain(writer: &mut Output) -> std::io::Result<()> {
     writer.alloc(&small(11, 0, &[2, 3, 4, 6]), &Numbered)?;
     let large = NewAlloc { length: Words(100_000), samples: 300, ..small(12, 0, &[2, 7]) };
     let large = writer.alloc(&NewAlloc { source: Source::Major, ..large }, &Numbered)?;
-    writer.promote(Micros(13), domain, first, &Numbered)?;
+    writer.promote(Micros(13), domain, first)?;
     let outside = NewAlloc { source: Source::External, ..small(14, 0, &[8, 3, 4, 5]) };
     writer.alloc(&outside, &Numbered)?;
     writer.alloc(&small(15, 0, &[2, 3, 4, 5]), &Numbered)?;
-    writer.collect(Micros(16), domain, large, &Numbered)?;
-    writer.collect(Micros(17), domain, first, &Numbered)
+    writer.collect(Micros(16), domain, large)?;
+    writer.collect(Micros(17), domain, first)
 }
 
 /// More files than a list of recent names holds, the first of them used again.
@@ -186,7 +186,7 @@ fn many_packets(writer: &mut Output) -> std::io::Result<()> {
         let time = at * 20_000_000;
         let id = writer.alloc(&small(time, 0, &[2, 4, 10 + at]), &Numbered)?;
         writer.flush(Micros(time + 1), &Numbered)?;
-        writer.collect(Micros(time + 2), DomainId(0), id, &Numbered)?;
+        writer.collect(Micros(time + 2), DomainId(0), id)?;
     }
     Ok(())
 }
@@ -195,10 +195,10 @@ fn many_packets(writer: &mut Output) -> std::io::Result<()> {
 fn two_domains(writer: &mut Output) -> std::io::Result<()> {
     let ours = writer.alloc(&small(10, 0, &[2, 3, 4]), &Numbered)?;
     let theirs = writer.alloc(&small(9, 1, &[2, 3, 5]), &Numbered)?;
-    writer.promote(Micros(20), DomainId(1), theirs, &Numbered)?;
+    writer.promote(Micros(20), DomainId(1), theirs)?;
     writer.flush(Micros(21), &Numbered)?;
-    writer.collect(Micros(30), DomainId(1), ours, &Numbered)?;
-    writer.collect(Micros(31), DomainId(0), theirs, &Numbered)?;
+    writer.collect(Micros(30), DomainId(1), ours)?;
+    writer.collect(Micros(31), DomainId(0), theirs)?;
     writer.alloc(&small(32, 1, &[2, 3, 4]), &Numbered)?;
     Ok(())
 }

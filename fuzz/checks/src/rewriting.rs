@@ -109,10 +109,10 @@ fn write(info: &TraceInfo, events: &[Owned], frames: &Frames) -> Vec<u8> {
                 ids.push(writer.alloc(&new, frames).expect(TO_MEMORY));
             }
             What::Promote(object) => {
-                writer.promote(time, domain, ids[object], frames).expect(TO_MEMORY);
+                writer.promote(time, domain, ids[object]).expect(TO_MEMORY);
             }
             What::Collect(object) => {
-                writer.collect(time, domain, ids[object], frames).expect(TO_MEMORY);
+                writer.collect(time, domain, ids[object]).expect(TO_MEMORY);
             }
         }
     }

@@ -109,16 +109,16 @@ pub fn trace(version: u16, sample_rate: f64, steps: &[Step]) -> TraceFile {
                 let (id, last, minor) = &mut alive[at];
                 if std::mem::take(minor) {
                     *last = teller(*last);
-                    writer.promote(time, *last, *id, &Here).expect("a vector takes all");
+                    writer.promote(time, *last, *id).expect("a vector takes all");
                 }
             }
             Act::Collect(which) => {
                 let (id, last, _) = alive.swap_remove(which % alive.len());
-                writer.collect(time, teller(last), id, &Here).expect("a vector takes all");
+                writer.collect(time, teller(last), id).expect("a vector takes all");
             }
         }
     }
-    open(writer.finish(&Here).expect("a vector takes all"))
+    open(writer.finish().expect("a vector takes all"))
 }
 
 fn acts() -> impl Strategy<Value = Act> {

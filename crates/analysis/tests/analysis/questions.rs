@@ -224,14 +224,14 @@ fn trace_of(told: &[Told]) -> TraceFile {
                 writer.alloc(&new, &Nowhere).map(drop).expect("a vector takes all");
             }
             Told::Promote(id) => {
-                writer.promote(time, domain, ObjectId(id), &Nowhere).expect("a vector takes all")
+                writer.promote(time, domain, ObjectId(id)).expect("a vector takes all")
             }
             Told::Collect(id) => {
-                writer.collect(time, domain, ObjectId(id), &Nowhere).expect("a vector takes all")
+                writer.collect(time, domain, ObjectId(id)).expect("a vector takes all")
             }
         }
     }
-    open(writer.finish(&Nowhere).expect("a vector takes all"))
+    open(writer.finish().expect("a vector takes all"))
 }
 
 struct Nowhere;

@@ -58,7 +58,7 @@ pub(super) fn profile(rate: f64, stacks: &[(&str, u64)]) -> Profile {
         };
         writer.alloc(&alloc, &names).expect("room in memory");
     }
-    let bytes = writer.finish(&names).expect("room in memory");
+    let bytes = writer.finish().expect("room in memory");
     let trace = TraceFile::new(bytes.into()).expect("a trace");
     Profile::new(&trace, &Filter::default(), By::Function, &[Measure::bytes(Of::Allocated)])
 }

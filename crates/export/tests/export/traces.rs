@@ -56,10 +56,10 @@ pub fn trace(codes: &[Code], sample_rate: f64, allocations: &[Allocation<'_>]) -
         let id = writer.alloc(&alloc, &codes).expect("a vector takes all");
         if collected {
             let time = Micros(at * 1000 + 500);
-            writer.collect(time, DomainId(0), id, &codes).expect("a vector takes all");
+            writer.collect(time, DomainId(0), id).expect("a vector takes all");
         }
     }
-    let bytes = writer.finish(&codes).expect("a vector takes all");
+    let bytes = writer.finish().expect("a vector takes all");
     TraceFile::new(bytes.into()).expect("the writer writes traces")
 }
 

@@ -36,7 +36,7 @@ const LONGEST_PACKET: u64 = 1 << 22;
 /// # let mut writer = Writer::new(Vec::new(), info)?;
 /// # writer.alloc(&NewAlloc { time: Micros(1), domain: DomainId(0), length: Words(2), samples: 1,
 /// #     source: Source::Minor, stack: &[1] }, &Nowhere)?;
-/// # let bytes = writer.finish(&Nowhere)?;
+/// # let bytes = writer.finish()?;
 /// let mut follower = Follower::new();
 /// let mut events = 0;
 /// for piece in bytes.chunks(7) {

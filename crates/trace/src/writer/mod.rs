@@ -4,8 +4,10 @@
 //! nearly full, if many new locations wait, or if it spans 30 s (events hold 25 bits of their time).
 //! Locations are written first, in packets of their own, so that a reader knows the names of all frames
 //! before they appear. Every packet goes to the [`Sink`] in one piece, so a program that dies leaves whole
-//! packets behind.
+//! packets behind. A sink that outlives the program also sees what is in the making ([`Making`]), after each event,
+//! so that nothing at all is lost.
 
+mod making;
 mod names;
 mod stacks;
 
@@ -17,6 +19,7 @@ use crate::model::{DomainId, Micros, ObjectId, Source, TraceInfo, Words};
 use crate::packet::{CacheCheck, Header, ID_CHUNK, MAX_PACKET, code, put_event_word};
 use crate::wire::Put;
 
+pub use making::{Making, MakingWords, complete};
 use names::{MAX_LOCATION, NameEncoder};
 use stacks::{MAX_BACKTRACE, StackEncoder};
 
@@ -43,6 +46,14 @@ pub trait Sink {
     /// # Errors
     /// If that was not possible.
     fn flush(&mut self) -> Result<(), Self::Error>;
+
+    /// Sees what is in the making at a place, after each event.
+    #[inline]
+    fn making(&mut self, _place: usize, _making: &Making<'_>) {}
+
+    /// What was in the making at a place was put, and something new is begun.
+    #[inline]
+    fn made(&mut self, _place: usize) {}
 }
 
 #[cfg(feature = "std")]
@@ -139,8 +150,12 @@ struct Domain {
     id_limit: u64,
     stacks: StackEncoder,
     names: NameEncoder,
-    /// Codes whose locations have to be written before the packet.
+    /// Codes of the last event whose locations are not written yet.
     queue: Vec<u64>,
+    /// A packet with locations that have to be known before the packet, as far as it is; room for its header first.
+    locations: Vec<u8>,
+    /// How many.
+    located: usize,
 }
 
 impl<S: Sink> Writer<S> {
@@ -221,7 +236,7 @@ impl<S: Sink> Writer<S> {
             && alloc.source == Source::Minor
             && alloc.samples == 1
             && alloc.stack.len() - common < 256;
-        let domain = self.make_room(at, time, locate)?;
+        let domain = self.make_room(at, time)?;
         let id = domain.next_id;
         domain.next_id += 1;
         let Domain { packet, stacks, queue, .. } = domain;
@@ -246,6 +261,10 @@ impl<S: Sink> Writer<S> {
         } else {
             packet[count_at..count_at + 2].copy_from_slice(&codewords.to_le_bytes());
         }
+        if !self.domains[at].queue.is_empty() && self.locate_queued(at, locate)? {
+            self.end_packet(at, time)?;
+        }
+        self.show(at);
         Ok(ObjectId(id))
     }
 
@@ -258,9 +277,8 @@ impl<S: Sink> Writer<S> {
         time: Micros,
         domain: DomainId,
         id: ObjectId,
-        locate: &impl Locate,
     ) -> Result<(), S::Error> {
-        self.refer(code::PROMOTE, time, domain, id, locate)
+        self.refer(code::PROMOTE, time, domain, id)
     }
 
     /// Adds that a block was freed.
@@ -272,9 +290,8 @@ impl<S: Sink> Writer<S> {
         time: Micros,
         domain: DomainId,
         id: ObjectId,
-        locate: &impl Locate,
     ) -> Result<(), S::Error> {
-        self.refer(code::COLLECT, time, domain, id, locate)
+        self.refer(code::COLLECT, time, domain, id)
     }
 
     fn refer(
@@ -283,14 +300,14 @@ impl<S: Sink> Writer<S> {
         time: Micros,
         domain: DomainId,
         id: ObjectId,
-        locate: &impl Locate,
     ) -> Result<(), S::Error> {
         let time = self.absolute(time);
         let at = self.place(domain, time);
-        let domain = self.make_room(at, time, locate)?;
+        let domain = self.make_room(at, time)?;
         put_event_word(&mut domain.packet, code, time);
         let delta = domain.next_id.wrapping_sub(1).wrapping_sub(id.0) as i64;
         domain.packet.put_vint(delta);
+        self.show(at);
         Ok(())
     }
 
@@ -303,13 +320,13 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// If a packet was not taken.
-    pub fn flush(&mut self, time: Micros, locate: &impl Locate) -> Result<(), S::Error> {
+    pub fn flush(&mut self, time: Micros) -> Result<(), S::Error> {
         let time = self.absolute(time);
         let empty = Header::len(self.info.version);
         for at in self.in_order() {
             let domain = &self.domains[at];
-            if domain.packet.len() > empty || !domain.queue.is_empty() {
-                self.end_packet(at, time, locate)?;
+            if domain.packet.len() > empty || domain.located > 0 {
+                self.end_packet(at, time)?;
             }
         }
         self.out.flush()
@@ -319,9 +336,9 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// If a packet was not taken.
-    pub fn finish(mut self, locate: &impl Locate) -> Result<S, S::Error> {
+    pub fn finish(mut self) -> Result<S, S::Error> {
         for at in self.in_order() {
-            self.end_packet(at, self.domains[at].time_end, locate)?;
+            self.end_packet(at, self.domains[at].time_end)?;
         }
         self.out.flush()?;
         Ok(self.out)
@@ -353,6 +370,7 @@ impl<S: Sink> Writer<S> {
         let ids = new_chunk(version, &mut self.next_chunk);
         let mut packet = Vec::with_capacity(MAX_PACKET);
         packet.resize(Header::len(version), 0);
+        let locations = packet.clone();
         self.domains.push(Domain {
             id,
             packet,
@@ -365,71 +383,77 @@ impl<S: Sink> Writer<S> {
             stacks: StackEncoder::new(),
             names: NameEncoder::default(),
             queue: Vec::new(),
+            locations,
+            located: 0,
         });
         self.domains.len() - 1
     }
 
     /// Ends the domain's packet if the next event cannot go into it.
     #[inline]
-    fn make_room(
-        &mut self,
-        at: usize,
-        time: u64,
-        locate: &impl Locate,
-    ) -> Result<&mut Domain, S::Error> {
+    fn make_room(&mut self, at: usize, time: u64) -> Result<&mut Domain, S::Error> {
         let domain = &self.domains[at];
         if MAX_PACKET - domain.packet.len() < EVENT_ROOM + MAX_BACKTRACE
-            || domain.queue.len() > MAX_QUEUED
+            || domain.located > MAX_QUEUED
             || time.saturating_sub(domain.time_begin) > MAX_SPAN
             || domain.next_id == domain.id_limit
         {
-            self.end_packet(at, time, locate)?;
+            self.end_packet(at, time)?;
         }
         let domain = &mut self.domains[at];
         domain.time_end = time;
         Ok(domain)
     }
 
-    /// Writes the locations that wait and the packet, and begins a new one at `now`.
-    fn end_packet(&mut self, at: usize, now: u64, locate: &impl Locate) -> Result<(), S::Error> {
-        let Writer { out, info, domains, next_chunk, scratch, .. } = self;
+    /// Writes locations of the last event's new frames. If they do not fit, some go out before the rest, and the packet
+    /// has to follow at once: whoever sees it in the making would miss them. The answer says so.
+    #[cold]
+    fn locate_queued(&mut self, at: usize, locate: &impl Locate) -> Result<bool, S::Error> {
+        let Writer { out, info, domains, .. } = self;
         let domain = &mut domains[at];
-        let header_len = Header::len(info.version);
-        let mut header = Header {
-            size: 0,
-            time_begin: domain.time_begin,
-            time_end: domain.time_begin,
-            version: info.version,
-            pid: info.pid,
-            domain: domain.id,
-            check: None,
-            id_begin: domain.id_begin,
-            id_end: domain.id_begin,
-        };
+        let mut written = Ok(false);
+        let mut queue = core::mem::take(&mut domain.queue);
+        for code in queue.drain(..) {
+            if MAX_PACKET - domain.locations.len() <= MAX_LOCATION {
+                let header = domain.locations_header(info);
+                let put = write_packet(out, &header, &mut domain.locations);
+                written = written.and(put.map(|()| true));
+                domain.locations.truncate(Header::len(info.version));
+            }
+            let Domain { names, locations, time_begin, .. } = domain;
+            locate.locate(code, &mut |found| names.encode(code, found, *time_begin, locations));
+            domain.located += 1;
+        }
+        domain.queue = queue;
+        written
+    }
+
+    /// Lets the sink see what is in the making.
+    #[inline]
+    fn show(&mut self, at: usize) {
+        let Writer { out, info, domains, .. } = self;
+        let domain = &domains[at];
+        out.making(at, &Making { info, domain });
+    }
+
+    /// Writes the locations that wait and the packet, and begins a new one at `now`.
+    fn end_packet(&mut self, at: usize, now: u64) -> Result<(), S::Error> {
+        let Writer { out, info, domains, next_chunk, .. } = self;
+        let domain = &mut domains[at];
+        let empty = Header::len(info.version);
         // The new packet is begun even if the old one could not be written: a full disk must not make
         // the packet grow, and room may come back.
         let mut written = Ok(());
-        let mut waiting = domain.queue.drain(..).peekable();
-        while waiting.peek().is_some() {
-            scratch.clear();
-            scratch.resize(header_len, 0);
-            while MAX_PACKET - scratch.len() > MAX_LOCATION
-                && let Some(code) = waiting.next()
-            {
-                locate.locate(code, &mut |locations| {
-                    domain.names.encode(code, locations, domain.time_begin, scratch);
-                });
-            }
-            header.size = scratch.len() as u64;
-            written = written.and(write_packet(out, &header, scratch));
+        if domain.located > 0 {
+            let header = domain.locations_header(info);
+            written = written.and(write_packet(out, &header, &mut domain.locations));
         }
-        header.size = domain.packet.len() as u64;
-        header.time_end = domain.time_end;
-        header.check = domain.check;
-        header.id_end = domain.next_id;
+        let header = domain.events_header(info);
         written = written.and(write_packet(out, &header, &mut domain.packet));
-        domain.packet.clear();
-        domain.packet.resize(header_len, 0);
+        out.made(at);
+        domain.packet.truncate(empty);
+        domain.locations.truncate(empty);
+        domain.located = 0;
         (domain.time_begin, domain.time_end) = (now, now);
         if domain.next_id == domain.id_limit {
             let ids = new_chunk(info.version, next_chunk);
@@ -438,6 +462,34 @@ impl<S: Sink> Writer<S> {
         domain.id_begin = domain.next_id;
         domain.check = Some(domain.stacks.check());
         written
+    }
+}
+
+impl Domain {
+    /// The header of the packet with events, as it stands.
+    fn events_header(&self, info: &TraceInfo) -> Header {
+        Header {
+            size: self.packet.len() as u64,
+            time_begin: self.time_begin,
+            time_end: self.time_end,
+            version: info.version,
+            pid: info.pid,
+            domain: self.id,
+            check: self.check,
+            id_begin: self.id_begin,
+            id_end: self.next_id,
+        }
+    }
+
+    /// The header of the packet with locations before it.
+    fn locations_header(&self, info: &TraceInfo) -> Header {
+        Header {
+            size: self.locations.len() as u64,
+            time_end: self.time_begin,
+            check: None,
+            id_end: self.id_begin,
+            ..self.events_header(info)
+        }
     }
 }
 

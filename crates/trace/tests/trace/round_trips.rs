@@ -4,7 +4,7 @@ use bactrian_trace::Stacks;
 use proptest::prelude::*;
 
 use crate::events::{read, read_by_visits, read_with};
-use crate::scripts::{self, Act, Step, write};
+use crate::scripts::{self, Act, Step, write, write_until_killed};
 
 /// Ends no packet early.
 const NEVER: usize = usize::MAX;
@@ -22,6 +22,20 @@ proptest! {
         prop_assert_eq!(reading.losses.stacks_cut_by_recorder, 0);
         for frame in reading.frames.ids().skip(1) {
             prop_assert!(reading.frames.is_announced(frame));
+            prop_assert_eq!(reading.places(frame), scripts::places(reading.frames.code(frame)));
+        }
+    }
+
+    #[test]
+    fn a_sink_that_outlives_the_program_has_all_of_it(
+        (version, steps) in scripts::programs(),
+        flush_every in prop_oneof![Just(NEVER), 1..60usize],
+    ) {
+        let written = write_until_killed(version, &steps, flush_every);
+        let reading = read(&written.bytes);
+        prop_assert_eq!(&reading.events, &written.events);
+        prop_assert!(reading.losses.is_clean(), "{:?}", reading.losses);
+        for frame in reading.frames.ids().skip(1) {
             prop_assert_eq!(reading.places(frame), scripts::places(reading.frames.code(frame)));
         }
     }

@@ -30,14 +30,14 @@ fn rewrite(bytes: &[u8]) -> Vec<u8> {
                 assert_eq!(writer.alloc(&new, frames).expect("to memory"), alloc.id);
             }
             Event::Promote { time, domain, id } => {
-                writer.promote(time, domain, id, frames).expect("to memory");
+                writer.promote(time, domain, id).expect("to memory");
             }
             Event::Collect { time, domain, id } => {
-                writer.collect(time, domain, id, frames).expect("to memory");
+                writer.collect(time, domain, id).expect("to memory");
             }
         }
     }
-    writer.finish(reader.frames()).expect("to memory")
+    writer.finish().expect("to memory")
 }
 
 fn traces(folder: &Path) -> Vec<PathBuf> {

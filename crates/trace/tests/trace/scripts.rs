@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bactrian_trace::{
-    DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, TraceInfo, Words, Writer,
+    DomainId, Locate, Making, MakingWords, Micros, NewAlloc, ObjectId, Sink, Source,
+    SourceLocation, TraceInfo, Words, Writer, complete,
 };
 use proptest::prelude::*;
 
@@ -94,6 +95,61 @@ pub struct Written {
 /// Writes a trace. Every `flush_every` steps packets are ended, so that a small trace has many.
 pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
     let mut writer = Writer::new(Vec::new(), info(version)).expect("a writable version");
+    let events = put(&mut writer, steps, flush_every);
+    Written { bytes: writer.finish().expect("a vector takes all"), events }
+}
+
+/// What a program that is killed after its last event leaves to a sink that outlives it.
+pub fn write_until_killed(version: u16, steps: &[Step], flush_every: usize) -> Written {
+    let mut writer = Writer::new(Survivor::default(), info(version)).expect("a writable version");
+    let events = put(&mut writer, steps, flush_every);
+    let Survivor { mut bytes, making } = std::mem::take(writer.sink_mut());
+    for (words, events, locations) in making.values() {
+        bytes.extend(complete(words, events, locations));
+    }
+    Written { bytes, events }
+}
+
+/// Keeps copies of what is in the making, with headers as they were in the beginning.
+#[derive(Debug, Default)]
+struct Survivor {
+    bytes: Vec<u8>,
+    making: BTreeMap<usize, (MakingWords, Vec<u8>, Vec<u8>)>,
+}
+
+impl Sink for Survivor {
+    type Error = std::convert::Infallible;
+
+    fn put_packet(&mut self, packet: &[u8]) -> Result<(), Self::Error> {
+        self.bytes.extend_from_slice(packet);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn making(&mut self, place: usize, making: &Making<'_>) {
+        let (words, events, locations) = self.making.entry(place).or_insert_with(|| {
+            let [events, locations] = making.headers();
+            (making.words(), events, locations)
+        });
+        *words = making.words();
+        events.extend_from_slice(&making.events()[events.len()..]);
+        locations.extend_from_slice(&making.locations()[locations.len()..]);
+    }
+
+    fn made(&mut self, place: usize) {
+        self.making.remove(&place);
+    }
+}
+
+/// Does what a script says, and gives the events that must come out.
+fn put<S: Sink<Error: std::fmt::Debug>>(
+    writer: &mut Writer<S>,
+    steps: &[Step],
+    flush_every: usize,
+) -> Vec<Seen> {
     let mut clocks = BTreeMap::new();
     // When packets were last ended; nothing happens before.
     let mut flushed = 0u64;
@@ -114,26 +170,25 @@ pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
             _ if ids.is_empty() => continue,
             Act::Promote(which) => {
                 let id = ids[which % ids.len()];
-                writer.promote(time, domain, id, &Here).expect("a vector takes all");
+                writer.promote(time, domain, id).expect("a vector takes all");
                 (id, What::Promote)
             }
             Act::Collect(which) => {
                 let id = ids[which % ids.len()];
-                writer.collect(time, domain, id, &Here).expect("a vector takes all");
+                writer.collect(time, domain, id).expect("a vector takes all");
                 (id, What::Collect)
             }
         };
         events.push(Seen { time, domain, id, what });
         if number % flush_every == 0 {
             flushed = clocks.values().copied().max().unwrap_or(flushed);
-            writer.flush(Micros(flushed), &Here).expect("a vector takes all");
+            writer.flush(Micros(flushed)).expect("a vector takes all");
             clocks.values_mut().for_each(|clock| *clock = flushed);
         }
     }
-    let bytes = writer.finish(&Here).expect("a vector takes all");
     // Domains are merged by time; at the same time, the lower number comes first.
     events.sort_by_key(|seen| (seen.time, seen.domain));
-    Written { bytes, events }
+    events
 }
 
 /// A small program of one domain, the same each time.
