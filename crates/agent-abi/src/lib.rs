@@ -1,6 +1,6 @@
 //! What the agent and whoever works with it agree on: the environment variables that carry its settings, what a
-//! frozen copy of a program tells its walker ([`frozen`]), the [`ledger`] of snapshots, and the [`page`] by which a
-//! program is watched.
+//! frozen copy of a program tells its walker ([`frozen`]), the [`ledger`] of snapshots, the [`ring`] through which a trace
+//! goes to its keeper, and the [`page`] by which a program is watched.
 //!
 //! For: `bactrian record`, which sets the variables; the agent, which reads them in the observed program; and
 //! service managers, which may set them without us (`bactrian agent` prints them, docs/record.md explains).
@@ -15,6 +15,7 @@ extern crate alloc;
 pub mod frozen;
 pub mod ledger;
 pub mod page;
+pub mod ring;
 mod snapshots;
 pub mod token;
 
@@ -62,6 +63,8 @@ pub mod variable {
     pub const STRINGS: &str = "BACTRIAN_STRINGS";
     /// The file by which the program is watched while it runs; see `page`.
     pub const PAGE: &str = "BACTRIAN_PAGE";
+    /// The folder of the keeper of traces; see `ring`. Without it the program's own process writes its trace.
+    pub const KEEPER: &str = "BACTRIAN_KEEPER";
     /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
     pub const INHERITED: &str = "BACTRIAN_INHERITED";
     /// Whether the two variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
@@ -133,6 +136,8 @@ pub struct Settings {
     pub snapshots: Option<Snapshots>,
     /// The file by which the program is watched.
     pub page: Option<Vec<u8>>,
+    /// The folder of the keeper.
+    pub keeper: Option<Vec<u8>>,
     /// Samples per word.
     pub rate: f64,
     /// How many frames of a stack are kept.
@@ -188,6 +193,7 @@ impl Settings {
             trace: None,
             snapshots: None,
             page: None,
+            keeper: None,
             rate: DEFAULT_RATE,
             depth: DEFAULT_DEPTH,
             children: Children::default(),
@@ -213,7 +219,8 @@ impl Settings {
             return Ok(None);
         }
         let trace = trace.map(Into::into);
-        let mut settings = Settings { trace, snapshots, page, ..Settings::nothing() };
+        let keeper = get(variable::KEEPER).filter(|path| !path.is_empty()).map(Into::into);
+        let mut settings = Settings { trace, snapshots, page, keeper, ..Settings::nothing() };
         let bad = |name, expected| BadVariable { name, expected };
         if let Some(text) = get(variable::RATE) {
             settings.rate = number(text)
@@ -282,6 +289,7 @@ impl Settings {
         let mut list: Vec<(&'static str, &[u8])> = Vec::new();
         list.extend(self.trace.as_deref().map(|path| (variable::TRACE, path)));
         list.extend(self.page.as_deref().map(|path| (variable::PAGE, path)));
+        list.extend(self.keeper.as_deref().map(|path| (variable::KEEPER, path)));
         if let Some(Snapshots { heap, walker, ledger, .. }) = &self.snapshots {
             list.push((variable::HEAP, heap));
             list.push((variable::WALKER, walker));
@@ -329,6 +337,7 @@ mod tests {
             duration: Some(250_000),
             stacks: StackSource::Runtime,
             page: Some(vec![b'p']),
+            keeper: Some(vec![b'k']),
             ..Settings::new(vec![b'x'])
         };
         check_that_it_survives(settings);

@@ -17,8 +17,8 @@ use crate::program::Program;
 use crate::recording::Recording;
 use crate::sys::{self, Fd};
 use crate::{
-    bytecode, collect, environment, guard, interpreter, loaded, page, rescue, snapshot, switch,
-    tracker, waiting,
+    bytecode, collect, confined, environment, guard, interpreter, loaded, page, rescue, ring,
+    snapshot, switch, tracker, waiting,
 };
 
 #[used]
@@ -73,7 +73,11 @@ fn prepare() {
         ..snapshots
     });
     let page = settings.page.as_deref().map(absolute);
-    let settings = Settings { trace, snapshots, page, ..settings };
+    let keeper = settings.keeper.as_deref().map(absolute);
+    if let Some(folder) = keeper.as_deref().filter(|_| trace.is_some()) {
+        ring::find_board(folder);
+    }
+    let settings = Settings { trace, snapshots, page, keeper, ..settings };
     environment::rename(variable::HEAP, variable::HEIR);
     let is_bytecode = program.interpreter().is_some();
     let bytecode = if is_bytecode { bytecode::file() } else { None };
@@ -259,6 +263,8 @@ struct Behind {
     execv: Real,
     execvp: Real,
     execvpe: Real,
+    prctl: Real,
+    syscall: Real,
 }
 
 struct Real(&'static str, AtomicUsize);
@@ -270,6 +276,8 @@ static BEHIND: Behind = Behind {
     execv: Real::new("execv"),
     execvp: Real::new("execvp"),
     execvpe: Real::new("execvpe"),
+    prctl: Real::new("prctl"),
+    syscall: Real::new("syscall"),
 };
 
 impl Real {
@@ -298,8 +306,8 @@ impl Real {
 
 impl Behind {
     fn look(&self) {
-        let Behind { readlink, exit, execve, execv, execvp, execvpe } = self;
-        for real in [readlink, exit, execve, execv, execvp, execvpe] {
+        let Behind { readlink, exit, execve, execv, execvp, execvpe, prctl, syscall } = self;
+        for real in [readlink, exit, execve, execv, execvp, execvpe, prctl, syscall] {
             real.look();
         }
     }
@@ -328,3 +336,37 @@ exec!(execve(path: *const c_char, arguments: Strings, environment: Strings));
 exec!(execv(path: *const c_char, arguments: Strings));
 exec!(execvp(file: *const c_char, arguments: Strings));
 exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));
+
+/// # Safety
+/// As for prctl(2). It has as many arguments as the option needs; others are whatever was in their registers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+    type Prctl = unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int;
+    // SAFETY: libc's type of it, as far as registers go.
+    let Some(real) = (unsafe { BEHIND.prctl.function::<Prctl>() }) else { return -1 };
+    // SAFETY: by the caller.
+    let result = unsafe { real(option, a, b, c, d) };
+    confined::after_prctl(option, result);
+    result
+}
+
+/// # Safety
+/// As for syscall(2). It has as many arguments as the call needs; others are whatever was in their registers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: isize,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> isize {
+    type Syscall = unsafe extern "C" fn(isize, usize, usize, usize, usize, usize, usize) -> isize;
+    // SAFETY: libc's type of it, as far as registers go.
+    let Some(real) = (unsafe { BEHIND.syscall.function::<Syscall>() }) else { return -1 };
+    // SAFETY: by the caller.
+    let result = unsafe { real(number, a, b, c, d, e, f) };
+    confined::after_syscall(number, result);
+    result
+}

@@ -6,14 +6,12 @@
 //! not, the file is opened again, and the number left to the program.
 
 use alloc::ffi::CString;
-use alloc::format;
-use alloc::string::String;
 use core::ffi::CStr;
+
+use bactrian_agent_abi::ring::names;
 
 use crate::sys::{self, Errno, Fd, Limit, Resource, SysResult};
 
-/// Names that are tried for a file before giving up.
-const ATTEMPTS: u32 = 1000;
 /// The kernel's table of descriptors grows with the highest one: above this it would be a waste.
 const HIGHEST: u64 = 1 << 16;
 
@@ -27,19 +25,9 @@ pub struct File {
 }
 
 impl File {
-    /// Creates a file that was not there: the path itself, or with the process id before its extension, or
-    /// with the id and a number. So neither children nor a program after exec overwrite what is there.
+    /// Creates a file that was not there, of one of the names there are for a process's trace.
     pub fn create(path: &[u8], process: u32) -> SysResult<File> {
-        let name_start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-        let dot = path[name_start..].iter().rposition(|&byte| byte == b'.').filter(|&at| at > 0);
-        let (stem, extension) = path.split_at(dot.map_or(path.len(), |at| name_start + at));
-        for attempt in 0..ATTEMPTS {
-            let middle = match attempt {
-                0 => String::new(),
-                1 => format!(".{process}"),
-                _ => format!(".{process}.{attempt}"),
-            };
-            let name = [stem, middle.as_bytes(), extension].concat();
+        for name in names(path, process) {
             let Ok(name) = CString::new(name) else { break };
             match sys::create(&name) {
                 Err(Errno::EXIST) => {}
@@ -51,6 +39,13 @@ impl File {
             }
         }
         Err(Errno::EXIST)
+    }
+
+    /// A file that somebody else has begun and left, after so many bytes.
+    pub fn go_on(name: CString, length: u64) -> Option<File> {
+        let fd = sys::reopen(&name).ok()?;
+        let identity = sys::identity(fd).ok()?;
+        Some(File { name, identity, length, held: out_of_the_way(fd) })
     }
 
     /// Appends as much as can be; says how much that was.

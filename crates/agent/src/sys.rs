@@ -46,6 +46,7 @@ mod number {
     pub const MUNMAP: usize = 11;
     pub const RT_SIGACTION: usize = 13;
     pub const PWRITE: usize = 18;
+    pub const SCHED_YIELD: usize = 24;
     pub const MREMAP: usize = 25;
     pub const GETPID: usize = 39;
     pub const UNAME: usize = 63;
@@ -284,6 +285,12 @@ pub unsafe fn protect_code(address: usize, bytes: usize, writable: bool) -> SysR
 pub fn process_id() -> u32 {
     // SAFETY: touches no memory.
     unsafe { call(number::GETPID, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Lets others run.
+pub fn yield_now() {
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::SCHED_YIELD, [0; 6]) };
 }
 
 /// The name of this machine.

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -19,6 +20,7 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent;
 use crate::inherited::inherited;
+use crate::keeper::Keeper;
 
 /// A program to observe.
 #[derive(Clone, Debug)]
@@ -35,7 +37,6 @@ pub struct Launch {
 
 /// The environment variables that bring the agent, at `agent`, into a program, after what is there.
 pub fn variables(agent: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
-    use std::os::unix::ffi::OsStringExt;
     // Behind others: a sanitizer's library insists on being the first.
     let mut preload = match env::var_os(variable::PRELOAD).filter(|list| !list.is_empty()) {
         Some(others) => [others, ":".into()].join(OsStr::new("")),
@@ -64,6 +65,8 @@ pub struct Streams {
 #[derive(Debug)]
 pub struct Launched {
     child: Child,
+    /// What the program is recorded into; gone when that is completed.
+    keeper: Option<Keeper>,
     signals: Handle,
     passing_on: Option<JoinHandle<()>>,
 }
@@ -89,7 +92,8 @@ impl Launch {
         for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
             command.env_remove(name);
         }
-        command.envs(variables(&agent, &self.settings)).envs(besides.iter().copied());
+        let (settings, keeper) = self.kept();
+        command.envs(variables(&agent, &settings)).envs(besides.iter().copied());
         let inherited = inherited();
         if !inherited.is_empty() {
             command.env(variable::INHERITED, inherited.value());
@@ -112,7 +116,15 @@ impl Launch {
                 }
             }
         });
-        Ok(Launched { child, signals: handle, passing_on: Some(passing_on) })
+        Ok(Launched { child, keeper, signals: handle, passing_on: Some(passing_on) })
+    }
+
+    /// The settings with a keeper for what is recorded. Without room for one the program writes its trace itself.
+    fn kept(&self) -> (Settings, Option<Keeper>) {
+        let trace = self.settings.trace.as_deref().map(|path| OsStr::from_bytes(path).into());
+        let keeper = trace.and_then(|trace: PathBuf| Keeper::new(trace).ok());
+        let folder = keeper.as_ref().map(|keeper| keeper.folder().as_os_str().as_bytes().to_vec());
+        (Settings { keeper: folder, ..self.settings.clone() }, keeper)
     }
 }
 
@@ -127,7 +139,9 @@ impl Launched {
     /// # Errors
     /// If the kernel does not let us.
     pub fn wait(mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+        let status = self.child.wait();
+        self.keeper = None;
+        status
     }
 
     /// How it ended, if it has.
@@ -135,7 +149,11 @@ impl Launched {
     /// # Errors
     /// If the kernel does not tell.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.child.try_wait()
+        let status = self.child.try_wait()?;
+        if status.is_some() {
+            self.keeper = None;
+        }
+        Ok(status)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod doctor;
 mod elf;
 pub mod heap;
 pub mod inherited;
+mod keeper;
 pub mod launch;
 pub mod ledger;
 pub mod live;

@@ -12,6 +12,7 @@ use super::budget::Budget;
 use super::copy::{self, Order};
 use super::{Setup, ledger, setup};
 use crate::agent;
+use crate::confined;
 use crate::lock::Lock;
 use crate::process;
 use crate::recording::Recording;
@@ -224,7 +225,7 @@ pub struct Wanted<'a> {
 /// The program is at a safe point, and no OCaml code runs anywhere in it until this returns.
 pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
     let Some(setup) = setup() else { return };
-    if OFF.load(Ordering::Relaxed) || SERIES.is_mine() || !is_ours() {
+    if OFF.load(Ordering::Relaxed) || confined::is_confined() || SERIES.is_mine() || !is_ours() {
         return;
     }
     let signals = process::set_blocked_signals(!0);

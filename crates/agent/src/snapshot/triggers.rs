@@ -11,6 +11,7 @@ use bactrian_agent_abi::frozen::Reason;
 use super::collector::{Domains, Hook, Many};
 use super::freeze::{self, Wanted};
 use super::{Setup, blocked, setup, still};
+use crate::confined;
 use crate::patch::Patch;
 use crate::sys::{self, Clock};
 use crate::{agent, loaded, waiting};
@@ -410,7 +411,7 @@ pub unsafe extern "C" fn bactrian_take_snapshot(name: *const c_char) {
 /// The program ends: by itself, or `at_once`, perhaps in a signal handler.
 pub fn at_end(at_once: bool) {
     let Some(setup) = setup() else { return };
-    if !freeze::is_ours() {
+    if confined::is_confined() || !freeze::is_ours() {
         return;
     }
     if setup.settings.when.exit && !ENDED.swap(true, Ordering::Relaxed) {

@@ -7,6 +7,7 @@
 mod accounting;
 mod bytecode;
 mod faults;
+mod kept;
 mod processes;
 mod programs;
 mod real;

@@ -18,6 +18,7 @@ pub mod process;
 mod ring_folder;
 pub mod sites;
 
+pub(crate) use ring_folder::IN_MEMORY;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io;

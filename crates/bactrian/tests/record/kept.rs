@@ -1,0 +1,81 @@
+//! What was recorded outlives who recorded it: the program, or its recorder, is killed, and nothing is lost.
+
+use std::path::Path;
+
+use bactrian_fixtures::{BOTH, Variant, program};
+
+use crate::runs::{Place, Run, difference, finish, signal};
+use crate::traces::{duration, in_folder, info, is_clean, sites, state};
+
+/// Bytes of each array of three words that `killed` keeps, and of the cell that holds it, with headers.
+const EACH: u64 = (4 + 3) * 8;
+
+/// How many arrays of `killed` are in a trace.
+fn arrays(trace: &Path) -> f64 {
+    let sites = sites(trace, "allocated");
+    let bytes = sites.iter().filter(|site| site.function.contains("allocate")).map(|it| it.value);
+    bytes.sum::<f64>() / EACH as f64
+}
+
+#[test]
+fn a_program_that_is_killed_loses_no_sample() {
+    for compiler in BOTH {
+        let executable = program("killed", compiler, Variant::Plain);
+        // Within the first packet, and after some.
+        for count in [1_u64, 100, 50_000] {
+            for child in [false, true] {
+                let place = Place::new();
+                let trace = place.trace("trace.ctf");
+                let count_word = count.to_string();
+                let arguments: &[&str] =
+                    if child { &[&count_word, "child"] } else { &[&count_word] };
+                let run = Run::new(&executable, arguments);
+                let observed = place.run(&run.observed(&["--exact"], &trace));
+                let what = format!("{compiler:?}, {count}, child: {child}");
+                assert_eq!(difference(&place.run(&run), &observed), "", "{what}");
+                let traces = in_folder(&place.traces());
+                let of_it = traces.iter().find(|path| child == (**path != trace)).expect("a trace");
+                let info = info(of_it, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+                is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+                assert_eq!(state(&info), "running", "{what}");
+                assert_eq!(arrays(of_it), count as f64, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_that_confines_itself_is_recorded_to_its_end() {
+    for compiler in BOTH {
+        let executable = program("confined", compiler, Variant::Plain);
+        let run = Run::new(&executable, &["200000"]);
+        for options in [&["--rate", "1e-2"][..], &["--exact"], &["--snapshots", "major,exit"]] {
+            let place = Place::new();
+            let trace = place.trace("trace.ctf");
+            let observed = place.run(&run.observed(options, &trace));
+            assert_eq!(difference(&place.run(&run), &observed), "", "{compiler:?} {options:?}");
+            let info = info(&trace, &[]).expect("a readable trace");
+            is_clean(&info).expect("a clean trace");
+            assert_eq!(state(&info), "ended", "{compiler:?} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn without_its_recorder_a_program_records_itself() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let trace = place.trace("trace.ctf");
+        let executable = program("steady", compiler, Variant::Plain);
+        let run = Run::new(&executable, &["4"]).observed(&["--rate", "1e-2"], &trace);
+        let mut child = place.start(&run);
+        crate::processes::wait_for_trace(&place, &mut child);
+        signal("KILL", &child.id().to_string());
+        let seen = finish(child, &place.work());
+        assert_eq!(seen.stdout, b"done\n", "{compiler:?}: {seen:?}");
+        let info = info(&trace, &[]).expect("a readable trace");
+        is_clean(&info).expect("a clean trace");
+        assert_eq!(state(&info), "ended", "{compiler:?}");
+        assert!(duration(&info) > 3.5, "{compiler:?}: {info:#}");
+    }
+}

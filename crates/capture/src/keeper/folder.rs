@@ -1,0 +1,112 @@
+//! The folder in memory that a keeper and the processes it keeps traces of have in common: the board, and rings.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use bactrian_agent_abi::ring::{self, board, word};
+use tempfile::TempDir;
+
+use crate::live::IN_MEMORY;
+
+/// A folder, with its board.
+#[derive(Debug)]
+pub struct Folder {
+    folder: TempDir,
+    board: File,
+    beats: u64,
+    rings: u64,
+}
+
+impl Folder {
+    /// Makes one that nobody else may look into.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn new() -> io::Result<Folder> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("bactrian-keeper-").permissions(Permissions::from_mode(0o700));
+        let folder = builder.tempdir_in(IN_MEMORY).or_else(|_| builder.tempdir())?;
+        let board = create(&folder.path().join(board::NAME), board::BYTES)?;
+        let mut folder = Folder { folder, board, beats: 0, rings: 0 };
+        folder.beat();
+        folder.write(board::MAGIC, ring::MAGIC)?;
+        Ok(folder)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where a ring is.
+    pub fn ring(&self, number: u64) -> PathBuf {
+        self.path().join(ring::name(number))
+    }
+
+    /// Makes a ring, and gives its number.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn new_ring(&mut self) -> io::Result<(u64, File)> {
+        let number = self.rings;
+        let memory = create(&self.ring(number), ring::BYTES)?;
+        memory.write_all_at(&ring::MAGIC.to_le_bytes(), 8 * word::MAGIC as u64)?;
+        self.rings += 1;
+        Ok((number, memory))
+    }
+
+    /// Offers a ring to whoever comes first.
+    ///
+    /// # Errors
+    /// If the board cannot be written.
+    pub fn offer(&self, number: u64) -> io::Result<()> {
+        self.write(board::FREE, number + 1)
+    }
+
+    /// Whether somebody has taken what was offered.
+    pub fn is_free_taken(&self) -> bool {
+        read_word(&self.board, board::FREE) == Some(0)
+    }
+
+    /// Shows that we live.
+    pub fn beat(&mut self) {
+        self.beats += 1;
+        // If it fails, we are taken for dead, and nothing is lost.
+        let _ = self.write(board::HEART, self.beats);
+    }
+
+    /// Shows that we take nothing out any more.
+    pub fn leave(&self) {
+        // If it fails, we are taken for dead a little later.
+        let _ = self.write(board::LEFT, 1);
+    }
+
+    fn write(&self, at: usize, value: u64) -> io::Result<()> {
+        self.board.write_all_at(&value.to_le_bytes(), 8 * at as u64)
+    }
+}
+
+/// How long files may be that we write.
+pub fn most_bytes() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+    limit.current.unwrap_or(u64::MAX)
+}
+
+/// A word of a board or a ring.
+pub fn read_word(file: &File, at: usize) -> Option<u64> {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 8 * at as u64).ok()?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// A file of zeros, for all of which there is room: a program that writes to a page for which there is none is killed.
+fn create(path: &Path, bytes: usize) -> io::Result<File> {
+    if most_bytes() < bytes as u64 {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all_at(&vec![0; bytes], 0)?;
+    Ok(file)
+}

@@ -1,0 +1,184 @@
+//! A ring, and the trace that is made of what comes out of it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use bactrian_agent_abi::ring::{
+    MAKINGS, NAME, NAME_ROOM, NOTE, NOTES, PACKET, ROOM, STREAM, making, making_at, names, word,
+};
+use bactrian_trace::{MakingWords, Recorder, State, complete};
+
+use super::folder::{most_bytes, read_word};
+
+/// A ring that a process has taken.
+#[derive(Debug)]
+pub struct Kept {
+    memory: File,
+    path: PathBuf,
+    trace: Option<File>,
+    /// Bytes that were taken out and written.
+    taken: u64,
+    /// Notes that were written.
+    notes: u64,
+    /// The trace could not be created, or not all of it be written.
+    is_behind: bool,
+}
+
+impl Kept {
+    /// A ring that nobody has taken yet.
+    pub fn new(memory: File, path: PathBuf) -> Kept {
+        Kept { memory, path, trace: None, taken: 0, notes: 0, is_behind: false }
+    }
+
+    /// The process that records into it, by its own number for itself.
+    pub fn owner(&self) -> Option<u32> {
+        self.word(word::OWNER).and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
+    }
+
+    /// Whether there is something that could not be written.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    /// Writes what has come; whether anything had.
+    pub fn keep(&mut self, wanted: &Path) -> bool {
+        let Some(owner) = self.owner() else { return false };
+        if self.trace.is_none() {
+            let created = self.create(wanted, owner);
+            self.is_behind = created.is_err();
+        }
+        let Some(trace) = &self.trace else { return false };
+        let head = self.word(word::HEAD).unwrap_or(0);
+        let length = head.saturating_sub(self.taken).min(ROOM as u64) as usize;
+        let mut bytes = vec![0; length];
+        let start = self.taken as usize % ROOM;
+        let (first, rest) = bytes.split_at_mut(length.min(ROOM - start));
+        let read = self.memory.read_exact_at(first, (STREAM + start) as u64);
+        let read = read.and_then(|()| self.memory.read_exact_at(rest, STREAM as u64));
+        let written = read.and_then(|()| write_as_far_as_possible(trace, &bytes, self.taken));
+        let count = written.unwrap_or(0) as u64;
+        self.taken += count;
+        self.is_behind = count < bytes.len() as u64;
+        if count > 0 {
+            // Only then there is room for more.
+            let _ = self.memory.write_all_at(&self.taken.to_le_bytes(), 8 * word::TAIL as u64);
+        }
+        self.write_note();
+        count > 0
+    }
+
+    /// Completes the trace of a process that writes no more; whether all is written.
+    pub fn complete(&mut self, wanted: &Path) -> bool {
+        while self.keep(wanted) {}
+        if self.is_behind {
+            return false;
+        }
+        let Some(trace) = &self.trace else { return true };
+        for place in 0..MAKINGS {
+            let packets = self.unfinished(place).unwrap_or_default();
+            let written = write_as_far_as_possible(trace, &packets, self.taken);
+            self.taken += written.unwrap_or(0) as u64;
+        }
+        true
+    }
+
+    /// Whether a process still has the ring mapped: it may be one that we do not know by its number.
+    pub fn is_mapped(&self) -> bool {
+        let name = self.path.as_os_str().as_bytes();
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let mut maps = processes.filter_map(|process| fs::read(process.path().join("maps")).ok());
+        maps.any(|maps| maps.split(|&byte| byte == b'\n').any(|line| line.ends_with(name)))
+    }
+
+    /// What was in the making at a place when its process ended, completed.
+    fn unfinished(&self, place: usize) -> Option<Vec<u8>> {
+        let at = making_at(place);
+        let word = |which: usize| self.word(at / 8 + which);
+        let events = word(making::EVENTS).filter(|&events| events != 0)?;
+        let put = word(making::PUT)?;
+        if put != 0 && self.word(word::HEAD)? >= put {
+            return None;
+        }
+        let words = MakingWords {
+            events: (events as u32) as usize,
+            allocations: events >> 32,
+            locations: word(making::LOCATIONS)? as usize,
+            time_end: word(making::TIME_END)?,
+        };
+        let packet = |from: usize, length: usize| {
+            let mut bytes = vec![0; length.min(PACKET)];
+            self.memory.read_exact_at(&mut bytes, (at + making::HEAD + from) as u64).ok()?;
+            Some(bytes)
+        };
+        let (events, locations) = (packet(0, words.events)?, packet(PACKET, words.locations)?);
+        Some(complete(&words, &events, &locations))
+    }
+
+    /// Writes the newest note over the one that is in the trace.
+    fn write_note(&mut self) {
+        let Some(trace) = &self.trace else { return };
+        let (count, at) = (self.word(word::NOTES), self.word(word::NOTE_AT));
+        let (Some(count), Some(at)) = (count, at) else { return };
+        if count == self.notes || at.saturating_add(Recorder::LEN as u64) > self.taken {
+            return;
+        }
+        let mut note = vec![0; Recorder::LEN];
+        let from = NOTES + count as usize % 2 * NOTE;
+        let read = self.memory.read_exact_at(&mut note, from as u64);
+        if self.is_behind
+            && let Some(recorder) = Recorder::parse(&note)
+        {
+            // It may have ended, but its trace has not.
+            note = Recorder { state: State::Running, ..recorder }.context();
+        }
+        if read.and_then(|()| trace.write_all_at(&note, at)).is_ok() && !self.is_behind {
+            self.notes = count;
+        }
+    }
+
+    /// Creates the trace, under a name that no file has, and tells the agent.
+    fn create(&mut self, wanted: &Path, owner: u32) -> io::Result<()> {
+        for name in names(wanted.as_os_str().as_bytes(), owner) {
+            let path = Path::new(OsStr::from_bytes(&name));
+            let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            match created {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => {
+                    self.trace = Some(created?);
+                    if name.len() <= NAME_ROOM {
+                        self.memory.write_all_at(&name, NAME as u64)?;
+                        let length = (name.len() as u64).to_le_bytes();
+                        self.memory.write_all_at(&length, 8 * word::NAME as u64)?;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn word(&self, at: usize) -> Option<u64> {
+        read_word(&self.memory, at)
+    }
+}
+
+/// How many bytes could be written.
+fn write_as_far_as_possible(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    // Beyond this limit the kernel would not only refuse, but kill us by a signal.
+    let left = most_bytes().saturating_sub(offset);
+    let bytes = &bytes[..bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.write_at(&bytes[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,139 @@
+//! The keeper of traces: it owns the files into which a program and its children are recorded.
+//!
+//! The agent puts events into rings in memory that it shares with us, without system calls, and we write them to files. So a
+//! program that is killed loses nothing, whatever it did to its descriptors, limits, rights or directories; and if we are
+//! killed, the agent takes the rest out of its ring and goes on by itself. What both agree on is in `ring` of agent-abi.
+//!
+//! A thread of `record`, or of whoever else starts a program, does it: it looks every few milliseconds.
+
+mod folder;
+mod kept;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bactrian_agent_abi::ring::BEAT;
+
+use folder::Folder;
+use kept::Kept;
+
+/// How soon we look again when there was something.
+const BUSY: Duration = Duration::from_millis(1);
+/// So long, at the end, a disk that is full is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Keeps traces until it is dropped.
+#[derive(Debug)]
+pub struct Keeper {
+    folder: PathBuf,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Begins to keep the traces of a program that is about to start: this one, and those of its children, named after it.
+    ///
+    /// # Errors
+    /// If there is no room in memory.
+    pub fn new(trace: PathBuf) -> io::Result<Keeper> {
+        let folder = Folder::new()?;
+        let path = folder.path().to_owned();
+        let ends = Arc::new(AtomicBool::new(false));
+        let mut keeping = Keeping { folder, trace, free: None, kept: Vec::new() };
+        keeping.offer()?;
+        let told = Arc::clone(&ends);
+        let thread = thread::Builder::new().name("keeper".to_owned());
+        let thread = thread.spawn(move || {
+            while !told.load(Ordering::Acquire) {
+                let pause = if keeping.look() { BUSY } else { Duration::from_millis(BEAT / 4) };
+                thread::park_timeout(pause);
+            }
+            keeping.end();
+        })?;
+        Ok(Keeper { folder: path, ends, thread: Some(thread) })
+    }
+
+    /// The folder that the agent is told.
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It holds nothing that could go wrong.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread has.
+struct Keeping {
+    folder: Folder,
+    trace: PathBuf,
+    /// A ring that nobody has taken yet.
+    free: Option<Kept>,
+    kept: Vec<Kept>,
+}
+
+impl Keeping {
+    /// Looks at everything once; whether there was something to write.
+    fn look(&mut self) -> bool {
+        self.folder.beat();
+        if self.folder.is_free_taken() {
+            self.kept.extend(self.free.take());
+            // Without room for another, children write their traces themselves.
+            let _ = self.offer();
+        }
+        let mut is_busy = false;
+        for kept in &mut self.kept {
+            is_busy |= kept.keep(&self.trace);
+        }
+        self.kept.retain_mut(|kept| {
+            let ended = kept.owner().is_some_and(has_ended);
+            // Look again: it may have put something between the look and its end.
+            !(ended && kept.complete(&self.trace))
+        });
+        is_busy
+    }
+
+    /// Offers a ring to the next process that asks.
+    fn offer(&mut self) -> io::Result<()> {
+        let (number, memory) = self.folder.new_ring()?;
+        self.free = Some(Kept::new(memory, self.folder.ring(number)));
+        self.folder.offer(number)
+    }
+
+    /// The program has ended. Those of its children that go on do so by themselves.
+    fn end(mut self) {
+        let begin = std::time::Instant::now();
+        self.look();
+        while begin.elapsed() < PATIENCE && self.kept.iter().any(Kept::is_behind) {
+            thread::sleep(Duration::from_millis(20));
+            self.look();
+        }
+        self.folder.leave();
+        for mut kept in self.kept {
+            if !kept.is_mapped() {
+                kept.complete(&self.trace);
+            }
+        }
+    }
+}
+
+/// Whether a process has ended.
+fn has_ended(process: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{process}/stat"));
+    // Its state follows its name, which is in brackets.
+    stat.map_or(true, |stat| {
+        let end = stat.iter().rposition(|&byte| byte == b')').unwrap_or(0);
+        matches!(stat.get(end + 2), Some(b'Z' | b'X'))
+    })
+}
