@@ -129,10 +129,11 @@ pub fn stop_sampling() {
     }
 }
 
-/// The program starts a sampler of its own: it goes first.
+/// The program starts a sampler of its own: it goes first. OCaml 5 calls us for all samples that are still waiting,
+/// and the collector may run.
 pub fn give_way() {
-    with_recording(|recording| recording.end(State::ProgramSamples));
     stop_sampling();
+    with_recording(|recording| recording.end(State::ProgramSamples));
 }
 
 /// Whether this thread works on the recording: then a signal handler has interrupted that.

@@ -8,7 +8,7 @@
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::agent;
+use crate::agent::{self, Agent};
 use crate::patch::Patch;
 
 static START: Patch = Patch::new();
@@ -38,7 +38,7 @@ pub fn lift() {
 }
 
 macro_rules! gate {
-    ($name:ident, $target:ident) => {
+    ($name:ident, $target:ident, $give_way:ident) => {
         /// Where a call of the program's to a guarded function arrives.
         ///
         /// # Safety
@@ -49,21 +49,35 @@ macro_rules! gate {
                 "push rdi",
                 "push rsi",
                 "push rdx",
+                "mov rdi, rsp",
                 "call {give_way}",
                 "pop rdx",
                 "pop rsi",
                 "pop rdi",
                 "jmp qword ptr [rip + {target}]",
-                give_way = sym give_way,
+                give_way = sym $give_way,
                 target = sym $target,
             )
         }
     };
 }
 
-gate!(start_gate, START_TARGET);
-gate!(stop_gate, STOP_TARGET);
+gate!(start_gate, START_TARGET, give_way_to_start);
+gate!(stop_gate, STOP_TARGET, give_way_to_stop);
 
-extern "C" fn give_way() {
+/// The program's arguments are values: a rate, a depth and a tracker. Before OCaml 5 stops a sampler it calls back for
+/// all samples that are still waiting, and these calls may lead to a collection, which moves blocks. So the
+/// arguments are roots meanwhile.
+extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
+    let Some(Agent { program, .. }) = agent::prepared() else { return };
+    let places = arguments.each_ref().map(AtomicUsize::as_ptr);
+    places.iter().for_each(|place| (program.register_root)(*place));
+    // It does not raise: then these places would stay roots. The sampler is ours, and so are its callbacks.
+    agent::give_way();
+    places.iter().for_each(|place| (program.remove_root)(*place));
+}
+
+/// Its argument is `()`, which no collection moves.
+extern "C" fn give_way_to_stop() {
     agent::give_way();
 }

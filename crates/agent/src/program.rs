@@ -21,6 +21,9 @@ pub struct Program {
     pub code: ProgramCode,
     pub memprof_start: extern "C" fn(rate: usize, depth: usize, tracker: usize) -> usize,
     pub memprof_stop: extern "C" fn(unit: usize) -> usize,
+    /// `caml_register_global_root` and `caml_remove_global_root`.
+    pub register_root: extern "C" fn(place: *mut usize),
+    pub remove_root: extern "C" fn(place: *mut usize),
     debuginfo_extract: extern "C" fn(slot: usize) -> usize,
     debuginfo_next: extern "C" fn(info: usize) -> usize,
     debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
@@ -140,6 +143,8 @@ impl Program {
                 },
                 memprof_start: loaded::function(find("caml_memprof_start")?),
                 memprof_stop: loaded::function(find("caml_memprof_stop")?),
+                register_root: loaded::function(find("caml_register_global_root")?),
+                remove_root: loaded::function(find("caml_remove_global_root")?),
                 debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
                 debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
                 debuginfo_location: loaded::function(find("caml_debuginfo_location")?),

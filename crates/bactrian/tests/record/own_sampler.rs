@@ -1,0 +1,30 @@
+//! A program that uses the runtime's sampler itself: it goes first, at whatever moment it comes.
+
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+
+use crate::runs::{Place, Run, difference};
+use crate::traces::{info, is_clean, state};
+
+#[test]
+fn a_sampler_may_be_started_while_our_samples_wait() {
+    for compiler in BOTH {
+        for variant in [Variant::Plain, Variant::Debug, Variant::Custom] {
+            let place = Place::new();
+            let executable = program("memprof_pending", compiler, variant);
+            // The runtime that checks itself greets otherwise.
+            let run = Run::new(&executable, &[]).with("OCAMLRUNPARAM", "v=0");
+            let plain = place.run(&run);
+            assert!(plain.stdout.ends_with(b"samples right: true\n"), "{compiler:?}: {plain:?}");
+            let trace = place.trace("trace.ctf");
+            let observed = place.run(&run.observed(&["--exact"], &trace));
+            let what = format!("{compiler:?} {variant:?}");
+            assert_eq!(difference(&plain, &observed), "", "{what}");
+            let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            assert_eq!(state(&info), "program-samples", "{what}");
+            // OCaml 4 forgets samples that wait when its sampler is stopped.
+            let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
+            assert!(samples >= 40_000 || compiler == Compiler::OCaml4, "{what}: {samples} samples");
+        }
+    }
+}
