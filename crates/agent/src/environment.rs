@@ -15,9 +15,14 @@ static STRINGS: AtomicPtr<*mut c_char> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Looks for the environment. (glibc passes it to initialisers, other libcs do not.)
 pub fn look() {
-    if let Some(variable) = loaded::find_behind("environ") {
-        // SAFETY: libc's variable, which is set before libraries are initialised.
-        STRINGS.store(unsafe { *(variable as *const *mut *mut c_char) }, Ordering::Relaxed);
+    // One variable by three names. The first is the one by which libc itself sets it; the others a program may use for
+    // something else.
+    for name in ["__environ", "environ", "_environ"] {
+        if let Some(variable) = loaded::find_bound(name) {
+            // SAFETY: libc's variable, which is set before libraries are initialised.
+            STRINGS.store(unsafe { *(variable as *const *mut *mut c_char) }, Ordering::Relaxed);
+            return;
+        }
     }
 }
 

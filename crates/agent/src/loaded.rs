@@ -286,6 +286,18 @@ pub fn find_behind(name: &str) -> Option<usize> {
     address
 }
 
+/// The address of a variable as the dynamic linker binds it: in the first object that defines it. That is the
+/// executable if its code is not position-independent and uses the variable: then it has a copy, and the library that
+/// the variable comes from uses that, too.
+pub fn find_bound(name: &str) -> Option<usize> {
+    let mut address = None;
+    each(|object| {
+        address = object.find(name);
+        if address.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    address
+}
+
 /// Whether an object before this one defines a symbol.
 pub fn is_before(name: &str) -> bool {
     let here = is_before as *const () as usize;

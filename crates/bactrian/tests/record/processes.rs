@@ -58,6 +58,21 @@ fn with_children_followed_only_our_variables_are_added() {
 }
 
 #[test]
+fn an_executable_may_have_its_own_copy_of_the_environment() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("environ_copy", compiler, Variant::Plain), &[]);
+        let plain = place.run(&run);
+        let trace = place.trace("trace.ctf");
+        let options = ["--rate", "1", "--children", "ignore"];
+        let observed = place.run(&run.observed(&options, &trace));
+        assert_eq!(difference(&plain, &observed), "", "{compiler:?}");
+        let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{compiler:?}: {reason}"));
+        is_clean(&info).unwrap_or_else(|reason| panic!("{compiler:?}: {reason}"));
+    }
+}
+
+#[test]
 fn ignored_children_leave_no_traces() {
     for compiler in BOTH {
         let place = Place::new();
