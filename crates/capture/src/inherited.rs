@@ -3,11 +3,11 @@
 //! Rust's start-up ignores SIGPIPE and opens standard streams that are closed, and we handle signals ourselves. So
 //! this is looked at before all that, and the agent restores it in the program.
 
-use std::fs;
-use std::path::Path;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use bactrian_agent_abi::Inherited;
+use libc::c_int;
 
 static SEEN: OnceLock<Inherited> = OnceLock::new();
 
@@ -17,20 +17,33 @@ static SEEN: OnceLock<Inherited> = OnceLock::new();
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let is_closed = |stream: &u8| {
-        let descriptor = Path::new("/proc/self/fd").join(stream.to_string());
-        descriptor.symlink_metadata().is_err()
-    };
-    let closed_streams = (0..3).filter(is_closed).fold(0, |bits, stream| bits | 1 << stream);
+    let bits = |numbers: &mut dyn Iterator<Item = c_int>| numbers.fold(0, |all, n| all | 1 << n);
+    let closed_streams = bits(&mut (0..3).filter(|stream| is_closed(*stream))) as u8;
+    // The lowest bit is for signal 1.
+    let ignored_signals = bits(&mut (0..64).filter(|bit| is_ignored(bit + 1)));
     // Said once; there is one thread.
-    let _ = SEEN.set(Inherited { ignored_signals: ignored(&status), closed_streams });
+    let _ = SEEN.set(Inherited { ignored_signals, closed_streams });
 }
 
-/// The signals that a process ignores, of its status file.
-fn ignored(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+/// Whether a descriptor is closed. The kernel is asked, since /proc may not be there: what cannot be found out is not
+/// closed, or the program would lose its streams.
+fn is_closed(descriptor: c_int) -> bool {
+    #[expect(unsafe_code, reason = "of a number of which nobody knows whether it is a descriptor")]
+    // SAFETY: touches no memory.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
+    flags == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EBADF)
+}
+
+/// Whether a signal is ignored.
+fn is_ignored(signal: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    #[expect(unsafe_code, reason = "a look at an action, without /proc")]
+    // SAFETY: nothing is set, and the record is filled, or stays zero, which is the default action.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
 }
 
 /// What is to be inherited.
@@ -40,12 +53,22 @@ pub fn inherited() -> Inherited {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]
-    fn the_mask_of_ignored_signals_is_read() {
-        let status = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t0\n";
-        assert_eq!(ignored(status), 1 | 1 << 12);
-        assert_eq!(ignored("nothing"), 0);
+    fn a_descriptor_is_closed_if_the_kernel_says_so() {
+        let file = std::fs::File::open("/dev/null").expect("it is everywhere");
+        assert!(!is_closed(file.as_raw_fd()));
+        assert!(is_closed(c_int::MAX) && is_closed(-1));
+    }
+
+    #[test]
+    fn an_ignored_signal_is_seen() {
+        // Rust's start-up has it ignored.
+        assert!(is_ignored(libc::SIGPIPE));
+        // One has its default action, of one that does not exist nothing is known.
+        assert!(!is_ignored(libc::SIGUSR2) && !is_ignored(1000));
     }
 }

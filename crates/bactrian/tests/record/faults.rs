@@ -170,6 +170,23 @@ fn a_read_only_disk_is_refused() {
 }
 
 #[test]
+fn without_proc_streams_stay_open_and_ignored_signals_ignored() {
+    // It ends by the signal unless it has inherited that it is ignored.
+    let child = ["sh", "-c", "kill -USR2 $$; echo out; echo err >&2"];
+    for compiler in BOTH {
+        let place = Place::new();
+        let run = Run::new(program("run", compiler, Variant::Plain), &child);
+        let script = "mount -t tmpfs none /proc || exit 99; trap '' USR2; shift 2; exec \"$@\"";
+        let Some(plain) = with_mounts(&place, script, &run) else { return };
+        assert!(plain.stdout.ends_with(b"out\n") && plain.stderr == b"err\n", "{plain:?}");
+        let observed = run.observed(&["--rate", "1e-2"], &place.trace("trace.ctf"));
+        let observed = with_mounts(&place, script, &observed).expect("it was allowed");
+        assert_eq!(difference(&plain, &observed), "", "{compiler:?}");
+        is_clean(&info(&place.trace("trace.ctf"), &[]).expect("a trace")).expect("a clean trace");
+    }
+}
+
+#[test]
 fn a_limit_of_file_sizes_costs_the_trace_not_the_program() {
     // The agent is longer than that; it is put down before.
     let put_down = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
