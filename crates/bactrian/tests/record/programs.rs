@@ -78,6 +78,7 @@ pub const FIXTURES: &[Fixture] = &[
     Fixture { runs: &["", "100 50000"], ..fixture("exact") },
     Fixture { runs: &["process"], ..fixture("environment") },
     Fixture { runs: &["all", "std"], ..fixture("closed_fds") },
+    fixture("early_thread"),
     Fixture { expect: Expect::Domains, ..fixture("domains") },
     Fixture { expect: Expect::Domains, ..fixture("effects") },
 ];
@@ -207,16 +208,16 @@ macro_rules! tests {
 
 tests!(ocaml4, Compiler::OCaml4, Variant::Plain;
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds early_thread);
 
 tests!(ocaml5, Compiler::OCaml5, Variant::Plain;
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds domains effects);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds early_thread domains effects);
 
 tests!(ocaml4_debug, Compiler::OCaml4, Variant::Debug;
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds early_thread);
 
 tests!(ocaml5_debug, Compiler::OCaml5, Variant::Debug;
     exceptions stack_overflow deep_recursion threads fork_exec signals finalisers compaction bigarrays
-    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds domains effects);
+    marshalling dynlink own_memprof memprof_stop exits exact environment closed_fds early_thread domains effects);
