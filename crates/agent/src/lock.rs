@@ -21,9 +21,9 @@ pub struct Lock<T> {
 // SAFETY: `inside` is used only by who holds the lock.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// A name for this thread: of its thread pointer, what differs between threads.
+/// A name for this thread, never 0: of its thread pointer, what differs between threads.
 #[inline]
-fn me() -> u32 {
+pub fn me() -> u32 {
     ((sys::thread_pointer() >> 4) as u32 & !AWAITED).max(1)
 }
 

@@ -3,12 +3,17 @@
 //!
 //! Small blocks come in sizes of powers of two, cut from larger pieces and kept in lists when freed; large
 //! ones are mapped one by one.
+//!
+//! The lists have a lock, and nobody waits for it long: it may be held by the very thread that asks, which a signal
+//! handler has interrupted in here, to end the process for example or to fork. Who does not get it goes on without the
+//! lists: a block is mapped by itself, one that is freed is given up. Both are rare.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::lock;
 use crate::sys;
 
 const SMALLEST: usize = 16;
@@ -17,6 +22,10 @@ const CLASSES: usize = 12;
 const LARGEST: usize = SMALLEST << (CLASSES - 1);
 const PIECE: usize = 1 << 20;
 const PAGE: usize = 4096;
+/// So often another thread is given time to leave the lists. It needs some instructions, unless it has left by a jump.
+const PATIENCE: usize = 10_000;
+/// Nobody is at the lists.
+const NOBODY: u32 = 0;
 
 struct Free {
     lists: [*mut u8; CLASSES],
@@ -25,30 +34,40 @@ struct Free {
 }
 
 pub struct Memory {
-    taken: AtomicBool,
+    /// The thread that is at the lists.
+    holder: AtomicU32,
     free: UnsafeCell<Free>,
 }
 
-// SAFETY: `free` is used only by who has set `taken`.
+// SAFETY: `free` is used only by who has become the holder.
 unsafe impl Sync for Memory {}
 
 impl Memory {
     pub const fn new() -> Memory {
         let lists = [ptr::null_mut(); CLASSES];
         Memory {
-            taken: AtomicBool::new(false),
+            holder: AtomicU32::new(NOBODY),
             free: UnsafeCell::new(Free { lists, piece: ptr::null_mut(), left: 0 }),
         }
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Free) -> T) -> T {
-        while self.taken.swap(true, Ordering::Acquire) {
-            core::hint::spin_loop();
+    /// Works on the lists; none if they are not to be had.
+    fn with<T>(&self, f: impl FnOnce(&mut Free) -> T) -> Option<T> {
+        let me = lock::me();
+        for _ in 0..PATIENCE {
+            match self.holder.compare_exchange(NOBODY, me, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => {
+                    // SAFETY: nobody else is here now.
+                    let result = f(unsafe { &mut *self.free.get() });
+                    self.holder.store(NOBODY, Ordering::Release);
+                    return Some(result);
+                }
+                // It will not go on before we do.
+                Err(holder) if holder == me => return None,
+                Err(_) => core::hint::spin_loop(),
+            }
         }
-        // SAFETY: nobody else is here now.
-        let result = f(unsafe { &mut *self.free.get() });
-        self.taken.store(false, Ordering::Release);
-        result
+        None
     }
 }
 
@@ -91,7 +110,10 @@ unsafe impl GlobalAlloc for Memory {
     // SAFETY: duties are the trait's.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
-            Some(class) => self.with(|free| free.take(class)),
+            // As long as one of the list, so that it can go there when it is freed.
+            Some(class) => self.with(|free| free.take(class)).unwrap_or_else(|| {
+                sys::map(pages(SMALLEST << class)).unwrap_or(ptr::null_mut())
+            }),
             None => sys::map(pages(layout.size())).unwrap_or(ptr::null_mut()),
         }
     }
@@ -99,11 +121,13 @@ unsafe impl GlobalAlloc for Memory {
     // SAFETY: duties are the trait's.
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match class(layout) {
-            Some(class) => self.with(|free| {
-                // SAFETY: the block is ours again and holds at least one address.
-                unsafe { *block.cast::<*mut u8>() = free.lists[class] };
-                free.lists[class] = block;
-            }),
+            Some(class) => {
+                self.with(|free| {
+                    // SAFETY: the block is ours again and holds at least one address.
+                    unsafe { *block.cast::<*mut u8>() = free.lists[class] };
+                    free.lists[class] = block;
+                });
+            }
             // SAFETY: mapped by `alloc` or `realloc` with this size.
             None => unsafe { sys::unmap(block, pages(layout.size())) },
         }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{Compiler, Variant, program, whole_table};
+use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 
 use crate::programs::{FIXTURES, is_run};
 use crate::runs::{Place, Run, difference};
@@ -126,4 +126,18 @@ fn the_runtime_of_ocaml_4_finds_nothing_wrong() {
 #[test]
 fn the_runtime_of_ocaml_5_finds_nothing_wrong() {
     check(Compiler::OCaml5, Variant::Debug, |name| CHECKED.contains(&name));
+}
+
+#[test]
+fn a_handler_may_end_the_process_or_fork_while_we_allocate() {
+    for compiler in BOTH {
+        let executable = program("trapped_exit", compiler, Variant::Plain);
+        for arguments in [&[][..], &["fork"]] {
+            let [place, files] = [Place::new(), Place::new()];
+            let run = Run::new(&executable, arguments);
+            let seen = place.run(&with_snapshots(&run, ("exit", Some("1")), &files));
+            let what = format!("{compiler:?} {arguments:?}: {seen:?}");
+            assert!(seen.end == "exit status 7" && seen.stdout == b"bye\n", "{what}");
+        }
+    }
 }
