@@ -1,7 +1,11 @@
 //! What the agent has the runtime keep for each sampled block: which allocation of which recording it is.
 
-/// Bits for the number of the allocation. The rest, but for the two that OCaml needs, is the recording's.
-pub const OBJECT_BITS: u32 = 52;
+/// Bits for the number of the allocation.
+pub const OBJECT_BITS: u32 = 51;
+/// Set if it is memory outside the heap, which is not promoted when the block that keeps it is.
+pub const EXTERNAL: u64 = 1 << OBJECT_BITS;
+/// Where the recording's number begins. It has the rest, but for the two bits that OCaml needs.
+pub const RECORDING_SHIFT: u32 = OBJECT_BITS + 1;
 
 /// An allocation that was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +19,6 @@ pub struct Token {
 /// Reads what the runtime keeps, an OCaml integer; none if it is something else.
 pub fn read(value: u64) -> Option<Token> {
     let bits = value >> 1;
-    let token = Token { recording: bits >> OBJECT_BITS, object: bits & ((1 << OBJECT_BITS) - 1) };
+    let token = Token { recording: bits >> RECORDING_SHIFT, object: bits & (EXTERNAL - 1) };
     (value & 1 == 1).then_some(token)
 }

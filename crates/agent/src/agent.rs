@@ -22,7 +22,7 @@ pub struct Agent {
     pub bytecode: Option<CString>,
     /// The variables that start runtime_events are ours, and not for the program's eyes.
     pub hides_events: bool,
-    /// The program's `OCAMLRUNPARAM`.
+    /// The program's `OCAMLRUNPARAM`, for runtimes that do not tell their parameters.
     pub runtime_params: Vec<u8>,
 }
 

@@ -14,7 +14,7 @@ use bactrian_trace::State;
 
 use crate::agent::{self, Agent};
 use crate::program::Program;
-use crate::recording::Recording;
+use crate::recording::{self, Recording};
 use crate::sys::{self, Fd};
 use crate::{
     bytecode, collect, confined, environment, guard, interpreter, loaded, page, rescue, ring,
@@ -177,8 +177,16 @@ pub fn start(agent: &'static Agent) {
 /// Starts the recording and the sampler.
 fn start_recording(agent: &'static Agent, trace: &'static [u8]) {
     let mut recording = None;
-    // SAFETY: nobody else is on our stack before the recording begins.
+    // SAFETY: the runtime is initialised and no OCaml code runs yet. Nobody else is on our stack before the recording
+    // begins; a panic leaves what the environment says of the parameters.
     unsafe {
+        agent.program.with_parameters(|parameters| {
+            rescue::run(|| {
+                if let Some(parameters) = parameters {
+                    recording::set_parameters(parameters);
+                }
+            });
+        });
         rescue::run(|| {
             let mut new = Recording::new(agent, trace, 0);
             match new.create() {

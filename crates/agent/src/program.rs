@@ -3,7 +3,7 @@
 use core::ffi::c_char;
 use core::ops::ControlFlow;
 
-use bactrian_ocaml::{Code, LocationLayout, Runtime, Version};
+use bactrian_ocaml::{Code, LocationLayout, Runtime, Version, value};
 
 use crate::frames::Finder;
 use crate::interpreter::Interpreter;
@@ -24,6 +24,8 @@ pub struct Program {
     /// `caml_register_global_root` and `caml_remove_global_root`.
     pub register_root: extern "C" fn(place: *mut usize),
     pub remove_root: extern "C" fn(place: *mut usize),
+    /// `caml_runtime_parameters`: a string of all that `OCAMLRUNPARAM` can set.
+    runtime_parameters: Option<extern "C" fn(unit: usize) -> usize>,
     debuginfo_extract: extern "C" fn(slot: usize) -> usize,
     debuginfo_next: extern "C" fn(info: usize) -> usize,
     debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
@@ -145,6 +147,8 @@ impl Program {
                 memprof_stop: loaded::function(find("caml_memprof_stop")?),
                 register_root: loaded::function(find("caml_register_global_root")?),
                 remove_root: loaded::function(find("caml_remove_global_root")?),
+                runtime_parameters: find("caml_runtime_parameters")
+                    .map(|function| loaded::function(function)),
                 debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
                 debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
                 debuginfo_location: loaded::function(find("caml_debuginfo_location")?),
@@ -166,6 +170,44 @@ impl Program {
         let own = if self.runtime.domain_id.is_some() { sys::thread_pointer() } else { 0 };
         // SAFETY: a variable of the program, this thread's own if it is thread-local.
         unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
+    }
+
+    /// Calls `f` with the runtime's parameters as it tells them, none where it does not. It tells them in a string of
+    /// the minor heap, which is taken back: the program finds its heap and its counters as they would be without us.
+    ///
+    /// # Safety
+    /// The runtime is initialised, no OCaml code runs yet, no sampler is running, and `f` does not call the runtime.
+    pub unsafe fn with_parameters(&self, f: impl FnOnce(Option<&[u8]>)) {
+        /// More than the string takes, in words.
+        const MOST: usize = 64;
+        let (Some(parameters), Some(layout)) = (self.runtime_parameters, self.runtime.heap) else {
+            return f(None);
+        };
+        // SAFETY: by the caller and the table of layouts. The minor heap is used from its end downwards, and there is
+        // nothing below what is in use. A block has its header before it; the last byte of a string says how many
+        // others of its last word are not part of it.
+        unsafe {
+            let state = self.state().cast_mut();
+            let young = state.add(layout.state.young_pointer).cast::<*mut usize>();
+            let before = *young;
+            if (before as usize) < *state.add(layout.state.young_start) + size_of::<[usize; MOST]>()
+            {
+                return f(None);
+            }
+            let unused = before.sub(MOST).cast::<[usize; MOST]>();
+            let contents = *unused;
+            let string = parameters(value::UNIT) as *const usize;
+            let words = value::header_words(*string.sub(1));
+            let bytes = core::slice::from_raw_parts(string.cast::<u8>(), words * size_of::<usize>());
+            let padding = bytes.last().copied().unwrap_or(0);
+            f(bytes.get(..bytes.len().saturating_sub(1 + usize::from(padding))));
+            // Only if it is the string alone that was allocated, just there.
+            if words < MOST && string.add(words) == before && string.sub(1) == *young {
+                // The runtime that checks itself knows what memory that is not in use looks like.
+                *unused = contents;
+                *young = before;
+            }
+        }
     }
 
     /// What stands in the trace for a slot of a callstack: an instruction of the program's bytecode, or an address.

@@ -8,14 +8,17 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 
+use bactrian_agent_abi::token::{EXTERNAL, RECORDING_SHIFT};
 use bactrian_ocaml::value;
 use bactrian_trace::{
-    DomainId, Micros, NewAlloc, ObjectId, Recorder, Sink, Source, State, TraceInfo, Words, Writer,
+    DomainId, Micros, NO_FRAMES, NewAlloc, ObjectId, Recorder, Sink, Source, State, TraceInfo,
+    Words, Writer,
 };
 
 use crate::agent::Agent;
 use crate::confined;
 use crate::locate::Namer;
+use crate::lock::SetOnce;
 use crate::output::Output;
 use crate::page;
 use crate::sys::{self, Clock, SysResult};
@@ -36,7 +39,18 @@ const TICKS_PER_MICROSECOND: u64 = 1000;
 /// Values in the hands of the runtime say which recording they belong to: a forked child still gets to
 /// hear of its parent's blocks.
 const GENERATION_BITS: u32 = 10;
-const ID_BITS: u32 = bactrian_agent_abi::token::OBJECT_BITS;
+
+/// The runtime's parameters, as it tells them.
+static PARAMETERS: SetOnce<Vec<u8>> = SetOnce::new();
+
+/// Sets what traces say of the runtime's parameters.
+///
+/// # Safety
+/// Called at most once, while there is one thread that works for us.
+pub unsafe fn set_parameters(parameters: &[u8]) {
+    // SAFETY: by the caller.
+    unsafe { PARAMETERS.set(parameters.into()) };
+}
 
 /// A tracked block, as the runtime keeps it for us.
 #[derive(Clone, Copy)]
@@ -123,7 +137,7 @@ impl Recording {
             word_bits: 64,
             executable: executable(agent),
             host,
-            runtime_params: agent.runtime_params.clone(),
+            runtime_params: PARAMETERS.get().unwrap_or(&agent.runtime_params).clone(),
             pid: process.into(),
             context: recorder.context(),
             start: sys::micros(Clock::Realtime),
@@ -218,6 +232,8 @@ impl Recording {
         if stack.len() >= self.agent.settings.depth as usize {
             self.recorder.capped_stacks += 1;
         }
+        let (stack, unchanged) =
+            if stack.is_empty() { (&[NO_FRAMES][..], 0) } else { (stack, unchanged) };
         let alloc = NewAlloc {
             time: Micros(now),
             domain: sample.domain,
@@ -228,7 +244,7 @@ impl Recording {
         };
         self.is_lazy = false;
         let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &self.namer);
-        Verdict::Track(self.token(id))
+        Verdict::Track(self.token(id, sample.source))
     }
 
     /// Keeps a stack whose allocation will be heard of later.
@@ -246,6 +262,10 @@ impl Recording {
     /// A tracked block was promoted.
     pub fn promote(&mut self, domain: DomainId, token: Token) {
         let Some(id) = self.object(token) else { return };
+        if token.0 as u64 >> 1 & EXTERNAL != 0 {
+            // What was tracked stays where it is, outside the heap.
+            return;
+        }
         let now = self.now();
         if !self.keep_up(now) {
             self.recorder.lost_ends += 1;
@@ -265,8 +285,10 @@ impl Recording {
         let Ok(()) = self.writer.collect(Micros(now), domain, id);
     }
 
-    fn token(&self, id: ObjectId) -> Token {
-        Token(value::integer((self.generation << ID_BITS | id.0) as usize))
+    fn token(&self, id: ObjectId, source: Source) -> Token {
+        let external = if source == Source::External { EXTERNAL } else { 0 };
+        let bits = self.generation << RECORDING_SHIFT | external | id.0;
+        Token(value::integer(bits as usize))
     }
 
     /// The block a token stands for, if it is of this recording and still of interest.
@@ -275,8 +297,7 @@ impl Recording {
             return None;
         }
         let bits = token.0 as u64 >> 1;
-        let id = bits & ((1 << ID_BITS) - 1);
-        (bits >> ID_BITS == self.generation).then_some(ObjectId(id))
+        (bits >> RECORDING_SHIFT == self.generation).then_some(ObjectId(bits & (EXTERNAL - 1)))
     }
 
     /// Writes what is due; false if there is no room for another event.

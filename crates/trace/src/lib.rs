@@ -98,7 +98,7 @@ pub use input::Input;
 #[cfg(feature = "std")]
 pub use losses::{Incident, Losses};
 pub use model::{
-    Alloc, DomainId, Event, FrameId, Micros, NameId, ObjectId, Source, TraceInfo, Words,
+    Alloc, DomainId, Event, FrameId, Micros, NO_FRAMES, NameId, ObjectId, Source, TraceInfo, Words,
     bytecode_code, instruction,
 };
 #[cfg(feature = "std")]

@@ -168,6 +168,10 @@ impl Event<'_> {
 /// Bits that no address uses: frames of bytecode have them, and a number below.
 const BYTECODE: u64 = 0x00BC_0000_0000_0000;
 
+/// The only frame of an allocation on whose stack there is no OCaml function. Bactrian's recorder writes it: readers of
+/// memtrace's take for granted that there is a frame.
+pub const NO_FRAMES: u64 = BYTECODE | 1 << 32;
+
 /// The code that stands for a place in bytecode, counted in instruction words (4 bytes) from the start of the
 /// program's code. Bactrian's recorder writes such codes; memtrace writes addresses.
 pub fn bytecode_code(place: u64) -> u64 {

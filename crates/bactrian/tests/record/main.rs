@@ -8,6 +8,7 @@ mod accounting;
 mod bytecode;
 mod faults;
 mod kept;
+mod memtrace;
 mod own_sampler;
 mod processes;
 mod programs;
