@@ -1,12 +1,11 @@
 //! The agent that this binary carries, and where it is put so that the dynamic linker finds it.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bactrian_private::PrivateFolder;
 use rustix::fs::StatVfsMountFlags;
 
 use crate::cache::{self, Fingerprint};
@@ -14,66 +13,69 @@ use crate::cache::{self, Fingerprint};
 /// The agent, a shared library. Empty where programs cannot be observed.
 pub static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
 
-/// Puts the agent into a directory of this user's and returns its path; if it is there, nothing is done.
+/// Puts the agent into a directory that only this user can change and returns its path; if it is there, nothing is
+/// done.
 ///
 /// # Errors
 /// If there is no directory that it can be put into and loaded from.
 pub fn install() -> io::Result<PathBuf> {
-    let mut last = io::Error::other("there is no directory for it: set XDG_CACHE_HOME");
-    for directory in cache::directories() {
-        match install_into(&directory) {
-            Ok(path) => return Ok(path),
-            Err(error) => {
-                let what = format!("{}: {error}", directory.display());
-                last = io::Error::new(error.kind(), what);
-            }
-        }
-    }
-    Err(last)
+    cache::in_first(None, put)
 }
 
-/// Puts the agent into `directory`, which is made if need be.
+/// Puts the agent into `directory`, which is made if need be. Whoever may write there can put something else in its
+/// place: that is for who names it to know.
 ///
 /// # Errors
 /// If it cannot be put there, or not be loaded from there.
 pub fn install_into(directory: &Path) -> io::Result<PathBuf> {
-    // The dynamic linker takes these for separators and for names of its own.
-    if directory.as_os_str().as_bytes().iter().any(|byte| b": $".contains(byte)) {
-        return Err(io::Error::other(
-            "LD_PRELOAD cannot name a path with a space, ':' or '$' in it",
-        ));
+    can_be_named(directory)?;
+    put(&PrivateFolder::named_by_user(directory)?)
+}
+
+/// The dynamic linker takes some characters for separators and for names of its own.
+fn can_be_named(directory: &Path) -> io::Result<()> {
+    match directory.as_os_str().as_bytes().iter().any(|byte| b": $".contains(byte)) {
+        true => {
+            Err(io::Error::other("LD_PRELOAD cannot name a path with a space, ':' or '$' in it"))
+        }
+        false => Ok(()),
     }
-    DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
-    let flags = rustix::fs::statvfs(directory)?.f_flag;
+}
+
+fn put(folder: &PrivateFolder) -> io::Result<PathBuf> {
+    can_be_named(folder.path())?;
+    let flags = rustix::fs::fstatvfs(folder.descriptor())?.f_flag;
     if flags.contains(StatVfsMountFlags::NOEXEC) {
         return Err(io::Error::other("it is on a file system from which no code may be loaded"));
     }
     let print = Fingerprint::new().with(AGENT).number();
-    let path = directory.join(format!("agent-{}-{print:016x}.so", env!("CARGO_PKG_VERSION")));
-    if is_there(&path) {
-        return Ok(path);
+    let name = format!("agent-{}-{print:016x}.so", env!("CARGO_PKG_VERSION"));
+    if !is_there(folder, &name) {
+        // Where files may not grow so long, we want the error and not the signal.
+        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
+        let mut file = folder.new_file(0o755)?;
+        file.write_all(AGENT)?;
+        file.persist(&name)?;
     }
-    // Where files may not grow so long, we want the error and not the signal.
-    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
-    let mut file = tempfile::Builder::new().prefix(".agent").tempfile_in(directory)?;
-    file.write_all(AGENT)?;
-    file.as_file().set_permissions(Permissions::from_mode(0o755))?;
-    file.persist(&path)?;
-    Ok(path)
+    Ok(folder.path().join(name))
 }
 
-/// Whether the agent is there, from somebody whom we trust with what is loaded into our programs.
-fn is_there(path: &Path) -> bool {
-    let Ok(metadata) = fs::symlink_metadata(path) else { return false };
-    let user = rustix::process::geteuid().as_raw();
-    let trusted = [user, 0].contains(&metadata.uid()) && metadata.mode() & 0o022 == 0;
-    metadata.is_file() && trusted && fs::read(path).is_ok_and(|bytes| bytes == AGENT)
+/// Whether the agent is there, from somebody whom we trust with what is loaded into our programs, and is itself.
+fn is_there(folder: &PrivateFolder, name: &str) -> bool {
+    let mut bytes = Vec::new();
+    let read =
+        folder.find(name).map(|file| file.take(AGENT.len() as u64 + 1).read_to_end(&mut bytes));
+    read.is_ok_and(|read| read.is_ok()) && bytes == AGENT
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
     use object::{Object, ObjectSection, ObjectSymbol};
+
+    use super::*;
 
     /// What the agent takes from a program's libc: every libc has had these for twenty years. No version is
     /// asked of any, so a libc older or newer than the one on the machine of the build will do.

@@ -1,15 +1,18 @@
-//! Where things are put that can be made again.
+//! Where things are put that can be made again: in folders that only this user can change, because some of them are run.
 
 use std::env;
+use std::io;
 use std::path::PathBuf;
+
+use bactrian_private::{PrivateError, PrivateFolder};
 
 /// The directory that this user has for it: below `XDG_CACHE_HOME`, or else `HOME`. It need not be there.
 pub fn user_directory() -> Option<PathBuf> {
     below_cache_home().or_else(below_home)
 }
 
-/// Directories of this user's to try, the best first.
-pub(crate) fn directories() -> Vec<PathBuf> {
+/// Directories of this user's to try, the best first. Others may have made the last one before us.
+fn directories() -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let own = [
         below_cache_home(),
@@ -17,7 +20,56 @@ pub(crate) fn directories() -> Vec<PathBuf> {
         variable("XDG_RUNTIME_DIR").map(|path| path.join("bactrian")),
         Some(env::temp_dir().join(format!("bactrian-{user}"))),
     ];
-    own.into_iter().flatten().collect()
+    let mut all: Vec<PathBuf> = Vec::new();
+    for path in own.into_iter().flatten().filter(|path| path.is_absolute()) {
+        if !all.contains(&path) {
+            all.push(path);
+        }
+    }
+    all
+}
+
+/// Tries `put` in one folder after the other, the best first, each made if need be; with `inner`, in a folder in it.
+///
+/// # Errors
+/// If none is ours alone, or `put` failed in all of them; says of each what is wrong with it.
+pub(crate) fn in_first<T>(
+    inner: Option<&str>,
+    mut put: impl FnMut(&PrivateFolder) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut reasons = Vec::new();
+    let mut kind = io::ErrorKind::NotFound;
+    for mut path in directories() {
+        path.extend(inner);
+        let done = PrivateFolder::make(&path).map_err(io::Error::from).and_then(|folder| {
+            let named = |error| io::Error::from(PrivateError::Io(path.clone(), error));
+            put(&folder).map_err(named)
+        });
+        match done {
+            Ok(value) => return Ok(value),
+            Err(error) => {
+                kind = error.kind();
+                reasons.push(error.to_string());
+            }
+        }
+    }
+    let reasons = reasons.join("; ");
+    let what = format!(
+        "there is no folder for it that only this user can change: {reasons}. Set XDG_CACHE_HOME to a folder of yours"
+    );
+    Err(io::Error::new(kind, what))
+}
+
+/// Asks one folder after the other that is there already.
+pub(crate) fn find<T>(
+    inner: Option<&str>,
+    look: impl FnMut(PrivateFolder) -> Option<T>,
+) -> Option<T> {
+    let paths = directories().into_iter().map(|mut path| {
+        path.extend(inner);
+        path
+    });
+    paths.filter_map(|path| PrivateFolder::open(&path).ok()).find_map(look)
 }
 
 fn below_cache_home() -> Option<PathBuf> {

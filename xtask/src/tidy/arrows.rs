@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["bactrian-analysis"],
     &["bactrian-types"],
     &["bactrian-trace", "bactrian-snapshot", "bactrian-live", "bactrian-graph"],
-    &["bactrian-ocaml"],
+    &["bactrian-ocaml", "bactrian-private"],
 ];
 
 /// The agent and the library for observed programs stand beside the layers because they live in other

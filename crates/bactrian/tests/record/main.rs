@@ -11,6 +11,7 @@ mod kept;
 mod memtrace;
 mod own_sampler;
 mod processes;
+mod planted;
 mod programs;
 mod real;
 mod refusals;

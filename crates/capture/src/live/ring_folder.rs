@@ -8,11 +8,17 @@
 //! room for whole rings, of which most is never written: a program that writes to a page for which there is none is
 //! killed.
 
-use std::fs::{self, Permissions};
+use std::ffi::OsStr;
+use std::fs::{File, Permissions};
 use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use bactrian_private::PrivateFolder;
+use rustix::fs::{AtFlags, Dir, unlinkat};
 
 /// A folder whose files are in memory.
 pub const IN_MEMORY: &str = "/dev/shm";
@@ -56,43 +62,54 @@ fn has_room(place: &Path) -> bool {
     free.is_ok_and(|free| free >= ROOM)
 }
 
-/// Removes what others have left there because their programs went on without them.
+/// Removes what we have left there because our programs went on without us. Everybody may write there, so what belongs to
+/// others is left alone, and links are not followed.
 fn sweep(place: &Path) {
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let is_one = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        let changed = entry.metadata().and_then(|metadata| metadata.modified());
-        let is_old = || changed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
-        if is_one && is_old() {
-            clear(&entry.path());
+    let Ok(place) = File::open(place) else { return };
+    for entry in Dir::read_from(&place).into_iter().flatten().flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if !name.as_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let Ok(folder) = PrivateFolder::within(&place, name) else { continue };
+        let age = folder.modified().map(|time| time.elapsed().unwrap_or_default());
+        if age.is_ok_and(|age| age > OLD) {
+            clear(&place, name, &folder);
         }
     }
 }
 
-/// Removes the rings of processes that have ended, and the folder if nothing is left in it.
-fn clear(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let file = entry.path();
-        let pid = file.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
+/// Removes the rings of processes that have ended, and the folder, of this name in that place, if nothing is left in it.
+fn clear(place: impl AsFd, name: &OsStr, folder: &PrivateFolder) {
+    for file in folder.files().unwrap_or_default() {
+        let stem = Path::new(&file.name).file_stem();
+        let pid = stem.and_then(|stem| stem.to_str()?.parse::<u32>().ok());
         let has_ended = |pid| !Path::new("/proc").join(u32::to_string(&pid)).exists();
         if pid.is_some_and(has_ended) {
-            // Somebody else may have been faster.
-            let _ = fs::remove_file(file);
+            folder.remove(&file.name);
         }
     }
     // Not if there is anything left in it.
-    let _ = fs::remove_dir(folder);
+    let _ = unlinkat(place, name, AtFlags::REMOVEDIR);
 }
 
 impl Drop for RingFolder {
     fn drop(&mut self) {
-        clear(&self.0);
+        let (Some(place), Some(name)) = (self.0.parent(), self.0.file_name()) else { return };
+        let Ok(place) = File::open(place) else { return };
+        if let Ok(folder) = PrivateFolder::within(&place, name) {
+            clear(&place, name, &folder);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
     use std::time::SystemTime;
+
+    use super::*;
 
     #[test]
     fn folders_of_the_dead_are_removed_and_no_others() {
@@ -113,5 +130,42 @@ mod tests {
         sweep(place.path());
         assert!(!dead.exists() && !empty.exists());
         assert!(alive.exists() && new.exists() && other.exists());
+    }
+
+    /// Everybody may put such folders and links there.
+    #[test]
+    fn sweep_removes_nothing_of_others_and_nothing_behind_links() {
+        let place = tempfile::tempdir().expect("a folder");
+        let ring = format!("{}.events", u32::MAX / 2);
+        let make = |path: &Path| {
+            fs::create_dir(path).expect("room");
+            fs::write(path.join(&ring), "").expect("room");
+        };
+        let age = |path: &Path| {
+            let time = SystemTime::now() - Duration::from_secs(10_000);
+            fs::File::open(path).and_then(|folder| folder.set_modified(time)).expect("it is ours");
+        };
+        let elsewhere = place.path().join("elsewhere");
+        make(&elsewhere);
+        age(&elsewhere);
+        let link = place.path().join("bactrian-events-link");
+        symlink(&elsewhere, &link).expect("room");
+        // A link is as old as it was made to be.
+        let mut touch = std::process::Command::new("touch");
+        touch.args(["-h", "-d", "2 days ago"]).arg(&link);
+        assert!(touch.status().is_ok_and(|status| status.success()));
+        let of_others = place.path().join("bactrian-events-theirs");
+        make(&of_others);
+        age(&of_others);
+        let writable = place.path().join("bactrian-events-writable");
+        make(&writable);
+        age(&writable);
+        fs::set_permissions(&writable, Permissions::from_mode(0o770)).expect("it is ours");
+        // Only root can give folders away; others cannot take anything away there.
+        let is_root = chown(&of_others, Some(12345), None).is_ok();
+        sweep(place.path());
+        assert!(elsewhere.join(&ring).exists(), "a link was followed");
+        assert!(writable.join(&ring).exists(), "others may write to it");
+        assert!(!is_root || of_others.join(&ring).exists(), "it is another user's");
     }
 }

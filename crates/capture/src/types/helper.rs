@@ -1,10 +1,11 @@
 //! The helper that reads `.cmt` files: carried as source, compiled once for each compiler.
 
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use bactrian_private::PrivateFolder;
 
 use super::{Compiler, Error, Sources};
 use crate::cache::{self, Fingerprint};
@@ -18,21 +19,17 @@ static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/helper.rs"
 /// If it cannot be compiled, or put down.
 pub(super) fn installed(compiler: &Compiler, note: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
     let name = name(compiler);
-    let mut last =
-        Error::Io(PathBuf::from(&name), io::Error::other("no folder for it: set XDG_CACHE_HOME"));
-    for folder in cache::directories() {
-        let path = folder.join(&name);
-        if is_ours(&path) {
-            return Ok(path);
-        }
-        note(&format!("compiling the reader of .cmt files for OCaml {} (once)", compiler.version));
-        match compile(compiler, &folder, &path) {
-            Ok(()) => return Ok(path),
-            Err(Error::Io(path, error)) => last = Error::Io(path, error),
-            Err(error) => return Err(error),
-        }
+    if let Some(path) = cache::find(None, |folder| ours(&folder, &name)) {
+        return Ok(path);
     }
-    Err(last)
+    note(&format!("compiling the reader of .cmt files for OCaml {} (once)", compiler.version));
+    // Another folder would not help where the compiler fails.
+    let installed = cache::in_first(None, |folder| match compile(compiler, folder, &name) {
+        Ok(path) => Ok(Ok(path)),
+        Err(Error::Io(_, error)) => Err(error),
+        Err(error) => Ok(Err(error)),
+    });
+    installed.unwrap_or_else(|error| Err(Error::Io(PathBuf::from(&name), error)))
 }
 
 /// What the helper is called that was compiled from these sources by this compiler, as it is now.
@@ -50,17 +47,15 @@ pub(super) fn name(compiler: &Compiler) -> String {
     format!("cmt-{}-{:016x}", compiler.version, print.number())
 }
 
-/// Whether a file is there that we may run: nobody else could have put it there.
-fn is_ours(path: &Path) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    let Ok(metadata) = fs::symlink_metadata(path) else { return false };
-    metadata.is_file() && metadata.uid() == user && metadata.mode() & 0o022 == 0
+/// The helper, if it is there: nobody else could have put it there.
+fn ours(folder: &PrivateFolder, name: &str) -> Option<PathBuf> {
+    folder.find(name).ok().map(|_| folder.path().join(name))
 }
 
-fn compile(compiler: &Compiler, folder: &Path, path: &Path) -> Result<(), Error> {
-    let failed = |error| Error::Io(path.to_owned(), error);
-    DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed)?;
-    let work = tempfile::Builder::new().prefix(".cmt").tempdir_in(folder).map_err(failed)?;
+fn compile(compiler: &Compiler, folder: &PrivateFolder, name: &str) -> Result<PathBuf, Error> {
+    let path = folder.path().join(name);
+    let failed = |error| Error::Io(path.clone(), error);
+    let work = tempfile::Builder::new().prefix(".cmt").tempdir_in(folder.path()).map_err(failed)?;
     for (name, text) in SOURCES {
         fs::write(work.path().join(name), text).map_err(failed)?;
     }
@@ -72,7 +67,10 @@ fn compile(compiler: &Compiler, folder: &Path, path: &Path) -> Result<(), Error>
         return Err(Error::NotCompiled(said(&output)));
     }
     // Whole or not at all, also if two of us compile it at once.
-    fs::rename(&made, path).map_err(failed)
+    fs::rename(&made, &path).map_err(failed)?;
+    // It may be run only if it is found again: with a umask of 0 others could write to it.
+    folder.find(name).map_err(|error| failed(error.into()))?;
+    Ok(path)
 }
 
 /// Has the helper read all sources, of a program if that is known; what it said in the end.

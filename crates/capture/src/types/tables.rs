@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::Version;
+use bactrian_private::PrivateFolder;
 
 use super::sources::build_of;
 use super::{Compiler, Error, LinkedModule, Sources, helper};
@@ -13,6 +14,8 @@ use crate::cache::{self, Fingerprint};
 /// How many of a program's modules, without the standard library's, must be among the installed libraries if it is not where
 /// it was built, so that their types are worth the while: the compiler itself is such a program.
 const WORTHWHILE: f64 = 0.9;
+/// The folder of tables in the user's cache directory.
+const FOLDER: Option<&str> = Some("types");
 
 /// The table of a program that is still where it was built, or all of libraries; made, or made before. None if
 /// nothing is known of its types.
@@ -42,18 +45,15 @@ pub fn table_for(
         return Ok(None);
     }
     let name = format!("{:016x}.types", print(&compiler, &sources, &program));
-    let folders = cache::directories().into_iter().map(|folder| folder.join("types"));
-    let folders: Vec<_> = folders.collect();
-    let kept = folders.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
-    if kept.is_some() {
-        return Ok(kept);
+    let path = |folder: &PrivateFolder| folder.path().join(&name);
+    let is_there = |folder: PrivateFolder| folder.find(&name).ok().map(|_| path(&folder));
+    if let Some(kept) = cache::find(FOLDER, is_there) {
+        return Ok(Some(kept));
     }
-    let Some(folder) = folders.into_iter().find(|folder| fs::create_dir_all(folder).is_ok()) else {
-        return Ok(None);
-    };
     let helper = helper::installed(&compiler, note)?;
     note(&format!("reading the types of {} modules (once)", sources.files().len()));
-    let path = folder.join(name);
+    let made = cache::in_first(FOLDER, |folder| Ok(path(folder)));
+    let path = made.map_err(|error| Error::Io(PathBuf::from(&name), error))?;
     helper::run(&helper, (&sources, Some(&program)), &compiler, &path)?;
     Ok(Some(path))
 }

@@ -1,38 +1,26 @@
 //! Where indexes are kept: one directory for those of all snapshots, with a bound on their total size.
 //!
-//! The name of an index says what it is of, so that it is found wherever the snapshot lies. The directory must belong to
-//! the user, and nobody else may write to it; otherwise nothing is kept, and nothing is read. It is opened once for each
-//! use, without following a symbolic link in its place, and everything else goes through that descriptor.
+//! The name of an index says what it is of, so that it is found wherever the snapshot lies. Only this user may be able to
+//! change the directory (crates/private); otherwise nothing is kept, and nothing is read.
 //!
 //! Several processes may use it at the same time, without locks. An index appears whole, by a rename, and is never
 //! written to. Removing one does no harm to a process that has it mapped. Two processes that make room at the same time
 //! remove the same files: the least recently used first, by the time of modification, which is set on each use. What a
 //! killed writer leaves has a name of its own and is removed when it is old.
 
-use std::ffi::CStr;
 use std::fmt;
-use std::fs::{DirBuilder, File};
 use std::io::{self, BufWriter, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use bactrian_graph::MappedFile;
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
-use rustix::process::geteuid;
+use bactrian_private::{FileFacts, PartialFile, PrivateFolder};
 
 /// How names of indexes end.
 const SUFFIX: &str = ".index";
-/// How names of files end that are being written.
-const PARTIAL: &str = ".partial";
 /// A file that is being written is abandoned if nothing was added to it for so long.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// Bits of a mode by which others may write.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// What became of an index that was to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +74,7 @@ impl IndexStore {
 
     /// The index of this name, if there is one; it counts as used now.
     pub(super) fn find(&self, name: &str) -> Option<MappedFile> {
-        let file = Directory::open(&self.directory).ok()?.find(&file_name(name)).ok()?;
+        let file = PrivateFolder::open(&self.directory).ok()?.find(&file_name(name)).ok()?;
         // If that is not possible, it is removed sooner.
         let _ = file.set_modified(SystemTime::now());
         MappedFile::new(&file).ok()
@@ -105,13 +93,13 @@ impl IndexStore {
             return Err(io::Error::other("it is larger than all indexes may be"));
         }
         let name = file_name(name);
-        let directory = Directory::make(&self.directory)?;
-        directory.trim(self.limit - bytes, Some(&name))?;
-        let mut out = BufWriter::new(directory.partial()?);
+        let directory = PrivateFolder::make(&self.directory)?;
+        trim(&directory, self.limit - bytes, Some(&name))?;
+        let mut out = BufWriter::new(directory.new_file(0o600)?);
         write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.persist(&name)?;
         // Others may have written in the meantime.
-        directory.trim(self.limit, None)?;
+        trim(&directory, self.limit, None)?;
         self.announce(IndexNews::Written { directory: &self.directory, bytes });
         Ok(())
     }
@@ -131,162 +119,43 @@ fn file_name(name: &str) -> String {
     format!("{name}{SUFFIX}")
 }
 
-/// The directory, open.
-struct Directory(OwnedFd);
-
-/// What one needs to know of an index to decide whether it stays.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    used: (i64, i64),
-    name: String,
-    bytes: u64,
-}
-
-impl Directory {
-    /// Opens it, if it is there and ours alone.
-    fn open(path: &Path) -> io::Result<Directory> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = fs::open(path, flags, Mode::empty())?;
-        check_owner(&directory)?;
-        Ok(Directory(directory))
-    }
-
-    /// The same, and makes it if it is not there. It is not made in a directory of another user: who is root for a
-    /// moment with somebody's `HOME` must not leave there what its owner cannot use.
-    fn make(path: &Path) -> io::Result<Directory> {
-        let there = path.ancestors().find_map(|folder| folder.metadata().ok());
-        let owner = there.ok_or(io::ErrorKind::NotFound)?.uid();
-        if ![geteuid().as_raw(), 0].contains(&owner) {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        Directory::open(path)
-    }
-
-    /// Opens an index for reading.
-    fn find(&self, name: &str) -> io::Result<File> {
-        // Opening a FIFO would wait for its other end.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = fs::openat(&self.0, name, flags, Mode::empty())?;
-        if check_owner(&file)? != FileType::RegularFile {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        Ok(file.into())
-    }
-
-    /// A new file to write to.
-    fn partial(&self) -> io::Result<Partial<'_>> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        // The time, for numbers of processes are not unique on a disk that two machines share.
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-        let name = format!("{}-{count}-{time:x}{PARTIAL}", process::id());
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = fs::openat(&self.0, &*name, flags, Mode::RUSR | Mode::WUSR)?;
-        Ok(Partial { directory: self, name, file: file.into(), is_done: false })
-    }
-
-    /// Removes the least recently used indexes until the others have at most `limit` bytes together; `spared` stays and
-    /// is not counted, for it is about to be replaced. Files that are being written count and stay, unless they are
-    /// abandoned.
-    fn trim(&self, limit: u64, spared: Option<&str>) -> io::Result<()> {
-        let mut indexes = Vec::new();
-        let mut total = 0u64;
-        for entry in Dir::read_from(&self.0)? {
-            let entry = entry?;
-            let Some((name, used, bytes)) = self.file(entry.file_name()) else { continue };
-            if name.ends_with(PARTIAL) {
-                if is_abandoned(used) {
-                    self.remove(&name);
-                } else {
-                    total = total.saturating_add(bytes);
-                }
-            } else if name.ends_with(SUFFIX) && Some(&*name) != spared {
+/// Removes the least recently used indexes until the others have at most `limit` bytes together; `spared` stays and
+/// is not counted, for it is about to be replaced. Files that are being written count and stay, unless they are
+/// abandoned.
+fn trim(directory: &PrivateFolder, limit: u64, spared: Option<&str>) -> io::Result<()> {
+    let mut indexes = Vec::new();
+    let mut total = 0u64;
+    for FileFacts { name, modified, bytes } in directory.files()? {
+        if name.ends_with(PartialFile::SUFFIX) {
+            if modified.elapsed().is_ok_and(|age| age > ABANDONED) {
+                directory.remove(&name);
+            } else {
                 total = total.saturating_add(bytes);
-                indexes.push(Entry { used, name, bytes });
             }
-        }
-        indexes.sort_unstable();
-        for Entry { name, bytes, .. } in indexes {
-            if total <= limit {
-                break;
-            }
-            self.remove(&name);
-            total = total.saturating_sub(bytes);
-        }
-        Ok(())
-    }
-
-    /// A file by its name, when it was last used, and its size. Whatever is no file is none of ours.
-    fn file(&self, name: &CStr) -> Option<(String, (i64, i64), u64)> {
-        let stat = fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        let name = name.to_str().ok().filter(|_| is_file)?;
-        let used = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).ok()?);
-        Some((name.to_owned(), used, u64::try_from(stat.st_size).ok()?))
-    }
-
-    /// Removes a file. If it is gone already, another process has made room.
-    fn remove(&self, name: &str) {
-        let _ = fs::unlinkat(&self.0, name, AtFlags::empty());
-    }
-}
-
-fn is_abandoned((seconds, _): (i64, i64)) -> bool {
-    let written = u64::try_from(seconds).map(Duration::from_secs).unwrap_or_default();
-    let age = SystemTime::now().duration_since(UNIX_EPOCH + written);
-    age.is_ok_and(|age| age > ABANDONED)
-}
-
-/// Refuses what belongs to another user, or what others may write to; gives the type of the file.
-fn check_owner(file: impl AsFd) -> io::Result<FileType> {
-    let stat = fs::fstat(file)?;
-    if stat.st_uid != geteuid().as_raw() || stat.st_mode & WRITABLE_BY_OTHERS != 0 {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    Ok(FileType::from_raw_mode(stat.st_mode))
-}
-
-/// A file that is being written. It is removed unless it gets its name.
-struct Partial<'a> {
-    directory: &'a Directory,
-    name: String,
-    file: File,
-    is_done: bool,
-}
-
-impl Partial<'_> {
-    fn persist(mut self, name: &str) -> io::Result<()> {
-        fs::renameat(&self.directory.0, &*self.name, &self.directory.0, name)?;
-        self.is_done = true;
-        Ok(())
-    }
-}
-
-impl Write for Partial<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Drop for Partial<'_> {
-    fn drop(&mut self) {
-        if !self.is_done {
-            self.directory.remove(&self.name);
+        } else if name.ends_with(SUFFIX) && Some(&*name) != spared {
+            total = total.saturating_add(bytes);
+            indexes.push((modified, name, bytes));
         }
     }
+    indexes.sort_unstable();
+    for (_, name, bytes) in indexes {
+        if total <= limit {
+            break;
+        }
+        directory.remove(&name);
+        total = total.saturating_sub(bytes);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::fs::{self, File};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
     use std::sync::Mutex;
     use std::thread;
+
+    use rustix::process::geteuid;
 
     use super::*;
 
