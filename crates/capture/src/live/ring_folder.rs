@@ -119,7 +119,7 @@ mod tests {
             fs::create_dir(&path).expect("room");
             let _ = pid.map(|pid| fs::write(path.join(format!("{pid}.events")), ""));
             let time = SystemTime::now() - Duration::from_secs(age);
-            fs::File::open(&path).and_then(|folder| folder.set_modified(time)).expect("it is ours");
+            File::open(&path).and_then(|folder| folder.set_modified(time)).expect("it is ours");
             path
         };
         let dead = folder("bactrian-events-dead", Some(u32::MAX / 2), 10_000);
@@ -143,7 +143,7 @@ mod tests {
         };
         let age = |path: &Path| {
             let time = SystemTime::now() - Duration::from_secs(10_000);
-            fs::File::open(path).and_then(|folder| folder.set_modified(time)).expect("it is ours");
+            File::open(path).and_then(|folder| folder.set_modified(time)).expect("it is ours");
         };
         let elsewhere = place.path().join("elsewhere");
         make(&elsewhere);
