@@ -23,6 +23,7 @@ use crate::failure::{Failure, Status};
 use crate::output::Console;
 
 fn main() -> ExitCode {
+    bactrian_capture::inherited::settle();
     let cli = cli::Cli::parse();
     let mut console = Console::new(cli.color);
     let ended = commands::run(cli.command, &mut console);

@@ -1,6 +1,7 @@
 //! Which table of types goes with a snapshot or a trace.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use bactrian_capture::types::{self, LinkedModule};
@@ -43,7 +44,7 @@ impl TypesArg {
         file: &Path,
         console: &mut Console,
     ) -> Result<Option<Table>, Failure> {
-        if let Some(beside) = self.named_or_beside(file)? {
+        if let Some(beside) = self.named_or_beside(file, console)? {
             return Ok(Some(beside));
         }
         // What comes through a pipe can be read once only. What is wrong with a file is told when it is asked.
@@ -66,15 +67,20 @@ impl TypesArg {
         linked: &Linked,
         console: &mut Console,
     ) -> Result<Option<Table>, Failure> {
-        if let Some(beside) = self.named_or_beside(file)? {
+        if let Some(beside) = self.named_or_beside(file, console)? {
             return Ok(Some(beside));
         }
         let (false, Some(version)) = (self.no_types, linked.version) else { return Ok(None) };
         made(program, version, &linked.modules(), console)
     }
 
-    /// The table that is named, or that lies beside a file: `server.types` beside `server.1.heap` or `server.ctf`.
-    pub fn named_or_beside(&self, file: &Path) -> Result<Option<Table>, Failure> {
+    /// The table that is named, or that lies beside a file: `server.types` beside `server.1.heap` or `server.ctf`. One
+    /// that is beside it and damaged is ignored, and that is said: questions can be answered without types.
+    fn named_or_beside(
+        &self,
+        file: &Path,
+        console: &mut Console,
+    ) -> Result<Option<Table>, Failure> {
         if self.no_types {
             return Ok(None);
         }
@@ -83,7 +89,13 @@ impl TypesArg {
         }
         let whole = file.with_extension("types");
         let stem = file.with_extension("").with_extension("types");
-        [whole, stem].iter().find(|path| path.is_file()).map(|path| open_types(path)).transpose()
+        for path in [whole, stem].iter().filter(|path| path.is_file()) {
+            match open_types(path) {
+                Ok(table) => return Ok(Some(table)),
+                Err(failure) => console.warn(&format!("a table of types is ignored: {failure}"))?,
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -112,7 +124,8 @@ impl Linked {
 
     /// The table of such a program, made if what the compiler left is where it is.
     pub fn table(&self, program: &Path, note: &mut dyn FnMut(&str)) -> Option<PathBuf> {
-        types::table_for(program, self.version?, &self.modules(), note).ok()?
+        let sound = sound(program, self.version?, &self.modules(), note);
+        sound.ok().flatten().map(|(path, _)| path)
     }
 
     fn modules(&self) -> Vec<LinkedModule> {
@@ -149,13 +162,31 @@ fn made(
 ) -> Result<Option<Table>, Failure> {
     // Before it is done, because it takes seconds; that it cannot be said is no reason to stop.
     let mut say = |note: &str| drop(console.note(note));
-    let found = types::table_for(program, version, modules, &mut say);
-    match found {
-        Ok(Some(path)) => open_types(&path).map(Some),
-        Ok(None) => Ok(None),
+    match sound(program, version, modules, &mut say) {
+        Ok(found) => Ok(found.map(|(_, table)| table)),
         Err(error) => {
             console.warn(&format!("no types: {error}"))?;
             Ok(None)
         }
     }
+}
+
+/// A table that can be read, made from what the compiler left or made before. One that was damaged since is made anew.
+fn sound(
+    program: &Path,
+    version: Version,
+    modules: &[LinkedModule],
+    note: &mut dyn FnMut(&str),
+) -> Result<Option<(PathBuf, Table)>, types::Error> {
+    const ATTEMPTS: usize = 2;
+    for _ in 0..ATTEMPTS {
+        let Some(path) = types::table_for(program, version, modules, note)? else { break };
+        match open_types(&path) {
+            Ok(table) => return Ok(Some((path, table))),
+            Err(failure) => note(&format!("a table of types is ignored: {failure}")),
+        }
+        // If it cannot be removed, it is met once more.
+        let _ = fs::remove_file(path);
+    }
+    Ok(None)
 }

@@ -3,7 +3,6 @@
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bactrian_private::PrivateFolder;
 use rustix::fs::StatVfsMountFlags;
@@ -51,8 +50,6 @@ fn put(folder: &PrivateFolder) -> io::Result<PathBuf> {
     let print = Fingerprint::new().with(AGENT).number();
     let name = format!("agent-{}-{print:016x}.so", env!("CARGO_PKG_VERSION"));
     if !is_there(folder, &name) {
-        // Where files may not grow so long, we want the error and not the signal.
-        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
         let mut file = folder.new_file(0o755)?;
         file.write_all(AGENT)?;
         file.persist(&name)?;

@@ -4,10 +4,11 @@
 //! this is looked at before all that, and the agent restores it in the program.
 
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bactrian_agent_abi::Inherited;
 use libc::c_int;
+use signal_hook::consts::SIGXFSZ;
 
 static SEEN: OnceLock<Inherited> = OnceLock::new();
 
@@ -49,6 +50,18 @@ fn is_ignored(signal: c_int) -> bool {
 /// What is to be inherited.
 pub fn inherited() -> Inherited {
     SEEN.get().copied().unwrap_or_default()
+}
+
+/// Makes sure that this process can do its work, whatever its starter meant for the program. To be called once, first of
+/// all. By handlers that do nothing: unlike what is ignored, a program that we start does not inherit them.
+pub fn settle() {
+    // To write more than a file may hold (`ulimit -f`) is an error that is told, and does not end us.
+    handle(SIGXFSZ);
+}
+
+fn handle(signal: i32) {
+    // Only a number that is no signal could be refused.
+    let _ = signal_hook::flag::register(signal, Arc::default());
 }
 
 #[cfg(test)]

@@ -84,18 +84,28 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let types = program.clone();
     let launch = Launch { program, name: name.clone(), arguments: arguments.to_vec(), settings };
     let status = launch.run().with_context(|| format!("cannot start {}", name.display()))?;
+    // Whatever goes wrong from here on, the end is the program's.
     let account = ledger.map(|ledger| snapshots::wait(&ledger, args.quiet, console));
     let traces = if wants.no_trace { Vec::new() } else { traces_of(&output, started) };
     for trace in &traces {
-        // If it cannot be, the trace is as good as before, for us and for newer readers.
-        let _ = make_version_2(trace, console);
+        if let Err(failure) = make_version_2(trace, console)
+            && !args.quiet
+        {
+            // The trace is as good as before, for us and for newer readers.
+            console.complain(&format!("the trace stays in version 3 of its format: {failure}"));
+        }
     }
     if !args.quiet {
+        let mut told = Ok(());
         if !wants.no_trace {
-            tell(&traces, &output, console)?;
+            told = tell(&traces, &output, console);
         }
         if let (Some(account), Some(when)) = (account, &wants.snapshots) {
-            snapshots::tell(&account, &prefix(&output), when, status, console)?;
+            let of_snapshots = snapshots::tell(&account, &prefix(&output), when, status, console);
+            told = told.and(of_snapshots.map_err(Failure::from));
+        }
+        if let Err(failure) = told {
+            console.complain(&failure.to_string());
         }
     }
     if wants.snapshots.is_some() {
@@ -111,9 +121,18 @@ fn keep_types(program: &Path, output: &Path, quiet: bool, console: &mut Console)
     let mut say = |note: &str| drop((!quiet).then(|| console.note(note)));
     let Some(table) = linked.table(program, &mut say) else { return };
     let beside = output.with_extension("types");
-    if fs::copy(table, &beside).is_ok() && !quiet {
-        let shown = shortened(&beside).display();
-        drop(console.note(&format!("{shown}: the types of its blocks, for bactrian heap")));
+    let copied = fs::read(table)
+        .map_err(Failure::from)
+        .and_then(|bytes| write_file(&beside, console, |out, _| Ok(out.write_all(&bytes)?)));
+    let shown = shortened(&beside).display();
+    match copied {
+        _ if quiet => {}
+        Ok(()) => {
+            drop(console.note(&format!("{shown}: the types of its blocks, for bactrian heap")))
+        }
+        Err(failure) => {
+            console.complain(&format!("the types of its blocks are not kept: {failure}"))
+        }
     }
 }
 
@@ -181,10 +200,11 @@ fn traces_of(output: &Path, started: SystemTime) -> Vec<PathBuf> {
     traces
 }
 
-/// Makes a trace of version 2 of one of version 3, if one domain did everything.
+/// Makes a trace of version 2 of one of version 3, if one domain did everything and it can be read.
 fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
-    let input = Input::open(path).map_err(anyhow::Error::from)?;
-    let index = Index::skim(&input).map_err(anyhow::Error::from)?;
+    // What is wrong with a trace is told by who tells of it.
+    let Ok(input) = Input::open(path) else { return Ok(()) };
+    let Ok(index) = Index::skim(&input) else { return Ok(()) };
     let one_domain = index.domains().iter().all(|domain| domain.0 == 0);
     // A child that outlives us still writes to it.
     let state = Recorder::parse(&index.info().context).map(|recorder| recorder.state);
@@ -193,10 +213,15 @@ fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
     if index.info().version != 3 || !one_domain || !is_done {
         return Ok(());
     }
-    write_file(path, console, |out, _| match write_single_domain(&input, out)? {
+    let mut stays = false;
+    let written = write_file(path, console, |out, _| match write_single_domain(&input, out)? {
         true => Ok(()),
-        false => Err(Failure::Input(anyhow::anyhow!("it stays as it is"))),
-    })
+        false => {
+            stays = true;
+            Err(Failure::Input(anyhow::anyhow!("it stays as it is")))
+        }
+    });
+    if stays { Ok(()) } else { written }
 }
 
 /// Says what was recorded, and what to do with it.

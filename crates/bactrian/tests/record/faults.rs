@@ -188,9 +188,9 @@ fn without_proc_streams_stay_open_and_ignored_signals_ignored() {
 
 #[test]
 fn a_limit_of_file_sizes_costs_the_trace_not_the_program() {
-    // The agent is longer than that; it is put down before.
-    let put_down = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
-    assert!(put_down.expect("bactrian runs").status.success());
+    // The agent is longer than that; it is put down before, in the home of these runs.
+    let put_down = Run::new(env!("CARGO_BIN_EXE_bactrian"), &["agent", "--path"]);
+    assert_eq!(Place::new().run(&put_down).end, "exit status 0");
     for compiler in BOTH {
         let place = Place::new();
         let executable = program("exact", compiler, Variant::Plain);

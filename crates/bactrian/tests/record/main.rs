@@ -10,6 +10,7 @@ mod faults;
 mod kept;
 mod memtrace;
 mod own_sampler;
+mod file_sizes;
 mod processes;
 mod planted;
 mod programs;

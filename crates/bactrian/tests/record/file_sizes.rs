@@ -1,0 +1,108 @@
+//! Under a limit of file sizes (`ulimit -f`): the end is the program's, what could not be written is told, and no half of
+//! a file stands in the way of later questions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use bactrian_fixtures::{Compiler, Recipe};
+use tempfile::TempDir;
+
+/// A program with its `.cmt` file, so that there is a table of types.
+fn annotated() -> PathBuf {
+    let recipe = Recipe::new("leaky_cache-OCaml4-annotated".to_owned());
+    let arguments = "-g -bin-annot leaky_cache.ml -o leaky_cache";
+    let built = recipe.source("leaky_cache.ml").step(Compiler::OCaml4.ocamlopt(), arguments);
+    built.build().join("leaky_cache")
+}
+
+/// Runs our binary in a folder that is its user's home too, after `first`.
+fn bactrian(folder: &Path, first: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("sh");
+    let script = format!("{first}\nexec \"$0\" \"$@\"");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_bactrian")]).args(arguments);
+    command.current_dir(folder).env("HOME", folder).env_remove("XDG_CACHE_HOME");
+    command.output().expect("a shell")
+}
+
+/// A recording with snapshots and types, under a limit.
+fn recorded(folder: &Path, first: &str) -> Output {
+    let program = annotated();
+    let program = program.to_str().expect("UTF-8");
+    bactrian(folder, first, &["record", "--snapshots", "exit", "-o", "run.ctf", "--", program])
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder in which something was recorded.
+fn with_recording() -> TempDir {
+    let folder = tempfile::tempdir().expect("room");
+    let output = recorded(folder.path(), "");
+    assert!(output.status.success(), "{}", said(&output));
+    folder
+}
+
+#[test]
+fn limit_of_file_sizes_leaves_the_status_to_the_program() {
+    let folder = with_recording();
+    let types = folder.path().join("run.types");
+    let size = fs::metadata(&types).expect("there are types").len();
+    fs::remove_file(&types).expect("it is ours");
+    // Half of what the table needs, in blocks of 512 bytes. The walker may have as much as it asks for.
+    let output = recorded(folder.path(), &format!("ulimit -S -f {}", size / 1024));
+    assert_eq!(output.status.code(), Some(0), "{:?}: {}", output.status, said(&output));
+    assert!(said(&output).contains("File too large"), "lost in silence: {}", said(&output));
+    let names: Vec<_> = fs::read_dir(folder.path()).expect("ours").flatten().collect();
+    let is_left = |name: &fs::DirEntry| {
+        let name = name.file_name().into_string().unwrap_or_default();
+        name.ends_with(".types") || name.starts_with(".tmp")
+    };
+    let left: Vec<_> = names.iter().filter(|name| is_left(name)).collect();
+    assert!(left.is_empty(), "half a file: {left:?}");
+}
+
+#[test]
+fn damaged_table_of_types_is_ignored_with_a_warning() {
+    let folder = with_recording();
+    let types = folder.path().join("run.types");
+    let whole = fs::read(&types).expect("there are types");
+    for damaged in [&whole[..whole.len() / 2], b"no table", b""] {
+        fs::write(&types, damaged).expect("room");
+        for arguments in [
+            &["heap", "roots", "run.1.heap"][..],
+            &["heap", "types", "run.1.heap"],
+            &["heap", "summary", "run.1.heap"],
+            &["top", "run.ctf", "--by", "type"],
+            &["report", "run.1.heap", "-o", "report.html"],
+        ] {
+            let output = bactrian(folder.path(), "", arguments);
+            let what = format!("{arguments:?}, {} bytes: {}", damaged.len(), said(&output));
+            assert!(output.status.success(), "{what}");
+            assert!(said(&output).contains("run.types"), "not told: {what}");
+        }
+    }
+    // The one that is named is wanted.
+    let named = ["heap", "types", "run.1.heap", "--types", "run.types"];
+    assert_eq!(bactrian(folder.path(), "", &named).status.code(), Some(3));
+}
+
+#[test]
+fn damaged_table_in_the_cache_is_made_anew() {
+    let folder = with_recording();
+    fs::remove_file(folder.path().join("run.types")).expect("it is ours");
+    let tables = folder.path().join(".cache/bactrian/types");
+    let ask = || bactrian(folder.path(), "", &["heap", "types", "run.1.heap"]);
+    let sound = ask();
+    let files = fs::read_dir(&tables).expect("a folder").flatten().map(|file| file.path());
+    for table in files.collect::<Vec<_>>() {
+        let whole = fs::read(&table).expect("ours");
+        fs::write(&table, &whole[..whole.len() / 2]).expect("room");
+    }
+    let output = ask();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains(tables.to_str().expect("UTF-8")), "{}", said(&output));
+    assert_eq!(output.stdout, sound.stdout, "the types are there again");
+    assert!(said(&ask()).is_empty(), "said once more: {}", said(&ask()));
+}
