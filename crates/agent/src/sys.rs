@@ -388,7 +388,17 @@ fn handle(signal: u8, handler: extern "C" fn(c_int), flags: u64) -> SysResult<()
 /// Has a signal ignored.
 pub fn ignore_signal(signal: u8) {
     const SIG_IGN: usize = 1;
-    let action = KernelSigaction { handler: SIG_IGN, flags: 0, restorer: 0, mask: 0 };
+    set_disposition(signal, SIG_IGN);
+}
+
+/// Has a signal do what it does by itself.
+pub fn default_signal(signal: u8) {
+    const SIG_DFL: usize = 0;
+    set_disposition(signal, SIG_DFL);
+}
+
+fn set_disposition(signal: u8, handler: usize) {
+    let action = KernelSigaction { handler, flags: 0, restorer: 0, mask: 0 };
     let arguments = [usize::from(signal), &raw const action as usize, 0, 8, 0, 0];
     // SAFETY: the record is laid out as the kernel wants it.
     let _ = unsafe { call(number::RT_SIGACTION, arguments) };

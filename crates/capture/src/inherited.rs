@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bactrian_agent_abi::Inherited;
 use libc::c_int;
-use signal_hook::consts::SIGXFSZ;
+use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 
 static SEEN: OnceLock<Inherited> = OnceLock::new();
 
@@ -57,6 +57,10 @@ pub fn inherited() -> Inherited {
 pub fn settle() {
     // To write more than a file may hold (`ulimit -f`) is an error that is told, and does not end us.
     handle(SIGXFSZ);
+    // Where the end of children is ignored, nobody can wait for them and learn how they ended.
+    if inherited().ignored_signals >> (SIGCHLD - 1) & 1 == 1 {
+        handle(SIGCHLD);
+    }
 }
 
 fn handle(signal: i32) {

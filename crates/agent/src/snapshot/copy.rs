@@ -28,6 +28,9 @@ pub struct Order<'a> {
     pub notes: Option<&'a Notes>,
 }
 
+/// The signal at the end of the walker.
+const SIGCHLD: u8 = 17;
+
 /// So long, in milliseconds, the program is waited for to tell how long it stood still.
 const PATIENCE: i64 = 200;
 
@@ -61,6 +64,9 @@ fn serve(mut order: Order<'_>) {
         let what = format_args!("there is no room for what the copy tells: {why} ({})", errno.0);
         return ledger::failed(ledger, key, what);
     }
+    // A program that ignores the end of its children, or does not want to wait for them, has handed that on to us; then no
+    // signal would come, and we would wait for ever. The program itself keeps what it has.
+    sys::default_signal(SIGCHLD);
     match start_walker(order.setup) {
         Ok(walker) => {
             ledger::add(ledger, &Line::Walker(key, walker));
@@ -82,10 +88,10 @@ fn serve(mut order: Order<'_>) {
 /// Waits until the walker has ended. What it has read is given back, in the end all but ourselves, our stack being part
 /// of us.
 fn hold_still(walker: u32, us: Range<usize>, ledger: Option<Fd>, failure: &Text) {
-    const SIGCHLD: u64 = 1 << 16;
+    const ENDED: u64 = 1 << (SIGCHLD - 1);
     const RELEASED: u64 = 1 << (RELEASE - 1);
     loop {
-        if process::wait_for_signal(SIGCHLD | RELEASED) == RELEASE as usize {
+        if process::wait_for_signal(ENDED | RELEASED) == RELEASE as usize {
             give_back_listed(&us);
         }
         match process::end_of(walker) {

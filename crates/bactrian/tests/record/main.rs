@@ -11,6 +11,7 @@ mod kept;
 mod memtrace;
 mod own_sampler;
 mod file_sizes;
+mod ignored_children;
 mod processes;
 mod planted;
 mod programs;

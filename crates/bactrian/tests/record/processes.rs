@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bactrian_fixtures::{BOTH, Compiler, Variant, c_library, program, whole_table};
 
 use crate::faults::agent;
+use crate::ignored_children::IGNORED;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{duration, in_folder, info, is_clean, state};
 
@@ -258,12 +259,15 @@ fn inherited(seen: &Seen) -> (u64, Vec<String>) {
 
 #[test]
 fn what_is_inherited_stays_as_it_is() {
-    let [hup, pipe] = [1 << (1 - 1), 1 << (13 - 1)];
+    let [hup, pipe, chld, xfsz] = [1, 13, 17, 25].map(|signal| 1 << (signal - 1));
     for compiler in BOTH {
         let executable = program("inherited", compiler, Variant::Plain);
         for (first, ignored, closed) in [
             ("trap '' HUP PIPE", hup | pipe, None),
             ("trap '' HUP PIPE; exec 2>&-", hup | pipe, Some("standard error: ")),
+            // What we need ourselves is given to the program as it was.
+            (IGNORED, chld, None),
+            ("trap '' XFSZ", xfsz, None),
             ("exec <&-", 0, Some("standard input: ")),
             ("exec <&- 2>&-", 0, Some("standard error: ")),
         ] {
