@@ -275,7 +275,8 @@ struct Behind {
     syscall: Real,
 }
 
-struct Real(&'static str, AtomicUsize);
+/// A function that we stand before.
+pub struct Real(&'static str, AtomicUsize);
 
 static BEHIND: Behind = Behind {
     readlink: Real::new("readlink"),
@@ -289,7 +290,8 @@ static BEHIND: Behind = Behind {
 };
 
 impl Real {
-    const fn new(name: &'static str) -> Real {
+    /// The function of this name.
+    pub const fn new(name: &'static str) -> Real {
         Real(name, AtomicUsize::new(0))
     }
 
@@ -301,7 +303,7 @@ impl Real {
     ///
     /// # Safety
     /// `F` is the type of a function of that name.
-    unsafe fn function<F: Copy>(&self) -> Option<F> {
+    pub unsafe fn function<F: Copy>(&self) -> Option<F> {
         if self.1.load(Ordering::Relaxed) == 0 {
             // Another library's initialiser came before ours.
             self.look();

@@ -1,7 +1,6 @@
 //! The program's environment: our settings are read from it and, if children are not to be followed, we
 //! are taken out of it.
 
-use alloc::vec::Vec;
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -107,25 +106,53 @@ pub fn remove(names: &[&str]) {
     });
 }
 
-/// Takes our variables out, and ourselves out of `LD_PRELOAD`.
+/// What our own library reads for the program's sake begins with this.
+const OF_LIBRARY: &[u8] = b"BACTRIAN_LIVE";
+
+/// Takes our variables out, and ourselves out of `LD_PRELOAD`. Nothing is allocated.
 pub fn forget_us() {
-    let mut us = Vec::new();
-    loaded::holding(forget_us as *const () as usize, |object| us.extend_from_slice(object.name()));
+    let us = us();
     retain(|string| {
         // SAFETY: as above.
         let text = unsafe { sys::text(string) }.unwrap_or_default();
-        if text.starts_with(variable::PREFIX.as_bytes()) {
+        if text.starts_with(variable::PREFIX.as_bytes()) && !text.starts_with(OF_LIBRARY) {
             return false;
         }
-        let Some(list) = value_of(text, variable::PRELOAD) else { return true };
-        let others = || list.split(|byte| b": ".contains(byte)).filter(|&name| name != us);
-        let kept: Vec<u8> = others().collect::<Vec<_>>().join(&b':');
-        // SAFETY: the new value is no longer than the old one.
-        unsafe {
-            let start = string.add(text.len() - list.len());
-            core::ptr::copy_nonoverlapping(kept.as_ptr().cast(), start, kept.len());
-            *start.add(kept.len()) = 0;
-        }
-        !kept.is_empty()
+        let Some(length) = value_of(text, variable::PRELOAD).map(<[u8]>::len) else { return true };
+        // SAFETY: the end of the string, with its NUL, which nobody else writes to; the other reference is not used any more.
+        let list = unsafe {
+            let start = string.add(text.len() - length);
+            core::slice::from_raw_parts_mut(start.cast::<u8>(), length + 1)
+        };
+        let kept = without(&mut list[..length], us);
+        list[kept] = 0;
+        kept != 0
     });
+}
+
+/// Our own path, as the dynamic linker was told it.
+pub fn us() -> &'static [u8] {
+    let mut us: &[u8] = b"";
+    loaded::holding(forget_us as *const () as usize, |object| us = object.name());
+    us
+}
+
+/// Takes a name out of a list for the dynamic linker; gives the length of what is left.
+fn without(list: &mut [u8], name: &[u8]) -> usize {
+    let (mut from, mut to, mut is_first) = (0, 0, true);
+    while from <= list.len() {
+        let separator = list[from..].iter().position(|byte| b": ".contains(byte));
+        let end = separator.map_or(list.len(), |at| from + at);
+        if &list[from..end] != name {
+            if !is_first {
+                list[to] = b':';
+                to += 1;
+            }
+            list.copy_within(from..end, to);
+            to += end - from;
+            is_first = false;
+        }
+        from = end + 1;
+    }
+    to
 }

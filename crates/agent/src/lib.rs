@@ -54,6 +54,7 @@ mod process;
 mod program;
 mod recording;
 mod rescue;
+mod rights;
 mod ring;
 mod snapshot;
 mod switch;

@@ -10,9 +10,13 @@ use core::ffi::{CStr, c_char, c_int};
 pub struct Errno(pub i32);
 
 impl Errno {
+    pub const NOENT: Errno = Errno(2);
     pub const INTR: Errno = Errno(4);
+    pub const ACCES: Errno = Errno(13);
     pub const EXIST: Errno = Errno(17);
+    pub const NOTDIR: Errno = Errno(20);
     pub const INVAL: Errno = Errno(22);
+    pub const NOSYS: Errno = Errno(38);
 
     /// What it means, for the errors that creating a file can give.
     pub fn words(self) -> &'static str {
@@ -58,7 +62,9 @@ mod number {
     pub const FUTEX: usize = 202;
     pub const EXIT_GROUP: usize = 231;
     pub const OPENAT: usize = 257;
+    pub const FACCESSAT: usize = 269;
     pub const MEMBARRIER: usize = 324;
+    pub const FACCESSAT2: usize = 439;
 }
 
 /// # Safety
@@ -99,6 +105,29 @@ pub fn open_to_read(path: &CStr) -> SysResult<Fd> {
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0];
     // SAFETY: the path ends with NUL.
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
+}
+
+/// What one may want to do with a file, or with a folder.
+#[derive(Clone, Copy)]
+pub enum Access {
+    Read = 4,
+    /// Make files in it.
+    Fill = 3,
+}
+
+/// Whether this process may do that, with the rights that it has now.
+pub fn may(access: Access, path: &CStr) -> SysResult<()> {
+    const EFFECTIVE: usize = 0x200;
+    let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, access as usize, EFFECTIVE, 0, 0];
+    // SAFETY: the path ends with NUL.
+    let answer = match unsafe { call(number::FACCESSAT2, arguments) } {
+        // Before Linux 5.8, and where a filter does not know it: the rights that it had at first, which are the same but for
+        // who gives up rights for a while.
+        // SAFETY: the same.
+        Err(Errno::NOSYS | Errno(1)) => unsafe { call(number::FACCESSAT, arguments) },
+        answer => answer,
+    };
+    answer.map(|_| ())
 }
 
 /// The contents of a small file, or of one that the kernel makes up.

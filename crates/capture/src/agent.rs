@@ -88,16 +88,27 @@ mod tests {
     ];
     /// The functions of libc that it stands before, a name to be known by, and what the library for program authors
     /// calls.
-    const EXPORTS: [&str; 9] = [
+    const EXPORTS: [&str; 20] = [
         "__sigsetjmp",
         "_exit",
         "bactrian_agent",
         "bactrian_take_snapshot",
+        "chroot",
         "execv",
         "execve",
         "execvp",
         "execvpe",
+        "initgroups",
         "readlink",
+        "setegid",
+        "seteuid",
+        "setgid",
+        "setgroups",
+        "setregid",
+        "setresgid",
+        "setresuid",
+        "setreuid",
+        "setuid",
     ];
 
     #[test]

@@ -1,0 +1,46 @@
+//! Programs that give up rights: what they start afterwards must not notice us either. Only root can try.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use bactrian_fixtures::{BOTH, Variant, program};
+
+use crate::runs::{Place, Run, difference};
+
+/// Nobody has this number.
+const STRANGER: &str = "12345";
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n")
+}
+
+#[test]
+fn children_of_a_program_that_becomes_another_user_hear_nothing() {
+    if !is_root() {
+        eprintln!("NOT TESTED: only root can become another user");
+        return;
+    }
+    for compiler in BOTH {
+        let executable = program("drops_rights", compiler, Variant::Plain);
+        // The agent is where only root may look; then everybody may load it, but not write where traces go.
+        for mode in [0o700, 0o755] {
+            let place = Place::new();
+            let cache = tempfile::tempdir().expect("room");
+            for folder in [cache.path().to_owned(), cache.path().join("bactrian")] {
+                fs::create_dir_all(&folder).expect("room");
+                fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).expect("ours");
+            }
+            let run = Run::new(&executable, &[STRANGER]).with("XDG_CACHE_HOME", cache.path());
+            let plain = place.run(&run);
+            assert_eq!(plain.end, "exit status 0", "{plain:?}");
+            let ids = String::from_utf8_lossy(&plain.stdout).matches(STRANGER).count();
+            assert_eq!(ids, 3, "{plain:?}");
+            for options in [&["--rate", "1e-2"][..], &["--snapshots", "exit", "--no-trace"]] {
+                let observed = place.run(&run.observed(options, &place.trace("trace.ctf")));
+                let what = difference(&plain, &observed);
+                assert_eq!(what, "", "{compiler:?}, folder of mode {mode:o}, {options:?}");
+            }
+        }
+    }
+}
