@@ -104,9 +104,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     } else if let Some(wish) = how.open(target(args, console)?, messages)? {
         session = session.with_wish(wish);
     }
-    watch(args, &mut session, is_headless, console)?;
+    let watched = watch(args, &mut session, is_headless, console);
     let pid = session.database().program().pid;
     drop(session);
+    match watched {
+        // What cannot be shown or recorded any more is no reason to leave the program, whose status is ours.
+        Err(failure) if end.is_some() => console.complain(&failure.to_string()),
+        watched => watched?,
+    }
     stay(end, pid, console)
 }
 

@@ -118,8 +118,11 @@ pub fn stay(
         // It may be about to end.
         std::thread::sleep(Duration::from_millis(300));
         if !end.is_finished() {
-            console
-                .note(&format!("the program goes on as process {pid}; this waits for its end"))?;
+            // If it cannot be said, it is waited for all the same.
+            drop(
+                console
+                    .note(&format!("the program goes on as process {pid}; this waits for its end")),
+            );
         }
     }
     let status = end.join().ok().flatten();

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use bactrian_private::PrivateFolder;
 use rustix::fs::{AtFlags, Dir, unlinkat};
+use rustix::process::Resource;
 
 /// A folder whose files are in memory.
 pub const IN_MEMORY: &str = "/dev/shm";
@@ -41,6 +42,12 @@ impl RingFolder {
     /// # Errors
     /// If there is no room for it.
     pub fn new() -> io::Result<RingFolder> {
+        // The program inherits the limit of file sizes, and OCaml makes each ring as long as it may ever be: the kernel
+        // would end the program.
+        let longest = rustix::process::getrlimit(Resource::Fsize).current;
+        if longest.is_some_and(|bytes| bytes < ROOM) {
+            return Err(io::Error::other("files may not be as long as its rings"));
+        }
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
         let places = [PathBuf::from(IN_MEMORY), std::env::temp_dir()];
