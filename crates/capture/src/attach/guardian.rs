@@ -1,19 +1,36 @@
 //! A process that takes back our changes of a program's code if we are killed before we have done it.
 //!
-//! It is a fork of ours in a session of its own that reads from a pipe: every change before it is made, and when all
-//! are taken back. When the pipe ends and some are not, it writes what was there into the program's memory.
+//! It is a fork of ours in a session of its own, under a name of its own, that reads from a pipe: every change before it
+//! is made, and when all are taken back. When the pipe ends and some are not, it stops the program's threads, writes what
+//! was there into the program's memory, and into that of children that the program forked meanwhile, and lets them go on.
+//! They must stand still for that: the kernel writes byte by byte, and a thread that runs would see half of a change.
 
-use std::fs::OpenOptions;
-use std::io::{PipeWriter, Write, pipe};
+use std::fmt::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, PipeWriter, Read, Write, pipe};
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, RawDir};
 
 use super::sys::{self, Tid};
 
 /// More changes than are ever made at once. Those beyond are not guarded.
 pub const MOST: usize = 256;
-/// Bytes of a message: an address, and the word that was there.
-pub const MESSAGE: usize = 16;
+/// Bytes of a message: an address, the word that was there, and the word that is there now.
+pub const MESSAGE: usize = 24;
 /// Says that nothing is changed any more.
 const ALL_RESTORED: [u8; MESSAGE] = [0; MESSAGE];
+
+/// A change of a word of a program's code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Change {
+    pub address: u64,
+    pub was: u64,
+    pub now: u64,
+}
 
 /// The guardian of a process. It ends when this is dropped.
 pub struct Guardian {
@@ -22,30 +39,35 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// None where it cannot be had: then only being killed is dangerous.
-    pub fn start(pid: u32) -> Option<Guardian> {
-        let memory = OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")).ok()?;
-        let (reader, writer) = pipe().ok()?;
-        let process = sys::fork_guardian(&reader, &memory).ok()?;
-        Some(Guardian { pipe: Some(writer), process })
+    /// Begins to guard a process.
+    pub fn start(pid: u32) -> io::Result<Guardian> {
+        let path = format!("/proc/{pid}/mem");
+        let memory = OpenOptions::new().read(true).write(true).open(path)?;
+        let (reader, writer) = pipe()?;
+        let process =
+            sys::fork_guardian(&reader, &memory, |pipe, memory| guard(pid, pipe, memory))?;
+        Ok(Guardian { pipe: Some(writer), process })
     }
 
-    /// Notes a change that is about to be made: where, and what is there until now.
-    pub fn note(&mut self, address: u64, was: u64) {
+    /// Notes a change that is about to be made. If it cannot be noted, it must not be made.
+    pub fn note(&mut self, change: Change) -> io::Result<()> {
         let mut message = [0; MESSAGE];
-        message[..8].copy_from_slice(&address.to_le_bytes());
-        message[8..].copy_from_slice(&was.to_le_bytes());
-        self.send(&message);
+        for (bytes, word) in
+            message.as_chunks_mut::<8>().0.iter_mut().zip([change.address, change.was, change.now])
+        {
+            *bytes = word.to_le_bytes();
+        }
+        self.send(&message)
     }
 
     /// All changes were taken back.
     pub fn all_restored(&mut self) {
-        self.send(&ALL_RESTORED);
+        // If it was killed, there is none.
+        let _ = self.send(&ALL_RESTORED);
     }
 
-    fn send(&mut self, message: &[u8; MESSAGE]) {
-        // If it was killed, there is none.
-        let _ = self.pipe.as_mut().map(|pipe| pipe.write_all(message));
+    fn send(&mut self, message: &[u8; MESSAGE]) -> io::Result<()> {
+        self.pipe.as_mut().map_or(Ok(()), |pipe| pipe.write_all(message))
     }
 }
 
@@ -53,5 +75,160 @@ impl Drop for Guardian {
     fn drop(&mut self) {
         drop(self.pipe.take());
         sys::wait_for_child(self.process);
+    }
+}
+
+/// How long threads may take to stand still. Those that do not are deep in the kernel, and not in code that is changed.
+const STOPPING: Duration = Duration::from_secs(3);
+const NAP: Duration = Duration::from_micros(200);
+/// More threads than are stopped.
+const MOST_THREADS: usize = 4096;
+
+/// What the guardian does. No allocation, no lock, no panic.
+fn guard(pid: u32, pipe: &mut File, memory: &File) {
+    let mut changes = [Change::default(); MOST];
+    let mut count = 0;
+    let mut message = [0; MESSAGE];
+    // Messages are written at once, and so come whole.
+    while pipe.read_exact(&mut message).is_ok() {
+        let word = |at: usize| {
+            let bytes = message.iter().skip(at).take(8).rev();
+            bytes.fold(0, |word, &byte| word << 8 | u64::from(byte))
+        };
+        let change = Change { address: word(0), was: word(8), now: word(16) };
+        match changes.get_mut(count) {
+            _ if change.address == 0 => count = 0,
+            Some(place) => {
+                *place = change;
+                count += 1;
+            }
+            None => {}
+        }
+    }
+    let changes = changes.get(..count).unwrap_or(&[]);
+    if changes.is_empty() {
+        return;
+    }
+    restore(pid, memory, changes);
+    // Its threads stand still until we end: it forks no others. Those that it forked before are seldom many.
+    each_number("/proc", |other| {
+        if parent_is(other, pid) {
+            let path = Text::new(format_args!("/proc/{other}/mem"));
+            if let Ok(memory) = File::options().read(true).write(true).open(path.text()) {
+                restore(other, &memory, changes);
+            }
+        }
+    });
+}
+
+/// Takes back what stands changed in the memory of a process, whose threads stand still from then on until we end.
+fn restore(pid: u32, memory: &File, changes: &[Change]) {
+    let is_there = |change: &&Change| {
+        let mut word = [0; 8];
+        memory.read_exact_at(&mut word, change.address).is_ok()
+            && u64::from_le_bytes(word) == change.now
+    };
+    if !changes.iter().any(|change| is_there(&change)) {
+        return;
+    }
+    stop(pid);
+    for change in changes.iter().filter(is_there) {
+        let _ = memory.write_all_at(&change.was.to_le_bytes(), change.address);
+    }
+}
+
+/// Stops all threads of a process.
+fn stop(pid: u32) {
+    let until = Instant::now() + STOPPING;
+    let mut stopped = [0; MOST_THREADS];
+    let mut count = 0;
+    let path = Text::new(format_args!("/proc/{pid}/task"));
+    loop {
+        let (before, mut is_refused) = (count, false);
+        each_number(path.text(), |tid| {
+            let Ok(tid) = Tid::try_from(tid) else { return };
+            if stopped.iter().take(count).any(|&known| known == tid) {
+                return;
+            }
+            match (sys::seize(tid, 0), stopped.get_mut(count)) {
+                (Ok(()), Some(place)) => {
+                    *place = tid;
+                    count += 1;
+                    wait_for_stop(tid, until);
+                }
+                (Err(error), _) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                // Until the kernel has buried the process that we guard it from, that traces it.
+                _ => is_refused = true,
+            }
+        });
+        if count == before && !is_refused || Instant::now() > until {
+            return;
+        }
+        sleep(NAP);
+    }
+}
+
+fn wait_for_stop(tid: Tid, until: Instant) {
+    let options = libc::WSTOPPED | libc::WEXITED | libc::WNOHANG | libc::__WALL;
+    if sys::interrupt(tid).is_err() {
+        return;
+    }
+    while Instant::now() < until && matches!(sys::wait(tid, options), Ok(None)) {
+        sleep(NAP);
+    }
+}
+
+/// Whether a process has this parent.
+fn parent_is(pid: u32, parent: u32) -> bool {
+    let path = Text::new(format_args!("/proc/{pid}/stat"));
+    let mut stat = [0; 512];
+    let Ok(mut file) = File::open(path.text()) else { return false };
+    let Ok(length) = file.read(&mut stat) else { return false };
+    // The name of the program, in parentheses, may have anything in it.
+    let stat = stat.get(..length).unwrap_or(&[]);
+    let rest = stat.rsplit(|&byte| byte == b')').next().unwrap_or(&[]);
+    let field = rest.split(|&byte| byte == b' ').nth(2).unwrap_or(&[]);
+    std::str::from_utf8(field).ok().and_then(|field| field.parse().ok()) == Some(parent)
+}
+
+/// Calls `act` for each entry of a folder whose name is a number.
+fn each_number(folder: &str, mut act: impl FnMut(u32)) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = rustix::fs::open(folder, flags, Mode::empty()) else { return };
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        if let Some(number) = entry.file_name().to_str().ok().and_then(|name| name.parse().ok()) {
+            act(number);
+        }
+    }
+}
+
+/// A short text that needs no allocation.
+struct Text {
+    bytes: [u8; 64],
+    length: usize,
+}
+
+impl Text {
+    fn new(text: fmt::Arguments<'_>) -> Text {
+        let mut made = Text { bytes: [0; 64], length: 0 };
+        // What does not fit is left out, and then there is no such file.
+        let _ = made.write_fmt(text);
+        made
+    }
+
+    fn text(&self) -> &str {
+        self.bytes.get(..self.length).and_then(|it| std::str::from_utf8(it).ok()).unwrap_or("")
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        let place = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
     }
 }

@@ -5,10 +5,17 @@
 //! interrupted starts anew when the thread goes on, as the kernel does after every stop: for this the thread must
 //! stand in the same kind of stop as before when its registers come back, which is why it is interrupted once more
 //! at the end.
+//!
+//! A thread of the program has a [`Net`] below it while its registers are not its own: we may be killed at any moment. In
+//! this light the order of steps matters. The mask is closed after the registers are set and opened before they are put
+//! back: whenever it is closed, the net opens it. Copies are ours ([`system_call`]) and die with us.
 
+use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::gadgets::Gadgets;
+use super::net::{ALL, Net, Vectors};
 use super::sys::{self, Registers, Seen, Tid, Way};
 
 /// How long an injected call may take. Copying the page tables of a large process takes a second or two.
@@ -16,8 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NAP: Duration = Duration::from_micros(20);
 /// What a stop for a system call is told by.
 const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
-/// All signals.
-const ALL: u64 = u64::MAX;
+/// What stands in `rax` while a system call has only begun.
+const UNDER_WAY: i64 = -(libc::ENOSYS as i64);
 
 /// What an injected system call came to.
 pub struct Outcome {
@@ -27,77 +34,209 @@ pub struct Outcome {
     pub child: Option<Tid>,
 }
 
-/// Makes a stopped thread do one system call. Its registers and its signal mask are the same afterwards.
+/// Makes the stopped thread of a copy do one system call. Its registers and its signal mask are the same afterwards.
 /// `instruction` is the address of a `syscall` instruction.
 pub fn system_call(
     tid: Tid,
     instruction: u64,
     number: i64,
-    arguments: [u64; 6],
+    [rdi, rsi, rdx, r10, r8, r9]: [u64; 6],
 ) -> io::Result<Outcome> {
     let saved = sys::registers(tid)?;
     let mask = sys::signal_mask(tid)?;
+    // No system call is under way, so that the kernel starts none anew.
+    let (rip, rax, orig_rax) = (instruction, number.cast_unsigned(), u64::MAX);
+    let registers = Registers { rip, rax, orig_rax, rdi, rsi, rdx, r10, r8, r9, ..saved };
+    sys::set_registers(tid, &registers)?;
     sys::set_signal_mask(tid, ALL)?;
-    let mut held = false;
-    let outcome = run(tid, instruction, number, arguments, &saved, &mut held);
+    let outcome = run(tid);
     // Also after an error: what can be put back must be.
     let settled = settle(tid);
-    sys::set_registers(tid, &saved)?;
     sys::set_signal_mask(tid, mask)?;
-    if held && let Some(process) = rustix::process::Pid::from_raw(tid) {
-        let _ = rustix::process::kill_process(process, rustix::process::Signal::STOP);
-    }
+    sys::set_registers(tid, &saved)?;
     settled?;
     outcome
 }
 
-fn run(
+/// A stopped thread of the program that does system calls for us, until this is dropped.
+pub struct Lent {
     tid: Tid,
-    instruction: u64,
-    number: i64,
-    [rdi, rsi, rdx, r10, r8, r9]: [u64; 6],
-    saved: &Registers,
-    held: &mut bool,
-) -> io::Result<Outcome> {
-    let rax = number.cast_unsigned();
-    // No system call is under way, so that the kernel starts none anew.
-    let orig_rax = u64::MAX;
-    let rip = instruction;
-    sys::set_registers(
-        tid,
-        &Registers { rip, rax, orig_rax, rdi, rsi, rdx, r10, r8, r9, ..*saved },
-    )?;
-    let mut child = None;
-    let mut halves = 0;
-    while halves < 2 {
-        sys::resume(tid, Way::ToSystemCall, 0)?;
-        match next_stop(tid)? {
-            (SYSTEM_CALL, 0) => halves += 1,
-            (_, libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK) => {
-                child = Tid::try_from(sys::event_message(tid)?).ok();
-            }
-            // A stop for all threads; it takes hold when we let go.
-            (_, libc::PTRACE_EVENT_STOP) => {}
-            // The one signal that no mask holds back: sent again when all is as it was.
-            (libc::SIGSTOP, 0) => *held = true,
-            (signal, event) => {
-                let what = format!("stopped unexpectedly (signal {signal}, event {event})");
-                return Err(io::Error::other(what));
+    net: Net,
+    /// Whether its registers are not its own.
+    is_changed: bool,
+}
+
+impl Lent {
+    /// Prepares a stopped thread. It has not been changed yet.
+    pub fn new(tid: Tid, memory: &File, gadgets: Gadgets, vectors: &Vectors) -> io::Result<Lent> {
+        let net = Net::spread(tid, memory, gadgets, vectors)?;
+        Ok(Lent { tid, net, is_changed: false })
+    }
+
+    /// Where in its memory what is.
+    pub fn net(&self) -> &Net {
+        &self.net
+    }
+
+    /// Has it do a system call, to its end.
+    pub fn call(&mut self, number: i64, arguments: [u64; 6]) -> io::Result<Outcome> {
+        self.prepare(number, arguments)?;
+        run(self.tid)
+    }
+
+    /// Has it do a `clone` like `vfork`, which ends when the child has ended: the child, or the error. In between, it is
+    /// for [`Lent::finish`] to wait for the end.
+    pub fn begin_vfork(&mut self, arguments: [u64; 6]) -> io::Result<Result<Tid, i64>> {
+        self.prepare(libc::SYS_clone, arguments)?;
+        let mut halves = 0;
+        loop {
+            match step(self.tid)? {
+                Step::Made(child) => {
+                    sys::resume(self.tid, Way::ToSystemCall, 0)?;
+                    return Ok(Ok(child));
+                }
+                Step::Half { .. } if halves == 0 => halves += 1,
+                Step::Half { result, .. } => return Ok(Err(result)),
+                Step::Other => {}
             }
         }
     }
-    let result = sys::registers(tid)?.rax.cast_signed();
-    Ok(Outcome { result, child })
+
+    /// After [`Lent::begin_vfork`]: waits for the child's end, and has the net wait for it as well, so that it is gone.
+    pub fn finish(&mut self) -> io::Result<()> {
+        // It runs already.
+        let mut stop = next_stop(self.tid)?;
+        loop {
+            match seen(self.tid, stop)? {
+                Step::Half { number: libc::SYS_wait4, result } if result != UNDER_WAY => {
+                    return Ok(());
+                }
+                _ => {}
+            }
+            sys::resume(self.tid, Way::ToSystemCall, signal_of(stop))?;
+            stop = next_stop(self.tid)?;
+        }
+    }
+
+    fn prepare(&mut self, number: i64, arguments: [u64; 6]) -> io::Result<()> {
+        // This order: from the change of registers on, the net opens the mask.
+        sys::set_registers(self.tid, &self.net.call(number, arguments))?;
+        if !self.is_changed {
+            self.is_changed = true;
+            sys::set_signal_mask(self.tid, ALL)?;
+        }
+        Ok(())
+    }
+
+    /// Gives it back its registers.
+    pub fn give_back(mut self) -> io::Result<()> {
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> io::Result<()> {
+        if !self.is_changed {
+            return Ok(());
+        }
+        self.is_changed = false;
+        settle(self.tid)?;
+        // This order: as long as the registers are not its own, the net opens the mask.
+        sys::set_signal_mask(self.tid, self.net.mask)?;
+        sys::set_registers(self.tid, &self.net.saved)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // What went wrong was told before. If this fails, the net brings it back.
+        let _ = self.put_back();
+    }
+}
+
+/// What a thread that does a system call came to.
+enum Step {
+    /// It made a process.
+    Made(Tid),
+    /// A system call began or ended: its number, and what it returned.
+    Half { number: i64, result: i64 },
+    /// Something that does not matter.
+    Other,
+}
+
+/// Lets a thread do one system call, before which it stands.
+fn run(tid: Tid) -> io::Result<Outcome> {
+    let mut child = None;
+    let mut halves = 0;
+    loop {
+        match step(tid)? {
+            Step::Made(made) => child = Some(made),
+            Step::Half { .. } if halves == 0 => halves += 1,
+            Step::Half { result, .. } => return Ok(Outcome { result, child }),
+            Step::Other => {}
+        }
+    }
+}
+
+/// Follows a thread that makes a process by itself: the process, or the error.
+pub fn follow_clone(tid: Tid) -> io::Result<Result<Tid, i64>> {
+    loop {
+        match step(tid)? {
+            Step::Made(child) => return Ok(Ok(child)),
+            Step::Half { number: libc::SYS_clone, result: result @ ..0 } if result != UNDER_WAY => {
+                return Ok(Err(result));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Lets a thread go on to its next stop.
+fn step(tid: Tid) -> io::Result<Step> {
+    sys::resume(tid, Way::ToSystemCall, 0)?;
+    loop {
+        let stop = next_stop(tid)?;
+        match signal_of(stop) {
+            0 => return seen(tid, stop),
+            // The one signal that no mask holds back. It takes hold when we let go of the thread.
+            signal => sys::resume(tid, Way::ToSystemCall, signal)?,
+        }
+    }
+}
+
+/// The signal that a thread stopped for, and is to have.
+fn signal_of(stop: (i32, i32)) -> i32 {
+    if stop == (libc::SIGSTOP, 0) { libc::SIGSTOP } else { 0 }
+}
+
+fn seen(tid: Tid, (signal, event): (i32, i32)) -> io::Result<Step> {
+    Ok(match (signal, event) {
+        (SYSTEM_CALL, 0) => {
+            let Registers { orig_rax, rax, .. } = sys::registers(tid)?;
+            Step::Half { number: orig_rax.cast_signed(), result: rax.cast_signed() }
+        }
+        (_, libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK) => {
+            let child = Tid::try_from(sys::event_message(tid)?);
+            Step::Made(child.map_err(|_| io::Error::other("its child has no number"))?)
+        }
+        // A stop for all threads, which takes hold when we let go, or SIGSTOP that leads to one.
+        (_, libc::PTRACE_EVENT_STOP) | (libc::SIGSTOP, 0) => Step::Other,
+        (signal, event) => {
+            let what = format!("stopped unexpectedly (signal {signal}, event {event})");
+            return Err(io::Error::other(what));
+        }
+    })
 }
 
 /// Brings the thread into the kind of stop in which the kernel starts interrupted system calls anew.
 fn settle(tid: Tid) -> io::Result<()> {
     sys::interrupt(tid)?;
+    let mut signal = 0;
     for _ in 0..8 {
-        sys::resume(tid, Way::Freely, 0)?;
-        if let (_, libc::PTRACE_EVENT_STOP) = next_stop(tid)? {
+        sys::resume(tid, Way::Freely, signal)?;
+        let stop = next_stop(tid)?;
+        if let (_, libc::PTRACE_EVENT_STOP) = stop {
             return Ok(());
         }
+        signal = signal_of(stop);
     }
     Err(io::Error::other("did not stop"))
 }

@@ -1,21 +1,30 @@
 //! Attach: freezing a process that was not started under the agent.
 //!
 //! [`freeze`] stops all threads of the process, brings it to a moment in which its heap is whole
-//! ([`safe_point`]), makes one of its threads copy the process by a `clone` that is injected ([`inject`]), and lets it go
+//! ([`safe_point`]), makes one of its threads copy the process by a `clone` that is injected ([`copy`]), and lets it go
 //! on. The copy stands still, belongs to us, and is read at leisure; its own functions are called to list roots
 //! ([`listing`]). Where no copy can be made, the process itself stands still until the handle is dropped.
 //!
-//! What the program may notice: that it stood still for the time of a `clone` (told as `pause`), and for moments
-//! once more when the handle is dropped, because only it can remove its dead copy from the kernel's list of
+//! What the program may notice: that it stood still for the time of a `clone` (told as `pause`); if it adopts orphans, for
+//! moments once more when the handle is dropped, because only it can remove its dead copy from the kernel's list of
 //! processes. Its output, its children as `wait` tells them, its descriptors and signals stay as they are.
 //!
 //! One thread of ours does all the tracing and lives as long as the handle: the kernel knows tracers by thread, and
 //! lets go of everything when that thread ends, however it ends. The copy is killed then as well.
+//!
+//! *We may be killed at any moment*, and nothing runs then that could clean up. What is done to the program is therefore of
+//! three kinds: what the kernel takes back by itself (stops); what the program takes back by itself, because the
+//! way back was written into its memory before ([`net`]); and changes of code, which threads can wait in without harm
+//! until a process that survives us has taken them back ([`guardian`]). Of each step it must be clear to which kind
+//! it belongs, and the order of steps follows from that.
 
 mod calls;
+mod copy;
+mod gadgets;
 mod guardian;
 mod inject;
 mod listing;
+mod net;
 mod places;
 mod refusal;
 mod safe_point;

@@ -11,8 +11,8 @@
 //! does not lead through known frames to its end.
 //!
 //! *Polling.* A running program is asked to collect, by the same flags by which signals ask for it, and is stopped
-//! when it enters the runtime for that: int3 stands at the first instruction of the functions of [`ENTRIES`]. At
-//! that moment OCaml's registers are saved and nothing has been done yet. What the flags ask for turns out to be
+//! when it enters the runtime for that: at the first instruction of the functions of [`ENTRIES`] stands a jump to itself.
+//! At that moment OCaml's registers are saved and nothing has been done yet. What the flags ask for turns out to be
 //! nothing, and the runtime clears them by itself.
 //!
 //! Domains of OCaml 5 must all be there at once. Each that comes to an entry is held there until the last has come.
@@ -20,17 +20,21 @@
 //! holding has a limit, then all go on for a moment, and it begins again. (Calling the runtime's own way of stopping
 //! all domains from outside would need code of ours in the program; this needs none.)
 //!
-//! Int3 stands in the code only while threads run and we wait, from [`arm`] to the next stop of all threads. If we
-//! are killed (SIGKILL) right then, the kernel lets go of the program and leaves it with int3, by which it ends at its
-//! next collection. Nothing can be done about that from outside; other signals that end us wait until it is over.
+//! Jumps stand in the code only while threads run and we wait, from [`arm`] to the next stop of all threads. If we are
+//! killed (SIGKILL) right then, the kernel lets go of the program, and its threads wait in those jumps until a process of ours
+//! has taken them back ([`super::guardian`]). That is why they are no breakpoints: a thread that ran into int3 dies of it when
+//! its tracer is gone, whatever is put back. The price: nobody tells that a thread has come, so all are stopped now
+//! and then to look.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use super::net::has_room;
 use super::refusal::{Cause, Refusal};
 use super::sys::{self, Registers, Tid};
-use super::tracee::Tracee;
+use super::tracee::{Thread, Tracee};
 use crate::heap::roots::StackCheck;
+use crate::memory::Region;
 
 /// Functions of the runtime at whose first instruction the heap is whole: where OCaml code comes to the collector;
 /// where C allocates; where C and the interpreter look for signals; where a domain is about to stop all others.
@@ -40,12 +44,15 @@ pub const ENTRIES: &[&str] = &[
     "caml_process_pending_actions",
     "caml_try_run_on_all_domains_with_spin_work",
 ];
-const INT3: u8 = 0xcc;
-/// How long the first wait for a break lasts; then twice as long each time, up to the last.
-const FIRST_WAIT: Duration = Duration::from_millis(1);
-const LAST_WAIT: Duration = Duration::from_millis(64);
+/// A jump to itself: the thread waits there, with all its registers, and goes on when the code is as it was.
+const WAITING: [u8; 2] = [0xeb, 0xfe];
+/// How long threads run before they are looked at for the first time; then twice as long each time, up to the last. As
+/// long a thread may wait in a jump.
+const FIRST_WAIT: Duration = Duration::from_micros(100);
+const LAST_WAIT: Duration = Duration::from_millis(16);
 /// How long domains that came are held without another one coming, at first; twice as long each time.
-const FIRST_HOLD: Duration = Duration::from_millis(4);
+const FIRST_HOLD: Duration = Duration::from_millis(8);
+const LAST_HOLD: Duration = Duration::from_millis(128);
 /// How long all go on when holding did not help.
 const BREATH: Duration = Duration::from_millis(2);
 
@@ -93,7 +100,7 @@ pub fn reach(
     until: Instant,
 ) -> Result<Vec<u64>, Refusal> {
     tracee.breaks.clone_from(&places.entries);
-    let (mut wait, mut hold) = (FIRST_WAIT, FIRST_HOLD);
+    let (mut wait, mut hold, mut last_came) = (FIRST_WAIT, FIRST_HOLD, Instant::now());
     loop {
         let standing = Standing::look(tracee, places, stack)?;
         if standing.is_safe() {
@@ -103,29 +110,33 @@ pub fn reach(
             return Err(too_busy(places));
         }
         let held = tracee.at_breaks();
-        if held > 0 && (wait > hold || standing.is_stuck()) {
-            (wait, hold) = (FIRST_WAIT, (hold * 2).min(LAST_WAIT));
+        if held > 0 && (last_came.elapsed() > hold || standing.is_stuck()) {
+            (wait, hold) = (FIRST_WAIT, (hold * 2).min(LAST_HOLD));
             tracee.resume(true)?;
-            tracee.wait_for_break(BREATH)?;
+            tracee.let_run(BREATH)?;
             tracee.stop()?;
+            last_came = Instant::now();
             continue;
         }
         arm(tracee, places, &standing)?;
         tracee.resume(false)?;
-        let waited = tracee.wait_for_break(wait);
-        // Only when all stand still is it clear that no thread runs into int3 any more.
+        let waited = tracee.let_run(wait);
+        // Only when all stand still may the code be changed.
         tracee.stop()?;
         tracee.restore_code()?;
         waited?;
-        let is_progress = tracee.at_breaks() > held;
-        wait = if is_progress { FIRST_WAIT } else { (wait * 2).min(LAST_WAIT) };
+        if tracee.at_breaks() > held {
+            (wait, last_came) = (FIRST_WAIT, Instant::now());
+        } else {
+            wait = (wait * 2).min(LAST_WAIT);
+        }
     }
 }
 
-/// Sets int3 at the entries and asks for a collection.
+/// Sets jumps at the entries and asks for a collection.
 fn arm(tracee: &mut Tracee, places: &Places, standing: &Standing) -> Result<(), Refusal> {
     for &entry in &places.entries {
-        tracee.change_code(entry, INT3)?;
+        tracee.change_code(entry, WAITING)?;
     }
     let tid = tracee.any_stopped()?;
     let write = |address, word| {
@@ -304,8 +315,8 @@ fn is_in_c(
         || tracee.word(bottom.wrapping_sub(8)) == Some(return_address) && stack.is_whole(state)
 }
 
-/// A thread to make the copy in: one that has a domain if there is one, else the first.
-pub fn best_thread(tracee: &Tracee, places: &Places) -> Option<Tid> {
+/// A thread to make the copy in, of those with room for it: one that has a domain if there is one, else the first.
+pub fn best_thread(tracee: &Tracee, places: &Places, regions: &[Region]) -> Option<Tid> {
     let has_domain = |registers: &Registers| match places.state {
         State::Global(_) => false,
         State::PerThread(offset) => {
@@ -314,7 +325,9 @@ pub fn best_thread(tracee: &Tracee, places: &Places) -> Option<Tid> {
         }
     };
     let stopped = || {
-        tracee.threads.iter().filter_map(|(&tid, thread)| Some((tid, thread, thread.registers()?)))
+        let stopped = |(&tid, thread)| Some((tid, thread, Thread::registers(thread)?));
+        let stopped = tracee.threads.iter().filter_map(stopped);
+        stopped.filter(|(_, _, registers)| has_room(regions, registers))
     };
     let at_break = stopped().find(|(_, thread, _)| thread.is_at_break());
     let with_domain = || stopped().find(|(_, _, registers)| has_domain(registers));

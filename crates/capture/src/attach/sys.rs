@@ -4,12 +4,11 @@
     reason = "ptrace and waitid have no safe form; all that is unsafe of attaching is here"
 )]
 
+use std::arch::x86_64::__cpuid_count;
 use std::fs::File;
 use std::io::{self, PipeReader};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr;
-
-use super::guardian::{MESSAGE, MOST};
 
 /// Number of a thread.
 pub type Tid = libc::pid_t;
@@ -19,6 +18,11 @@ pub type Registers = libc::user_regs_struct;
 /// Requests that the library does not name.
 const GET_SIGNAL_MASK: libc::c_uint = 0x420a;
 const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
+
+/// Vector registers, among the sets of registers.
+const NT_X86_XSTATE: libc::c_uint = 0x202;
+/// More than any processor has.
+const MOST_VECTORS: usize = 64 << 10;
 
 /// How a thread goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +108,31 @@ pub fn set_registers(tid: Tid, registers: &Registers) -> io::Result<()> {
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Vector registers of a stopped thread, as XSAVE lays them out.
+pub fn vector_registers(tid: Tid) -> io::Result<Vec<u8>> {
+    let mut state = vec![0_u8; MOST_VECTORS];
+    let mut buffer = libc::iovec { iov_base: state.as_mut_ptr().cast(), iov_len: state.len() };
+    // SAFETY: the kernel writes no more than the length into the buffer, and how much it was into the record.
+    let done = unsafe { libc::ptrace(libc::PTRACE_GETREGSET, tid, NT_X86_XSTATE, &raw mut buffer) };
+    if done == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    state.truncate(buffer.iov_len);
+    Ok(state)
+}
+
+/// Where in what [`vector_registers`] gives each feature of the processor ends.
+pub fn ends_of_vector_registers() -> [u32; 64] {
+    let mut ends = [0; 64];
+    for (feature, end) in (0..63).zip(&mut ends).skip(2) {
+        // SAFETY: every processor of this kind has the instruction; what it does not know is 0.
+        #[allow(unused_unsafe, reason = "it is safe for newer compilers")]
+        let leaf = unsafe { __cpuid_count(13, feature) };
+        *end = leaf.eax.saturating_add(leaf.ebx);
+    }
+    ends
+}
+
 /// What an event of ptrace tells: the new thread's number.
 pub fn event_message(tid: Tid) -> io::Result<u64> {
     let mut message: libc::c_ulong = 0;
@@ -148,7 +177,7 @@ pub fn seen(tid: Tid, keep: bool) -> io::Result<Option<Seen>> {
 }
 
 /// `waitid` of one thread.
-fn wait(tid: Tid, options: i32) -> io::Result<Option<Seen>> {
+pub fn wait(tid: Tid, options: i32) -> io::Result<Option<Seen>> {
     // SAFETY: a record of numbers, for which zeros are values.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes one record of exactly this type.
@@ -166,26 +195,25 @@ fn wait(tid: Tid, options: i32) -> io::Result<Option<Seen>> {
     })
 }
 
-/// Forks a process that reads changes from a pipe and takes them back when it ends: see [`super::guardian`].
-pub fn fork_guardian(pipe: &PipeReader, memory: &File) -> io::Result<Tid> {
+/// Forks a process that only does `guard`, with a pipe and the memory of another process; all other files are closed. It
+/// must not allocate, take locks or panic: other threads may have been in the middle of that.
+pub fn fork_guardian(
+    pipe: &PipeReader,
+    memory: &File,
+    guard: impl FnOnce(&mut File, &File),
+) -> io::Result<Tid> {
     let (pipe, memory) = (pipe.as_raw_fd(), memory.as_raw_fd());
-    // SAFETY: the child only makes system calls and uses its stack, as it must where other threads may have held
-    // locks, and never returns.
+    // SAFETY: the child only makes system calls and uses its stack, and never returns.
     match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => guard(pipe, memory),
-        child => Ok(child),
+        -1 => return Err(io::Error::last_os_error()),
+        0 => {}
+        child => return Ok(child),
     }
-}
-
-/// What the guardian does. No allocation, no lock, no panic.
-fn guard(pipe: i32, memory: i32) -> ! {
-    let mut changed = [(0_u64, 0_u64); MOST];
-    let mut count = 0;
-    // SAFETY: numbers only. All descriptors are closed but these two, which get numbers above those that they may
-    // have to be put into; the other end of the pipe above all, or it would never end.
-    let (pipe, memory) = unsafe {
+    // SAFETY: numbers only, and a text that ends. All descriptors are closed but these two, which get numbers above those
+    // that they may have to be put into; the other end of the pipe above all, or it would never end.
+    unsafe {
         libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"guardian".as_ptr());
         let (pipe, memory) =
             (libc::fcntl(pipe, libc::F_DUPFD, 3), libc::fcntl(memory, libc::F_DUPFD, 3));
         libc::dup2(pipe, 0);
@@ -195,37 +223,10 @@ fn guard(pipe: i32, memory: i32) -> ! {
                 libc::close(other);
             });
         }
-        (0, 1)
-    };
-    loop {
-        let mut message = [0_u8; MESSAGE];
-        // SAFETY: the kernel writes no more than the length of the buffer. Messages are written at once, and so come
-        // whole.
-        let read = unsafe { libc::read(pipe, message.as_mut_ptr().cast(), MESSAGE) };
-        if read == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) {
-            continue;
-        }
-        if read != MESSAGE as isize {
-            break;
-        }
-        let word = |at: usize| {
-            let bytes = message.iter().skip(at).take(8).rev();
-            bytes.fold(0, |word, &byte| word << 8 | u64::from(byte))
-        };
-        match (word(0), changed.get_mut(count)) {
-            (0, _) => count = 0,
-            (address, Some(change)) => {
-                *change = (address, word(8));
-                count += 1;
-            }
-            (_, None) => {}
-        }
     }
-    for (address, was) in changed.iter().take(count).rev() {
-        let was = was.to_le_bytes();
-        // SAFETY: the kernel reads as many bytes as the array has. It writes them into the other process only.
-        unsafe { libc::pwrite(memory, was.as_ptr().cast(), was.len(), address.cast_signed()) };
-    }
+    // SAFETY: they are open, and nobody else knows of them.
+    let (mut pipe, memory) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
+    guard(&mut pipe, &memory);
     // SAFETY: ends the process, and runs nothing of ours.
     unsafe { libc::_exit(0) }
 }

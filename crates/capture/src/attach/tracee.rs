@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::guardian::Guardian;
+use super::guardian::{Change, Guardian};
+use super::net::{self, is_given_up_for_stops};
 use super::refusal::{Cause, Refusal};
 use super::sys::{self, Registers, Seen, Tid, Way};
+use crate::memory::Region;
 
 /// What we want to hear of: threads and processes that begin, programs that are replaced, and system calls told
 /// apart from signals.
@@ -36,15 +38,17 @@ pub struct Tracee {
     pub threads: BTreeMap<Tid, Thread>,
     /// Whether it is our own child: then its end must be left for whoever waits for it.
     is_child: bool,
-    /// Bytes of code that stand changed in its memory: address and what was there.
-    changed: Vec<(u64, u64)>,
-    /// Takes them back if we cannot.
+    /// Code that stands changed in its memory.
+    changed: Vec<Change>,
+    /// Takes the changes back if we cannot.
     guardian: Option<Guardian>,
-    /// Where int3 stands, or stood when a thread ran into it.
+    /// Where threads do not get further while the code is changed.
     pub breaks: Vec<u64>,
     paused: Duration,
     /// Since when not all threads run.
     pausing_since: Option<Instant>,
+    /// Since when those run that were resumed last.
+    running_since: Instant,
     /// Signal by which the user asks us to stop; 0 for none.
     asked: Arc<AtomicUsize>,
 }
@@ -79,10 +83,11 @@ impl Tracee {
             return Err(Refusal::missing(pid));
         }
         // Before anything stands still: it takes a moment.
-        let guardian = Guardian::start(pid);
+        let guardian = Guardian::start(pid)
+            .map_err(|error| Refusal::failed("starting a guardian for it", &error))?;
         sys::seize(leader, OPTIONS).map_err(|error| Refusal::seizing(pid, &error))?;
         let mut tracee = Tracee::new(pid, leader, asked)?;
-        tracee.guardian = guardian;
+        tracee.guardian = Some(guardian);
         // Threads begin others while we look; those of threads that we trace are traced already.
         loop {
             let before = tracee.threads.len();
@@ -121,7 +126,10 @@ impl Tracee {
 
     /// `tid` is traced already.
     fn new(pid: u32, tid: Tid, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
-        let memory = File::open(format!("/proc/{pid}/mem"))
+        let memory = File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))
             .map_err(|error| Refusal::failed("opening its memory", &error))?;
         Ok(Tracee {
             pid,
@@ -133,6 +141,7 @@ impl Tracee {
             breaks: Vec::new(),
             paused: Duration::ZERO,
             pausing_since: None,
+            running_since: Instant::now(),
             asked,
         })
     }
@@ -157,6 +166,10 @@ impl Tracee {
                 return Err(Refusal::new(Cause::Busy, reason, "Try again later"));
             }
         }
+        if self.at_breaks() > 0 && !self.changed.is_empty() {
+            // It may have stood there from the first moment on.
+            self.pausing_since = self.pausing_since.map(|since| since.min(self.running_since));
+        }
         Ok(())
     }
 
@@ -180,16 +193,16 @@ impl Tracee {
             self.paused = self.pause();
             self.pausing_since = None;
         }
+        self.running_since = Instant::now();
         Ok(())
     }
 
-    /// Waits until a thread comes to a break, or the time is over.
-    pub fn wait_for_break(&mut self, time: Duration) -> Result<(), Refusal> {
+    /// Lets threads run for a time.
+    pub fn let_run(&mut self, time: Duration) -> Result<(), Refusal> {
         let until = Instant::now() + time;
-        let before = self.at_breaks();
         loop {
             self.look(false)?;
-            if self.at_breaks() > before || Instant::now() > until {
+            if Instant::now() > until {
                 return Ok(());
             }
             self.heed_the_user()?;
@@ -232,22 +245,21 @@ impl Tracee {
         self.threads.clear();
     }
 
-    /// Changes a byte of its code; all threads stand still. [`Tracee::restore_code`] takes it back.
-    pub fn change_code(&mut self, address: u64, byte: u8) -> Result<(), Refusal> {
+    /// Changes bytes of its code; all threads stand still. [`Tracee::restore_code`] takes it back.
+    pub fn change_code(&mut self, address: u64, bytes: [u8; 2]) -> Result<(), Refusal> {
+        let failed = |error| Refusal::failed("changing its code", &error);
         let mut word = [0; 8];
         self.memory
             .read_exact_at(&mut word, address)
             .map_err(|error| Refusal::failed("reading its code", &error))?;
         let was = u64::from_le_bytes(word);
-        word[0] = byte;
+        word[..2].copy_from_slice(&bytes);
+        let change = Change { address, was, now: u64::from_le_bytes(word) };
         let tid = self.any_stopped()?;
         // Noted first: taking back what was not changed does no harm.
-        self.changed.push((address, was));
-        if let Some(guardian) = &mut self.guardian {
-            guardian.note(address, was);
-        }
-        sys::write_word(tid, address, u64::from_le_bytes(word))
-            .map_err(|error| Refusal::failed("changing its code", &error))
+        self.guardian.as_mut().map_or(Ok(()), |guardian| guardian.note(change)).map_err(failed)?;
+        self.changed.push(change);
+        sys::write_word(tid, address, change.now).map_err(failed)
     }
 
     /// Takes back what [`Tracee::change_code`] did, the last change first.
@@ -272,6 +284,14 @@ impl Tracee {
     pub fn any_stopped(&self) -> Result<Tid, Refusal> {
         let stopped = |(&tid, thread): (&Tid, &Thread)| thread.registers().map(|_| tid);
         self.threads.iter().find_map(stopped).ok_or_else(|| Refusal::gone(self.pid))
+    }
+
+    /// A thread that stands still, and below whose stack there is room for frames of ours.
+    pub fn any_with_room(&self, regions: &[Region]) -> Option<Tid> {
+        let fits = |(&tid, thread): (&Tid, &Thread)| {
+            thread.registers().filter(|registers| net::has_room(regions, registers)).map(|_| tid)
+        };
+        self.threads.iter().find_map(fits)
     }
 
     pub fn word(&self, address: u64) -> Option<u64> {
@@ -337,28 +357,12 @@ impl Tracee {
     /// A running thread stopped.
     fn stopped(&mut self, tid: Tid, signal: i32, event: i32) -> io::Result<()> {
         match event {
-            0 => {
-                let mut registers = sys::registers(tid)?;
-                let before = registers.rip.wrapping_sub(1);
-                if signal == libc::SIGTRAP && self.breaks.contains(&before) {
-                    registers.rip = before;
-                    sys::set_registers(tid, &registers)?;
-                    self.threads.insert(tid, Thread { registers: Some(registers), at_break: true });
-                    self.pausing_since.get_or_insert_with(Instant::now);
-                    return Ok(());
-                }
-                // A signal of its own.
-                sys::resume(tid, Way::Freely, signal)
-            }
+            // A signal of its own.
+            0 => sys::resume(tid, Way::Freely, signal),
             libc::PTRACE_EVENT_STOP => {
                 let registers = sys::registers(tid)?;
-                if self.breaks.contains(&registers.rip.wrapping_sub(1))
-                    && has_trap_pending(self.pid, tid)
-                {
-                    // It ran into a break, and our wish to stop it overtook that. The break comes next.
-                    return sys::resume(tid, Way::Freely, 0);
-                }
-                self.threads.insert(tid, Thread { registers: Some(registers), at_break: false });
+                let at_break = self.breaks.contains(&registers.rip);
+                self.threads.insert(tid, Thread { registers: Some(registers), at_break });
                 Ok(())
             }
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
@@ -401,16 +405,7 @@ impl Drop for Tracee {
 /// Has a thread begin its system call again, if it is one that the kernel gives up when a thread is stopped. It
 /// then waits as long as it was told to from now on.
 fn again(pid: u32, tid: Tid, registers: &Registers) -> io::Result<()> {
-    let is_given_up = matches!(
-        registers.orig_rax.cast_signed(),
-        libc::SYS_epoll_wait
-            | libc::SYS_epoll_pwait
-            | libc::SYS_epoll_pwait2
-            | libc::SYS_rt_sigtimedwait
-            | libc::SYS_semop
-            | libc::SYS_semtimedop
-            | libc::SYS_io_getevents
-    );
+    let is_given_up = is_given_up_for_stops(registers.orig_rax.cast_signed());
     let was_interrupted = registers.rax.cast_signed() == -i64::from(libc::EINTR);
     // A signal that came meanwhile is what such a call is to be given up for.
     if !is_given_up || !was_interrupted || has_signals(pid, tid) {
@@ -437,18 +432,13 @@ fn has_signals(pid: u32, tid: Tid) -> bool {
     pending & !signals(&status, "SigBlk") != 0
 }
 
-/// Whether a thread is about to be told of a break.
-fn has_trap_pending(pid: u32, tid: Tid) -> bool {
-    signals(&status(pid, tid), "SigPnd") & 1 << (libc::SIGTRAP - 1) != 0
-}
-
 /// Takes changes of code back.
-fn restore(tid: Tid, changed: &[(u64, u64)]) -> io::Result<()> {
-    changed.iter().rev().try_for_each(|&(address, was)| sys::write_word(tid, address, was))
+fn restore(tid: Tid, changed: &[Change]) -> io::Result<()> {
+    changed.iter().rev().try_for_each(|change| sys::write_word(tid, change.address, change.was))
 }
 
 /// A process that the traced one forked: it has our changes in its memory, and is not ours.
-fn let_go_of_child(child: Tid, changed: &[(u64, u64)]) -> io::Result<()> {
+fn let_go_of_child(child: Tid, changed: &[Change]) -> io::Result<()> {
     let until = Instant::now() + STOPPING;
     while Instant::now() < until {
         match sys::seen(child, false)? {

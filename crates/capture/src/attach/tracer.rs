@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::calls::Caller;
+use super::copy::{Copy, Means};
+use super::gadgets::Gadgets;
 use super::inject::{self, system_call};
+use super::net::Vectors;
 use super::refusal::{Cause, Refusal};
 use super::safe_point::{self, Places};
 use super::signals::Held;
@@ -17,12 +20,8 @@ use super::tracee::Tracee;
 use super::{Frozen, Options, Way, listing};
 use crate::heap::roots::StackCheck;
 use crate::heap::target::{Files, Target, Thread};
-use crate::memory::{Memory, ProcessMemory};
+use crate::memory::{Memory, ProcessMemory, Region};
 
-/// What a `syscall` instruction is, in bytes.
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
-/// Enough of any code to have one in it, where there is one at all.
-const LOOKED_THROUGH: u64 = 4 << 20;
 const NAP: Duration = Duration::from_micros(100);
 /// How long a killed copy may take to go: its memory has to be given back.
 const GOING: Duration = Duration::from_secs(20);
@@ -34,7 +33,7 @@ pub fn trace(
     tell: &Sender<Result<Frozen, Refusal>>,
     finished: &Receiver<()>,
 ) {
-    // Until the end: ended by a signal, we would leave a dead copy among the program's children.
+    // Until the end: ended by a signal, we would leave the copy of a program that adopts orphans as a zombie.
     let held = Held::begin();
     let asked = held.asked();
     let mut stopped = match stop(pid, options, asked.clone()) {
@@ -46,17 +45,17 @@ pub fn trace(
         }
     };
     match stopped.copy() {
-        Ok((tid, instruction)) => {
+        Ok((copy, gadgets)) => {
             stopped.tracee.detach();
             let pause = stopped.tracee.pause();
-            let taken = stopped.look_at_copy(tid, instruction, options, pause, asked);
+            let vectors = stopped.vectors;
+            let taken = stopped.look_at_copy(copy.tid, gadgets.call, options, pause, asked);
             let _ = tell.send(taken);
             // Ends by an error when the handle is dropped, which is what it waits for.
             let _ = finished.recv();
-            sys::kill(tid);
-            wait_for_end(tid);
-            // Without this it would stay as a zombie among the program's children until that ends.
-            reap(pid, tid, instruction);
+            sys::kill(copy.tid);
+            wait_for_end(copy.tid);
+            copy.reap(pid, Means { gadgets, vectors: &vectors });
         }
         Err(reason) => {
             let pause = stopped.tracee.pause();
@@ -90,8 +89,13 @@ struct Stopped {
     /// The thread that ran last has ended: the runtime would not come to an end with a list of its threads.
     thread_is_gone: bool,
     gaps: Vec<String>,
-    /// Where a `syscall` instruction is, if a copy is wanted and may be made; else why not.
-    instruction: Result<u64, String>,
+    /// By what it copies itself, if a copy is wanted and may be made; else why not.
+    gadgets: Result<Gadgets, String>,
+    vectors: Vectors,
+    /// What was mapped before it was stopped.
+    regions: Vec<Region>,
+    /// Whether it is the first process of its container, or of the machine.
+    is_first: bool,
 }
 
 fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, Refusal> {
@@ -101,14 +105,16 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
         Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), way_out)
     })?;
     let places = Places::of(&target)?;
-    let instruction = if options.copy {
+    let gadgets = if options.copy {
         may_inject(pid).and_then(|()| {
             let missing = || "it has no instruction by which it could be copied".to_owned();
-            find_instruction(&memory).ok_or_else(missing)
+            Gadgets::find(&memory).ok_or_else(missing)
         })
     } else {
         Err("no copy was asked for".to_owned())
     };
+    let vectors = Vectors::of_this_processor();
+    let is_first = is_first(pid);
     let until = Instant::now() + options.wait;
     let mut stack = StackCheck::new(&target, &memory);
     let mut tracee = Tracee::seize(pid, asked)?;
@@ -129,25 +135,39 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
         })
         .collect();
     let gaps = Vec::new();
-    Ok(Stopped { tracee, target, places, domains, thread_is_gone, gaps, instruction })
+    let regions = memory.regions().to_vec();
+    Ok(Stopped {
+        tracee,
+        target,
+        places,
+        domains,
+        thread_is_gone,
+        gaps,
+        gadgets,
+        vectors,
+        regions,
+        is_first,
+    })
 }
 
 impl Stopped {
-    /// Makes the process copy itself: the copy, and the instruction by which it was made. Or why not.
-    fn copy(&mut self) -> Result<(Tid, u64), String> {
-        let instruction = self.instruction.clone()?;
-        let tid = safe_point::best_thread(&self.tracee, &self.places).ok_or("it has no threads")?;
-        // No flags: a process of its own, whose end is told to nobody but to who asks for such children.
-        let outcome = system_call(tid, instruction, libc::SYS_clone, [0; 6])
-            .map_err(|error| format!("it could not be made to copy itself: {error}"))?;
-        match (outcome.result, outcome.child) {
-            (error @ ..0, _) => {
-                let error = i32::try_from(-error).unwrap_or(libc::EINVAL);
-                Err(format!("the kernel did not copy it: {}", io::Error::from_raw_os_error(error)))
-            }
-            (_, Some(child)) => Ok((child, instruction)),
-            (_, None) => Err("its copy is not to be found".to_owned()),
-        }
+    /// Makes the process copy itself: the copy, and the instructions by which it was made. Or why not.
+    fn copy(&mut self) -> Result<(Copy, Gadgets), String> {
+        let gadgets = self.gadgets.clone()?;
+        let means = Means { gadgets, vectors: &self.vectors };
+        let tid = self.thread().ok_or("none of its threads has room on its stack")?;
+        let copy = Copy::make(tid, &self.tracee.memory, means, self.is_first)?;
+        Ok((copy, gadgets))
+    }
+
+    /// The thread to make the copy in.
+    fn thread(&self) -> Option<Tid> {
+        let best =
+            |regions: &[Region]| safe_point::best_thread(&self.tracee, &self.places, regions);
+        best(&self.regions).or_else(|| {
+            // It has begun meanwhile, or its stack has grown.
+            best(ProcessMemory::open(self.tracee.pid).ok()?.regions())
+        })
     }
 
     /// Prepares the copy for being read. The process runs already.
@@ -200,17 +220,31 @@ impl Stopped {
     }
 }
 
+/// A line of what the kernel says of a process.
+fn status_field(pid: &str, name: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+/// Whether a process is the first one of its container, or of the machine: orphans become its children.
+fn is_first(pid: u32) -> bool {
+    // The last number is that in the innermost namespace.
+    let numbers = status_field(&pid.to_string(), "NSpid");
+    numbers.is_some_and(|numbers| numbers.split_whitespace().last() == Some("1"))
+}
+
 /// Whether a process may be made to do system calls. A filter of system calls might kill it for one that it does not
 /// expect; one that it has from the same ancestor as we have lets programs start others.
 fn may_inject(pid: u32) -> Result<(), String> {
     let filters = |pid: &str| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.map(str::trim).and_then(|value| value.parse::<u32>().ok())
-        };
-        (field("Seccomp").unwrap_or(0), field("Seccomp_filters").unwrap_or(0))
+        let number = |name| status_field(pid, name).and_then(|it| it.parse::<u32>().ok());
+        (number("Seccomp").unwrap_or(0), number("Seccomp_filters").unwrap_or(0))
     };
+    let features = status_field(&pid.to_string(), "x86_Thread_features").unwrap_or_default();
+    if features.split_whitespace().any(|feature| feature == "shstk") {
+        return Err("its stack is shadowed, which forbids what it would be copied by".to_owned());
+    }
     let (theirs, ours) = (filters(&pid.to_string()), filters("self"));
     match theirs {
         (0, _) => Ok(()),
@@ -221,23 +255,6 @@ fn may_inject(pid: u32) -> Result<(), String> {
     }
 }
 
-/// The address of a `syscall` instruction, in the kernel's own code in the process or else in any.
-fn find_instruction(memory: &dyn Memory) -> Option<u64> {
-    let code = || memory.regions().iter().filter(|region| region.executable && region.readable);
-    let name = |region: &crate::memory::Region| region.file.clone().unwrap_or_default();
-    let kernels = code().filter(|region| name(region).as_os_str() == "[vdso]");
-    let others = code().filter(|region| name(region).is_absolute());
-    kernels.chain(others).find_map(|region| {
-        let length = (region.range.end - region.range.start).min(LOOKED_THROUGH);
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
-        if !memory.read(region.range.start, &mut bytes) {
-            return None;
-        }
-        let at = bytes.windows(2).position(|bytes| bytes == SYSCALL)?;
-        Some(region.range.start + at as u64)
-    })
-}
-
 fn wait_for_end(tid: Tid) {
     let until = Instant::now() + GOING;
     while Instant::now() < until {
@@ -246,19 +263,4 @@ fn wait_for_end(tid: Tid) {
             Ok(_) => thread::sleep(NAP),
         }
     }
-}
-
-/// Has the process take note of the end of its copy.
-fn reap(pid: u32, copy: Tid, instruction: u64) {
-    // The process may have ended; then its copy belongs to another, who takes note by itself. A signal that came is
-    // not heeded: this is how we end.
-    let Ok(mut tracee) = Tracee::seize_one(pid, Arc::default()) else { return };
-    if tracee.stop().is_err() {
-        return;
-    }
-    let Ok(tid) = tracee.any_stopped() else { return };
-    let options = u64::from((libc::__WALL | libc::WNOHANG).cast_unsigned());
-    let arguments = [u64::from(copy.unsigned_abs()), 0, options, 0, 0, 0];
-    let _ = system_call(tid, instruction, libc::SYS_wait4, arguments);
-    tracee.detach();
 }

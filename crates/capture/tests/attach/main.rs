@@ -2,6 +2,8 @@
 
 mod core_file;
 mod cores;
+mod killed;
+mod namespaces;
 mod programs;
 mod running;
 

@@ -55,6 +55,7 @@ let () =
 /// The C of [`COMPUTING_IN_C`]. Between looks for the file it stays out of the kernel.
 pub const C: &str = r#"
 #include <poll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <caml/mlvalues.h>
 value compute(value file) {
@@ -67,6 +68,11 @@ value wait_unnoted(value file)
 {
   while (access(String_val(file), F_OK) != 0) poll(0, 0, 100);
   return Val_unit;
+}
+value adopt_orphans(value unit)
+{
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  return unit;
 }
 "#;
 
@@ -168,6 +174,46 @@ let () =
     if Sys.command "exit 7" <> 7 then good := false
   done;
   Printf.printf "%b\n" !good
+"#;
+
+/// The beginning of a program that adopts orphans.
+pub const ADOPTING: &str = r#"
+external adopt_orphans : unit -> unit = "adopt_orphans"
+let () = adopt_orphans ()
+"#;
+
+/// Has so much that copying it takes a while; allocates all the time, and checks what it has.
+pub const LARGE: &str = r#"
+let large = Array.init 1500 (fun i -> Bytes.make 100_000 (Char.chr (i land 255)))
+let kept = Array.make 1000 []
+let rec make n = if n = 0 then [] else n :: make (n - 1)
+let () =
+  print_endline "ready";
+  let good = ref true in
+  while not (Sys.file_exists Sys.argv.(1)) do
+    for i = 0 to 999 do
+      kept.(i) <- make (i mod 100);
+      if List.fold_left (+) 0 kept.(i) <> (i mod 100) * (i mod 100 + 1) / 2 then good := false;
+      if float_of_string (string_of_float (float_of_int i *. 0.5)) <> float_of_int i /. 2. then good := false
+    done
+  done;
+  Array.iteri (fun i b ->
+    if Bytes.get b 0 <> Char.chr (i land 255) || Bytes.get b 99_999 <> Char.chr (i land 255) then good := false) large;
+  Printf.printf "%b\n" !good;
+  exit 5
+"#;
+
+/// The same, but waits until its input ends.
+pub const LARGE_WAITING: &str = r#"
+let large = Array.init 1500 (fun i -> Bytes.make 100_000 (Char.chr (i land 255)))
+let () =
+  print_endline "ready";
+  let n = Unix.read Unix.stdin (Bytes.create 1) 0 1 in
+  let good = ref (n = 0) in
+  Array.iteri (fun i b ->
+    if Bytes.get b 0 <> Char.chr (i land 255) || Bytes.get b 99_999 <> Char.chr (i land 255) then good := false) large;
+  Printf.printf "%b\n" !good;
+  exit 5
 "#;
 
 /// Domains that allocate, and stop each other for collections.

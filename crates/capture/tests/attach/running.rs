@@ -13,6 +13,8 @@ use tempfile::TempDir;
 /// A program that runs.
 pub struct Running {
     child: Child,
+    /// The program, which another may have started for us.
+    pid: u32,
     output: BufReader<ChildStdout>,
     /// Where the file appears that ends it.
     stop: TempDir,
@@ -35,10 +37,15 @@ impl Running {
         folder: &Path,
     ) -> Running {
         let program = compile(name, source, compiler, variant);
+        Running::start_by(Command::new(&program).current_dir(folder), &program)
+    }
+
+    /// Starts a compiled program by a command, which may be that of another that starts it. What is missing is the
+    /// program's argument.
+    pub fn start_by(command: &mut Command, program: &Path) -> Running {
         let stop = tempfile::tempdir().expect("a folder");
-        let mut child = Command::new(&program)
+        let mut child = command
             .arg(stop.path().join("stop"))
-            .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -47,8 +54,10 @@ impl Running {
         let mut line = String::new();
         output.read_line(&mut line).expect("it says so");
         assert_eq!(line, "ready\n");
-        let memory = ProcessMemory::open(child.id()).expect("its memory");
-        let target = Target::find(&memory, &Files::of_process(child.id())).expect("OCaml");
+        let pid = descendants(child.id()).into_iter().find(|&pid| is_program(pid, program));
+        let pid = pid.expect("it runs");
+        let memory = ProcessMemory::open(pid).expect("its memory");
+        let target = Target::find(&memory, &Files::of_process(pid)).expect("OCaml");
         let names = [
             "caml_garbage_collection",
             "caml_alloc_small_dispatch",
@@ -57,11 +66,11 @@ impl Running {
         ];
         let places: Vec<_> = names.iter().filter_map(|name| target.global(name)).collect();
         assert!(places.len() >= 2);
-        Running { child, output, stop, places }
+        Running { child, pid, output, stop, places }
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     /// The code that breaks are set in.
@@ -72,18 +81,10 @@ impl Running {
 
     /// Its children that have ended and were not waited for, by it or the kernel, and were made by us.
     pub fn zombies(&self) -> usize {
-        let mut count = 0;
-        for entry in fs::read_dir("/proc").expect("/proc").flatten() {
-            let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-            let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
-            let fields: Vec<_> = rest.split(' ').collect();
-            // A copy has the program's name and no exit signal: the last but some fields.
-            let is_copy = fields.get(35) == Some(&"0");
-            if fields.get(1).and_then(|pid| pid.parse().ok()) == Some(self.pid()) && is_copy {
-                count += 1;
-            }
-        }
-        count
+        // A copy has no exit signal: the last but some fields.
+        let is_copy = |fields: &[String]| fields.get(35).is_some_and(|field| field == "0");
+        let children = processes().into_iter().filter(|(_, parent, _)| *parent == self.pid());
+        children.filter(|(.., fields)| is_copy(fields)).count()
     }
 
     /// The state of its first thread, as one letter and a word.
@@ -125,6 +126,38 @@ impl Running {
         let status = self.child.wait().expect("a child");
         (said, status.code().unwrap_or(-1))
     }
+}
+
+/// All processes: number, parent, and what the kernel says of each from its state on.
+fn processes() -> Vec<(u32, u32, Vec<String>)> {
+    let folder = fs::read_dir("/proc").expect("/proc").flatten();
+    let look = |entry: fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let fields: Vec<_> = stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned).collect();
+        Some((pid, fields.get(1)?.parse().ok()?, fields))
+    };
+    folder.filter_map(look).collect()
+}
+
+/// Processes that a process has started, with it.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let all = processes();
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(all.iter().filter(|process| process.1 == parent).map(|process| process.0));
+        next += 1;
+    }
+    found
+}
+
+/// Whether a process runs a program, or a copy of it.
+pub fn is_program(pid: u32, program: &Path) -> bool {
+    let mapped = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let runs = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|file| file == program);
+    // Bytecode is run by another.
+    runs || mapped.split('\0').take(2).any(|word| Path::new(word) == program)
 }
 
 impl Drop for Running {

@@ -1,0 +1,159 @@
+//! Whoever freezes a program may be killed (SIGKILL) at any moment. The program must not notice.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use bactrian_capture::attach::{Options, freeze};
+use bactrian_fixtures::{Compiler, Variant, whole_table};
+
+use crate::programs;
+use crate::running::{Running, is_program};
+
+/// Tells [`freezes_what_it_is_told_to`] what to freeze.
+const TOLD: &str = "BACTRIAN_TEST_FREEZES";
+/// How long what is left of a killed process may take to go.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the copy is held.
+const HELD: Duration = Duration::from_millis(3);
+
+/// How often each is killed. `BACTRIAN_TEST_KILLS` says otherwise.
+fn kills() -> u32 {
+    let told = std::env::var("BACTRIAN_TEST_KILLS").ok().and_then(|number| number.parse().ok());
+    told.unwrap_or(if whole_table() { 200 } else { 20 })
+}
+
+/// What is killed: this executable again, which does only this test.
+#[test]
+fn freezes_what_it_is_told_to() {
+    let Some(pid) = std::env::var(TOLD).ok().and_then(|pid| pid.parse().ok()) else { return };
+    let frozen = freeze(pid, Options::default()).expect("it can be frozen");
+    sleep(HELD);
+    drop(frozen);
+}
+
+fn freezer(pid: u32) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a path"));
+    command.args(["--exact", "killed::freezes_what_it_is_told_to"]).env(TOLD, pid.to_string());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// A line of what the kernel says of a process.
+fn status(pid: u32, name: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+/// Starts a freezer and waits until it traces the program: since when, if it does before it ends.
+fn begin(pid: u32) -> (std::process::Child, Option<Instant>) {
+    let mut child = freezer(pid).spawn().expect("it starts");
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if status(pid, "TracerPid") != "0" {
+            return (child, Some(Instant::now()));
+        }
+        if child.try_wait().expect("a child").is_some() {
+            return (child, None);
+        }
+    }
+    (child, None)
+}
+
+/// Waits until something holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// Copies of a program that live, whoever has them.
+fn copies(pid: u32, program: &PathBuf) -> usize {
+    let numbers = fs::read_dir("/proc").expect("/proc").flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|&other| other != pid && is_program(other, program)).count()
+}
+
+/// Kills freezers of a program, and lets it come to its end.
+fn check(name: &str, source: &str, compiler: Compiler, expected: (&str, i32)) {
+    let mut running = Running::start(name, source, compiler, Variant::Plain);
+    let pid = running.pid();
+    let program = fs::read_link(format!("/proc/{pid}/exe")).expect("a program");
+    let mask = status(pid, "SigBlk");
+    let code = running.code();
+    // How long it takes to freeze it and let it go.
+    let mut widths: Vec<_> = (0..3)
+        .map(|_| {
+            let (mut child, began) = begin(pid);
+            assert!(child.wait().expect("a child").success(), "{name} {compiler:?}");
+            began.map_or(Duration::ZERO, |began| began.elapsed())
+        })
+        .collect();
+    widths.sort_unstable();
+    let width = widths[1];
+    let (mut killed, mut late) = (0, 0);
+    for round in 0..kills() {
+        let (mut child, began) = begin(pid);
+        // Evenly over the time, in no order.
+        let part = (f64::from(round) * 0.618_033_988_749_895).fract();
+        if let Some(began) = began {
+            let moment = began + width.mul_f64(part);
+            while Instant::now() < moment {}
+        }
+        child.kill().expect("a child");
+        match child.wait().expect("a child").success() {
+            true => late += 1,
+            false => killed += 1,
+        }
+        let what =
+            format!("{name} {compiler:?}, killed for the {killed}th time, at {part} of {width:?}");
+        until(&format!("nobody traces it: {what}"), || status(pid, "TracerPid") == "0");
+        running.is_there();
+        until(&format!("its code is as it was: {what}"), || running.code() == code);
+        until(&format!("its mask is as it was: {what}"), || status(pid, "SigBlk") == mask);
+        until(&format!("it runs: {what}"), || !running.state().starts_with(['t', 'T']));
+        if !source.contains("fork") {
+            until(&format!("no copy lives: {what}"), || copies(pid, &program) == 0);
+        }
+        until(&format!("no zombie is left: {what}"), || running.zombies() == 0);
+        running.is_there();
+    }
+    let said = running.finish();
+    eprintln!(
+        "{name} {compiler:?}: {killed} killed within {width:?}, {late} too late, said {said:?}"
+    );
+    assert_eq!((said.0.as_str(), said.1), expected, "{name} {compiler:?}");
+}
+
+#[test]
+fn a_program_survives_the_kill_of_its_tracer_while_it_allocates() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        check("large", programs::LARGE, compiler, ("true\n", 5));
+    }
+}
+
+#[test]
+fn a_program_survives_the_kill_of_its_tracer_while_it_waits() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        check("large_waiting", programs::LARGE_WAITING, compiler, ("true\n", 5));
+    }
+}
+
+#[test]
+fn threads_signals_children_and_domains_survive_the_kill_of_their_tracer() {
+    let threads = (programs::THREADS, ("true true true\n", 0));
+    check("killed_threads", threads.0, Compiler::OCaml5, threads.1);
+    check("killed_forking", programs::FORKING, Compiler::OCaml4, ("true\n", 0));
+    if whole_table() {
+        check("killed_threads", threads.0, Compiler::OCaml4, threads.1);
+        check("killed_forking", programs::FORKING, Compiler::OCaml5, ("true\n", 0));
+        check("killed_computing", programs::COMPUTING, Compiler::OCaml4, ("true\n", 0));
+        let domains = ("true\ntrue\ntrue\n", 0);
+        check("killed_domains", programs::DOMAINS, Compiler::OCaml5, domains);
+    }
+}
