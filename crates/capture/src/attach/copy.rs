@@ -14,7 +14,9 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::gadgets::Gadgets;
 use super::inject::{self, Lent};
@@ -26,6 +28,10 @@ use crate::memory::{Memory, ProcessMemory};
 /// What the helper shares with the program: everything but being a thread of it.
 const HELPER: i32 = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_FS;
 const NUMBER_OF_CHILD: i32 = libc::CLONE_PARENT_SETTID;
+
+/// How often a program is stopped to take note of its copy's end.
+const TRIES: usize = 100;
+const BREATH: Duration = Duration::from_millis(1);
 
 /// What is needed to make a program do system calls.
 #[derive(Clone, Copy)]
@@ -66,19 +72,26 @@ impl Copy {
     /// Has the program take note of the end of its copy, if that was its child.
     pub fn reap(&self, pid: u32, means: Means<'_>) {
         let Some(child) = self.child else { return };
-        let Ok(regions) = ProcessMemory::open(pid) else { return };
         // The process may have ended; then its copy belongs to another, who takes note by itself. A signal that came is
         // not heeded: this is how we end.
         let Ok(mut tracee) = Tracee::seize_one(pid, Arc::default()) else { return };
-        if tracee.stop().is_err() {
-            return;
+        for _ in 0..TRIES {
+            if tracee.stop().is_err() {
+                return;
+            }
+            let Ok(memory) = ProcessMemory::open(pid) else { return };
+            if let Some(tid) = tracee.any_with_room(memory.regions())
+                && let Ok(mut lent) = Lent::new(tid, &tracee.memory, means.gadgets, means.vectors)
+            {
+                let options = u64::from((libc::__WALL | libc::WNOHANG).cast_unsigned());
+                let _ = lent.call(libc::SYS_wait4, [child, 0, options, 0, 0, 0]);
+                break;
+            }
+            // It is in a signal handler that has a small stack of its own.
+            if tracee.resume(true).and_then(|()| tracee.let_run(BREATH)).is_err() {
+                return;
+            }
         }
-        let Some(tid) = tracee.any_with_room(regions.regions()) else { return };
-        if let Ok(mut lent) = Lent::new(tid, &tracee.memory, means.gadgets, means.vectors) {
-            let options = u64::from((libc::__WALL | libc::WNOHANG).cast_unsigned());
-            let _ = lent.call(libc::SYS_wait4, [child, 0, options, 0, 0, 0]);
-        }
-        tracee.detach();
     }
 }
 
@@ -88,7 +101,7 @@ fn adopts_orphans(lent: &mut Lent, memory: &File) -> bool {
     let question = u64::from(libc::PR_GET_CHILD_SUBREAPER.unsigned_abs());
     let asked = lent.call(libc::SYS_prctl, [question, answer, 0, 0, 0, 0]);
     let mut word = [0; 4];
-    let told = std::os::unix::fs::FileExt::read_exact_at(memory, &mut word, answer);
+    let told = memory.read_exact_at(&mut word, answer);
     asked.is_ok_and(|outcome| outcome.result == 0) && told.is_ok() && word != [0; 4]
 }
 

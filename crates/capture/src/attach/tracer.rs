@@ -23,6 +23,8 @@ use crate::heap::target::{Files, Target, Thread};
 use crate::memory::{Memory, ProcessMemory, Region};
 
 const NAP: Duration = Duration::from_micros(100);
+/// How long signal handlers may run.
+const HANDLERS: Duration = Duration::from_millis(200);
 /// How long a killed copy may take to go: its memory has to be given back.
 const GOING: Duration = Duration::from_secs(20);
 
@@ -92,8 +94,8 @@ struct Stopped {
     /// By what it copies itself, if a copy is wanted and may be made; else why not.
     gadgets: Result<Gadgets, String>,
     vectors: Vectors,
-    /// What was mapped before it was stopped.
-    regions: Vec<Region>,
+    /// The thread to make the copy in.
+    thread: Option<Tid>,
     /// Whether it is the first process of its container, or of the machine.
     is_first: bool,
 }
@@ -119,7 +121,18 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
     let mut stack = StackCheck::new(&target, &memory);
     let mut tracee = Tracee::seize(pid, asked)?;
     tracee.stop()?;
-    let domains = safe_point::reach(&mut tracee, &places, &mut stack, until)?;
+    let enough = Instant::now() + HANDLERS;
+    let (domains, thread) = loop {
+        let domains = safe_point::reach(&mut tracee, &places, &mut stack, until)?;
+        let thread = thread_with_room(&tracee, &places, memory.regions());
+        if thread.is_some() || gadgets.is_err() || Instant::now() > enough.min(until) {
+            break (domains, thread);
+        }
+        // It is in a signal handler that has a small stack of its own, and comes to its end.
+        tracee.resume(true)?;
+        tracee.let_run(NAP)?;
+        tracee.stop()?;
+    };
     let thread_is_gone = domains.first().is_some_and(|&state| stack.active_thread_is_gone(state));
     target.threads = tracee
         .threads
@@ -135,7 +148,6 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
         })
         .collect();
     let gaps = Vec::new();
-    let regions = memory.regions().to_vec();
     Ok(Stopped {
         tracee,
         target,
@@ -145,7 +157,7 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
         gaps,
         gadgets,
         vectors,
-        regions,
+        thread,
         is_first,
     })
 }
@@ -155,19 +167,9 @@ impl Stopped {
     fn copy(&mut self) -> Result<(Copy, Gadgets), String> {
         let gadgets = self.gadgets.clone()?;
         let means = Means { gadgets, vectors: &self.vectors };
-        let tid = self.thread().ok_or("none of its threads has room on its stack")?;
+        let tid = self.thread.ok_or("none of its threads has room on its stack")?;
         let copy = Copy::make(tid, &self.tracee.memory, means, self.is_first)?;
         Ok((copy, gadgets))
-    }
-
-    /// The thread to make the copy in.
-    fn thread(&self) -> Option<Tid> {
-        let best =
-            |regions: &[Region]| safe_point::best_thread(&self.tracee, &self.places, regions);
-        best(&self.regions).or_else(|| {
-            // It has begun meanwhile, or its stack has grown.
-            best(ProcessMemory::open(self.tracee.pid).ok()?.regions())
-        })
     }
 
     /// Prepares the copy for being read. The process runs already.
@@ -218,6 +220,15 @@ impl Stopped {
             tracer: None,
         })
     }
+}
+
+/// The thread to make the copy in, if one has room for it.
+fn thread_with_room(tracee: &Tracee, places: &Places, regions: &[Region]) -> Option<Tid> {
+    safe_point::best_thread(tracee, places, regions).or_else(|| {
+        // It has begun meanwhile, or its stack has grown.
+        let now = ProcessMemory::open(tracee.pid).ok()?;
+        safe_point::best_thread(tracee, places, now.regions())
+    })
 }
 
 /// A line of what the kernel says of a process.
