@@ -11,7 +11,7 @@
 //!     end     for a copy of the process: `exit_group`
 //!     copy    for a helper that shares the memory: `clone`, by which it makes the copy; then `quit`
 //!     quit    the helper's end
-//!     vectors the vector registers, for `back`
+//!     vectors the vector registers, for all of them
 //! ```
 //!
 //! Then one change of registers puts the thread before `syscall; ret` with its stack at `reap`. Each frame begins with the
@@ -81,11 +81,12 @@ impl Net {
         let wait = net.before_call(libc::SYS_wait4, wait, net.back());
         let exit = net.before_call(libc::SYS_exit_group, [0; 6], net.end());
         let clone = net.before_call(libc::SYS_clone, [0, net.end(), 0, 0, 0, 0], net.quit());
+        // A frame without vector registers would clear them.
         let frames = [
-            frame(&wait, ALL, 0),
+            frame(&wait, ALL, at),
             frame(&resumed(&saved, memory), mask, at),
             frame(&exit, ALL, 0),
-            frame(&clone, ALL, 0),
+            frame(&clone, ALL, at),
             frame(&exit, ALL, 0),
         ];
         let mut bytes: Vec<u8> =

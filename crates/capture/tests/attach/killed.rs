@@ -1,7 +1,7 @@
 //! Whoever freezes a program may be killed (SIGKILL) at any moment. The program must not notice.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Copies of a program that live, whoever has them.
-fn copies(pid: u32, program: &PathBuf) -> usize {
+fn copies(pid: u32, program: &Path) -> usize {
     let numbers = fs::read_dir("/proc").expect("/proc").flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter(|&other| other != pid && is_program(other, program)).count()
@@ -141,6 +141,13 @@ fn a_program_survives_the_kill_of_its_tracer_while_it_allocates() {
 fn a_program_survives_the_kill_of_its_tracer_while_it_waits() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         check("large_waiting", programs::LARGE_WAITING, compiler, ("true\n", 5));
+    }
+}
+
+#[test]
+fn registers_survive_the_kill_of_the_tracer() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        check("registers", programs::REGISTERS, compiler, ("true\n", 0));
     }
 }
 

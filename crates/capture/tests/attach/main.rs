@@ -94,6 +94,13 @@ fn a_program_that_sleeps() {
 }
 
 #[test]
+fn a_program_that_has_something_in_every_register() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        check("registers", programs::REGISTERS, compiler, Variant::Plain, ("true\n", 0));
+    }
+}
+
+#[test]
 fn a_program_with_threads() {
     check_all("threads", programs::THREADS, ("true true true\n", 0));
 }

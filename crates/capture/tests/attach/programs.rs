@@ -52,9 +52,18 @@ let () =
   print_endline "done"
 "#;
 
-/// The C of [`COMPUTING_IN_C`]. Between looks for the file it stays out of the kernel.
+/// Waits with something in every register, below its stack, and with an unusual way of rounding; compares afterwards.
+pub const REGISTERS: &str = r#"
+external hold_registers : string -> bool = "hold_registers"
+let () =
+  print_endline "ready";
+  Printf.printf "%b\n" (hold_registers Sys.argv.(1))
+"#;
+
+/// The C of programs. `compute` stays out of the kernel between looks for the file.
 pub const C: &str = r#"
 #include <poll.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 #include <caml/mlvalues.h>
@@ -68,6 +77,42 @@ value wait_unnoted(value file)
 {
   while (access(String_val(file), F_OK) != 0) poll(0, 0, 100);
   return Val_unit;
+}
+/* Registers as they are loaded, and as they are after `poll(0, 0, 1)`. */
+struct registers { unsigned char vectors[16][32]; unsigned long whole[7], below[16]; unsigned csr; };
+#define EACH(do) do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10) do(11) do(12) do(13) do(14) do(15)
+#define LOAD_Y(n) "vmovups 32*" #n "(%[from]), %%ymm" #n "\n"
+#define LOAD_X(n) "movups 32*" #n "(%[from]), %%xmm" #n "\n"
+#define KEEP_Y(n) "vmovups %%ymm" #n ", 32*" #n "(%%rbx)\n"
+#define KEEP_X(n) "movups %%xmm" #n ", 32*" #n "(%%rbx)\n"
+#define LOAD_BELOW(n) "mov 568+8*" #n "(%[from]), %%rax\n mov %%rax, -8-8*" #n "(%%rsp)\n"
+#define KEEP_BELOW(n) "mov -8-8*" #n "(%%rsp), %%rax\n mov %%rax, 568+8*" #n "(%%rbx)\n"
+#define WAIT(load, keep) asm volatile( \
+  "ldmxcsr 696(%[from])\n" EACH(load) EACH(LOAD_BELOW) \
+  "mov 512(%[from]), %%r8\n mov 520(%[from]), %%r9\n mov 528(%[from]), %%r10\n mov 536(%[from]), %%r12\n" \
+  "mov 544(%[from]), %%r13\n mov 552(%[from]), %%r14\n mov 560(%[from]), %%r15\n" \
+  "xor %%edi, %%edi\n xor %%esi, %%esi\n mov $1, %%edx\n mov $7, %%eax\n syscall\n" EACH(keep) \
+  "mov %%r8, 512(%%rbx)\n mov %%r9, 520(%%rbx)\n mov %%r10, 528(%%rbx)\n mov %%r12, 536(%%rbx)\n" \
+  "mov %%r13, 544(%%rbx)\n mov %%r14, 552(%%rbx)\n mov %%r15, 560(%%rbx)\n" EACH(KEEP_BELOW) \
+  "stmxcsr 696(%%rbx)\n movl $0x1f80, -8(%%rsp)\n ldmxcsr -8(%%rsp)\n" \
+  : : [from] "c"(&from), "b"(&now) : "rax", "rdi", "rsi", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", \
+    "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
+    "xmm13", "xmm14", "xmm15")
+value hold_registers(value file)
+{
+  static struct registers from, now;
+  unsigned char *bytes = (unsigned char *)&from;
+  int same = 1, wide = __builtin_cpu_supports("avx");
+  for (size_t i = 0; i < sizeof from; i++) bytes[i] = 7 * i + 1;
+  from.csr = 0x3f80;
+  if (!wide) for (int i = 0; i < 16; i++) memset(from.vectors[i] + 16, 0, 16);
+  while (access(String_val(file), F_OK) != 0) {
+    memset(&now, 0, sizeof now);
+    if (wide) WAIT(LOAD_Y, KEEP_Y); else WAIT(LOAD_X, KEEP_X);
+    same &= !memcmp(from.vectors, now.vectors, sizeof from.vectors) && !memcmp(from.whole, now.whole, sizeof from.whole)
+      && !memcmp(from.below, now.below, sizeof from.below) && from.csr == now.csr;
+  }
+  return Val_bool(same);
 }
 value adopt_orphans(value unit)
 {
