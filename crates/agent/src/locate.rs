@@ -68,7 +68,11 @@ pub const NO_PLACE: SourceLocation<'static> =
 impl Locate for Namer {
     fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
         if code == bactrian_trace::NO_FRAMES {
-            return found(&[SourceLocation { file: b"<unknown>", function: b"[no stack]", ..NO_PLACE }]);
+            return found(&[SourceLocation {
+                file: b"<unknown>",
+                function: b"[no stack]",
+                ..NO_PLACE
+            }]);
         }
         let slot = code as usize;
         let c_call = match &self.agent.program.code {

@@ -111,9 +111,9 @@ unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
             // As long as one of the list, so that it can go there when it is freed.
-            Some(class) => self.with(|free| free.take(class)).unwrap_or_else(|| {
-                sys::map(pages(SMALLEST << class)).unwrap_or(ptr::null_mut())
-            }),
+            Some(class) => self
+                .with(|free| free.take(class))
+                .unwrap_or_else(|| sys::map(pages(SMALLEST << class)).unwrap_or(ptr::null_mut())),
             None => sys::map(pages(layout.size())).unwrap_or(ptr::null_mut()),
         }
     }

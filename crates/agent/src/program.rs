@@ -198,7 +198,8 @@ impl Program {
             let contents = *unused;
             let string = parameters(value::UNIT) as *const usize;
             let words = value::header_words(*string.sub(1));
-            let bytes = core::slice::from_raw_parts(string.cast::<u8>(), words * size_of::<usize>());
+            let bytes =
+                core::slice::from_raw_parts(string.cast::<u8>(), words * size_of::<usize>());
             let padding = bytes.last().copied().unwrap_or(0);
             f(bytes.get(..bytes.len().saturating_sub(1 + usize::from(padding))));
             // Only if it is the string alone that was allocated, just there.

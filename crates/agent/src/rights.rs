@@ -13,6 +13,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use bactrian_agent_abi::variable;
 
+use crate::confined;
 use crate::entry::Real;
 use crate::environment;
 use crate::sys::{self, Access, Errno};
@@ -22,6 +23,9 @@ const LONGEST: usize = 4096;
 
 /// Leaves the environment if children cannot be followed any more.
 fn look() {
+    if confined::is_confined() {
+        return;
+    }
     // The program may have made itself another since.
     environment::look();
     let outputs = [variable::TRACE, variable::HEAP, variable::HEIR];

@@ -175,7 +175,7 @@ fn plain(writer: &mut Output) -> std::io::Result<()> {
 fn many_names(writer: &mut Output) -> std::io::Result<()> {
     let stack: Vec<u64> = (2..70).step_by(2).chain([2]).collect();
     writer.alloc(&small(5, 0, &stack), &Numbered)?;
-    writer.flush(Micros(6), &Numbered)?;
+    writer.flush(Micros(6))?;
     writer.alloc(&small(7, 0, &[3, 5, 7, 9, 64, 3]), &Numbered)?;
     Ok(())
 }
@@ -185,7 +185,7 @@ fn many_packets(writer: &mut Output) -> std::io::Result<()> {
     for at in 0..4 {
         let time = at * 20_000_000;
         let id = writer.alloc(&small(time, 0, &[2, 4, 10 + at]), &Numbered)?;
-        writer.flush(Micros(time + 1), &Numbered)?;
+        writer.flush(Micros(time + 1))?;
         writer.collect(Micros(time + 2), DomainId(0), id)?;
     }
     Ok(())
@@ -196,7 +196,7 @@ fn two_domains(writer: &mut Output) -> std::io::Result<()> {
     let ours = writer.alloc(&small(10, 0, &[2, 3, 4]), &Numbered)?;
     let theirs = writer.alloc(&small(9, 1, &[2, 3, 5]), &Numbered)?;
     writer.promote(Micros(20), DomainId(1), theirs)?;
-    writer.flush(Micros(21), &Numbered)?;
+    writer.flush(Micros(21))?;
     writer.collect(Micros(30), DomainId(1), ours)?;
     writer.collect(Micros(31), DomainId(0), theirs)?;
     writer.alloc(&small(32, 1, &[2, 3, 4]), &Numbered)?;

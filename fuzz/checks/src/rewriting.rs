@@ -116,7 +116,7 @@ fn write(info: &TraceInfo, events: &[Owned], frames: &Frames) -> Vec<u8> {
             }
         }
     }
-    writer.finish(frames).expect(TO_MEMORY)
+    writer.finish().expect(TO_MEMORY)
 }
 
 fn places(frames: &Frames, code: u64) -> Vec<Place> {

@@ -7,11 +7,11 @@
 mod accounting;
 mod bytecode;
 mod faults;
+mod file_sizes;
+mod ignored_children;
 mod kept;
 mod memtrace;
 mod own_sampler;
-mod file_sizes;
-mod ignored_children;
 mod planted;
 mod processes;
 mod programs;
