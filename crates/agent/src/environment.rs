@@ -17,7 +17,7 @@ pub fn look() {
     // One variable by three names. The first is the one by which libc itself sets it; the others a program may use for
     // something else.
     for name in ["__environ", "environ", "_environ"] {
-        if let Some(variable) = loaded::find_bound(name) {
+        if let Some(variable) = loaded::find_behind(name) {
             // SAFETY: libc's variable, which is set before libraries are initialised.
             STRINGS.store(unsafe { *(variable as *const *mut *mut c_char) }, Ordering::Relaxed);
             return;

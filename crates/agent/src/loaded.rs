@@ -86,6 +86,7 @@ struct Symbol {
 
 impl Symbol {
     const THREAD_LOCAL: u8 = 6;
+    const VARIABLE: u8 = 1;
     const FUNCTION: u8 = 2;
     const UNTYPED: u8 = 0;
 
@@ -211,13 +212,24 @@ impl Symbols {
 
 impl Object {
     /// The address of a symbol that the object defines; of this thread's copy if it is thread-local.
+    ///
+    /// An executable whose code is not position-independent has copies of the variables of libraries that it uses, and
+    /// the libraries use the copies, too: theirs are dead. Then it is the address of the copy.
     pub fn find(&self, name: &str) -> Option<usize> {
         let symbols = Symbols::of(self)?;
         let symbol = symbols.find(name.as_bytes())?;
         if symbol.kind() == Symbol::THREAD_LOCAL {
             return (!self.tls.is_null()).then_some(self.tls as usize + symbol.value);
         }
-        Some(self.base + symbol.value)
+        let copy = match symbol.kind() {
+            Symbol::VARIABLE if !self.is_executable() => variable_of_executable(name),
+            _ => None,
+        };
+        copy.or(Some(self.base + symbol.value))
+    }
+
+    fn is_executable(&self) -> bool {
+        self.name().is_empty()
     }
 
     /// Whether an address is in the object.
@@ -271,6 +283,23 @@ pub unsafe fn function<F: Copy>(address: usize) -> F {
     unsafe { core::mem::transmute_copy(&address) }
 }
 
+/// The address of a variable that the executable defines.
+fn variable_of_executable(name: &str) -> Option<usize> {
+    let mut address = None;
+    each(|object| {
+        if object.is_executable()
+            && let Some(symbols) = Symbols::of(object)
+            && let Some(symbol) = symbols.find(name.as_bytes())
+            && symbol.kind() == Symbol::VARIABLE
+        {
+            address = Some(object.base + symbol.value);
+        }
+        // It comes first.
+        ControlFlow::Break(())
+    });
+    address
+}
+
 /// The address of a symbol in the first object behind this one that defines it: what the program would find
 /// without us.
 pub fn find_behind(name: &str) -> Option<usize> {
@@ -281,18 +310,6 @@ pub fn find_behind(name: &str) -> Option<usize> {
             address = object.find(name);
         }
         is_behind |= object.holds(here);
-        if address.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    address
-}
-
-/// The address of a variable as the dynamic linker binds it: in the first object that defines it. That is the
-/// executable if its code is not position-independent and uses the variable: then it has a copy, and the library that
-/// the variable comes from uses that, too.
-pub fn find_bound(name: &str) -> Option<usize> {
-    let mut address = None;
-    each(|object| {
-        address = object.find(name);
         if address.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     address

@@ -74,6 +74,21 @@ fn an_executable_may_have_its_own_copy_of_the_environment() {
 }
 
 #[test]
+fn an_executable_may_have_its_own_copy_of_the_runtimes_variables() {
+    // OCaml 5 has no variable that C code would have a copy of: its state is each thread's own.
+    let place = Place::new();
+    let run = Run::new(program("embedded", Compiler::OCaml4, Variant::Plain), &[]);
+    let plain = place.run(&run);
+    let trace = place.trace("trace.ctf");
+    // The runtime is not in the executable itself.
+    let options = ["--rate", "1", "--children", "follow"];
+    assert_eq!(difference(&plain, &place.run(&run.observed(&options, &trace))), "");
+    let info = info(&trace, &[]).expect("a trace");
+    is_clean(&info).expect("a clean trace");
+    assert!(info["result"]["sampled_allocations"].as_u64() > Some(10_000), "{info:#}");
+}
+
+#[test]
 fn ignored_children_leave_no_traces() {
     for compiler in BOTH {
         let place = Place::new();
