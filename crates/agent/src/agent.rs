@@ -129,9 +129,15 @@ pub fn stop_sampling() {
     }
 }
 
-/// The program starts a sampler of its own: it goes first. OCaml 5 calls us for all samples that are still waiting,
-/// and the collector may run.
+/// The program starts a sampler of its own: it goes first. We are called for all samples that are still waiting, and the
+/// collector may run.
 pub fn give_way() {
+    if SAMPLING.load(Ordering::Acquire)
+        && let Some(tell) = prepared().and_then(|agent| agent.program.memprof_tell)
+    {
+        // OCaml 4 forgets them when its sampler is stopped. Our callbacks do not raise.
+        tell();
+    }
     stop_sampling();
     with_recording(|recording| recording.end(State::ProgramSamples));
 }

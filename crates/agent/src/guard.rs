@@ -65,9 +65,9 @@ macro_rules! gate {
 gate!(start_gate, START_TARGET, give_way_to_start);
 gate!(stop_gate, STOP_TARGET, give_way_to_stop);
 
-/// The program's arguments are values: a rate, a depth and a tracker. Before OCaml 5 stops a sampler it calls back for
-/// all samples that are still waiting, and these calls may lead to a collection, which moves blocks. So the
-/// arguments are roots meanwhile.
+/// The program's arguments are values: a rate, a depth and a tracker. Before a sampler is stopped we are called for all
+/// samples that are still waiting, and these calls may lead to a collection, which moves blocks. So the arguments are
+/// roots meanwhile.
 extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
     let Some(Agent { program, .. }) = agent::prepared() else { return };
     let places = arguments.each_ref().map(AtomicUsize::as_ptr);

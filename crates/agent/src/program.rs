@@ -21,6 +21,8 @@ pub struct Program {
     pub code: ProgramCode,
     pub memprof_start: extern "C" fn(rate: usize, depth: usize, tracker: usize) -> usize,
     pub memprof_stop: extern "C" fn(unit: usize) -> usize,
+    /// `caml_memprof_handle_postponed_exn` of OCaml 4: calls back for all samples that wait.
+    pub memprof_tell: Option<extern "C" fn() -> usize>,
     /// `caml_register_global_root` and `caml_remove_global_root`.
     pub register_root: extern "C" fn(place: *mut usize),
     pub remove_root: extern "C" fn(place: *mut usize),
@@ -145,6 +147,8 @@ impl Program {
                 },
                 memprof_start: loaded::function(find("caml_memprof_start")?),
                 memprof_stop: loaded::function(find("caml_memprof_stop")?),
+                memprof_tell: find("caml_memprof_handle_postponed_exn")
+                    .map(|function| loaded::function(function)),
                 register_root: loaded::function(find("caml_register_global_root")?),
                 remove_root: loaded::function(find("caml_remove_global_root")?),
                 runtime_parameters: find("caml_runtime_parameters")

@@ -1,6 +1,6 @@
 //! A program that uses the runtime's sampler itself: it goes first, at whatever moment it comes.
 
-use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+use bactrian_fixtures::{BOTH, Variant, program};
 
 use crate::runs::{Place, Run, difference};
 use crate::traces::{info, is_clean, state};
@@ -22,9 +22,9 @@ fn a_sampler_may_be_started_while_our_samples_wait() {
             let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
             is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
             assert_eq!(state(&info), "program-samples", "{what}");
-            // OCaml 4 forgets samples that wait when its sampler is stopped.
+            // What waits is told before.
             let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
-            assert!(samples >= 40_000 || compiler == Compiler::OCaml4, "{what}: {samples} samples");
+            assert!(samples >= 40_000, "{what}: {samples} samples");
         }
     }
 }
