@@ -27,7 +27,14 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let mut console = Console::new(cli.color);
     let ended = commands::run(cli.command, &mut console);
-    let ended = console.flush().map_err(Failure::from).and(ended);
+    let ended = match (console.flush(), ended) {
+        // The end is the program's, whatever could not be said of it.
+        (Err(error), Ok(status @ Status::Program(_))) => {
+            console.complain(&error.to_string());
+            Ok(status)
+        }
+        (flushed, ended) => flushed.map_err(Failure::from).and(ended),
+    };
     match ended {
         Ok(status) => status.into(),
         Err(failure) => {

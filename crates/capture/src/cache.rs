@@ -55,7 +55,7 @@ pub(crate) fn in_first<T>(
     }
     let reasons = reasons.join("; ");
     let what = format!(
-        "there is no folder for it that only this user can change: {reasons}. Set XDG_CACHE_HOME to a folder of yours"
+        "there is no folder for it: {reasons}. Set XDG_CACHE_HOME to a folder that only this user can change"
     );
     Err(io::Error::new(kind, what))
 }

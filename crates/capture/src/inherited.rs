@@ -3,11 +3,14 @@
 //! Rust's start-up ignores SIGPIPE and opens standard streams that are closed, and we handle signals ourselves. So
 //! this is looked at before all that, and the agent restores it in the program.
 
+use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
 use bactrian_agent_abi::Inherited;
 use libc::c_int;
+use rustix::io::{Errno, fcntl_getfd};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 
 static SEEN: OnceLock<Inherited> = OnceLock::new();
@@ -18,21 +21,21 @@ static SEEN: OnceLock<Inherited> = OnceLock::new();
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    let bits = |numbers: &mut dyn Iterator<Item = c_int>| numbers.fold(0, |all, n| all | 1 << n);
-    let closed_streams = bits(&mut (0..3).filter(|stream| is_closed(*stream))) as u8;
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    let streams = [input.as_fd(), output.as_fd(), errors.as_fd()];
+    let closed = |(number, stream)| u8::from(is_closed(stream)) << number;
+    let closed_streams = (0..).zip(streams).map(closed).sum();
     // The lowest bit is for signal 1.
-    let ignored_signals = bits(&mut (0..64).filter(|bit| is_ignored(bit + 1)));
+    let ignored = |bit| u64::from(is_ignored(bit + 1)) << bit;
+    let ignored_signals = (0..64).map(ignored).sum();
     // Said once; there is one thread.
     let _ = SEEN.set(Inherited { ignored_signals, closed_streams });
 }
 
-/// Whether a descriptor is closed. The kernel is asked, since /proc may not be there: what cannot be found out is not
+/// Whether a stream is closed. The kernel is asked, since /proc may not be there: what cannot be found out is not
 /// closed, or the program would lose its streams.
-fn is_closed(descriptor: c_int) -> bool {
-    #[expect(unsafe_code, reason = "of a number of which nobody knows whether it is a descriptor")]
-    // SAFETY: touches no memory.
-    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
-    flags == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EBADF)
+fn is_closed(stream: BorrowedFd<'_>) -> bool {
+    fcntl_getfd(stream) == Err(Errno::BADF)
 }
 
 /// Whether a signal is ignored.
@@ -70,15 +73,12 @@ fn handle(signal: i32) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use super::*;
 
     #[test]
-    fn a_descriptor_is_closed_if_the_kernel_says_so() {
+    fn an_open_descriptor_is_not_closed() {
         let file = std::fs::File::open("/dev/null").expect("it is everywhere");
-        assert!(!is_closed(file.as_raw_fd()));
-        assert!(is_closed(c_int::MAX) && is_closed(-1));
+        assert!(!is_closed(file.as_fd()));
     }
 
     #[test]

@@ -13,6 +13,8 @@ const ALLOWED: &[&str] = &[
     "crates/graph/src/memory.rs",
     "crates/agent/",
     "crates/capture/src/attach/sys.rs",
+    // A look at actions of signals.
+    "crates/capture/src/inherited.rs",
     "crates/capture/src/snapshot/frozen.rs",
     // The counter of the processor.
     "crates/observe/src/clock.rs",
