@@ -22,6 +22,8 @@ pub struct Agent {
     pub bytecode: Option<CString>,
     /// The variables that start runtime_events are ours, and not for the program's eyes.
     pub hides_events: bool,
+    /// Where they have rings written.
+    pub rings: Option<CString>,
     /// The program's `OCAMLRUNPARAM`, for runtimes that do not tell their parameters.
     pub runtime_params: Vec<u8>,
 }

@@ -4,6 +4,7 @@
 //! its runtime is initialised and before any OCaml code runs, on the main thread, by `readlink`; OCaml 4
 //! and 5 do the same. We stand before libc's functions of these names, so that is where we start.
 
+use alloc::ffi::CString;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -55,6 +56,9 @@ fn prepare() {
     };
     let runtime_params = environment::get("OCAMLRUNPARAM").unwrap_or_default().into();
     let hides_events = environment::get(variable::EVENTS).is_some();
+    let [_, rings] = variable::RUNTIME_EVENTS;
+    let rings = environment::get(rings).filter(|_| hides_events);
+    let rings = rings.and_then(|path| CString::new(absolute(path)).ok());
     if settings.children == Children::Ignore {
         environment::forget_us();
     }
@@ -89,6 +93,7 @@ fn prepare() {
             is_heir,
             bytecode,
             hides_events,
+            rings,
             runtime_params,
         });
     }

@@ -8,6 +8,9 @@
 //! This is done when rights change and not when children are started: there are many ways to start one, and most are
 //! within libc (`system`, `posix_spawn`), where nobody stands between. To let everybody read our file would not do: in
 //! another root it is not there at all.
+//!
+//! OCaml 5 ends a forked child that cannot make a ring of its own beside its parent's. So the folder of rings, which is ours, goes
+//! to the user that the program becomes. Who watches the program is still the former user, and may look.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -15,8 +18,8 @@ use bactrian_agent_abi::variable;
 
 use crate::confined;
 use crate::entry::Real;
-use crate::environment;
 use crate::sys::{self, Access, Errno};
+use crate::{agent, environment};
 
 /// Paths that are longer cannot be opened.
 const LONGEST: usize = 4096;
@@ -56,8 +59,19 @@ fn folder_of(path: &[u8]) -> &[u8] {
     }
 }
 
+/// Gives the folder of rings to the user that the program is about to become.
+fn give_rings(user: u32) {
+    /// Stands for no change.
+    const SAME: u32 = u32::MAX;
+    if let Some(rings) = agent::prepared().and_then(|agent| agent.rings.as_deref())
+        && user != SAME
+    {
+        sys::give(rings, user);
+    }
+}
+
 macro_rules! rights {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+    ($($name:ident($($argument:ident: $type:ty),*) $(becomes $user:ident)?;)*) => {
         $(
             /// # Safety
             /// As for the function of libc.
@@ -70,11 +84,20 @@ macro_rules! rights {
                     sys::set_errno(Errno::NOSYS);
                     return -1;
                 };
+                $(
+                    let before = sys::effective_user();
+                    give_rings($user);
+                )?
                 // SAFETY: by the caller.
                 let result = unsafe { behind($($argument),*) };
                 if result == 0 {
                     look();
+                    return 0;
                 }
+                $(
+                    let _ = $user;
+                    give_rings(before);
+                )?
                 result
             }
         )*
@@ -82,10 +105,10 @@ macro_rules! rights {
 }
 
 rights! {
-    setuid(user: u32);
-    seteuid(user: u32);
-    setreuid(real: u32, effective: u32);
-    setresuid(real: u32, effective: u32, saved: u32);
+    setuid(user: u32) becomes user;
+    seteuid(user: u32) becomes user;
+    setreuid(real: u32, effective: u32) becomes effective;
+    setresuid(real: u32, effective: u32, saved: u32) becomes effective;
     setgid(group: u32);
     setegid(group: u32);
     setregid(real: u32, effective: u32);

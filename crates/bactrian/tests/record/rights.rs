@@ -6,7 +6,7 @@ use std::process::Command;
 
 use bactrian_fixtures::{BOTH, Variant, program};
 
-use crate::runs::{Place, Run, difference};
+use crate::runs::{Place, Run, difference, text};
 
 /// Nobody has this number.
 const STRANGER: &str = "12345";
@@ -41,6 +41,27 @@ fn children_of_a_program_that_becomes_another_user_hear_nothing() {
                 let what = difference(&plain, &observed);
                 assert_eq!(what, "", "{compiler:?}, folder of mode {mode:o}, {options:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn forked_children_of_a_watched_program_that_becomes_another_user_live_on() {
+    if !is_root() {
+        eprintln!("NOT TESTED: only root can become another user");
+        return;
+    }
+    for compiler in BOTH {
+        let executable = program("drops_rights", compiler, Variant::Plain);
+        let place = Place::new();
+        let plain = place.run(&Run::new(&executable, &[STRANGER]));
+        let live = ["live", "--json", "--", text(&executable), STRANGER];
+        let seen = place.run(&Run::new(env!("CARGO_BIN_EXE_bactrian"), &live));
+        let said = String::from_utf8_lossy(&seen.stdout);
+        assert_eq!(seen.end, plain.end, "{compiler:?}: {seen:?}");
+        assert_eq!(seen.stderr, plain.stderr, "{compiler:?}");
+        for line in String::from_utf8_lossy(&plain.stdout).lines() {
+            assert!(said.lines().any(|other| other == line), "{compiler:?}: no {line:?}: {said}");
         }
     }
 }

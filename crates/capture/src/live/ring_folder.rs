@@ -8,7 +8,7 @@
 //! room for whole rings, of which most is never written: a program that writes to a page for which there is none is
 //! killed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsFd;
@@ -34,7 +34,13 @@ const OLD: Duration = Duration::from_secs(3600);
 
 /// A folder for rings.
 #[derive(Debug)]
-pub struct RingFolder(PathBuf);
+pub struct RingFolder {
+    place: File,
+    name: OsString,
+    path: PathBuf,
+    /// Open from the start on: the agent gives it to the user that the program becomes.
+    folder: PrivateFolder,
+}
 
 impl RingFolder {
     /// Makes one that nobody else may look into.
@@ -55,12 +61,17 @@ impl RingFolder {
         let mut folders = places.iter().filter(|place| has_room(place));
         let folder = folders.find_map(|place| builder.tempdir_in(place).ok());
         let folder = folder.ok_or_else(|| io::Error::other("there is no room for its rings"))?;
-        Ok(RingFolder(folder.keep()))
+        let (Some(place), Some(name)) = (folder.path().parent(), folder.path().file_name()) else {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        };
+        let (place, name) = (File::open(place)?, name.to_owned());
+        let open = PrivateFolder::within(&place, &name)?;
+        Ok(RingFolder { place, name, path: folder.keep(), folder: open })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
@@ -102,11 +113,7 @@ fn clear(place: impl AsFd, name: &OsStr, folder: &PrivateFolder) {
 
 impl Drop for RingFolder {
     fn drop(&mut self) {
-        let (Some(place), Some(name)) = (self.0.parent(), self.0.file_name()) else { return };
-        let Ok(place) = File::open(place) else { return };
-        if let Ok(folder) = PrivateFolder::within(&place, name) {
-            clear(&place, name, &folder);
-        }
+        clear(&self.place, &self.name, &self.folder);
     }
 }
 
