@@ -12,11 +12,12 @@
 //! No signal tells of the end of any of them. Whoever of them is left alone by our death comes to its end by itself, by
 //! the frames of [`super::net`].
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::gadgets::Gadgets;
 use super::inject::{self, Lent};
@@ -29,6 +30,11 @@ use crate::memory::{Memory, ProcessMemory};
 const HELPER: i32 = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_FS;
 const NUMBER_OF_CHILD: i32 = libc::CLONE_PARENT_SETTID;
 
+/// What a helper that ended without a copy is taken for: the usual reason.
+const NOT_COPIED: i64 = -(libc::EAGAIN as i64);
+/// How long the program may take to take note of a helper's end. It has had its time while the copy was read.
+const HELPER_ENDS: Duration = Duration::from_secs(2);
+const NAP: Duration = Duration::from_micros(200);
 /// How often a program is stopped to take note of its copy's end.
 const TRIES: usize = 100;
 const BREATH: Duration = Duration::from_millis(1);
@@ -43,12 +49,19 @@ pub struct Means<'a> {
 /// A copy of the program. It is about to stop.
 pub struct Copy {
     pub tid: Tid,
-    /// Its number as the program sees it, if it is the program's child.
-    child: Option<u64>,
+    from: From,
+}
+
+/// Who made it.
+enum From {
+    /// The program, which sees it under this number.
+    Program(u64),
+    /// A helper.
+    Helper(Tid),
 }
 
 impl Copy {
-    /// Has a stopped thread of the program make a copy of it. Or why not. The thread is as it was.
+    /// Has a stopped thread of the program make a copy of it; the thread may go on then. Or why not; then it stands still.
     pub fn make(
         tid: Tid,
         memory: &File,
@@ -59,7 +72,7 @@ impl Copy {
         let mut lent = Lent::new(tid, memory, means.gadgets, means.vectors).map_err(failed)?;
         let made = match is_first_process || adopts_orphans(&mut lent, memory) {
             true => child(&mut lent),
-            false => grandchild(&mut lent),
+            false => grandchild(&mut lent, memory),
         };
         // Also after an error.
         lent.give_back().map_err(failed)?;
@@ -69,9 +82,21 @@ impl Copy {
         })
     }
 
-    /// Has the program take note of the end of its copy, if that was its child.
+    /// Sees to it that the program has no child of ours any more: has it take note of the end of its copy, or waits
+    /// until it has taken note of the helper's.
     pub fn reap(&self, pid: u32, means: Means<'_>) {
-        let Some(child) = self.child else { return };
+        let child = match self.from {
+            From::Program(child) => child,
+            From::Helper(helper) => {
+                let until = Instant::now() + HELPER_ENDS;
+                while Instant::now() < until
+                    && fs::exists(format!("/proc/{helper}")).unwrap_or(false)
+                {
+                    sleep(NAP);
+                }
+                return;
+            }
+        };
         // The process may have ended; then its copy belongs to another, who takes note by itself. A signal that came is
         // not heeded: this is how we end.
         let Ok(mut tracee) = Tracee::seize_one(pid, Arc::default()) else { return };
@@ -112,13 +137,13 @@ fn child(lent: &mut Lent) -> io::Result<Result<Copy, i64>> {
     let outcome = lent.call(libc::SYS_clone, [flags, stack, number, 0, 0, 0])?;
     match (outcome.result, outcome.child) {
         (error @ ..0, _) => Ok(Err(error)),
-        (number, Some(tid)) => Ok(Ok(Copy { tid, child: Some(number.cast_unsigned()) })),
+        (number, Some(tid)) => Ok(Ok(Copy { tid, from: From::Program(number.cast_unsigned()) })),
         (_, None) => Err(io::Error::other("its copy is not to be found")),
     }
 }
 
 /// The copy is the child of a helper, which ends.
-fn grandchild(lent: &mut Lent) -> io::Result<Result<Copy, i64>> {
+fn grandchild(lent: &mut Lent, memory: &File) -> io::Result<Result<Copy, i64>> {
     let (stack, number) = (lent.net().copy(), lent.net().child());
     let flags = u64::from((NUMBER_OF_CHILD | HELPER).unsigned_abs());
     let helper = match lent.begin_vfork([flags, stack, number, 0, 0, 0])? {
@@ -130,6 +155,11 @@ fn grandchild(lent: &mut Lent) -> io::Result<Result<Copy, i64>> {
     if sys::detach(helper, 0).is_err() {
         let _ = sys::seen(helper, false);
     }
-    lent.finish()?;
-    Ok(made?.map(|tid| Copy { tid, child: None }))
+    // Without a copy, it is the program that is to stand still.
+    lent.end_vfork(memory, made.is_ok())?;
+    match made {
+        Ok(tid) => Ok(Ok(Copy { tid, from: From::Helper(helper) })),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(Err(NOT_COPIED)),
+        Err(error) => Err(error),
+    }
 }

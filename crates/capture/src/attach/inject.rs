@@ -12,6 +12,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use super::gadgets::Gadgets;
@@ -23,8 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NAP: Duration = Duration::from_micros(20);
 /// What a stop for a system call is told by.
 const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
-/// What stands in `rax` while a system call has only begun.
-const UNDER_WAY: i64 = -(libc::ENOSYS as i64);
 
 /// What an injected system call came to.
 pub struct Outcome {
@@ -84,38 +83,33 @@ impl Lent {
         run(self.tid)
     }
 
-    /// Has it do a `clone` like `vfork`, which ends when the child has ended: the child, or the error. In between, it is
-    /// for [`Lent::finish`] to wait for the end.
+    /// Has it do a `clone` like `vfork`: the child, or the error. The `clone` ends when the child has ended, in
+    /// [`Lent::end_vfork`].
     pub fn begin_vfork(&mut self, arguments: [u64; 6]) -> io::Result<Result<Tid, i64>> {
         self.prepare(libc::SYS_clone, arguments)?;
         let mut halves = 0;
         loop {
             match step(self.tid)? {
-                Step::Made(child) => {
-                    sys::resume(self.tid, Way::ToSystemCall, 0)?;
-                    return Ok(Ok(child));
-                }
+                Step::Made(child) => return Ok(Ok(child)),
                 Step::Half { .. } if halves == 0 => halves += 1,
-                Step::Half { result, .. } => return Ok(Err(result)),
+                Step::Half { result } => return Ok(Err(result)),
                 Step::Other => {}
             }
         }
     }
 
-    /// After [`Lent::begin_vfork`]: waits for the child's end, and has the net wait for it as well, so that it is gone.
-    pub fn finish(&mut self) -> io::Result<()> {
-        // It runs already.
-        let mut stop = next_stop(self.tid)?;
-        loop {
-            match seen(self.tid, stop)? {
-                Step::Half { number: libc::SYS_wait4, result } if result != UNDER_WAY => {
-                    return Ok(());
-                }
-                _ => {}
-            }
-            sys::resume(self.tid, Way::ToSystemCall, signal_of(stop))?;
-            stop = next_stop(self.tid)?;
+    /// After [`Lent::begin_vfork`], when the child goes to its end: has the thread take note of that. If `is_let_go`, it may
+    /// be let go of, which is faster: the net does it and brings it back.
+    pub fn end_vfork(&mut self, memory: &File, is_let_go: bool) -> io::Result<()> {
+        if is_let_go && self.net.is_exact {
+            self.is_changed = false;
+            return sys::detach(self.tid, 0);
         }
+        settle(self.tid)?;
+        let mut number = [0; 4];
+        memory.read_exact_at(&mut number, self.net.child())?;
+        sys::set_registers(self.tid, &self.net.reap(u32::from_le_bytes(number)))?;
+        run(self.tid).map(|_| ())
     }
 
     fn prepare(&mut self, number: i64, arguments: [u64; 6]) -> io::Result<()> {
@@ -156,8 +150,8 @@ impl Drop for Lent {
 enum Step {
     /// It made a process.
     Made(Tid),
-    /// A system call began or ended: its number, and what it returned.
-    Half { number: i64, result: i64 },
+    /// A system call began or ended: what it returned.
+    Half { result: i64 },
     /// Something that does not matter.
     Other,
 }
@@ -170,21 +164,18 @@ fn run(tid: Tid) -> io::Result<Outcome> {
         match step(tid)? {
             Step::Made(made) => child = Some(made),
             Step::Half { .. } if halves == 0 => halves += 1,
-            Step::Half { result, .. } => return Ok(Outcome { result, child }),
+            Step::Half { result } => return Ok(Outcome { result, child }),
             Step::Other => {}
         }
     }
 }
 
-/// Follows a thread that makes a process by itself: the process, or the error.
-pub fn follow_clone(tid: Tid) -> io::Result<Result<Tid, i64>> {
+/// Lets a thread go on that is about to make a process: the process.
+pub fn follow_clone(tid: Tid) -> io::Result<Tid> {
     loop {
-        match step(tid)? {
-            Step::Made(child) => return Ok(Ok(child)),
-            Step::Half { number: libc::SYS_clone, result: result @ ..0 } if result != UNDER_WAY => {
-                return Ok(Err(result));
-            }
-            _ => {}
+        sys::resume(tid, Way::Freely, 0)?;
+        if let Step::Made(child) = seen(tid, next_stop(tid)?)? {
+            return Ok(child);
         }
     }
 }
@@ -209,10 +200,7 @@ fn signal_of(stop: (i32, i32)) -> i32 {
 
 fn seen(tid: Tid, (signal, event): (i32, i32)) -> io::Result<Step> {
     Ok(match (signal, event) {
-        (SYSTEM_CALL, 0) => {
-            let Registers { orig_rax, rax, .. } = sys::registers(tid)?;
-            Step::Half { number: orig_rax.cast_signed(), result: rax.cast_signed() }
-        }
+        (SYSTEM_CALL, 0) => Step::Half { result: sys::registers(tid)?.rax.cast_signed() },
         (_, libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK) => {
             let child = Tid::try_from(sys::event_message(tid)?);
             Step::Made(child.map_err(|_| io::Error::other("its child has no number"))?)

@@ -36,7 +36,7 @@ const ROOM: u64 = 20 << 10;
 /// No signal is let through.
 pub const ALL: u64 = u64::MAX;
 /// A process that nobody has: `wait4` for it fails at once.
-const NOBODY: u64 = 0x7fff_ffff;
+const NOBODY: u32 = 0x7fff_ffff;
 /// The call that stands for one that was interrupted and goes on.
 const RESTART: i64 = libc::SYS_restart_syscall;
 /// What interrupted system calls leave in `rax` for the kernel to start them anew. Programs never see it.
@@ -59,6 +59,9 @@ pub struct Net {
     pub saved: Registers,
     /// Its signal mask.
     pub mask: u64,
+    /// Whether the net brings it back to exactly that. A system call that was interrupted is begun anew by the net; the
+    /// kernel knows better: how much time is left, and whether a signal came that it should be given up for.
+    pub is_exact: bool,
     gadgets: Gadgets,
     reap: u64,
 }
@@ -75,16 +78,17 @@ impl Net {
         if saved.rsp.saturating_sub(reap) > ROOM {
             return Err(io::Error::other("its registers take more room than expected"));
         }
-        let net = Net { saved, mask, gadgets, reap };
+        let resumed = resumed(&saved, memory);
+        let is_exact = resumed.rip == saved.rip && resumed.rax == saved.rax;
+        let net = Net { saved, mask, is_exact, gadgets, reap };
         let frame = |registers, mask, vectors| frame(gadgets.restorer, registers, mask, vectors);
-        let wait = [NOBODY, 0, u64::from(libc::__WALL.cast_unsigned()), 0, 0, 0];
-        let wait = net.before_call(libc::SYS_wait4, wait, net.back());
+        let wait = net.reap(NOBODY);
         let exit = net.before_call(libc::SYS_exit_group, [0; 6], net.end());
         let clone = net.before_call(libc::SYS_clone, [0, net.end(), 0, 0, 0, 0], net.quit());
         // A frame without vector registers would clear them.
         let frames = [
             frame(&wait, ALL, at),
-            frame(&resumed(&saved, memory), mask, at),
+            frame(&resumed, mask, at),
             frame(&exit, ALL, 0),
             frame(&clone, ALL, at),
             frame(&exit, ALL, 0),
@@ -99,6 +103,12 @@ impl Net {
     /// Registers of the thread before a system call, after which the frames lead it back.
     pub fn call(&self, number: i64, arguments: [u64; 6]) -> Registers {
         self.before_call(number, arguments, self.reap)
+    }
+
+    /// Registers before taking note of a child's end, after which the thread is led back.
+    pub fn reap(&self, child: u32) -> Registers {
+        let options = u64::from(libc::__WALL.cast_unsigned());
+        self.before_call(libc::SYS_wait4, [u64::from(child), 0, options, 0, 0, 0], self.back())
     }
 
     /// Where `clone` is to write the number of the child that is to be waited for.
