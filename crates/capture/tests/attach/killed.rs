@@ -1,7 +1,6 @@
 //! Whoever freezes a program may be killed (SIGKILL) at any moment. The program must not notice.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use bactrian_capture::attach::{Options, freeze};
 use bactrian_fixtures::{Compiler, Variant, whole_table};
 
 use crate::programs;
-use crate::running::{Running, is_program};
+use crate::running::Running;
 
 /// Tells [`freezes_what_it_is_told_to`] what to freeze.
 const TOLD: &str = "BACTRIAN_TEST_FREEZES";
@@ -72,18 +71,19 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Copies of a program that live, whoever has them.
-fn copies(pid: u32, program: &Path) -> usize {
+/// Copies of a program that live, whoever has them. They have its arguments, which no other program has.
+fn copies(pid: u32) -> usize {
+    let arguments = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let own = arguments(pid);
     let numbers = fs::read_dir("/proc").expect("/proc").flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|&other| other != pid && is_program(other, program)).count()
+    numbers.filter(|&other| other != pid && arguments(other) == own).count()
 }
 
 /// Kills freezers of a program, and lets it come to its end.
 fn check(name: &str, source: &str, compiler: Compiler, expected: (&str, i32)) {
     let mut running = Running::start(name, source, compiler, Variant::Plain);
     let pid = running.pid();
-    let program = fs::read_link(format!("/proc/{pid}/exe")).expect("a program");
     let mask = status(pid, "SigBlk");
     let code = running.code();
     // How long it takes to freeze it and let it go.
@@ -118,7 +118,7 @@ fn check(name: &str, source: &str, compiler: Compiler, expected: (&str, i32)) {
         until(&format!("its mask is as it was: {what}"), || status(pid, "SigBlk") == mask);
         until(&format!("it runs: {what}"), || !running.state().starts_with(['t', 'T']));
         if !source.contains("fork") {
-            until(&format!("no copy lives: {what}"), || copies(pid, &program) == 0);
+            until(&format!("no copy lives: {what}"), || copies(pid) == 0);
         }
         until(&format!("no zombie is left: {what}"), || running.zombies() == 0);
         running.is_there();

@@ -152,8 +152,8 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// Whether a process runs a program, or a copy of it.
-pub fn is_program(pid: u32, program: &Path) -> bool {
+/// Whether a process runs a program.
+fn is_program(pid: u32, program: &Path) -> bool {
     let mapped = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let runs = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|file| file == program);
     // Bytecode is run by another.
