@@ -1,4 +1,7 @@
-external take_snapshot : string -> unit = "bactrian_snapshot"
+type snapshot = Taken | Not_wanted | Skipped of string
+
+(* The C code knows the numbers of the constructors. *)
+external take_snapshot : string -> snapshot = "bactrian_snapshot"
 
 let snapshot ?(name = "") () = take_snapshot name
 

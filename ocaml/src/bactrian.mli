@@ -6,7 +6,10 @@
 
 (** {1 Snapshots} *)
 
-val snapshot : ?name:string -> unit -> unit
+(** What became of a snapshot: it is being written; none are wanted here; or why there is none. *)
+type snapshot = Taken | Not_wanted | Skipped of string
+
+val snapshot : ?name:string -> unit -> snapshot
 (** Takes a snapshot of the heap as it is now: every block and who points to it. It is written by another
     process while this one goes on; the call takes the time of a fork.
 
@@ -14,8 +17,9 @@ val snapshot : ?name:string -> unit -> unit
     [bactrian agent] prints. Otherwise it is a test of a pointer.
 
     [name] is kept in the file and shown with it; of a long one the first 255 bytes, of one with a zero byte
-    what is before it. A snapshot that would go past the limits of [--snapshot-limits] is skipped, and that
-    is counted.
+    what is before it. When as many are being written as there may be, the call waits for one of them, ten seconds at
+    most ([--snapshots-when-busy]). A snapshot that would go past the other limits of [--snapshot-limits] is skipped, and
+    that is counted.
 
     May be called from any thread and domain. Does nothing when no agent is there. *)
 

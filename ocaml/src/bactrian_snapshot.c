@@ -1,20 +1,33 @@
 /* The one call from OCaml into Bactrian's agent, if it is in the process. */
 
 #include <string.h>
+#include <caml/alloc.h>
+#include <caml/memory.h>
 #include <caml/mlvalues.h>
 
-/* Exported by the agent; null where there is none. */
-extern void bactrian_take_snapshot(const char *name) __attribute__((weak));
+/* Exported by the agent; null where there is none. Gives null if no snapshots are wanted, nothing if one was taken, and
+   why not otherwise. */
+extern const char *bactrian_take_snapshot(const char *name) __attribute__((weak));
 
 value bactrian_snapshot(value name)
 {
+    CAMLparam1(name);
+    CAMLlocal2(skipped, why);
     /* Domains are brought to a halt for a snapshot, and before that a collection may move the string. */
     char copy[256];
+    const char *said;
 
     if (bactrian_take_snapshot == NULL)
-        return Val_unit;
+        CAMLreturn(Val_int(1));
     strncpy(copy, String_val(name), sizeof copy - 1);
     copy[sizeof copy - 1] = 0;
-    bactrian_take_snapshot(copy);
-    return Val_unit;
+    said = bactrian_take_snapshot(copy);
+    if (said == NULL)
+        CAMLreturn(Val_int(1));
+    if (*said == 0)
+        CAMLreturn(Val_int(0));
+    why = caml_copy_string(said);
+    skipped = caml_alloc_small(1, 0);
+    Field(skipped, 0) = why;
+    CAMLreturn(skipped);
 }

@@ -19,7 +19,7 @@ pub mod ring;
 mod snapshots;
 pub mod token;
 
-pub use snapshots::{DEFAULT_COPIES, DEFAULT_MARGIN, Limits, MAX_COPIES, Snapshots, When};
+pub use snapshots::{Busy, DEFAULT_COPIES, DEFAULT_MARGIN, Limits, MAX_COPIES, Snapshots, When};
 
 use alloc::format;
 use alloc::string::String;
@@ -57,7 +57,7 @@ pub mod variable {
     pub const WALKER: &str = "BACTRIAN_WALKER";
     /// The file to which is written what became of each snapshot.
     pub const LEDGER: &str = "BACTRIAN_LEDGER";
-    /// `copies=N,memory=BYTES,disk=BYTES`: what snapshots may cost.
+    /// `copies=N,memory=BYTES,disk=BYTES,busy=wait|skip`: what snapshots may cost.
     pub const SNAPSHOT_LIMITS: &str = "BACTRIAN_SNAPSHOT_LIMITS";
     /// How many bytes of each string a snapshot keeps.
     pub const STRINGS: &str = "BACTRIAN_STRINGS";
@@ -360,7 +360,7 @@ mod tests {
             heap: vec![b'h'],
             walker: vec![0xFF],
             ledger: Some(vec![b'l']),
-            limits: Limits { disk: Some(5), ..Limits::default() },
+            limits: Limits { disk: Some(5), busy: Some(Busy::Wait), ..Limits::default() },
             strings: 16,
         };
         check_that_it_survives(Settings::only_snapshots(snapshots.clone()));

@@ -57,11 +57,37 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bytes that the files may come to; none: as long as there is room.
     pub disk: Option<u64>,
+    /// What becomes of a snapshot for which there are too many copies; none: those that somebody asked for wait.
+    pub busy: Option<Busy>,
+}
+
+/// What is done when there are as many copies as there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// The program waits until one has ended, but not for ever.
+    Wait,
+    /// The snapshot is skipped, and counted.
+    Skip,
+}
+
+impl Busy {
+    /// One word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Busy::Wait => "wait",
+            Busy::Skip => "skip",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &[u8]) -> Option<Busy> {
+        [Busy::Wait, Busy::Skip].into_iter().find(|busy| busy.name().as_bytes() == text)
+    }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { copies: DEFAULT_COPIES, memory: None, disk: None }
+        Limits { copies: DEFAULT_COPIES, memory: None, disk: None, busy: None }
     }
 }
 
@@ -119,6 +145,7 @@ impl Limits {
                 }
                 "memory" => limits.memory = Some(number(value)?),
                 "disk" => limits.disk = Some(number(value)?),
+                "busy" => limits.busy = Some(Busy::parse(value)?),
                 _ => return None,
             }
         }
@@ -133,6 +160,9 @@ impl Limits {
         }
         if let Some(bytes) = self.disk {
             text.push_str(&format!(",disk={bytes}"));
+        }
+        if let Some(busy) = self.busy {
+            text.push_str(&format!(",busy={}", busy.name()));
         }
         text
     }

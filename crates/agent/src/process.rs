@@ -298,6 +298,11 @@ pub fn wait_while(word: &AtomicU32, expected: u32, milliseconds: i64) {
     };
 }
 
+/// Waits for some milliseconds.
+pub fn nap(milliseconds: i64) {
+    wait_while(&AtomicU32::new(0), 0, milliseconds);
+}
+
 /// Stores a word and wakes all that wait for it to change.
 pub fn store_and_wake(word: &AtomicU32, value: u32) {
     const WAKE: usize = 1;

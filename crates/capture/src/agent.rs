@@ -99,6 +99,7 @@ mod tests {
         "execvp",
         "execvpe",
         "initgroups",
+        "prctl",
         "readlink",
         "setegid",
         "seteuid",
@@ -109,6 +110,7 @@ mod tests {
         "setresuid",
         "setreuid",
         "setuid",
+        "syscall",
     ];
 
     #[test]

@@ -20,7 +20,7 @@ pub mod types;
 
 pub use bactrian_agent_abi::ledger::Limit;
 pub use bactrian_agent_abi::{
-    Children, DEFAULT_DEPTH, DEFAULT_MARGIN, DEFAULT_RATE, Limits, MAX_COPIES, MAX_DEPTH, Settings,
-    Snapshots, When,
+    Busy, Children, DEFAULT_DEPTH, DEFAULT_MARGIN, DEFAULT_RATE, Limits, MAX_COPIES, MAX_DEPTH,
+    Settings, Snapshots, When,
 };
 pub use program::find_program;

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use bactrian_agent_abi::frozen::{Facts, Reason, Skipped};
 use bactrian_agent_abi::ledger::{Limit, Line};
+use bactrian_agent_abi::{Busy, Limits};
 
 use super::budget::Budget;
 use super::copy::{self, Order};
@@ -42,6 +43,11 @@ const NOTES: usize = 256;
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The number of its last one.
 static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// So long, in microseconds, a program waits until there may be another copy.
+const LONGEST_WAIT: u64 = 10_000_000;
+/// How often it looks, in milliseconds.
+const NAP: i64 = 2;
 
 /// A program that ends waits for its copies in steps of so many milliseconds, and so many of them.
 const STEP: i64 = 100;
@@ -133,7 +139,30 @@ impl Series {
         })
     }
 
-    fn skip(&mut self, setup: &Setup, limit: Limit) {
+    /// Whether another copy can be afforded, perhaps after others have ended.
+    fn afford(&mut self, limits: &Limits, reason: Reason) -> Result<(), Limit> {
+        let (beyond, is_asked_for) = match reason {
+            Reason::Major | Reason::Every | Reason::Peak => (0, false),
+            // Somebody waits for it.
+            Reason::Signal | Reason::Call => (1, true),
+            // A program that ends leaves its memory to its last copy.
+            Reason::Exit => (2, true),
+        };
+        let waits = limits.busy.map_or(is_asked_for, |busy| busy == Busy::Wait);
+        let start = sys::micros(Clock::Monotonic);
+        loop {
+            match self.budget.check(limits, &self.folder, beyond) {
+                Err(Limit::Copies)
+                    if waits && sys::micros(Clock::Monotonic) - start < LONGEST_WAIT =>
+                {
+                    process::nap(NAP);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn skip(&mut self, setup: &Setup, limit: Limit) -> Outcome {
         let count = match limit {
             Limit::Copies => &mut self.skipped.copies,
             Limit::Memory | Limit::NoMemory => &mut self.skipped.memory,
@@ -142,27 +171,21 @@ impl Series {
         };
         *count += 1;
         ledger::add(setup.ledger.as_deref(), &Line::Skipped(limit));
+        Outcome::Skipped(limit)
     }
 
-    fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) {
+    fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) -> Outcome {
         if ADOPTED.load(Ordering::Relaxed) {
             return self.skip(setup, Limit::Adopted);
         }
         let limits = &setup.settings.limits;
-        let beyond = match wanted.reason {
-            Reason::Major | Reason::Every | Reason::Peak => 0,
-            // Somebody waits for it.
-            Reason::Signal | Reason::Call => 1,
-            // A program that ends leaves its memory to its last copy.
-            Reason::Exit => 2,
-        };
-        if let Err(limit) = self.budget.check(limits, &self.folder, beyond) {
+        if let Err(limit) = self.afford(limits, wanted.reason) {
             return self.skip(setup, limit);
         }
         let trace = agent::with_recording(Recording::for_snapshot).flatten();
         let number = self.number + 1;
         let heap = [&self.prefix[..], format!(".{number}.heap").as_bytes()].concat();
-        let Ok(file) = CString::new(&heap[..]) else { return };
+        let Ok(file) = CString::new(&heap[..]) else { return Outcome::Off };
         let now = sys::nanos(Clock::Monotonic);
         let facts = Facts {
             program: self.process,
@@ -204,6 +227,7 @@ impl Series {
                     process::store_and_wake(&notes.pause, length);
                 }
                 LAST.store(number, Ordering::Relaxed);
+                Outcome::Taken
             }
             Ok(None) => copy::live(order),
             Err(_) => self.skip(setup, Limit::Process),
@@ -219,14 +243,25 @@ pub struct Wanted<'a> {
     pub domains: &'a [*const usize],
 }
 
+/// What became of it.
+#[derive(Clone, Copy)]
+pub enum Outcome {
+    /// The copy is made.
+    Taken,
+    Skipped(Limit),
+    /// None are taken here.
+    Off,
+}
+
 /// Takes a snapshot. `since` is when it was decided, in nanoseconds on the monotonic clock.
 ///
 /// # Safety
 /// The program is at a safe point, and no OCaml code runs anywhere in it until this returns.
-pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
-    let Some(setup) = setup() else { return };
+pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
+    let mut outcome = Outcome::Off;
+    let Some(setup) = setup() else { return outcome };
     if OFF.load(Ordering::Relaxed) || confined::is_confined() || SERIES.is_mine() || !is_ours() {
-        return;
+        return outcome;
     }
     let signals = process::set_blocked_signals(!0);
     SERIES.take();
@@ -234,7 +269,7 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
     let done = unsafe {
         rescue::run_on(Stack::Snapshot, || {
             if let Some(series) = SERIES.inside() {
-                series.take(setup, wanted, since);
+                outcome = series.take(setup, wanted, since);
             }
         })
     };
@@ -244,6 +279,7 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) {
     // SAFETY: we hold the lock.
     unsafe { SERIES.release() };
     process::set_blocked_signals(signals);
+    outcome
 }
 
 /// A fork is about to happen: nobody may be in the middle of something.

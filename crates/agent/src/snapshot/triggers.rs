@@ -3,13 +3,14 @@
 //! The collector calls us at its own pace: no thread and no timer is needed. Hooks that were there before ours are
 //! called after.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::frozen::Reason;
+use bactrian_agent_abi::ledger::Limit;
 
 use super::collector::{Domains, Hook, Many};
-use super::freeze::{self, Wanted};
+use super::freeze::{self, Outcome, Wanted};
 use super::{Setup, blocked, setup, still};
 use crate::confined;
 use crate::patch::Patch;
@@ -183,10 +184,10 @@ fn is_new_cycle(cycles: usize) -> bool {
 ///
 /// # Safety
 /// The program is at a safe point.
-unsafe fn take_4(setup: &Setup, reason: Reason, name: Option<&[u8]>, since: u64) {
+unsafe fn take_4(setup: &Setup, reason: Reason, name: Option<&[u8]>, since: u64) -> Outcome {
     let domains = [setup.agent.program.state()];
     // SAFETY: by the caller.
-    unsafe { freeze::take(&Wanted { reason, name, domains: &domains }, since) };
+    unsafe { freeze::take(&Wanted { reason, name, domains: &domains }, since) }
 }
 
 extern "C" fn after_marking_4() {
@@ -382,30 +383,57 @@ extern "C" fn on_signal(_signal: c_int) {
     }
 }
 
-/// The program asks for a snapshot, from OCaml code.
+/// The program asks for a snapshot, from OCaml code. It is told what became of it: nothing is said if it was taken, why it
+/// was not otherwise, and null stands for a program of which none are wanted.
 ///
 /// # Safety
 /// The name is null or ends with NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bactrian_take_snapshot(name: *const c_char) {
-    let Some(setup) = setup() else { return };
+pub unsafe extern "C" fn bactrian_take_snapshot(name: *const c_char) -> *const c_char {
+    // SAFETY: by the caller.
+    match unsafe { take_called(name) } {
+        Outcome::Off => core::ptr::null(),
+        Outcome::Taken => c"".as_ptr(),
+        Outcome::Skipped(limit) => words(limit).as_ptr(),
+    }
+}
+
+/// Why a snapshot was skipped, for the program.
+fn words(limit: Limit) -> &'static CStr {
+    match limit {
+        Limit::Copies => c"too many copies of the program are still being read",
+        Limit::Memory => c"another copy of the program is more memory than is allowed",
+        Limit::NoMemory => c"there is not enough memory for another copy of the program",
+        Limit::Disk => c"the files of snapshots are as large as is allowed",
+        Limit::NoDisk => c"there is no room on the disk",
+        Limit::Process => c"the system allows no further process",
+        Limit::Adopted => c"the program would meet the copy among its children",
+    }
+}
+
+/// # Safety
+/// The name is null or ends with NUL.
+unsafe fn take_called(name: *const c_char) -> Outcome {
+    let mut outcome = Outcome::Off;
+    let Some(setup) = setup() else { return outcome };
     let since = now();
     // SAFETY: by the caller.
     let name = unsafe { sys::text(name) }.filter(|name| !name.is_empty());
     if setup.agent.program.state().is_null() {
-        return;
+        return outcome;
     }
     stay(setup);
     match &setup.collector.domains {
         // SAFETY: OCaml code has called C.
-        Domains::One(_) => unsafe { take_4(setup, Reason::Call, name, since) },
+        Domains::One(_) => unsafe { outcome = take_4(setup, Reason::Call, name, since) },
         // SAFETY: as above.
         Domains::Many(many) => unsafe {
             still::with_all_still(many, |domains| {
-                freeze::take(&Wanted { reason: Reason::Call, name, domains }, since);
+                outcome = freeze::take(&Wanted { reason: Reason::Call, name, domains }, since);
             });
         },
     }
+    outcome
 }
 
 /// The program ends: by itself, or `at_once`, perhaps in a signal handler.
@@ -439,7 +467,9 @@ fn take_last(setup: &Setup, at_once: bool) {
                 }
             }
         }
-        // SAFETY: OCaml is left for good.
-        _ => unsafe { take_4(setup, Reason::Exit, None, since) },
+        _ => {
+            // SAFETY: OCaml is left for good.
+            unsafe { take_4(setup, Reason::Exit, None, since) };
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_capture::ledger::{Account, Ledger, Written};
-use bactrian_capture::{DEFAULT_MARGIN, Limit, Limits, MAX_COPIES, Snapshots, When};
+use bactrian_capture::{Busy, DEFAULT_MARGIN, Limit, Limits, MAX_COPIES, Snapshots, When};
 use bactrian_trace::Micros;
 
 use super::agent::Signal;
@@ -49,6 +49,10 @@ pub struct SnapshotArgs {
     /// memory at a time (1; one more for a signal or call, two at exit), memory=SIZE for them, disk=SIZE for all files
     #[arg(long, value_name = "LIMIT[,LIMIT..]", requires = "snapshots", value_parser = limits)]
     pub snapshot_limits: Option<Limits>,
+    /// When as many copies are there as may be: the program waits, ten seconds at most, or the snapshot is
+    /// skipped [default: wait for a call, a signal and the exit, skip otherwise]
+    #[arg(long, value_name = "wait|skip", requires = "snapshots", value_parser = busy)]
+    pub snapshots_when_busy: Option<Busy>,
 }
 
 impl SnapshotArgs {
@@ -67,7 +71,10 @@ impl SnapshotArgs {
             heap: bytes(prefix),
             walker: walker.into_os_string().into_vec(),
             ledger: ledger.map(bytes),
-            limits: self.snapshot_limits.unwrap_or_default(),
+            limits: Limits {
+                busy: self.snapshots_when_busy,
+                ..self.snapshot_limits.unwrap_or_default()
+            },
             strings: self.strings,
         }))
     }
@@ -232,6 +239,10 @@ fn reason(limit: Limit) -> &'static str {
             "in a child of a program that adopts orphans, which would meet copies among its children"
         }
     }
+}
+
+fn busy(text: &str) -> Result<Busy, String> {
+    Busy::parse(text.as_bytes()).ok_or_else(|| "it is wait or skip".to_owned())
 }
 
 /// Moments as people write them: with names of signals and units of time.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use bactrian_fixtures::{Compiler, Variant, ocaml_library, program, repository};
+use bactrian_fixtures::{BOTH, Compiler, Variant, ocaml_library, program, repository};
 use bactrian_snapshot::Reason;
 
 use crate::heaps::{Heap, heaps_of};
@@ -57,6 +57,32 @@ fn a_call_takes_a_snapshot_with_a_name() {
     }
 }
 
+/// What became of each of some snapshots in a row, in the words of the program, and how many files there are.
+fn in_a_row(compiler: Compiler, busy: &[&str]) -> (Vec<String>, usize) {
+    let place = Place::new();
+    let run = Run::new(program("heap_called", compiler, Variant::Plain), &["6"]);
+    let output = place.trace("run.ctf");
+    let options = [&["--snapshots", "call", "--no-trace"], busy].concat();
+    let seen = place.run(&run.observed(&options, &output));
+    let said = String::from_utf8_lossy(&seen.stdout);
+    (said.lines().map(str::to_owned).collect(), heaps_of(&output).len())
+}
+
+#[test]
+fn calls_in_a_row_wait_for_each_other_and_say_what_became_of_them() {
+    for compiler in BOTH {
+        assert_eq!(in_a_row(compiler, &[]), (vec!["taken".to_owned(); 6], 6), "{compiler:?}");
+        let (said, files) = in_a_row(compiler, &["--snapshots-when-busy", "skip"]);
+        let taken = said.iter().filter(|line| *line == "taken").count();
+        let skipped = said.iter().filter(|line| line.starts_with("skipped: too many copies"));
+        assert_eq!((taken, taken + skipped.count()), (files, 6), "{compiler:?}: {said:?}");
+        assert!(taken < 6, "{compiler:?}: {said:?}");
+    }
+    let run = Run::new(program("heap_called", Compiler::OCaml4, Variant::Plain), &["2"]);
+    let seen = Place::new().run(&run);
+    assert_eq!(seen.stdout, b"not wanted\nnot wanted\n");
+}
+
 #[test]
 fn a_call_is_possible_beside_any_moment() {
     let place = Place::new();
@@ -97,8 +123,11 @@ fn dune_and_findlib_know_the_library() {
     fs::create_dir(&plain).expect("a folder");
     let mut copy = Command::new("cp");
     run(copy.arg("-R").arg(ocaml_library(Compiler::OCaml4)).arg(plain.join("bactrian")));
-    fs::write(folder.path().join("asks.ml"), "let () = Bactrian.snapshot ~name:\"x\" ()\n")
-        .expect("a program");
+    fs::write(
+        folder.path().join("asks.ml"),
+        "let () = ignore (Bactrian.snapshot ~name:\"x\" ())\n",
+    )
+    .expect("a program");
     for libraries in [&installed, &plain] {
         let mut compile = Command::new("ocamlfind");
         compile.args(["ocamlopt", "-package", "bactrian", "-linkpkg", "asks.ml", "-o", "asks"]);
