@@ -39,6 +39,9 @@ pub const BEAT: u64 = 50;
 /// Without a beat for so long, in microseconds, the keeper is dead.
 pub const DEAD_AFTER: u64 = 1_000_000;
 
+/// By which a process knows its PID namespace.
+pub const NAMESPACE_OF_SELF: &core::ffi::CStr = c"/proc/self/ns/pid";
+
 /// The file of a ring in the folder.
 pub fn name(number: u64) -> String {
     format!("ring.{number}")
@@ -60,6 +63,8 @@ pub mod word {
     pub const NOTE_AT: usize = 5;
     /// Bytes of the name of the trace, by the keeper; 0 until it is known.
     pub const NAME: usize = 6;
+    /// The inode of the owner's PID namespace, in which its number counts; 0 if it cannot tell.
+    pub const NAMESPACE: usize = 7;
 }
 
 /// Where the two notes are, in bytes, and room for each.

@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn limits_survive_the_environment() {
         for (memory, disk) in [(None, None), (Some(5), None), (None, Some(6)), (Some(7), Some(0))] {
-            let limits = Limits { copies: 3, memory, disk };
+            let limits = Limits { copies: 3, memory, disk, busy: disk.map(|_| Busy::Skip) };
             assert_eq!(Limits::parse(limits.value().as_bytes()), Some(limits));
         }
     }

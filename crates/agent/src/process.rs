@@ -327,10 +327,19 @@ pub fn thread_lives(thread: u32) -> bool {
 
 /// The size of a file; none if there is none.
 pub fn file_size(path: &CStr) -> Option<u64> {
+    stat(path).map(|stat| stat[6])
+}
+
+/// The inode of a file; none if there is none.
+pub fn inode(path: &CStr) -> Option<u64> {
+    stat(path).map(|stat| stat[1])
+}
+
+fn stat(path: &CStr) -> Option<[u64; 18]> {
     let mut stat = [0u64; 18];
     let arguments = [path.as_ptr() as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0];
     // SAFETY: the path ends with NUL, the kernel fills the array.
-    unsafe { call(number::STAT, arguments) }.ok().map(|_| stat[6])
+    unsafe { call(number::STAT, arguments) }.ok().map(|_| stat)
 }
 
 /// Bytes that are free in the file system of a path.

@@ -14,6 +14,7 @@ use bactrian_agent_abi::ring::{
 use bactrian_trace::Making;
 
 use crate::confined;
+use crate::process;
 use crate::sys::{self, Clock};
 
 /// So long, in microseconds, we wait for something that the keeper is about to do.
@@ -102,6 +103,8 @@ impl Ring {
             return None;
         }
         ring.word(word::NOTE_AT).store(note_at, Ordering::Relaxed);
+        let namespace = process::inode(ring::NAMESPACE_OF_SELF).unwrap_or(0);
+        ring.word(word::NAMESPACE).store(namespace, Ordering::Relaxed);
         ring.word(word::OWNER).store(sys::process_id().into(), Ordering::Release);
         Some(ring)
     }

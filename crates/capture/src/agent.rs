@@ -88,7 +88,7 @@ mod tests {
     ];
     /// The functions of libc that it stands before, a name to be known by, and what the library for program authors
     /// calls.
-    const EXPORTS: [&str; 20] = [
+    const EXPORTS: [&str; 22] = [
         "__sigsetjmp",
         "_exit",
         "bactrian_agent",

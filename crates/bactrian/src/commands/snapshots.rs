@@ -352,7 +352,8 @@ mod tests {
     #[test]
     fn limits_have_units() {
         let limits = limits("copies=3,memory=1.5GB,disk=200k").expect("limits");
-        let expected = Limits { copies: 3, memory: Some(1_500_000_000), disk: Some(200_000) };
+        let (memory, disk) = (Some(1_500_000_000), Some(200_000));
+        let expected = Limits { copies: 3, memory, disk, busy: None };
         assert_eq!(limits, expected);
         for bad in ["", "copies", "copies=0", "copies=1000", "memory=much", "disk=-1", "swap=1"] {
             assert!(super::limits(bad).is_err(), "{bad}");

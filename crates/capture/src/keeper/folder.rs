@@ -1,14 +1,25 @@
 //! The folder in memory that a keeper and the processes it keeps traces of have in common: the board, and rings.
+//!
+//! A keeper that is killed leaves it behind; whoever comes later removes it.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bactrian_agent_abi::ring::{self, board, word};
+use bactrian_private::PrivateFolder;
+use rustix::fs::{AtFlags, Dir, unlinkat};
 use tempfile::TempDir;
 
 use crate::live::IN_MEMORY;
+
+const PREFIX: &str = "bactrian-keeper-";
+/// A board on which nothing was written for so long is that of a keeper who was killed.
+const OLD: Duration = Duration::from_secs(600);
 
 /// A folder, with its board.
 #[derive(Debug)]
@@ -26,7 +37,8 @@ impl Folder {
     /// If there is no room for it.
     pub fn new() -> io::Result<Folder> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix("bactrian-keeper-").permissions(Permissions::from_mode(0o700));
+        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
+        sweep(Path::new(IN_MEMORY));
         let folder = builder.tempdir_in(IN_MEMORY).or_else(|_| builder.tempdir())?;
         let board = create(&folder.path().join(board::NAME), board::BYTES)?;
         let mut folder = Folder { folder, board, beats: 0, rings: 0 };
@@ -88,6 +100,25 @@ impl Folder {
     }
 }
 
+/// Removes what keepers of this user have left there who were killed.
+fn sweep(place: &Path) {
+    let Ok(place) = File::open(place) else { return };
+    for entry in Dir::read_from(&place).into_iter().flatten().flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if !name.as_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let Ok(folder) = PrivateFolder::within(&place, name) else { continue };
+        let files = folder.files().unwrap_or_default();
+        let is_old = |time: std::time::SystemTime| time.elapsed().is_ok_and(|age| age > OLD);
+        if files.iter().all(|file| is_old(file.modified)) && folder.modified().is_ok_and(is_old) {
+            files.iter().for_each(|file| folder.remove(&file.name));
+            // Not if there is anything left in it.
+            let _ = unlinkat(&place, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
 /// How long files may be that we write.
 pub fn most_bytes() -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
@@ -109,4 +140,32 @@ fn create(path: &Path, bytes: usize) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all_at(&vec![0; bytes], 0)?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn folders_of_killed_keepers_are_removed_and_no_others() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = |name: &str, age: Duration, board_age: Duration| {
+            let path = place.path().join(name);
+            fs::create_dir(&path).expect("room");
+            fs::write(path.join(board::NAME), "").expect("room");
+            for (path, age) in [(path.join(board::NAME), board_age), (path.clone(), age)] {
+                let time = SystemTime::now() - age;
+                File::open(path).and_then(|file| file.set_modified(time)).expect("it is ours");
+            }
+            path
+        };
+        let dead = folder("bactrian-keeper-dead", 2 * OLD, 2 * OLD);
+        let alive = folder("bactrian-keeper-alive", 2 * OLD, Duration::ZERO);
+        let other = folder("other", 2 * OLD, 2 * OLD);
+        sweep(place.path());
+        assert!(!dead.exists() && alive.exists() && other.exists());
+    }
 }

@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bactrian_agent_abi::ring::{
-    MAKINGS, NAME, NAME_ROOM, NOTE, NOTES, PACKET, ROOM, STREAM, making, making_at, names, word,
+    MAKINGS, NAME, NAME_ROOM, NAMESPACE_OF_SELF, NOTE, NOTES, PACKET, ROOM, STREAM, making,
+    making_at, names, word,
 };
 use bactrian_trace::{MakingWords, Recorder, State, complete};
 
@@ -37,6 +38,21 @@ impl Kept {
     /// The process that records into it, by its own number for itself.
     pub fn owner(&self) -> Option<u32> {
         self.word(word::OWNER).and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
+    }
+
+    /// Whether the process that records into it has ended; none if its number is that of another namespace.
+    pub fn has_ended(&self) -> Option<bool> {
+        let owner = self.owner()?;
+        let ours = fs::metadata(OsStr::from_bytes(NAMESPACE_OF_SELF.to_bytes())).ok()?.ino();
+        if self.word(word::NAMESPACE) != Some(ours) {
+            return None;
+        }
+        let stat = fs::read(format!("/proc/{owner}/stat"));
+        Some(stat.map_or(true, |stat| {
+            // Its state follows its name, which is in brackets.
+            let end = stat.iter().rposition(|&byte| byte == b')').unwrap_or(0);
+            matches!(stat.get(end + 2), Some(b'Z' | b'X'))
+        }))
     }
 
     /// Whether there is something that could not be written.

@@ -97,9 +97,8 @@ impl Keeping {
             is_busy |= kept.keep(&self.trace);
         }
         self.kept.retain_mut(|kept| {
-            let ended = kept.owner().is_some_and(has_ended);
-            // Look again: it may have put something between the look and its end.
-            !(ended && kept.complete(&self.trace))
+            // It may have put something between the look and its end.
+            !(kept.has_ended() == Some(true) && kept.complete(&self.trace))
         });
         is_busy
     }
@@ -121,19 +120,9 @@ impl Keeping {
         }
         self.folder.leave();
         for mut kept in self.kept {
-            if !kept.is_mapped() {
+            if kept.has_ended().unwrap_or_else(|| !kept.is_mapped()) {
                 kept.complete(&self.trace);
             }
         }
     }
-}
-
-/// Whether a process has ended.
-fn has_ended(process: u32) -> bool {
-    let stat = std::fs::read(format!("/proc/{process}/stat"));
-    // Its state follows its name, which is in brackets.
-    stat.map_or(true, |stat| {
-        let end = stat.iter().rposition(|&byte| byte == b')').unwrap_or(0);
-        matches!(stat.get(end + 2), Some(b'Z' | b'X'))
-    })
 }
