@@ -14,8 +14,14 @@ fn main() {
     for part in ["agent/Cargo.toml", "agent/Cargo.lock", "agent/build.rs", "agent/src"] {
         println!("cargo:rerun-if-changed=../{part}");
     }
-    for part in ["agent-abi/src", "ocaml/src", "ocaml/Cargo.toml", "trace/src", "trace/Cargo.toml"]
-    {
+    for part in [
+        "agent-abi/src",
+        "agent-os/src",
+        "ocaml/src",
+        "ocaml/Cargo.toml",
+        "trace/src",
+        "trace/Cargo.toml",
+    ] {
         println!("cargo:rerun-if-changed=../{part}");
     }
     list_helper(&out.join("helper.rs"));

@@ -16,8 +16,12 @@ const LAYERS: &[&[&str]] = &[
 /// The agent and the library for observed programs stand beside the layers because they live in other
 /// processes. These are their arrows, and those of who has to agree with them, over and above the layers.
 const BESIDE: &[(&str, &[&str])] = &[
-    ("bactrian-agent", &["bactrian-agent-abi", "bactrian-trace", "bactrian-ocaml"]),
+    (
+        "bactrian-agent",
+        &["bactrian-agent-abi", "bactrian-agent-os", "bactrian-trace", "bactrian-ocaml"],
+    ),
     ("bactrian-agent-abi", &[]),
+    ("bactrian-agent-os", &[]),
     ("bactrian-capture", &["bactrian-agent-abi"]),
     ("bactrian-observe", &["bactrian-live"]),
     ("bactrian-observe-ocaml", &["bactrian-observe", "bactrian-live"]),

@@ -2,6 +2,7 @@
 //! links and versions in documents, leftovers. One file per check; each is a function from files to
 //! problems, so that it can be tested without a repository.
 
+mod agent_rooms;
 mod arrows;
 mod headers;
 mod leftovers;
@@ -52,6 +53,7 @@ impl fmt::Display for Problem {
 }
 
 const CHECKS: &[fn(&Tree) -> Vec<Problem>] = &[
+    agent_rooms::check,
     arrows::check,
     headers::check,
     leftovers::check,

@@ -12,6 +12,7 @@ const ALLOWED: &[&str] = &[
     "crates/graph/src/column.rs",
     "crates/graph/src/memory.rs",
     "crates/agent/",
+    "crates/agent-os/",
     "crates/capture/src/attach/sys.rs",
     // A look at actions of signals.
     "crates/capture/src/inherited.rs",

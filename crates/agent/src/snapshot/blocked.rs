@@ -8,9 +8,10 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::collector::Collector;
-use crate::loaded;
-use crate::process;
+use bactrian_agent_os::loaded;
+use bactrian_agent_os::process;
+
+use crate::runtime::collector::Collector;
 
 /// Threads that may run OCaml code.
 static ACTIVE: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];

@@ -8,9 +8,8 @@ use alloc::vec::Vec;
 
 use bactrian_agent_abi::Limits;
 use bactrian_agent_abi::ledger::Limit;
-
-use crate::process;
-use crate::sys;
+use bactrian_agent_os::proc::{self, MemoryGroup};
+use bactrian_agent_os::process;
 
 /// Files that may be in the making; of more, the sizes of the oldest are not asked for any more.
 const MOST_PENDING: usize = 256;
@@ -26,13 +25,13 @@ pub struct Budget {
     pending: Vec<CString>,
     /// Bytes of files that are there.
     written: u64,
-    /// Where the control group tells how much memory it has, and how much it may have.
-    group: Option<(CString, u64)>,
+    /// The control group's limit of memory.
+    group: Option<MemoryGroup>,
 }
 
 impl Budget {
     pub fn new() -> Budget {
-        Budget { group: memory_group(), ..Budget::default() }
+        Budget { group: MemoryGroup::of_self(), ..Budget::default() }
     }
 
     /// Whether another copy can be afforded; if not, what is in the way. `folder` is where its file goes. There may
@@ -45,8 +44,8 @@ impl Budget {
         // All that it ever had: to ask for what it has now, a file would have to be opened.
         let mut size = process::most_memory();
         if self.memory(limits, size, process::unused_memory()).is_err() || self.group.is_some() {
-            size = resident().unwrap_or(size);
-            let available = available().unwrap_or(u64::MAX).min(self.left_in_group());
+            size = proc::resident_memory().unwrap_or(size);
+            let available = proc::available_memory().unwrap_or(u64::MAX).min(self.left_in_group());
             self.memory(limits, size, available)?;
         }
         self.look_at_files();
@@ -90,56 +89,6 @@ impl Budget {
     }
 
     fn left_in_group(&self) -> u64 {
-        let Some((used, most)) = &self.group else { return u64::MAX };
-        most.saturating_sub(number_in(used).unwrap_or(0))
+        self.group.as_ref().map_or(u64::MAX, MemoryGroup::left)
     }
-}
-
-/// Memory that is there for whoever asks, as the kernel estimates it.
-fn available() -> Option<u64> {
-    let text = sys::read_file(c"/proc/meminfo").ok()?;
-    let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"MemAvailable:"))?;
-    number(line)?.checked_mul(1024)
-}
-
-/// Memory that this process has now.
-fn resident() -> Option<u64> {
-    let text = sys::read_file(c"/proc/self/statm").ok()?;
-    number(text.split(|byte| *byte == b' ').nth(1)?)?.checked_mul(4096)
-}
-
-/// The limit of our control group, if it has one, and where it says what is used of it. Version 2 has one tree of groups,
-/// version 1 one for memory.
-fn memory_group() -> Option<(CString, u64)> {
-    /// How a line about a tree begins, where the tree is, and its files of what is used and allowed.
-    const TREES: [[&str; 4]; 2] = [
-        ["0::", "/sys/fs/cgroup", "/memory.current", "/memory.max"],
-        [":memory:", "/sys/fs/cgroup/memory", "/memory.usage_in_bytes", "/memory.limit_in_bytes"],
-    ];
-    let text = sys::read_file(c"/proc/self/cgroup").ok()?;
-    let lines = || text.split(|byte| *byte == b'\n');
-    TREES.iter().find_map(|[mark, tree, used, most]| {
-        let path = lines().find_map(|line| after(line, mark.as_bytes()))?;
-        let file =
-            |name: &str| CString::new([tree.as_bytes(), path, name.as_bytes()].concat()).ok();
-        Some((file(used)?, number_in(&file(most)?)?))
-    })
-}
-
-/// What comes after a mark, which may have a number before it.
-fn after<'a>(line: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
-    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    line.strip_prefix(mark).or_else(|| line.get(digits..)?.strip_prefix(mark))
-}
-
-fn number_in(file: &CString) -> Option<u64> {
-    number(&sys::read_file(file).ok()?)
-}
-
-/// The first number of a text.
-fn number(text: &[u8]) -> Option<u64> {
-    let digits = text.iter().skip_while(|byte| !byte.is_ascii_digit());
-    let mut digits = digits.take_while(|byte| byte.is_ascii_digit()).peekable();
-    digits.peek()?;
-    digits.try_fold(0u64, |n, digit| n.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }

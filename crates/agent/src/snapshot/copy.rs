@@ -11,14 +11,15 @@ use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use bactrian_agent_abi::frozen::{Facts, MAPS, MEMORY, RANGE, RELEASE, TOLD, Writer, range_of};
 use bactrian_agent_abi::ledger::Line;
+use bactrian_agent_os::proc;
+use bactrian_agent_os::process::{self, End};
+use bactrian_agent_os::stacks::{self, Stack};
+use bactrian_agent_os::sys::{self, Errno, Fd, Limit, Resource, SysResult};
 
-use super::freeze::Notes;
 use super::ledger::Text;
 use super::listing::{self, Told};
+use super::notes::Notes;
 use super::{Setup, ledger};
-use crate::process::{self, End};
-use crate::rescue::{self, Stack};
-use crate::sys::{self, Errno, Fd, Limit, Resource, SysResult};
 
 /// What a copy is made for.
 pub struct Order<'a> {
@@ -37,7 +38,7 @@ const PATIENCE: i64 = 200;
 /// The life of a copy.
 pub fn live(order: Order<'_>) -> ! {
     // SAFETY: nobody else is in this process.
-    let done = unsafe { rescue::run_on(Stack::Copy, || serve(order)) };
+    let done = unsafe { stacks::run_on(Stack::Copy, || serve(order)) };
     // Never back to what the program would do next.
     sys::exit_group(if done { 0 } else { 1 })
 }
@@ -130,7 +131,7 @@ fn let_go() -> Result<(), &'static str> {
     process::leave_session();
     process::change_directory(c"/");
     // When memory is short, we go first, and the walker.
-    if let Ok(fd) = process::open_to_write(c"/proc/self/oom_score_adj") {
+    if let Ok(fd) = process::open_to_write(proc::OOM_SCORE) {
         let _ = sys::write(fd, b"1000");
         sys::close(fd);
     }
@@ -144,8 +145,8 @@ fn let_go() -> Result<(), &'static str> {
         (0, c"/dev/null"),
         (1, c"/dev/null"),
         (2, c"/dev/null"),
-        (MEMORY, c"/proc/self/mem"),
-        (MAPS, c"/proc/self/maps"),
+        (MEMORY, proc::MEMORY),
+        (MAPS, proc::MAPS),
     ];
     // A program that gave up its rights may not open its own memory, and nobody else may: that stays so but for a moment.
     let was_readable = process::set_readable(true);
@@ -229,7 +230,7 @@ fn start_walker(setup: &Setup) -> Result<u32, Errno> {
         let errno = unsafe { process::execute(start.path, arguments, environment) };
         start.error.store(errno.0 as u32, Ordering::Release);
     }
-    let top = rescue::top_of(Stack::Listing);
+    let top = stacks::top_of(Stack::Listing);
     // SAFETY: nothing is listed any more, so nobody is on that stack.
     let walker = unsafe {
         process::start_sharing(top, become_walker, (&raw const start).cast_mut().cast())

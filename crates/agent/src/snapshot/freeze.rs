@@ -3,22 +3,20 @@
 use alloc::ffi::CString;
 use alloc::format;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bactrian_agent_abi::frozen::{Facts, Reason, Skipped};
 use bactrian_agent_abi::ledger::{Limit, Line};
 use bactrian_agent_abi::{Busy, Limits};
+use bactrian_agent_os::confined;
+use bactrian_agent_os::lock::Lock;
+use bactrian_agent_os::process;
+use bactrian_agent_os::stacks::{self, Stack};
+use bactrian_agent_os::sys::{self, Clock};
 
 use super::budget::Budget;
 use super::copy::{self, Order};
-use super::{Setup, ledger, setup};
-use crate::agent;
-use crate::confined;
-use crate::lock::Lock;
-use crate::process;
-use crate::recording::Recording;
-use crate::rescue::{self, Stack};
-use crate::sys::{self, Clock};
+use super::{Setup, ledger, notes, setup};
 
 /// The snapshots of this process.
 struct Series {
@@ -36,9 +34,6 @@ struct Series {
 static SERIES: Lock<Option<Series>> = Lock::new(None);
 /// Snapshots are not taken any more.
 static OFF: AtomicBool = AtomicBool::new(false);
-/// What copies and the program tell each other: a page that they share.
-static SHARED: AtomicPtr<[Notes; NOTES]> = AtomicPtr::new(core::ptr::null_mut());
-const NOTES: usize = 256;
 /// The process whose snapshots these are.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The number of its last one.
@@ -58,20 +53,10 @@ static ADOPTED: AtomicBool = AtomicBool::new(false);
 /// The same of a child that is being made.
 static CHILD_ADOPTED: AtomicBool = AtomicBool::new(false);
 
-/// What one copy and the program tell each other. Zero is nothing.
-pub struct Notes {
-    /// How long the program stood still, in microseconds.
-    pub pause: AtomicU32,
-    /// 1 when the ledger says that the copy is there.
-    pub begun: AtomicU32,
-    /// The copy's process.
-    copy: AtomicU32,
-}
-
 /// Gets ready, while there is one thread.
 pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
     let series = Series::new(setup, setup.agent.is_heir).ok_or("a path with a NUL in it")?;
-    share_a_page();
+    begin();
     SERIES.take();
     // SAFETY: we hold the lock.
     unsafe {
@@ -81,9 +66,9 @@ pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn share_a_page() {
-    let page = process::map_shared_page().unwrap_or(core::ptr::null_mut());
-    SHARED.store(page.cast(), Ordering::Relaxed);
+/// This process begins with no copies.
+fn begin() {
+    notes::share();
     LAST.store(0, Ordering::Relaxed);
     OWNER.store(sys::process_id(), Ordering::Relaxed);
 }
@@ -93,18 +78,11 @@ pub fn is_ours() -> bool {
     sys::process_id() == OWNER.load(Ordering::Relaxed)
 }
 
-/// The notes of a copy. So many copies are not there at a time.
-fn notes_of(number: u64) -> Option<&'static Notes> {
-    // SAFETY: a page of so many notes that stays.
-    let page = unsafe { SHARED.load(Ordering::Relaxed).as_ref() }?;
-    Some(&page[(number % NOTES as u64) as usize])
-}
-
 /// The program ends: whoever reads the ledger then must find there which copies are at work.
 pub fn let_copies_begin(most: u32) {
     let last = LAST.load(Ordering::Relaxed);
     let first = last.saturating_sub(most.into()) + 1;
-    for notes in (first..=last).filter_map(notes_of) {
+    for notes in (first..=last).filter_map(notes::of) {
         // On a busy machine it may take the copy a while to come to that.
         for _ in 0..MOST_STEPS {
             let copy = notes.copy.load(Ordering::Relaxed);
@@ -182,7 +160,7 @@ impl Series {
         if let Err(limit) = self.afford(limits, wanted.reason) {
             return self.skip(setup, limit);
         }
-        let trace = agent::with_recording(Recording::for_snapshot).flatten();
+        let trace = (setup.recording.write_all)();
         let number = self.number + 1;
         let heap = [&self.prefix[..], format!(".{number}.heap").as_bytes()].concat();
         let Ok(file) = CString::new(&heap[..]) else { return Outcome::Off };
@@ -206,7 +184,7 @@ impl Series {
             ledger: setup.settings.ledger.as_deref(),
             directory: setup.directory.as_deref(),
         };
-        let notes = notes_of(number);
+        let notes = notes::of(number);
         if let Some(notes) = notes {
             notes.pause.store(0, Ordering::Relaxed);
             notes.begun.store(0, Ordering::Relaxed);
@@ -267,7 +245,7 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     SERIES.take();
     // SAFETY: we hold the lock, for the series as for the stack.
     let done = unsafe {
-        rescue::run_on(Stack::Snapshot, || {
+        stacks::run_on(Stack::Snapshot, || {
             if let Some(series) = SERIES.inside() {
                 outcome = series.take(setup, wanted, since);
             }
@@ -308,8 +286,8 @@ pub fn after_fork(follows: bool) {
             OFF.store(true, Ordering::Relaxed);
         } else {
             ADOPTED.store(CHILD_ADOPTED.load(Ordering::Relaxed), Ordering::Relaxed);
-            share_a_page();
-            rescue::run_on(Stack::Snapshot, || {
+            begin();
+            stacks::run_on(Stack::Snapshot, || {
                 *SERIES.inside() = Series::new(setup, true);
             });
         }

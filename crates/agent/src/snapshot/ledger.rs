@@ -4,8 +4,7 @@ use core::ffi::CStr;
 use core::fmt::{self, Write};
 
 use bactrian_agent_abi::ledger::Line;
-
-use crate::{process, sys};
+use bactrian_agent_os::{process, sys};
 
 /// A short text.
 pub struct Text {

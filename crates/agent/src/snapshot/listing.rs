@@ -8,11 +8,11 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::frozen::{List, Slot, Writer};
+use bactrian_agent_os::process;
+use bactrian_agent_os::stacks::{self, Stack};
+use bactrian_agent_os::sys;
 
-use super::collector::{Collector, Domains, Many, One, Scan5};
-use crate::process;
-use crate::rescue::{self, Stack};
-use crate::sys;
+use crate::runtime::collector::{Collector, Domains, Many, One, Scan5};
 
 /// No program has more roots in a list.
 const MOST_SLOTS: usize = 1 << 26;
@@ -56,8 +56,8 @@ fn list_one(collector: &Collector, one: &One) {
     listed(List::Memprof, 0, || (one.memprof_roots)(found_4));
     if let hook @ 1.. = collector.threads.load(Ordering::Relaxed) {
         // SAFETY: the type of this hook.
-        let hook: extern "C" fn(super::collector::Action4) =
-            unsafe { crate::loaded::function(hook) };
+        let hook: extern "C" fn(crate::runtime::collector::Action4) =
+            unsafe { bactrian_agent_os::loaded::function(hook) };
         listed(List::Threads, 0, || hook(found_4));
     }
     listed(List::All, 0, || (one.do_roots)(found_4, 1));
@@ -75,7 +75,7 @@ fn list_many(collector: &Collector, many: &Many, domains: &[*const usize]) {
         scan(List::Memprof, many.memprof_roots, 0);
         if hook != 0 {
             // SAFETY: the type of this hook; it does not look at a fifth argument.
-            scan(List::Threads, unsafe { crate::loaded::function(hook) }, 0);
+            scan(List::Threads, unsafe { bactrian_agent_os::loaded::function(hook) }, 0);
         }
         scan(List::All, many.do_roots, 1);
     }
@@ -87,7 +87,7 @@ fn listed(list: List, domain: u32, function: impl FnOnce()) {
     COUNT.store(0, Ordering::Relaxed);
     process::alarm(MOST_SECONDS);
     // SAFETY: nobody else is on that stack. Of the program's memory nothing is used but by such functions.
-    let whole = unsafe { rescue::run_on(Stack::Listing, function) };
+    let whole = unsafe { stacks::run_on(Stack::Listing, function) };
     process::alarm(0);
     if whole {
         told(Told::list_is_whole);
@@ -115,7 +115,7 @@ extern "C" fn found_5(_data: *mut c_void, value: usize, slot: *mut usize) {
 /// Gives the function that is running up.
 extern "C" fn give_up(_signal: c_int) {
     // SAFETY: nothing of what the function works on is used again, but by others that can be given up.
-    unsafe { rescue::give_up_here() };
+    unsafe { stacks::give_up_here() };
     // It was not one of those functions.
     sys::exit_group(127);
 }

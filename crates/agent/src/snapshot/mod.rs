@@ -23,11 +23,11 @@
 
 mod blocked;
 mod budget;
-pub mod collector;
 mod copy;
 mod freeze;
 mod ledger;
 mod listing;
+mod notes;
 mod still;
 mod triggers;
 
@@ -36,22 +36,31 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use bactrian_agent_abi::Snapshots;
+use bactrian_agent_os::lock::SetOnce;
+use bactrian_agent_os::sys::{self, Clock};
+use bactrian_agent_os::{loaded, process};
 
-use crate::agent::Agent;
-use crate::lock::SetOnce;
-use crate::sys::{self, Clock};
-use crate::{loaded, process};
-use collector::Collector;
+use crate::runtime::agent::Agent;
+use crate::runtime::collector::Collector;
 
 pub use blocked::leave as has_left_ocaml;
 pub use freeze::{after_fork, before_fork, in_parent_after_fork};
 pub use triggers::{at_end, before_waiting};
+
+/// What snapshots need of the recording, which is beside them.
+pub struct BesideRecording {
+    /// Writes what was sampled; gives the name of the trace, if there is one.
+    pub write_all: fn() -> Option<Vec<u8>>,
+    /// Whether this thread works on the recording: then a signal handler has interrupted that.
+    pub is_at_work: fn() -> bool,
+}
 
 /// What is known when the runtime is ready, and never changes.
 struct Setup {
     agent: &'static Agent,
     collector: &'static Collector,
     settings: &'static Snapshots,
+    recording: BesideRecording,
     walker: CString,
     ledger: Option<CString>,
     /// Where the program was started.
@@ -70,7 +79,11 @@ fn setup() -> Option<&'static Setup> {
 
 /// From now on snapshots are taken; an error says why not. The runtime is initialised, no OCaml code runs yet,
 /// and there is one thread.
-pub fn start(agent: &'static Agent, settings: &'static Snapshots) -> Result<(), &'static str> {
+pub fn start(
+    agent: &'static Agent,
+    settings: &'static Snapshots,
+    recording: BesideRecording,
+) -> Result<(), &'static str> {
     let Some(collector) = &agent.program.collector else {
         return Err("no snapshots of programs of this version of OCaml");
     };
@@ -82,6 +95,7 @@ pub fn start(agent: &'static Agent, settings: &'static Snapshots) -> Result<(), 
         agent,
         collector,
         settings,
+        recording,
         walker: text(&settings.walker)?,
         ledger: settings.ledger.as_deref().map(text).transpose()?,
         directory: sys::current_directory(&mut [0; 4096]).map(<[u8]>::to_vec),

@@ -4,8 +4,9 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::collector::Many;
-use crate::process;
+use bactrian_agent_os::process;
+
+use crate::runtime::collector::Many;
 
 /// 1 while a snapshot is taken.
 static TAKING: AtomicU32 = AtomicU32::new(0);

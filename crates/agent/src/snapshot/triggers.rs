@@ -8,14 +8,15 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering
 
 use bactrian_agent_abi::frozen::Reason;
 use bactrian_agent_abi::ledger::Limit;
+use bactrian_agent_os::confined;
+use bactrian_agent_os::loaded;
+use bactrian_agent_os::patch::Patch;
+use bactrian_agent_os::sys::{self, Clock};
 
-use super::collector::{Domains, Hook, Many};
 use super::freeze::{self, Outcome, Wanted};
 use super::{Setup, blocked, setup, still};
-use crate::confined;
-use crate::patch::Patch;
-use crate::sys::{self, Clock};
-use crate::{agent, loaded, waiting};
+use crate::runtime::blocking;
+use crate::runtime::collector::{Domains, Hook, Many};
 
 /// Reasons for which a snapshot is due, as bits.
 static DUE: AtomicU32 = AtomicU32::new(0);
@@ -114,7 +115,7 @@ fn go_on(before: &AtomicUsize) {
 
 /// OCaml's threads put their hooks in the place of ours when they start.
 fn stay(setup: &Setup) {
-    waiting::stay(&setup.agent.program);
+    blocking::stay(&setup.agent.program);
     blocked::stay(setup.collector);
     if setup.settings.when.signal.is_some()
         && let Domains::Many(many) = &setup.collector.domains
@@ -351,7 +352,7 @@ extern "C" fn on_signal(_signal: c_int) {
         Domains::Many(many) => many.running.load(Ordering::Relaxed) == 1,
     };
     // Not if it is our own work that was interrupted.
-    if is_alone && !agent::is_at_work() {
+    if is_alone && !(setup.recording.is_at_work)() {
         let taken = blocked::if_nobody_runs(|| {
             let state = match &setup.collector.domains {
                 Domains::One(_) => setup.agent.program.state(),

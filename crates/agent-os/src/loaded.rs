@@ -1,0 +1,397 @@
+//! What is loaded into this process: objects, their symbols, and which code belongs to which symbol.
+//!
+//! OCaml exports all symbols of an executable for its plugins, so they are there even after `strip`. They
+//! are looked up here rather than by dlsym, whose home differs between versions of libc.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::ControlFlow;
+
+/// An object of the process: the executable, a library, a plugin.
+pub struct Object {
+    base: usize,
+    name: *const c_char,
+    segments: &'static [Segment],
+    /// This thread's copy of the object's thread-local variables.
+    tls: *const u8,
+}
+
+/// An entry of the program header table.
+#[repr(C)]
+struct Segment {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: usize,
+    physical: u64,
+    file_size: u64,
+    memory_size: usize,
+    align: u64,
+}
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+
+/// What dl_iterate_phdr tells of an object.
+#[repr(C)]
+struct Info {
+    base: usize,
+    name: *const c_char,
+    segments: *const Segment,
+    segment_count: u16,
+    additions: u64,
+    removals: u64,
+    tls_module: usize,
+    tls_data: *const u8,
+}
+
+// SAFETY: the declaration in libc's <link.h>.
+unsafe extern "C" {
+    fn dl_iterate_phdr(
+        each: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+/// Calls `f` with each object until it breaks; the executable comes first.
+pub fn each(mut f: impl FnMut(&Object) -> ControlFlow<()>) {
+    type Each<'a> = &'a mut dyn FnMut(&Object) -> ControlFlow<()>;
+    // SAFETY: called by dl_iterate_phdr with what `each` gives it.
+    unsafe extern "C" fn visit(info: *const Info, _size: usize, data: *mut c_void) -> c_int {
+        // SAFETY: dl_iterate_phdr passes a good record and our own pointer.
+        let (info, f) = unsafe { (&*info, &mut *data.cast::<Each<'_>>()) };
+        if info.segments.is_null() {
+            return 0;
+        }
+        // SAFETY: the table is part of the loaded object.
+        let segments =
+            unsafe { core::slice::from_raw_parts(info.segments, info.segment_count.into()) };
+        let object = Object { base: info.base, name: info.name, segments, tls: info.tls_data };
+        f(&object).is_break().into()
+    }
+    let mut f: Each<'_> = &mut f;
+    // SAFETY: `visit` gets the pointer it expects; every libc with a dynamic linker has this function.
+    unsafe { dl_iterate_phdr(visit, (&raw mut f).cast()) };
+}
+
+/// A symbol table entry.
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: usize,
+    size: usize,
+}
+
+impl Symbol {
+    const THREAD_LOCAL: u8 = 6;
+    const VARIABLE: u8 = 1;
+    const FUNCTION: u8 = 2;
+    const UNTYPED: u8 = 0;
+
+    fn kind(&self) -> u8 {
+        self.info & 15
+    }
+}
+
+/// The dynamic symbol table of an object.
+struct Symbols {
+    symbols: *const Symbol,
+    strings: *const c_char,
+    /// The GNU hash table: counts, then bloom filter, buckets and chains.
+    hash: *const u32,
+}
+
+fn gnu_hash(name: &[u8]) -> u32 {
+    name.iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+}
+
+impl Symbols {
+    fn of(object: &Object) -> Option<Symbols> {
+        const NULL: usize = 0;
+        const STRTAB: usize = 5;
+        const SYMTAB: usize = 6;
+        const GNU_HASH: usize = 0x6fff_fef5;
+        let dynamic = object.segments.iter().find(|segment| segment.kind == PT_DYNAMIC)?;
+        let mut entry = (object.base + dynamic.address) as *const [usize; 2];
+        let (mut strings, mut symbols, mut hash) = (0, 0, 0);
+        // glibc puts absolute addresses here, others leave them relative.
+        let absolute = |value| if value < object.base { object.base + value } else { value };
+        loop {
+            // SAFETY: the dynamic section ends with a null entry.
+            let [key, value] = unsafe { *entry };
+            match key {
+                NULL => break,
+                STRTAB => strings = absolute(value),
+                SYMTAB => symbols = absolute(value),
+                GNU_HASH => hash = absolute(value),
+                _ => {}
+            }
+            entry = entry.wrapping_add(1);
+        }
+        let all = strings != 0 && symbols != 0 && hash != 0;
+        all.then_some(Symbols {
+            symbols: symbols as *const Symbol,
+            strings: strings as *const c_char,
+            hash: hash as *const u32,
+        })
+    }
+
+    /// # Safety
+    /// `index` is of the table, as the hash table says.
+    unsafe fn get(&self, index: usize) -> (&Symbol, &CStr) {
+        // SAFETY: by the caller; names are offsets into the string table.
+        unsafe {
+            let symbol = &*self.symbols.add(index);
+            (symbol, CStr::from_ptr(self.strings.add(symbol.name as usize)))
+        }
+    }
+
+    /// Buckets, their number, the chains, and the index of the first symbol in them.
+    fn table(&self) -> (*const u32, usize, *const u32, usize) {
+        // SAFETY: the layout of a GNU hash table: four counts, the bloom filter in words of 8 bytes,
+        // the buckets, the chains.
+        unsafe {
+            let [buckets, first, bloom] = [0, 1, 2].map(|at| *self.hash.add(at) as usize);
+            let bucket_table = self.hash.add(4 + 2 * bloom);
+            (bucket_table, buckets, bucket_table.add(buckets), first)
+        }
+    }
+
+    fn find(&self, name: &[u8]) -> Option<&Symbol> {
+        let (buckets, bucket_count, chains, first) = self.table();
+        if bucket_count == 0 {
+            return None;
+        }
+        let hash = gnu_hash(name);
+        // SAFETY: buckets hold indices of symbols, or 0; a chain ends with an odd hash.
+        unsafe {
+            let mut index = *buckets.add(hash as usize % bucket_count) as usize;
+            if index < first {
+                return None;
+            }
+            loop {
+                let link = *chains.add(index - first);
+                if link | 1 == hash | 1 {
+                    let (symbol, found) = self.get(index);
+                    if found.to_bytes() == name && symbol.section != 0 {
+                        return Some(symbol);
+                    }
+                }
+                if link & 1 == 1 {
+                    return None;
+                }
+                index += 1;
+            }
+        }
+    }
+
+    /// Calls `f` with each defined symbol.
+    fn each(&self, mut f: impl FnMut(&Symbol, &CStr)) {
+        let (buckets, bucket_count, chains, first) = self.table();
+        for bucket in 0..bucket_count {
+            // SAFETY: as in `find`.
+            unsafe {
+                let mut index = *buckets.add(bucket) as usize;
+                if index < first {
+                    continue;
+                }
+                loop {
+                    let (symbol, name) = self.get(index);
+                    f(symbol, name);
+                    if *chains.add(index - first) & 1 == 1 {
+                        break;
+                    }
+                    index += 1;
+                }
+            }
+        }
+    }
+}
+
+impl Object {
+    /// The address of a symbol that the object defines; of this thread's copy if it is thread-local.
+    ///
+    /// An executable whose code is not position-independent has copies of the variables of libraries that it uses, and
+    /// the libraries use the copies, too: theirs are dead. Then it is the address of the copy.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let symbols = Symbols::of(self)?;
+        let symbol = symbols.find(name.as_bytes())?;
+        if symbol.kind() == Symbol::THREAD_LOCAL {
+            return (!self.tls.is_null()).then_some(self.tls as usize + symbol.value);
+        }
+        let copy = match symbol.kind() {
+            Symbol::VARIABLE if !self.is_executable() => variable_of_executable(name),
+            _ => None,
+        };
+        copy.or(Some(self.base + symbol.value))
+    }
+
+    fn is_executable(&self) -> bool {
+        self.name().is_empty()
+    }
+
+    /// Whether an address is in the object.
+    pub fn holds(&self, address: usize) -> bool {
+        self.segments.iter().any(|segment| {
+            let start = self.base + segment.address;
+            segment.kind == PT_LOAD && (start..start + segment.memory_size).contains(&address)
+        })
+    }
+
+    /// Where it is: from its first page to the end of its last.
+    pub fn extent(&self) -> core::ops::Range<usize> {
+        const PAGE: usize = 4096;
+        let loaded = || self.segments.iter().filter(|segment| segment.kind == PT_LOAD);
+        let start = loaded().map(|segment| segment.address).min().unwrap_or(0);
+        let end = loaded().map(|segment| segment.address + segment.memory_size).max().unwrap_or(0);
+        (self.base + start) & !(PAGE - 1)..(self.base + end).next_multiple_of(PAGE)
+    }
+
+    /// The file it comes from; empty for the executable. Objects of OCaml stay until the end.
+    pub fn name(&self) -> &'static [u8] {
+        // SAFETY: the dynamic linker's strings end with NUL and stay.
+        unsafe { crate::sys::text(self.name) }.unwrap_or_default()
+    }
+
+    /// The name of the function that holds `address`, as far as symbols tell.
+    fn function_at(&self, address: usize) -> Option<&'static [u8]> {
+        let symbols = Symbols::of(self)?;
+        let target = address.wrapping_sub(self.base);
+        let mut best: Option<(usize, *const c_char)> = None;
+        symbols.each(|symbol, name| {
+            let is_code = matches!(symbol.kind(), Symbol::FUNCTION | Symbol::UNTYPED);
+            let better = best.is_none_or(|(value, _)| symbol.value > value);
+            let within = symbol.size == 0 || target < symbol.value + symbol.size;
+            if is_code && symbol.section != 0 && symbol.value <= target && better && within {
+                best = Some((symbol.value, name.as_ptr()));
+            }
+        });
+        // SAFETY: a name of the string table, which stays as long as the object.
+        best.and_then(|(_, name)| unsafe { crate::sys::text(name) })
+    }
+}
+
+/// The function at an address.
+///
+/// # Safety
+/// There is a function, and `F` is the type of a pointer to it.
+pub unsafe fn function<F: Copy>(address: usize) -> F {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    // SAFETY: by the caller; pointers to functions are addresses.
+    unsafe { core::mem::transmute_copy(&address) }
+}
+
+/// The address of a variable that the executable defines.
+fn variable_of_executable(name: &str) -> Option<usize> {
+    let mut address = None;
+    each(|object| {
+        if object.is_executable()
+            && let Some(symbols) = Symbols::of(object)
+            && let Some(symbol) = symbols.find(name.as_bytes())
+            && symbol.kind() == Symbol::VARIABLE
+        {
+            address = Some(object.base + symbol.value);
+        }
+        // It comes first.
+        ControlFlow::Break(())
+    });
+    address
+}
+
+/// The address of a symbol in the first object behind this one that defines it: what the program would find
+/// without us.
+pub fn find_behind(name: &str) -> Option<usize> {
+    let here = find_behind as *const () as usize;
+    let (mut is_behind, mut address) = (false, None);
+    each(|object| {
+        if is_behind {
+            address = object.find(name);
+        }
+        is_behind |= object.holds(here);
+        if address.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    address
+}
+
+/// Whether an object before this one defines a symbol.
+pub fn is_before(name: &str) -> bool {
+    let here = is_before as *const () as usize;
+    let mut found = false;
+    each(|object| {
+        if object.holds(here) {
+            return ControlFlow::Break(());
+        }
+        found = object.find(name).is_some();
+        if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found
+}
+
+/// Calls `f` with the object that holds an address.
+pub fn holding(address: usize, mut f: impl FnMut(&Object)) {
+    each(|object| {
+        if !object.holds(address) {
+            return ControlFlow::Continue(());
+        }
+        f(object);
+        ControlFlow::Break(())
+    });
+}
+
+/// A function of the program.
+pub struct Function {
+    /// Its symbol.
+    pub name: &'static [u8],
+    /// The file it comes from; empty for the executable.
+    pub object: &'static [u8],
+}
+
+/// The function that holds an address, as far as symbols tell.
+pub fn function_at(address: usize) -> Option<Function> {
+    let mut function = None;
+    holding(address, |object| {
+        let named = |name| Function { name, object: object.name() };
+        function = object.function_at(address).map(named);
+    });
+    function
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_of_libraries_are_found_behind_this_object() {
+        let malloc = find_behind("malloc").expect("a libc has it");
+        let named = function_at(malloc).expect("it has a symbol");
+        assert!(named.name.ends_with(b"malloc"), "{}", named.name.escape_ascii());
+        assert!(!named.object.is_empty());
+        assert_eq!(find_behind("there_is_no_such_symbol"), None);
+    }
+
+    #[test]
+    fn no_object_is_before_the_executable() {
+        assert!(!is_before("malloc"));
+        let mut names = Vec::new();
+        holding(is_before as *const () as usize, |object| names.push(object.name()));
+        assert_eq!(names, [b""]);
+    }
+
+    #[test]
+    fn thread_local_variables_are_this_threads_own() {
+        let of_thread = || find_behind("errno").or_else(|| find_behind("__libc_errno"));
+        let Some(here) = of_thread() else { return };
+        let there = std::thread::spawn(of_thread).join().expect("it ends");
+        assert_ne!(Some(here), there);
+    }
+
+    #[test]
+    fn an_object_holds_what_is_in_its_extent() {
+        let code = gnu_hash as *const () as usize;
+        let mut extent = 0..0;
+        holding(code, |object| extent = object.extent());
+        assert!(extent.contains(&code));
+    }
+}

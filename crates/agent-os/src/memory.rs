@@ -1,0 +1,237 @@
+//! The agent's own memory. It never calls the program's malloc: that may be the program's own, may be held
+//! by the thread that was interrupted, and what it hands out would be the program's memory.
+//!
+//! Small blocks come in sizes of powers of two, cut from larger pieces and kept in lists when freed; large
+//! ones are mapped one by one.
+//!
+//! The lists have a lock, and nobody waits for it long: it may be held by the very thread that asks, which a signal
+//! handler has interrupted in here, to end the process for example or to fork. Who does not get it goes on without the
+//! lists: a block is mapped by itself, one that is freed is given up. Both are rare.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::lock;
+use crate::sys;
+
+const SMALLEST: usize = 16;
+const CLASSES: usize = 12;
+/// Blocks above this are mapped by themselves: 32 KiB.
+const LARGEST: usize = SMALLEST << (CLASSES - 1);
+const PIECE: usize = 1 << 20;
+const PAGE: usize = 4096;
+/// So often another thread is given time to leave the lists. It needs some instructions, unless it has left by a jump.
+const PATIENCE: usize = 10_000;
+/// Nobody is at the lists.
+const NOBODY: u32 = 0;
+
+struct Free {
+    lists: [*mut u8; CLASSES],
+    piece: *mut u8,
+    left: usize,
+}
+
+/// An allocator, for `#[global_allocator]`.
+pub struct Memory {
+    /// The thread that is at the lists.
+    holder: AtomicU32,
+    free: UnsafeCell<Free>,
+}
+
+// SAFETY: `free` is used only by who has become the holder.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// With no memory yet.
+    pub const fn new() -> Memory {
+        let lists = [ptr::null_mut(); CLASSES];
+        Memory {
+            holder: AtomicU32::new(NOBODY),
+            free: UnsafeCell::new(Free { lists, piece: ptr::null_mut(), left: 0 }),
+        }
+    }
+
+    /// Works on the lists; none if they are not to be had.
+    fn with<T>(&self, f: impl FnOnce(&mut Free) -> T) -> Option<T> {
+        let me = lock::me();
+        for _ in 0..PATIENCE {
+            match self.holder.compare_exchange(NOBODY, me, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => {
+                    // SAFETY: nobody else is here now.
+                    let result = f(unsafe { &mut *self.free.get() });
+                    self.holder.store(NOBODY, Ordering::Release);
+                    return Some(result);
+                }
+                // It will not go on before we do.
+                Err(holder) if holder == me => return None,
+                Err(_) => core::hint::spin_loop(),
+            }
+        }
+        None
+    }
+}
+
+/// The list for blocks of this layout, none if it is mapped by itself. Alignment follows from size.
+fn class(layout: Layout) -> Option<usize> {
+    let size = layout.size().max(layout.align()).max(SMALLEST).next_power_of_two();
+    (size <= LARGEST).then(|| (size / SMALLEST).trailing_zeros() as usize)
+}
+
+fn pages(size: usize) -> usize {
+    size.next_multiple_of(PAGE)
+}
+
+impl Free {
+    fn take(&mut self, class: usize) -> *mut u8 {
+        let head = self.lists[class];
+        if !head.is_null() {
+            // SAFETY: a free block holds the address of the next one.
+            self.lists[class] = unsafe { *head.cast::<*mut u8>() };
+            return head;
+        }
+        let size = SMALLEST << class;
+        if self.left < size {
+            // What is left of the old piece is given up: less than one block.
+            let Ok(piece) = sys::map(PIECE) else { return ptr::null_mut() };
+            (self.piece, self.left) = (piece, PIECE);
+        }
+        self.left -= size;
+        // Cut from the end, so that a block of 2^n bytes after larger ones is aligned to 2^n only if
+        // the rest is: round down.
+        self.left -= self.left % size;
+        // SAFETY: within the piece.
+        unsafe { self.piece.add(self.left) }
+    }
+}
+
+// SAFETY: blocks are disjoint, as long as asked for, and aligned: pieces are page-aligned, and each block
+// starts at a multiple of its size.
+unsafe impl GlobalAlloc for Memory {
+    // SAFETY: duties are the trait's.
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match class(layout) {
+            // As long as one of the list, so that it can go there when it is freed.
+            Some(class) => self
+                .with(|free| free.take(class))
+                .unwrap_or_else(|| sys::map(pages(SMALLEST << class)).unwrap_or(ptr::null_mut())),
+            None => sys::map(pages(layout.size())).unwrap_or(ptr::null_mut()),
+        }
+    }
+
+    // SAFETY: duties are the trait's.
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match class(layout) {
+            Some(class) => {
+                self.with(|free| {
+                    // SAFETY: the block is ours again and holds at least one address.
+                    unsafe { *block.cast::<*mut u8>() = free.lists[class] };
+                    free.lists[class] = block;
+                });
+            }
+            // SAFETY: mapped by `alloc` or `realloc` with this size.
+            None => unsafe { sys::unmap(block, pages(layout.size())) },
+        }
+    }
+
+    // SAFETY: duties are the trait's.
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller vouches for size and alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        match (class(layout), class(new)) {
+            (Some(before), Some(after)) if before == after => block,
+            // SAFETY: mapped by `alloc` or `realloc` with this size.
+            (None, None) => unsafe {
+                sys::remap(block, pages(layout.size()), pages(size)).unwrap_or(ptr::null_mut())
+            },
+            _ => {
+                // SAFETY: the layouts are those of the two blocks.
+                unsafe {
+                    let copy = self.alloc(new);
+                    if !copy.is_null() {
+                        ptr::copy_nonoverlapping(block, copy, layout.size().min(size));
+                        self.dealloc(block, layout);
+                    }
+                    copy
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::thread;
+
+    /// Allocates, fills, enlarges and frees blocks of many sizes; says whether each kept what was in it.
+    fn exercise(memory: &Memory, seed: u8) {
+        let mut blocks = Vec::new();
+        for step in 0..2000usize {
+            let size = 1 + (step * 7919) % 70_000;
+            let layout = Layout::from_size_align(size, 1 << (step % 5)).expect("a layout");
+            // SAFETY: sizes are not 0, and layouts are those of the blocks.
+            unsafe {
+                let block = memory.alloc(layout);
+                assert!(!block.is_null() && (block as usize).is_multiple_of(layout.align()));
+                block.write_bytes(seed, size);
+                blocks.push((block, layout));
+                if step % 3 == 0 {
+                    let (old, layout) = blocks.swap_remove(step % blocks.len());
+                    let larger = layout.size() * 2;
+                    let new = memory.realloc(old, layout, larger);
+                    let kept = core::slice::from_raw_parts(new, layout.size());
+                    assert!(kept.iter().all(|byte| *byte == seed));
+                    let layout = Layout::from_size_align(larger, layout.align()).expect("a layout");
+                    memory.dealloc(new, layout);
+                }
+            }
+        }
+        for (block, layout) in blocks {
+            // SAFETY: as above.
+            unsafe {
+                let kept = core::slice::from_raw_parts(block, layout.size());
+                assert!(kept.iter().all(|byte| *byte == seed));
+                memory.dealloc(block, layout);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_several_threads_do_not_overlap() {
+        static MEMORY: Memory = Memory::new();
+        thread::scope(|scope| {
+            for seed in 1..4 {
+                scope.spawn(move || exercise(&MEMORY, seed));
+            }
+        });
+    }
+
+    #[test]
+    fn a_freed_block_is_the_next_of_its_size() {
+        let memory = Memory::new();
+        let layout = Layout::from_size_align(100, 8).expect("a layout");
+        // SAFETY: layouts are those of the blocks.
+        unsafe {
+            let first = memory.alloc(layout);
+            memory.dealloc(first, layout);
+            assert_eq!(memory.alloc(layout), first);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_was_interrupted_at_the_lists_gets_memory_without_them() {
+        let memory = Memory::new();
+        memory.holder.store(lock::me(), Ordering::Relaxed);
+        let layout = Layout::from_size_align(100, 8).expect("a layout");
+        // SAFETY: layouts are those of the blocks.
+        unsafe {
+            let block = memory.alloc(layout);
+            assert!(!block.is_null());
+            block.write_bytes(1, 100);
+            memory.dealloc(block, layout);
+        }
+    }
+}

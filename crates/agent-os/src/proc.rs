@@ -1,0 +1,151 @@
+//! What the kernel tells of this process and of the machine in /proc and /sys: the only place of the agent where that is
+//! read. Where /proc is not there, nothing is known, and nobody fails.
+
+use alloc::ffi::CString;
+use alloc::vec::Vec;
+use core::ffi::CStr;
+
+use crate::sys;
+
+/// The file of this process's program.
+pub const EXECUTABLE: &CStr = c"/proc/self/exe";
+/// The memory of this process, for whoever is handed it.
+pub const MEMORY: &CStr = c"/proc/self/mem";
+/// Where that memory is.
+pub const MAPS: &CStr = c"/proc/self/maps";
+/// How soon this process goes when memory is short.
+pub const OOM_SCORE: &CStr = c"/proc/self/oom_score_adj";
+
+/// The path of this process's program; empty if it is not told.
+pub fn executable() -> Vec<u8> {
+    let mut name = alloc::vec![0; 4096];
+    // SAFETY: the path ends with NUL, the buffer is as long as said.
+    let read = unsafe { sys::readlink(EXECUTABLE.as_ptr(), name.as_mut_ptr().cast(), name.len()) };
+    name.truncate(read.unwrap_or(0));
+    name
+}
+
+/// The arguments of this process, its own name first.
+pub fn arguments() -> Vec<CString> {
+    let text = sys::read_file(c"/proc/self/cmdline").unwrap_or_default();
+    text.split(|byte| *byte == 0).filter_map(|name| CString::new(name).ok()).collect()
+}
+
+/// Bytes of memory that are there for whoever asks, as the kernel estimates it.
+pub fn available_memory() -> Option<u64> {
+    available_in(&sys::read_file(c"/proc/meminfo").ok()?)
+}
+
+fn available_in(meminfo: &[u8]) -> Option<u64> {
+    let mut lines = meminfo.split(|byte| *byte == b'\n');
+    number(lines.find_map(|line| line.strip_prefix(b"MemAvailable:"))?)?.checked_mul(1024)
+}
+
+/// Bytes of memory that this process has now.
+pub fn resident_memory() -> Option<u64> {
+    resident_in(&sys::read_file(c"/proc/self/statm").ok()?)
+}
+
+fn resident_in(statm: &[u8]) -> Option<u64> {
+    number(statm.split(|byte| *byte == b' ').nth(1)?)?.checked_mul(4096)
+}
+
+/// The limit of memory of a control group.
+pub struct MemoryGroup {
+    /// Where it tells what is used.
+    used: CString,
+    most: u64,
+}
+
+impl MemoryGroup {
+    /// That of this process, if it has one.
+    pub fn of_self() -> Option<MemoryGroup> {
+        let groups = sys::read_file(c"/proc/self/cgroup").ok()?;
+        groups_in(&groups).find_map(|[used, most]| {
+            let most = number(&sys::read_file(&CString::new(most).ok()?).ok()?)?;
+            Some(MemoryGroup { used: CString::new(used).ok()?, most })
+        })
+    }
+
+    /// Bytes that may still be had.
+    pub fn left(&self) -> u64 {
+        let used = sys::read_file(&self.used).ok().and_then(|text| number(&text));
+        self.most.saturating_sub(used.unwrap_or(0))
+    }
+}
+
+/// Files with what is used and what is allowed, of each tree of groups that knows of memory. Version 2 has one tree of
+/// groups, version 1 one for memory.
+fn groups_in(cgroup: &[u8]) -> impl Iterator<Item = [Vec<u8>; 2]> + '_ {
+    /// How a line about a tree begins, where the tree is, and its files of what is used and allowed.
+    const TREES: [[&str; 4]; 2] = [
+        ["0::", "/sys/fs/cgroup", "/memory.current", "/memory.max"],
+        [":memory:", "/sys/fs/cgroup/memory", "/memory.usage_in_bytes", "/memory.limit_in_bytes"],
+    ];
+    TREES.iter().filter_map(|[mark, tree, used, most]| {
+        let mut lines = cgroup.split(|byte| *byte == b'\n');
+        let path = lines.find_map(|line| after(line, mark.as_bytes()))?;
+        Some([used, most].map(|name| [tree.as_bytes(), path, name.as_bytes()].concat()))
+    })
+}
+
+/// What comes after a mark, which may have a number before it.
+fn after<'a>(line: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    line.strip_prefix(mark).or_else(|| line.get(digits..)?.strip_prefix(mark))
+}
+
+/// The first number of a text.
+fn number(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().skip_while(|byte| !byte.is_ascii_digit());
+    let mut digits = digits.take_while(|byte| byte.is_ascii_digit()).peekable();
+    digits.peek()?;
+    digits.try_fold(0u64, |n, digit| n.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_number_of_a_text_is_read_and_overflow_is_none() {
+        assert_eq!(number(b"  12 kB"), Some(12));
+        assert_eq!(number(b"max\n"), None);
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(number(b"18446744073709551616"), None);
+    }
+
+    #[test]
+    fn memory_is_read_from_lines_of_the_kernel() {
+        let meminfo = b"MemTotal: 24000 kB\nMemFree: 1 kB\nMemAvailable:   23000 kB\n";
+        assert_eq!(available_in(meminfo), Some(23_000 << 10));
+        assert_eq!(available_in(b"MemTotal: 24000 kB\n"), None);
+        assert_eq!(resident_in(b"900 25 3 1 0 5 0\n"), Some(25 << 12));
+        assert_eq!(resident_in(b""), None);
+    }
+
+    #[test]
+    fn memory_groups_of_both_versions_are_found() {
+        let files = |text: &[u8]| -> Vec<String> {
+            let one = |[_, most]: [Vec<u8>; 2]| String::from_utf8(most).expect("plain paths");
+            groups_in(text).map(one).collect()
+        };
+        assert_eq!(files(b"0::/a/b\n"), ["/sys/fs/cgroup/a/b/memory.max"]);
+        let first = b"12:cpu:/x\n7:memory:/docker/1\n";
+        assert_eq!(files(first), ["/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes"]);
+        assert_eq!(files(b"12:cpu:/x\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn this_process_is_told_as_the_standard_library_tells_it() {
+        use std::os::unix::ffi::OsStrExt;
+        let exe = std::env::current_exe().expect("this program");
+        assert_eq!(executable(), exe.as_os_str().as_bytes());
+        let own: Vec<_> = std::env::args().collect();
+        let told = arguments();
+        let told: Vec<_> = told.iter().filter_map(|text| text.to_str().ok()).collect();
+        assert_eq!(told[..own.len()], own);
+        assert!(resident_memory().is_some_and(|bytes| bytes > 1 << 16));
+        assert!(available_memory().is_some());
+    }
+}

@@ -1,0 +1,455 @@
+//! System calls about processes: making a frozen copy of this one, and all that the copy needs. They are made by the
+//! program, too, while it stands still, so none of them touches libc.
+
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_int, c_void};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys::{Errno, Fd, SysResult, call};
+
+/// Numbers of system calls on x86-64.
+mod number {
+    pub const STAT: usize = 4;
+    pub const LSEEK: usize = 8;
+    pub const MMAP: usize = 9;
+    pub const RT_SIGPROCMASK: usize = 14;
+    pub const PREAD: usize = 17;
+    pub const MADVISE: usize = 28;
+    pub const ALARM: usize = 37;
+    pub const CLONE: usize = 56;
+    pub const EXECVE: usize = 59;
+    pub const WAIT4: usize = 61;
+    pub const CHDIR: usize = 80;
+    pub const GETRUSAGE: usize = 98;
+    pub const SETSID: usize = 112;
+    pub const SYSINFO: usize = 99;
+    pub const RT_SIGTIMEDWAIT: usize = 128;
+    pub const STATFS: usize = 137;
+    pub const PRCTL: usize = 157;
+    pub const GETTID: usize = 186;
+    pub const FUTEX: usize = 202;
+    pub const TGKILL: usize = 234;
+    pub const OPENAT: usize = 257;
+    pub const MEMFD_CREATE: usize = 319;
+    pub const CLOSE_RANGE: usize = 436;
+}
+
+/// Signals, the lowest bit for signal 1.
+pub type SignalSet = u64;
+
+/// Sets which signals are held back in this thread; gives those that were.
+pub fn set_blocked_signals(signals: SignalSet) -> SignalSet {
+    const SET: usize = 2;
+    let mut before = 0u64;
+    let arguments = [SET, &raw const signals as usize, &raw mut before as usize, 8, 0, 0];
+    // SAFETY: the kernel reads one set and fills the other.
+    let _ = unsafe { call(number::RT_SIGPROCMASK, arguments) };
+    before
+}
+
+/// Makes a copy of this process with this thread alone, of which nobody is told: its end sends no signal, and who
+/// waits for children does not meet it. Gives the copy's id, and in the copy none.
+///
+/// The copy has the very descriptors of the program, not copies of them: a pipe that the program closes is closed. It
+/// has to let them go (`let_descriptors_go`) before it does anything with descriptors.
+///
+/// # Safety
+/// In the copy nothing may be used that another thread might have been in the middle of.
+pub unsafe fn clone_quietly() -> SysResult<Option<u32>> {
+    const CLONE_FILES: usize = 0x400;
+    // SAFETY: by the caller. Memory is a copy, and there is no signal at the end.
+    let process = unsafe { call(number::CLONE, [CLONE_FILES, 0, 0, 0, 0, 0]) }?;
+    Ok((process != 0).then_some(process as u32))
+}
+
+/// Whether the kernel can make copies of this process in this way: it can since Linux 5.9, which brought the call that
+/// lets descriptors go.
+///
+/// The program asks, so it must not come to that: a table of its own would cut this thread off from what other threads
+/// open, and libraries may have started some. An empty range is refused by a kernel that knows the call, and nothing
+/// is done.
+pub fn can_clone_quietly() -> bool {
+    // SAFETY: touches no memory, and closes nothing.
+    let answer = unsafe { call(number::CLOSE_RANGE, [1, 0, 0, 0, 0, 0]) };
+    answer == Err(Errno::INVAL)
+}
+
+/// Lets go of all descriptors, in a copy; those that it shares stay as they are for others.
+pub fn let_descriptors_go() -> bool {
+    const UNSHARE: usize = 2;
+    // SAFETY: touches no memory.
+    unsafe { call(number::CLOSE_RANGE, [0, u32::MAX as usize, UNSHARE, 0, 0, 0]) }.is_ok()
+}
+
+/// Leaves the session and the process group.
+pub fn leave_session() {
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::SETSID, [0; 6]) };
+}
+
+/// Starts a process that shares our memory, on the stack that is given, where it calls `f`; we go on when it has
+/// become another program or has ended.
+///
+/// # Safety
+/// `top` is the upper end of a stack that nobody is on; `f` must not return into what it does not own.
+pub unsafe fn start_sharing(
+    top: usize,
+    f: extern "C" fn(*mut c_void),
+    data: *mut c_void,
+) -> SysResult<u32> {
+    /// # Safety
+    /// As for `start_sharing`.
+    #[unsafe(naked)]
+    unsafe extern "C" fn start(
+        top: usize,
+        f: extern "C" fn(*mut c_void),
+        data: *mut c_void,
+        flags: usize,
+    ) -> isize {
+        naked_asm!(
+            "push rbx",
+            "push r12",
+            "mov rbx, rsi",
+            "mov r12, rdx",
+            "mov rsi, rdi",
+            "mov rdi, rcx",
+            "xor edx, edx",
+            "xor r10d, r10d",
+            "xor r8d, r8d",
+            "mov eax, 56",
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r12",
+            "call rbx",
+            "mov edi, 127",
+            "mov eax, 231",
+            "syscall",
+            "2:",
+            "pop r12",
+            "pop rbx",
+            "ret",
+        )
+    }
+    const CLONE_VM: usize = 0x100;
+    const CLONE_VFORK: usize = 0x4000;
+    /// The signal at its end, by which `wait_for_signal` hears of that.
+    const SIGCHLD: usize = 17;
+    // SAFETY: by the caller; while the other runs on its stack, we do not.
+    let result = unsafe { start(top & !15, f, data, CLONE_VM | CLONE_VFORK | SIGCHLD) };
+    if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as u32) }
+}
+
+/// Waits for one of some signals, which are held back; gives its number, or 0.
+pub fn wait_for_signal(signals: SignalSet) -> usize {
+    let arguments = [&raw const signals as usize, 0, 0, 8, 0, 0];
+    // SAFETY: the kernel reads the set.
+    unsafe { call(number::RT_SIGTIMEDWAIT, arguments) }.unwrap_or(0)
+}
+
+/// Gives memory back: whoever reads it next finds zeros, or what is in the file that it comes from.
+///
+/// # Safety
+/// Nobody needs what is there.
+pub unsafe fn give_back(memory: Range<usize>) {
+    const DONTNEED: usize = 4;
+    if memory.is_empty() {
+        return;
+    }
+    let arguments = [memory.start, memory.end - memory.start, DONTNEED, 0, 0, 0];
+    // SAFETY: by the caller. Where nothing is mapped nothing is done.
+    let _ = unsafe { call(number::MADVISE, arguments) };
+}
+
+/// How a process ended.
+#[derive(Clone, Copy)]
+pub enum End {
+    /// It exited, or is not there any more.
+    ByItself,
+    /// A signal killed it.
+    BySignal,
+}
+
+/// Looks whether a process that we have made has ended. One that is not there any more has.
+pub fn end_of(process: u32) -> Option<End> {
+    const ALL_WITHOUT_WAITING: usize = 0x4000_0000 | 1;
+    let mut status = 0i32;
+    let place = &raw mut status as usize;
+    // SAFETY: the kernel fills the status.
+    match unsafe { call(number::WAIT4, [process as usize, place, ALL_WITHOUT_WAITING, 0, 0, 0]) } {
+        Ok(0) => None,
+        Ok(_) if status & 0x7F != 0 => Some(End::BySignal),
+        Ok(_) | Err(_) => Some(End::ByItself),
+    }
+}
+
+/// Becomes another program; gives what was in the way.
+///
+/// # Safety
+/// The lists end with null, and their strings with NUL.
+pub unsafe fn execute(
+    path: &CStr,
+    arguments: *const *const i8,
+    environment: *const *const i8,
+) -> Errno {
+    let all = [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0, 0];
+    // SAFETY: by the caller.
+    unsafe { call(number::EXECVE, all) }.err().unwrap_or(Errno(0))
+}
+
+const AT_FDCWD: isize = -100;
+const O_WRONLY: usize = 0o1;
+const O_APPEND: usize = 0o2000;
+const O_CLOEXEC: usize = 0o2_000_000;
+
+fn open(path: &CStr, flags: usize) -> SysResult<Fd> {
+    let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0];
+    // SAFETY: the path ends with NUL.
+    unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
+}
+
+/// Opens a file to read it, also by the program that we become.
+pub fn open_to_hand_on(path: &CStr) -> SysResult<Fd> {
+    open(path, 0)
+}
+
+/// Opens a file that is there, to add to it.
+pub fn open_to_append(path: &CStr) -> SysResult<Fd> {
+    open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
+}
+
+/// Opens a file that is there, to write into it.
+pub fn open_to_write(path: &CStr) -> SysResult<Fd> {
+    open(path, O_WRONLY | O_CLOEXEC)
+}
+
+/// A file that is in memory only, handed on to the program that we become.
+pub fn file_in_memory(name: &CStr) -> SysResult<Fd> {
+    // SAFETY: the name ends with NUL.
+    unsafe { call(number::MEMFD_CREATE, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }
+        .map(|fd| Fd(fd as c_int))
+}
+
+/// Goes back to the beginning of a file.
+pub fn rewind(fd: Fd) {
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::LSEEK, [fd.0 as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Reads from a place of a file; how many bytes.
+pub fn read_at(fd: Fd, bytes: &mut [u8], offset: usize) -> SysResult<usize> {
+    let arguments = [fd.0 as usize, bytes.as_mut_ptr() as usize, bytes.len(), offset, 0, 0];
+    // SAFETY: the slice is writable.
+    unsafe { call(number::PREAD, arguments) }
+}
+
+/// Goes to another directory.
+pub fn change_directory(path: &CStr) {
+    // SAFETY: the path ends with NUL.
+    let _ = unsafe { call(number::CHDIR, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Whether processes of the same user may read this one's memory, itself by name included; sets it, and gives what
+/// it was.
+pub fn set_readable(readable: bool) -> bool {
+    const GET_DUMPABLE: usize = 3;
+    const SET_DUMPABLE: usize = 4;
+    // SAFETY: touches no memory.
+    unsafe {
+        let before = call(number::PRCTL, [GET_DUMPABLE, 0, 0, 0, 0, 0]);
+        let _ = call(number::PRCTL, [SET_DUMPABLE, usize::from(readable), 0, 0, 0, 0]);
+        before == Ok(1)
+    }
+}
+
+/// Whether descendants of this process become its children when their parents end.
+pub fn adopts_orphans() -> bool {
+    const GET_CHILD_SUBREAPER: usize = 37;
+    let mut adopts: c_int = 0;
+    let arguments = [GET_CHILD_SUBREAPER, &raw mut adopts as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel fills the number.
+    let _ = unsafe { call(number::PRCTL, arguments) };
+    adopts != 0 || crate::sys::process_id() == 1
+}
+
+/// Has the signal of the alarm sent after some seconds; 0 for never.
+pub fn alarm(seconds: usize) {
+    // SAFETY: touches no memory.
+    let _ = unsafe { call(number::ALARM, [seconds, 0, 0, 0, 0, 0]) };
+}
+
+/// A page that copies of this process share with it, zeroed.
+pub fn map_shared_page() -> SysResult<*mut u8> {
+    const READ_WRITE: usize = 3;
+    const SHARED_ANONYMOUS: usize = 0x21;
+    // SAFETY: asks for memory that nobody has.
+    unsafe { call(number::MMAP, [0, 4096, READ_WRITE, SHARED_ANONYMOUS, usize::MAX, 0]) }
+        .map(|address| address as *mut u8)
+}
+
+/// Waits while a word that processes share is as expected, for some milliseconds at most.
+pub fn wait_while(word: &AtomicU32, expected: u32, milliseconds: i64) {
+    const WAIT: usize = 0;
+    let time = [milliseconds / 1000, milliseconds % 1000 * 1_000_000];
+    let place = word.as_ptr() as usize;
+    // SAFETY: word and time live.
+    let _ = unsafe {
+        call(number::FUTEX, [place, WAIT, expected as usize, &raw const time as usize, 0, 0])
+    };
+}
+
+/// Waits for some milliseconds.
+pub fn nap(milliseconds: i64) {
+    wait_while(&AtomicU32::new(0), 0, milliseconds);
+}
+
+/// Stores a word and wakes all that wait for it to change.
+pub fn store_and_wake(word: &AtomicU32, value: u32) {
+    const WAKE: usize = 1;
+    word.store(value, Ordering::Release);
+    // SAFETY: the word lives.
+    let _ =
+        unsafe { call(number::FUTEX, [word.as_ptr() as usize, WAKE, i32::MAX as usize, 0, 0, 0]) };
+}
+
+/// The id of this thread.
+pub fn thread_id() -> u32 {
+    // SAFETY: touches no memory.
+    unsafe { call(number::GETTID, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Whether a thread of this process is still there.
+pub fn thread_lives(thread: u32) -> bool {
+    let process = crate::sys::process_id() as usize;
+    // SAFETY: touches no memory; signal 0 is none.
+    unsafe { call(number::TGKILL, [process, thread as usize, 0, 0, 0, 0]) }.is_ok()
+}
+
+/// The size of a file; none if there is none.
+pub fn file_size(path: &CStr) -> Option<u64> {
+    stat(path).map(|stat| stat[6])
+}
+
+/// The inode of a file; none if there is none.
+pub fn inode(path: &CStr) -> Option<u64> {
+    stat(path).map(|stat| stat[1])
+}
+
+fn stat(path: &CStr) -> Option<[u64; 18]> {
+    let mut stat = [0u64; 18];
+    let arguments = [path.as_ptr() as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the path ends with NUL, the kernel fills the array.
+    unsafe { call(number::STAT, arguments) }.ok().map(|_| stat)
+}
+
+/// Bytes that are free in the file system of a path.
+pub fn free_space(path: &CStr) -> Option<u64> {
+    // struct statfs: type, block size, blocks, free, free for us, ...
+    let mut record = [0u64; 15];
+    let arguments = [path.as_ptr() as usize, record.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the path ends with NUL, the kernel fills the record.
+    unsafe { call(number::STATFS, arguments) }.ok()?;
+    record[4].checked_mul(record[1])
+}
+
+/// Bytes of memory that nothing is in.
+pub fn unused_memory() -> u64 {
+    // struct sysinfo: uptime, three loads, total, free, ...; the unit is near its end.
+    let mut record = [0u64; 14];
+    // SAFETY: the kernel fills the record.
+    if unsafe { call(number::SYSINFO, [record.as_mut_ptr() as usize, 0, 0, 0, 0, 0]) }.is_err() {
+        return 0;
+    }
+    record[5].saturating_mul(u64::from(record[13] as u32).max(1))
+}
+
+/// The most memory that this process has had, in bytes.
+pub fn most_memory() -> u64 {
+    // struct rusage: two times of two words, then the most memory in KiB, ...
+    let mut record = [0u64; 18];
+    let arguments = [0, record.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel fills the record.
+    if unsafe { call(number::GETRUSAGE, arguments) }.is_err() {
+        return u64::MAX;
+    }
+    record[4].saturating_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_copy_ends_without_a_child_to_wait_for() {
+        // SAFETY: the copy only ends.
+        let copy = match unsafe { clone_quietly() } {
+            Ok(None) => crate::sys::exit_group(3),
+            Ok(Some(copy)) => copy,
+            Err(errno) => panic!("cannot clone: {errno:?}"),
+        };
+        for _ in 0..10_000 {
+            if let Some(end) = end_of(copy) {
+                assert!(matches!(end, End::ByItself));
+                return;
+            }
+            nap(1);
+        }
+        panic!("the copy did not end");
+    }
+
+    #[test]
+    fn one_that_was_never_there_has_ended() {
+        assert!(end_of(u32::MAX >> 1).is_some());
+    }
+
+    #[test]
+    fn threads_live_until_they_end() {
+        let ended = std::thread::spawn(thread_id).join().expect("it ends");
+        assert!(thread_lives(thread_id()));
+        let gone = (0..1000).any(|_| {
+            nap(1);
+            !thread_lives(ended)
+        });
+        assert!(gone);
+    }
+
+    #[test]
+    fn waiting_ends_when_the_word_changes_or_time_is_up() {
+        let word = AtomicU32::new(0);
+        wait_while(&word, 0, 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| store_and_wake(&word, 1));
+            while word.load(Ordering::Acquire) == 0 {
+                wait_while(&word, 0, 10_000);
+            }
+        });
+    }
+
+    #[test]
+    fn blocked_signals_are_set_and_told() {
+        let before = set_blocked_signals(1 << 9);
+        assert_eq!(set_blocked_signals(before), 1 << 9);
+    }
+
+    #[test]
+    fn a_file_in_memory_is_read_from_any_place() {
+        let fd = file_in_memory(c"test").expect("there is memory");
+        assert_eq!(crate::sys::write(fd, b"0123456789"), Ok(10));
+        let mut bytes = [0; 4];
+        assert_eq!(read_at(fd, &mut bytes, 3), Ok(4));
+        assert_eq!(&bytes, b"3456");
+        assert_eq!(read_at(fd, &mut bytes, 8), Ok(2));
+        crate::sys::close(fd);
+    }
+
+    #[test]
+    fn files_and_machine_are_measured() {
+        assert!(file_size(c"/proc/self/exe").is_some_and(|size| size > 1000));
+        assert_eq!(file_size(c"/nonexistent"), None);
+        assert!(free_space(c"/").is_some());
+        assert!(most_memory() > 1 << 16 && unused_memory() > 0);
+        assert!(can_clone_quietly());
+    }
+}

@@ -1,0 +1,152 @@
+//! Functions of libc that we stand before: where the runtime is ready, where the process ends or becomes another program,
+//! and where it confines itself.
+
+use core::ffi::{CStr, c_char, c_int};
+
+use bactrian_agent_os::{confined, proc, sys};
+
+use super::behind::Real;
+use crate::record::recording::Recording;
+use crate::record::session;
+use crate::snapshot;
+
+/// What is behind each of them.
+struct Behind {
+    readlink: Real,
+    exit: Real,
+    execve: Real,
+    execv: Real,
+    execvp: Real,
+    execvpe: Real,
+    prctl: Real,
+    syscall: Real,
+}
+
+static BEHIND: Behind = Behind {
+    readlink: Real::new("readlink"),
+    exit: Real::new("_exit"),
+    execve: Real::new("execve"),
+    execv: Real::new("execv"),
+    execvp: Real::new("execvp"),
+    execvpe: Real::new("execvpe"),
+    prctl: Real::new("prctl"),
+    syscall: Real::new("syscall"),
+};
+
+/// Looks for all of them.
+pub fn look() {
+    BEHIND.look();
+}
+
+impl Behind {
+    fn look(&self) {
+        let Behind { readlink, exit, execve, execv, execvp, execvpe, prctl, syscall } = self;
+        for real in [readlink, exit, execve, execv, execvp, execvpe, prctl, syscall] {
+            real.look();
+        }
+    }
+}
+
+/// # Safety
+/// As for readlink(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize {
+    type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> isize;
+    // SAFETY: by the caller.
+    unsafe {
+        if !path.is_null() && CStr::from_ptr(path) == proc::EXECUTABLE {
+            super::runtime_may_be_ready();
+        }
+        if let Some(real) = BEHIND.readlink.function::<Readlink>() {
+            return real(path, buffer, size);
+        }
+        match sys::readlink(path, buffer, size) {
+            Ok(length) => length as isize,
+            Err(errno) => {
+                sys::set_errno(errno);
+                -1
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for _exit(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    snapshot::at_end(true);
+    super::end();
+    // SAFETY: libc's type of it.
+    if let Some(real) = unsafe { BEHIND.exit.function::<extern "C" fn(c_int) -> !>() } {
+        real(status)
+    }
+    sys::exit_group(status)
+}
+
+/// Before the process becomes another program: all is written; after, if it did not come to that: we go on.
+fn around_exec(exec: impl FnOnce() -> c_int) -> c_int {
+    let ended = session::with_recording(Recording::before_exec) == Some(true);
+    let result = exec();
+    if ended {
+        session::with_recording(Recording::resume);
+    }
+    result
+}
+
+type Strings = *const *const c_char;
+
+macro_rules! exec {
+    ($name:ident($($argument:ident: $type:ty),*)) => {
+        /// # Safety
+        /// As for the function of libc.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            type Exec = unsafe extern "C" fn($($type),*) -> c_int;
+            // SAFETY: libc's type of it.
+            match unsafe { BEHIND.$name.function::<Exec>() } {
+                // SAFETY: by the caller.
+                Some(real) => around_exec(|| unsafe { real($($argument),*) }),
+                None => -1,
+            }
+        }
+    };
+}
+
+exec!(execve(path: *const c_char, arguments: Strings, environment: Strings));
+exec!(execv(path: *const c_char, arguments: Strings));
+exec!(execvp(file: *const c_char, arguments: Strings));
+exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));
+
+/// # Safety
+/// As for prctl(2). It has as many arguments as the option needs; others are whatever was in their registers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+    type Prctl = unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int;
+    // SAFETY: libc's type of it, as far as registers go.
+    let Some(real) = (unsafe { BEHIND.prctl.function::<Prctl>() }) else { return -1 };
+    // SAFETY: by the caller.
+    let result = unsafe { real(option, a, b, c, d) };
+    confined::after_prctl(option, result);
+    result
+}
+
+/// # Safety
+/// As for syscall(2). It has as many arguments as the call needs; others are whatever was in their registers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: isize,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> isize {
+    type Syscall = unsafe extern "C" fn(isize, usize, usize, usize, usize, usize, usize) -> isize;
+    // SAFETY: libc's type of it, as far as registers go.
+    let Some(real) = (unsafe { BEHIND.syscall.function::<Syscall>() }) else { return -1 };
+    // SAFETY: by the caller.
+    let result = unsafe { real(number, a, b, c, d, e, f) };
+    confined::after_syscall(number, result);
+    result
+}

@@ -1,0 +1,229 @@
+//! How we get control: before the program, when its runtime is ready, when it forks, and when it ends.
+//!
+//! The dynamic linker calls `init` before the program. A native OCaml program asks for its own name after
+//! its runtime is initialised and before any OCaml code runs, on the main thread, by `readlink`; OCaml 4
+//! and 5 do the same. We stand before libc's functions of these names, so that is where we start.
+
+mod behind;
+mod environment;
+mod forks;
+mod hooks;
+mod interpreter_start;
+mod rights;
+
+use alloc::ffi::CString;
+use alloc::format;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use bactrian_agent_abi::{Children, Settings, Snapshots, variable};
+use bactrian_agent_os::sys::{self, Fd, absolute};
+use bactrian_agent_os::{loaded, stacks};
+use bactrian_trace::State;
+
+use crate::record::recording::{self, Recording};
+use crate::record::{collect, guard, page, ring, session, switch, tracker};
+use crate::runtime::agent::{self, Agent};
+use crate::runtime::program::Program;
+use crate::runtime::{blocking, bytecode};
+use crate::snapshot::{self, BesideRecording};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INIT: extern "C" fn() = init;
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static FINI: extern "C" fn() = fini;
+
+extern "C" fn init() {
+    stacks::guard();
+    // SAFETY: there is one thread. A panic leaves us unprepared.
+    unsafe { stacks::run(prepare) };
+}
+
+/// Reads the settings and looks at the program.
+fn prepare() {
+    hooks::look();
+    environment::look();
+    environment::restore_inheritance();
+    if loaded::is_before("bactrian_agent") {
+        // One of us is enough.
+        return;
+    }
+    // Who is started by a process with snapshots finds the path by another name.
+    let is_heir = environment::get(variable::HEAP).is_none();
+    let get = |name: &str| match name {
+        variable::HEAP if is_heir => environment::get(variable::HEIR),
+        _ => environment::get(name),
+    };
+    let settings = match Settings::read(get) {
+        Ok(Some(settings)) => settings,
+        Ok(None) => return,
+        Err(bad) => return complain("not recording", &format!("{bad}")),
+    };
+    let runtime_params = environment::get("OCAMLRUNPARAM").unwrap_or_default().into();
+    let hides_events = environment::get(variable::EVENTS).is_some();
+    let [_, rings] = variable::RUNTIME_EVENTS;
+    let rings = environment::get(rings).filter(|_| hides_events);
+    let rings = rings.and_then(|path| CString::new(absolute(path)).ok());
+    if settings.children == Children::Ignore {
+        environment::forget_us();
+    }
+    // Not an OCaml program, or one we know nothing of: there is nothing to do in this process.
+    let Some(program) = Program::find() else {
+        if hides_events && settings.children == Children::Ignore {
+            environment::remove(&variable::RUNTIME_EVENTS);
+        }
+        return;
+    };
+    let trace = settings.trace.as_deref().map(absolute);
+    let snapshots = settings.snapshots.map(|snapshots| Snapshots {
+        heap: absolute(&snapshots.heap),
+        ledger: snapshots.ledger.as_deref().map(absolute),
+        walker: absolute(&snapshots.walker),
+        ..snapshots
+    });
+    let page = settings.page.as_deref().map(absolute);
+    let keeper = settings.keeper.as_deref().map(absolute);
+    if let Some(folder) = keeper.as_deref().filter(|_| trace.is_some()) {
+        ring::find_board(folder);
+    }
+    let settings = Settings { trace, snapshots, page, keeper, ..settings };
+    environment::rename(variable::HEAP, variable::HEIR);
+    let is_bytecode = program.interpreter().is_some();
+    let bytecode = if is_bytecode { bytecode::file() } else { None };
+    // SAFETY: once, before the program runs.
+    unsafe {
+        agent::prepare(Agent {
+            program,
+            settings,
+            is_heir,
+            bytecode,
+            hides_events,
+            rings,
+            runtime_params,
+        });
+    }
+    if is_bytecode {
+        interpreter_start::expect();
+    }
+}
+
+/// Says what is not done, and why. Only before the program runs: then standard error is what its starter
+/// made it.
+fn complain(what: &str, why: &str) {
+    let _ = sys::write(Fd(2), format!("bactrian: {what}: {why}\n").as_bytes());
+}
+
+/// By this name another agent in the same process is known.
+#[unsafe(no_mangle)]
+pub static bactrian_agent: u8 = 0;
+
+fn runtime_may_be_ready() {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if let Some(agent) = agent::prepared()
+        && agent.program.interpreter().is_none()
+        && !agent.program.state().is_null()
+        && !STARTED.swap(true, Ordering::Relaxed)
+    {
+        start(agent);
+    }
+}
+
+/// Starts what is asked for. The runtime is initialised, and no OCaml code runs yet.
+fn start(agent: &'static Agent) {
+    forks::follow();
+    // SAFETY: once, with one thread.
+    unsafe {
+        blocking::set_work(blocking::Work {
+            before: before_blocking,
+            after: snapshot::has_left_ocaml,
+        })
+    };
+    if agent.hides_events {
+        // The runtime has read them.
+        environment::remove(&variable::RUNTIME_EVENTS);
+    }
+    // SAFETY: there is one thread. A panic leaves the page alone.
+    unsafe { stacks::run(|| page::start(agent)) };
+    if let Some(trace) = &agent.settings.trace {
+        start_recording(agent, trace);
+    }
+    if let Some(snapshots) = &agent.settings.snapshots {
+        // SAFETY: there is one thread. A panic leaves snapshots off.
+        unsafe {
+            stacks::run(|| {
+                if let Err(why) = snapshot::start(agent, snapshots, BESIDE) {
+                    complain("no snapshots", why);
+                }
+            });
+        }
+    }
+}
+
+/// What snapshots have of the recording.
+const BESIDE: BesideRecording = BesideRecording {
+    write_all: || session::with_recording(Recording::for_snapshot).flatten(),
+    is_at_work: session::is_at_work,
+};
+
+/// The program leaves OCaml for a system call, which may take long, and may be killed meanwhile.
+fn before_blocking() {
+    session::with_recording(Recording::before_waiting);
+    snapshot::before_waiting();
+}
+
+/// Starts the recording and the sampler.
+fn start_recording(agent: &'static Agent, trace: &'static [u8]) {
+    let mut recording = None;
+    // SAFETY: the runtime is initialised and no OCaml code runs yet. Nobody else is on our stack before the recording
+    // begins; a panic leaves what the environment says of the parameters.
+    unsafe {
+        agent.program.with_parameters(|parameters| {
+            stacks::run(|| {
+                if let Some(parameters) = parameters {
+                    recording::set_parameters(parameters);
+                }
+            });
+        });
+        stacks::run(|| {
+            let mut new = Recording::new(agent, trace, 0);
+            match new.create() {
+                Ok(()) => recording = Some(new),
+                Err(errno) => {
+                    let path = trace.escape_ascii();
+                    let why = format!("cannot create {path}: {}", errno.words());
+                    complain("not recording", &why);
+                }
+            }
+        });
+    }
+    let Some(recording) = recording else { return };
+    session::begin(recording);
+    guard::sampling_begins();
+    if let Some(signal) = agent.settings.signal {
+        switch::install(signal);
+    }
+    // SAFETY: the runtime is initialised and no OCaml code runs yet.
+    unsafe {
+        let depth = collect::take_over(agent);
+        tracker::start(&agent.program, agent.settings.rate, depth);
+        let start = agent.program.memprof_start as *const () as usize;
+        let stop = agent.program.memprof_stop as *const () as usize;
+        if !guard::put_up(start, stop) {
+            guard::stop_sampling();
+            session::with_recording(|recording| recording.end(State::SwitchedOff));
+            return;
+        }
+    }
+    blocking::stay(&agent.program);
+}
+
+extern "C" fn fini() {
+    end();
+}
+
+/// The process ends.
+fn end() {
+    snapshot::at_end(false);
+    session::with_recording(|recording| recording.end(State::Ended));
+}

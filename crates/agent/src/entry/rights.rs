@@ -1,0 +1,120 @@
+//! The program gives up rights: it changes its user, its groups, or the folder that is its root.
+//!
+//! Its children have our file in `LD_PRELOAD`. One that may not open that file, which may be in a folder of the former user
+//! alone, is told so by the dynamic linker on its standard error, and the program may be reading that. One that can load us but
+//! not write where traces go would hear it from us. So, whenever rights have changed, we look whether a child could do both, and
+//! if not, we leave the environment: such children are not followed.
+//!
+//! This is done when rights change and not when children are started: there are many ways to start one, and most are
+//! within libc (`system`, `posix_spawn`), where nobody stands between. To let everybody read our file would not do: in
+//! another root it is not there at all.
+//!
+//! OCaml 5 ends a forked child that cannot make a ring of its own beside its parent's. So the folder of rings, which is ours, goes
+//! to the user that the program becomes. Who watches the program is still the former user, and may look.
+
+use core::ffi::{CStr, c_char, c_int};
+
+use bactrian_agent_abi::variable;
+use bactrian_agent_os::confined;
+use bactrian_agent_os::sys::{self, Access, Errno};
+
+use super::behind::Real;
+use super::environment;
+use crate::runtime::agent;
+
+/// Paths that are longer cannot be opened.
+const LONGEST: usize = 4096;
+
+/// Leaves the environment if children cannot be followed any more.
+fn look() {
+    if confined::is_confined() {
+        return;
+    }
+    // The program may have made itself another since.
+    environment::look();
+    let outputs = [variable::TRACE, variable::HEAP, variable::HEIR];
+    let can_fill = |name: &&str| {
+        environment::get(name).is_none_or(|path| is_possible(Access::Fill, folder_of(path)))
+    };
+    if !is_possible(Access::Read, environment::us()) || !outputs.iter().all(can_fill) {
+        environment::forget_us();
+    }
+}
+
+/// Whether it is possible, as far as can be told.
+fn is_possible(access: Access, path: &[u8]) -> bool {
+    let mut buffer = [0; LONGEST];
+    let Some(place) = buffer.get_mut(..path.len()) else { return false };
+    place.copy_from_slice(path);
+    match CStr::from_bytes_until_nul(&buffer).map(|path| sys::may(access, path)) {
+        Ok(Err(Errno::ACCES | Errno::NOENT | Errno::NOTDIR)) | Err(_) => false,
+        Ok(_) => true,
+    }
+}
+
+fn folder_of(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(0) => b"/",
+        Some(slash) => &path[..slash],
+        None => b".",
+    }
+}
+
+/// Gives the folder of rings to the user that the program is about to become.
+fn give_rings(user: u32) {
+    /// Stands for no change.
+    const SAME: u32 = u32::MAX;
+    if let Some(rings) = agent::prepared().and_then(|agent| agent.rings.as_deref())
+        && user != SAME
+    {
+        sys::give(rings, user);
+    }
+}
+
+macro_rules! rights {
+    ($($name:ident($($argument:ident: $type:ty),*) $(becomes $user:ident)?;)*) => {
+        $(
+            /// # Safety
+            /// As for the function of libc.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+                static BEHIND: Real = Real::new(stringify!($name));
+                type Change = unsafe extern "C" fn($($type),*) -> c_int;
+                // SAFETY: libc's type of it.
+                let Some(behind) = (unsafe { BEHIND.function::<Change>() }) else {
+                    sys::set_errno(Errno::NOSYS);
+                    return -1;
+                };
+                $(
+                    let before = sys::effective_user();
+                    give_rings($user);
+                )?
+                // SAFETY: by the caller.
+                let result = unsafe { behind($($argument),*) };
+                if result == 0 {
+                    look();
+                    return 0;
+                }
+                $(
+                    let _ = $user;
+                    give_rings(before);
+                )?
+                result
+            }
+        )*
+    };
+}
+
+rights! {
+    setuid(user: u32) becomes user;
+    seteuid(user: u32) becomes user;
+    setreuid(real: u32, effective: u32) becomes effective;
+    setresuid(real: u32, effective: u32, saved: u32) becomes effective;
+    setgid(group: u32);
+    setegid(group: u32);
+    setregid(real: u32, effective: u32);
+    setresgid(real: u32, effective: u32, saved: u32);
+    setgroups(count: usize, groups: *const u32);
+    initgroups(user: *const c_char, group: u32);
+    chroot(path: *const c_char);
+}

@@ -1,0 +1,268 @@
+//! Collecting the stacks of allocations in place of the runtime.
+//!
+//! The runtime's sampler has every stack collected by one function, at the moment of the allocation. At high
+//! rates that function is patched: it walks with `walk` and answers with a callstack of one slot that is a
+//! number. The sampler hands it to our callback, mostly at once, and there the number stands for the stack.
+//! Other users of that function (Printexc, a sampler of the program's own) get what they would get without us;
+//! the patch stays, since other domains may be in it at any moment.
+
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use bactrian_agent_abi::StackSource;
+use bactrian_agent_os::patch::Patch;
+use bactrian_agent_os::sys;
+use bactrian_ocaml::value::integer;
+
+use super::recording::{Stack, Verdict};
+use super::session::with_recording;
+use crate::runtime::agent::{self, Agent};
+use crate::runtime::program::{Collection, DOMAINS};
+use crate::runtime::walk::{Walker, each_frame};
+
+/// From this rate on stacks are collected by us.
+const HIGH_RATE: f64 = 1e-3;
+/// The sampler's own depth when we collect: it tells its calls from others.
+const OUR_DEPTH: usize = 0x3BAC_71A9;
+/// Numbers of stacks hold their domain here: another domain may get to hear of them.
+const DOMAIN_SHIFT: u32 = 44;
+
+static PATCH: Patch = Patch::new();
+/// Callstacks are numbers.
+static NUMBERS: AtomicBool = AtomicBool::new(false);
+static COLLECTORS: [AtomicPtr<Collector>; DOMAINS] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; DOMAINS];
+
+/// What a domain's stacks are collected with. Used by that domain only.
+struct Collector {
+    walker: Walker,
+    number: u64,
+    /// The stack with the last number was asked for.
+    is_used: bool,
+}
+
+/// Takes the collection of stacks over, if that is of use and possible. Gives the depth for the sampler.
+///
+/// # Safety
+/// The runtime is initialised, and no thread collects stacks.
+pub unsafe fn take_over(agent: &Agent) -> usize {
+    let settings = &agent.settings;
+    if settings.rate >= HIGH_RATE
+        && settings.stacks == StackSource::Auto
+        && let Some(collection) = &agent.program.collection
+    {
+        let ours = match agent.program.runtime.domain_id {
+            None => collect_4 as *const () as usize,
+            Some(_) => collect_5 as *const () as usize,
+        };
+        // SAFETY: by the caller; the types are those of the two functions.
+        if unsafe { PATCH.put_up(collection.function, ours) } {
+            NUMBERS.store(true, Ordering::Relaxed);
+            return OUR_DEPTH;
+        }
+    }
+    settings.depth as usize
+}
+
+/// Walks the stack for an allocation and gives the number it can be asked for with.
+///
+/// # Safety
+/// `state` is the state of this thread's domain.
+unsafe fn collect(
+    agent: &Agent,
+    collection: &Collection,
+    state: *const usize,
+    index: isize,
+) -> u64 {
+    // SAFETY: by the caller.
+    let domain = unsafe { agent.program.domain(state) };
+    let Some(place) = COLLECTORS.get(domain) else { return 0 };
+    let mut collector = place.load(Ordering::Relaxed);
+    if collector.is_null() {
+        let layout = agent.program.runtime.stack;
+        let depth = agent.settings.depth as usize;
+        let Some(walker) = Walker::new(collection.finder, layout, depth) else { return 0 };
+        // Mapped, because this is no place where running out of memory may panic.
+        let Ok(memory) = sys::map(size_of::<Collector>()) else { return 0 };
+        collector = memory.cast();
+        // SAFETY: the memory is new and long enough.
+        unsafe {
+            collector.write(Collector {
+                walker,
+                number: (domain as u64) << DOMAIN_SHIFT,
+                is_used: true,
+            })
+        };
+        place.store(collector, Ordering::Relaxed);
+    }
+    // SAFETY: made above, by this domain or one that had its number before; never freed.
+    let Collector { walker, number, is_used } = unsafe { &mut *collector };
+    if !*is_used {
+        let (codes, _) = walker.stack();
+        with_recording(|recording| {
+            recording.keep_stack(*number, codes);
+        });
+    }
+    // SAFETY: by the caller.
+    unsafe { walker.walk(state, usize::try_from(index).ok()) };
+    *number += 1;
+    *is_used = false;
+    *number
+}
+
+/// Calls `f` with the stack that a callstack stands for.
+pub fn with_stack(domain: usize, slots: &[usize], f: impl FnOnce(Stack<'_>) -> Verdict) -> Verdict {
+    if !NUMBERS.load(Ordering::Relaxed) {
+        return f(Stack::Slots(slots));
+    }
+    let wanted = slots.first().map_or(0, |slot| *slot as u64 >> 1);
+    let collector = COLLECTORS.get(domain).map_or(ptr::null_mut(), |c| c.load(Ordering::Relaxed));
+    // SAFETY: this is the domain's own callback, so nobody else uses it.
+    let Some(Collector { walker, number, is_used }) = (unsafe { collector.as_mut() }) else {
+        return f(Stack::Slots(&[]));
+    };
+    let is_last = wanted == *number;
+    *is_used |= is_last;
+    let stack = match is_last {
+        true => {
+            let (codes, unchanged) = walker.stack();
+            Stack::Walked { codes, unchanged }
+        }
+        false => Stack::Waiting(wanted),
+    };
+    let verdict = f(stack);
+    if matches!(verdict, Verdict::Track(_)) {
+        walker.mark_written(is_last);
+    }
+    verdict
+}
+
+/// OCaml 4's function: up to `most` slots, as values, into a buffer that it may have to make or enlarge.
+///
+/// # Safety
+/// Called by the runtime.
+unsafe extern "C" fn collect_4(
+    buffer: *mut *mut usize,
+    room: *mut isize,
+    most: isize,
+    index: i32,
+) -> isize {
+    let Some((agent, collection)) = collecting() else { return 0 };
+    if most <= 0 {
+        return 0;
+    }
+    let state = agent.program.state();
+    // SAFETY: the runtime's arguments.
+    unsafe {
+        let room = &mut *room.cast::<usize>();
+        if most as usize == OUR_DEPTH {
+            if !has_room(collection, buffer, room, 1) {
+                return 0;
+            }
+            **buffer = integer(collect(agent, collection, state, index as isize) as usize);
+            return 1;
+        }
+        let found = |slot: usize| slot | 1;
+        as_without_us(
+            agent,
+            collection,
+            state,
+            buffer,
+            room,
+            (most as usize, index as isize),
+            found,
+        ) as isize
+    }
+}
+
+/// OCaml 5's function: up to `most` slots into a buffer that it may have to make or enlarge.
+///
+/// # Safety
+/// Called by the runtime.
+unsafe extern "C" fn collect_5(
+    most: usize,
+    buffer: *mut *mut usize,
+    room: *mut usize,
+    index: isize,
+) -> usize {
+    let Some((agent, collection)) = collecting() else { return 0 };
+    let state = agent.program.state();
+    // SAFETY: the runtime's arguments.
+    unsafe {
+        let room = &mut *room;
+        if most == OUR_DEPTH {
+            if !has_room(collection, buffer, room, 1) {
+                return 0;
+            }
+            **buffer = (collect(agent, collection, state, index) as usize) << 1;
+            return 1;
+        }
+        as_without_us(agent, collection, state, buffer, room, (most, index), |slot| slot)
+    }
+}
+
+fn collecting() -> Option<(&'static Agent, &'static Collection)> {
+    let agent = agent::prepared()?;
+    Some((agent, agent.program.collection.as_ref()?))
+}
+
+/// Makes sure that a buffer of the runtime has room for so many slots.
+///
+/// # Safety
+/// The buffer and its room are the runtime's.
+unsafe fn has_room(
+    collection: &Collection,
+    buffer: *mut *mut usize,
+    room: &mut usize,
+    slots: usize,
+) -> bool {
+    if *room >= slots {
+        return true;
+    }
+    let wanted = (2 * *room).max(32).max(slots);
+    // SAFETY: the runtime's memory, and its function for it. A room of 0 stands for no buffer.
+    unsafe {
+        let old = if *room == 0 { ptr::null_mut() } else { *buffer };
+        let new = (collection.resize)(old, wanted * size_of::<usize>());
+        if new.is_null() {
+            return false;
+        }
+        *buffer = new;
+    }
+    *room = wanted;
+    true
+}
+
+/// What the runtime's own function does: up to `most` slots of the stack, each as `shown`, the first for the
+/// allocation of an index.
+///
+/// # Safety
+/// As for `collect` and `has_room`.
+unsafe fn as_without_us(
+    agent: &Agent,
+    collection: &Collection,
+    state: *const usize,
+    buffer: *mut *mut usize,
+    room: &mut usize,
+    (most, index): (usize, isize),
+    shown: impl Fn(usize) -> usize,
+) -> usize {
+    let mut count = 0;
+    let mut allocation = usize::try_from(index).ok();
+    // SAFETY: by the caller.
+    unsafe {
+        each_frame(&collection.finder, agent.program.runtime.stack, state, |descriptor| {
+            if count == most || !has_room(collection, buffer, room, count + 1) {
+                return false;
+            }
+            let slot = match allocation.take() {
+                Some(index) => descriptor.allocation_slot(index),
+                None => descriptor.slot(),
+            };
+            *(*buffer).add(count) = shown(slot);
+            count += 1;
+            true
+        });
+    }
+    count
+}

@@ -1,0 +1,149 @@
+//! Codes of frames to names: debug information where there is some, symbols where there is none, and the C
+//! function that a frame has called.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, OnceCell};
+
+use bactrian_agent_os::loaded;
+use bactrian_trace::{Locate, SourceLocation};
+
+use crate::runtime::agent::Agent;
+use crate::runtime::bytecode::{self, NO_PLACE};
+use crate::runtime::program::ProgramCode;
+
+/// A slot is a tagged pointer to a frame descriptor or, with this bit, to debug information.
+const IS_DEBUGINFO: usize = 2;
+
+/// Names for the frames of a program.
+pub struct Namer {
+    agent: &'static Agent,
+    /// Frames that pointed nowhere.
+    unknown: Cell<u64>,
+    /// The program's bytecode, if that is what it is; read when it is first asked for.
+    bytecode: OnceCell<bytecode::Names>,
+}
+
+impl Namer {
+    pub fn new(agent: &'static Agent) -> Namer {
+        Namer { agent, unknown: Cell::new(0), bytecode: OnceCell::new() }
+    }
+
+    /// How many frames, or whole stacks, could not be told.
+    pub fn unknown(&self) -> u64 {
+        self.unknown.get()
+    }
+
+    /// Counts a frame or stack that cannot be told.
+    pub fn count_unknown(&self) {
+        self.unknown.set(self.unknown.get() + 1);
+    }
+
+    /// Places of the source as the runtime knows them, callers first.
+    ///
+    /// # Safety
+    /// The slot is the runtime's, or at least points into a loaded object, if the program is native code.
+    unsafe fn places(&self, slot: usize) -> Vec<SourceLocation<'static>> {
+        let mut places = Vec::new();
+        // SAFETY: by the caller.
+        unsafe {
+            self.agent.program.locations(slot, |place| {
+                places.push(SourceLocation {
+                    file: place.file,
+                    function: place.function,
+                    line: place.line,
+                    start_char: place.start_char,
+                    end_char: place.end_char,
+                });
+            });
+        }
+        places.reverse();
+        places
+    }
+}
+
+impl Locate for Namer {
+    fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
+        if code == bactrian_trace::NO_FRAMES {
+            return found(&[SourceLocation {
+                file: b"<unknown>",
+                function: b"[no stack]",
+                ..NO_PLACE
+            }]);
+        }
+        let slot = code as usize;
+        let c_call = match &self.agent.program.code {
+            ProgramCode::Native { c_call } => *c_call,
+            ProgramCode::Bytecode(_) => {
+                let file = self.agent.bytecode.as_ref();
+                return match (bactrian_trace::instruction(code), file) {
+                    (Some(place), Some(file)) => {
+                        let names = self.bytecode.get_or_init(|| bytecode::Names::read(file));
+                        names.locate(place as u32, found);
+                    }
+                    (Some(_), None) => found(&[]),
+                    // Code that was loaded later.
+                    // SAFETY: it is compared with where code is, and not looked at.
+                    (None, _) => found(&unsafe { self.places(slot) }),
+                };
+            }
+        };
+        let mut is_loaded = false;
+        loaded::holding(slot, |_| is_loaded = true);
+        if !is_loaded {
+            // OCaml 5.3 can hand out a callstack that the collector has moved (ocaml#14287).
+            self.count_unknown();
+            return found(&[]);
+        }
+        // SAFETY: the slot points into a loaded object.
+        let mut places = unsafe { self.places(slot) };
+        if slot & IS_DEBUGINFO != 0 {
+            return found(&places);
+        }
+        // SAFETY: a frame descriptor starts with the return address.
+        let return_address = unsafe { *(slot as *const usize) };
+        // SAFETY: the return address is in code, with the call before it.
+        let called = unsafe { c_function_called(return_address, c_call) };
+        let mut own_name = String::new();
+        if places.is_empty()
+            && let Some(own) = loaded::function_at(return_address)
+        {
+            // Writing to a string does not fail.
+            let symbol = String::from_utf8_lossy(own.name);
+            let _ = bactrian_ocaml::symbol::write_name(&symbol, &mut own_name);
+            let function = own_name.as_bytes();
+            places.push(SourceLocation { file: own.object, function, ..NO_PLACE });
+        }
+        if let Some(c) = called.and_then(loaded::function_at) {
+            places.push(SourceLocation { file: b"<C>", function: c.name, ..NO_PLACE });
+        }
+        found(&places);
+    }
+}
+
+/// The C function that is called at a return address, if the call goes through `caml_c_call`.
+///
+/// OCaml loads the function's address into rax just before: `lea rax, [rip + n]`, or `mov` from the table
+/// of global addresses, then `call caml_c_call`.
+///
+/// # Safety
+/// At least 12 bytes before `return_address` are readable.
+unsafe fn c_function_called(return_address: usize, c_call: usize) -> Option<usize> {
+    // SAFETY: by the caller.
+    let bytes = unsafe { *((return_address - 12) as *const [u8; 12]) };
+    let offset = |at: usize| {
+        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        i32::from_le_bytes(four) as isize
+    };
+    let target = return_address.wrapping_add_signed(offset(8));
+    if bytes[7] != 0xE8 || target != c_call {
+        return None;
+    }
+    let operand = (return_address - 5).wrapping_add_signed(offset(3));
+    match bytes[..3] {
+        [0x48, 0x8D, 0x05] => Some(operand),
+        // SAFETY: an operand of an instruction of the program.
+        [0x48, 0x8B, 0x05] => Some(unsafe { *(operand as *const usize) }),
+        _ => None,
+    }
+}

@@ -1,0 +1,19 @@
+//! Recording: from the callbacks of the runtime's sampler to a trace.
+//!
+//! The sampler calls the closures of `tracker` (in bytecode, through `closures`); `collect` walks stacks at high rates;
+//! `recording` writes events with the writer of crates/trace, under the lock of `session`; `locate` finds names for
+//! frames. What is written goes through a `ring` to the keeper, or into a `file` (`output`).
+
+mod closures;
+pub mod collect;
+mod file;
+pub mod guard;
+mod locate;
+mod output;
+pub mod page;
+pub mod recording;
+pub mod ring;
+pub mod session;
+pub mod switch;
+pub mod tracker;
+mod waiting_stacks;

@@ -1,0 +1,413 @@
+//! The recording of one process: from callbacks to a trace.
+//!
+//! There is one recording per process. A fork gives the child a new one; its file is made only when there
+//! is something to write, because most children execute another program at once.
+
+use alloc::ffi::CString;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use bactrian_agent_abi::token::{EXTERNAL, RECORDING_SHIFT};
+use bactrian_agent_os::lock::SetOnce;
+use bactrian_agent_os::sys::{self, Clock, SysResult};
+use bactrian_agent_os::{confined, proc};
+use bactrian_ocaml::value;
+use bactrian_trace::{
+    DomainId, Micros, NO_FRAMES, NewAlloc, ObjectId, Recorder, Sink, Source, State, TraceInfo,
+    Words, Writer,
+};
+
+use super::locate::Namer;
+use super::output::Output;
+use super::page;
+use super::waiting_stacks::WaitingStacks;
+use crate::runtime::agent::Agent;
+
+/// What is collected is written at least so often.
+const FLUSH_EVERY: u64 = 1_000_000;
+/// The same, if somebody watches the program.
+const FLUSH_IF_WATCHED: u64 = 200_000;
+/// A disk that was full is tried again after this.
+const RETRY_AFTER: u64 = 100_000;
+/// Before the program waits for something outside, what is older than this is written.
+const FLUSH_BEFORE_WAITING: u64 = 50_000;
+
+/// Few processors count slower than this; on faster ones the clock is asked more often.
+const TICKS_PER_MICROSECOND: u64 = 1000;
+
+/// Values in the hands of the runtime say which recording they belong to: a forked child still gets to
+/// hear of its parent's blocks.
+const GENERATION_BITS: u32 = 10;
+
+/// The runtime's parameters, as it tells them.
+static PARAMETERS: SetOnce<Vec<u8>> = SetOnce::new();
+
+/// Sets what traces say of the runtime's parameters.
+///
+/// # Safety
+/// Called at most once, while there is one thread that works for us.
+pub unsafe fn set_parameters(parameters: &[u8]) {
+    // SAFETY: by the caller.
+    unsafe { PARAMETERS.set(parameters.into()) };
+}
+
+/// A tracked block, as the runtime keeps it for us.
+#[derive(Clone, Copy)]
+pub struct Token(pub usize);
+
+pub struct Recording {
+    agent: &'static Agent,
+    /// What was asked for; the file may be called otherwise.
+    trace: &'static [u8],
+    writer: Writer<Output>,
+    process: u32,
+    generation: u64,
+    /// On the monotonic clock.
+    start: u64,
+    flush_every: u64,
+    last_flush: u64,
+    last_now: u64,
+    last_ticks: u64,
+    recorder: Recorder,
+    /// What the note in the file says.
+    noted: Recorder,
+    namer: Namer,
+    /// There is nothing to write yet, and until there is, no file is made.
+    is_lazy: bool,
+    /// Where stacks are turned round.
+    stack: Vec<u64>,
+    /// Stacks of allocations that were not heard of yet.
+    waiting: WaitingStacks,
+    switch: Switch,
+}
+
+/// Whether events are wanted at a moment.
+enum Switch {
+    /// From the first time to the second.
+    Window(u64, u64),
+    /// By a signal.
+    Signal,
+}
+
+/// A sampled allocation, all but its stack.
+pub struct Sample {
+    pub domain: DomainId,
+    pub size: usize,
+    pub samples: usize,
+    pub source: Source,
+}
+
+/// Where a stack is.
+pub enum Stack<'a> {
+    /// As the runtime gives it: innermost first, tagged.
+    Slots(&'a [usize]),
+    /// As we walked it: outermost first; and how many outer frames are those that were written last.
+    Walked { codes: &'a [u64], unchanged: usize },
+    /// It was kept with this number.
+    Waiting(u64),
+}
+
+/// What a callback leads to.
+pub enum Verdict {
+    /// The block is tracked.
+    Track(Token),
+    /// It is not.
+    Leave,
+    /// It is not, and none will be: the time that was asked for is over.
+    Stop,
+}
+
+impl Recording {
+    pub fn new(agent: &'static Agent, trace: &'static [u8], generation: u64) -> Recording {
+        let Agent { program, settings, .. } = agent;
+        let process = sys::process_id();
+        let recorder = Recorder {
+            version: env!("CARGO_PKG_VERSION").into(),
+            ocaml: program.version.to_string(),
+            depth: settings.depth.into(),
+            ..Recorder::default()
+        };
+        let mut host = Vec::new();
+        sys::host_name(&mut |name| host.extend_from_slice(name));
+        let info = TraceInfo {
+            // With one domain the launcher makes it version 2 in the end.
+            version: if program.runtime.domain_id.is_some() { 3 } else { 2 },
+            sample_rate: settings.rate,
+            word_bits: 64,
+            executable: executable(agent),
+            host,
+            runtime_params: PARAMETERS.get().unwrap_or(&agent.runtime_params).clone(),
+            pid: process.into(),
+            context: recorder.context(),
+            start: sys::micros(Clock::Realtime),
+        };
+        let Ok(mut writer) =
+            Writer::new(Output::new(trace, settings.keeper.as_deref(), process), info);
+        writer.sink_mut().expect_note();
+        let switch = match settings.signal {
+            Some(_) => Switch::Signal,
+            None => {
+                let end = settings.duration.map_or(u64::MAX, |time| settings.after + time);
+                Switch::Window(settings.after, end)
+            }
+        };
+        Recording {
+            agent,
+            trace,
+            writer,
+            process,
+            generation,
+            start: sys::micros(Clock::Monotonic),
+            flush_every: if page::is_watched() { FLUSH_IF_WATCHED } else { FLUSH_EVERY },
+            last_flush: 0,
+            last_now: 0,
+            last_ticks: 0,
+            noted: recorder.clone(),
+            recorder,
+            namer: Namer::new(agent),
+            is_lazy: false,
+            stack: Vec::with_capacity(settings.depth as usize),
+            waiting: WaitingStacks::default(),
+            switch,
+        }
+    }
+
+    /// Creates the file now, so that what is wrong with it is known.
+    pub fn create(&mut self) -> SysResult<()> {
+        let output = self.writer.sink_mut();
+        output.create()?;
+        let Ok(()) = output.flush();
+        Ok(())
+    }
+
+    /// Microseconds since the start. The clock is asked once per microsecond at most, as far as the
+    /// processor's own counter can tell: asking costs more than writing an event.
+    #[inline]
+    fn now(&mut self) -> u64 {
+        let ticks = sys::ticks();
+        if ticks.wrapping_sub(self.last_ticks) > TICKS_PER_MICROSECOND {
+            self.last_ticks = ticks;
+            let now = sys::micros(Clock::Monotonic).saturating_sub(self.start);
+            self.last_now = self.last_now.max(now);
+        }
+        self.last_now
+    }
+
+    /// A sampled allocation.
+    pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
+        let now = self.now();
+        if let Stack::Waiting(number) = stack {
+            // Also if it is not wanted: nobody will ask again.
+            let found = self.waiting.find(number);
+            self.recorder.lost_stacks += u64::from(found.is_none());
+            self.stack.clear();
+            self.stack.extend_from_slice(found.unwrap_or_default());
+        }
+        let wanted = match self.switch {
+            Switch::Window(_, end) if now >= end => {
+                self.end(State::Ended);
+                return Verdict::Stop;
+            }
+            Switch::Window(start, _) => now >= start,
+            Switch::Signal => crate::record::switch::is_on(),
+        };
+        if !wanted || !page::is_sampling() {
+            return Verdict::Leave;
+        }
+        if !self.keep_up(now) {
+            self.recorder.lost_allocations += 1;
+            return Verdict::Leave;
+        }
+        let (stack, unchanged) = match stack {
+            Stack::Slots(slots) => {
+                self.stack.clear();
+                let program = &self.agent.program;
+                self.stack.extend(slots.iter().rev().map(|slot| program.frame_code(slot & !1)));
+                (&self.stack[..], 0)
+            }
+            Stack::Walked { codes, unchanged } => (codes, unchanged),
+            Stack::Waiting(_) => (&self.stack[..], 0),
+        };
+        if stack.len() >= self.agent.settings.depth as usize {
+            self.recorder.capped_stacks += 1;
+        }
+        let (stack, unchanged) =
+            if stack.is_empty() { (&[NO_FRAMES][..], 0) } else { (stack, unchanged) };
+        let alloc = NewAlloc {
+            time: Micros(now),
+            domain: sample.domain,
+            length: Words(sample.size as u64),
+            samples: sample.samples as u64,
+            source: sample.source,
+            stack,
+        };
+        self.is_lazy = false;
+        let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &self.namer);
+        Verdict::Track(self.token(id, sample.source))
+    }
+
+    /// Keeps a stack whose allocation will be heard of later.
+    pub fn keep_stack(&mut self, number: u64, codes: &[u64]) {
+        if !self.waiting.keep(number, codes) {
+            self.recorder.capped_stacks += 1;
+        }
+    }
+
+    /// An allocation that cannot be recorded.
+    pub fn count_lost(&mut self) {
+        self.recorder.lost_allocations += 1;
+    }
+
+    /// A tracked block was promoted.
+    pub fn promote(&mut self, domain: DomainId, token: Token) {
+        let Some(id) = self.object(token) else { return };
+        if token.0 as u64 >> 1 & EXTERNAL != 0 {
+            // What was tracked stays where it is, outside the heap.
+            return;
+        }
+        let now = self.now();
+        if !self.keep_up(now) {
+            self.recorder.lost_ends += 1;
+            return;
+        }
+        let Ok(()) = self.writer.promote(Micros(now), domain, id);
+    }
+
+    /// A tracked block was freed.
+    pub fn collect(&mut self, domain: DomainId, token: Token) {
+        let Some(id) = self.object(token) else { return };
+        let now = self.now();
+        if !self.keep_up(now) {
+            self.recorder.lost_ends += 1;
+            return;
+        }
+        let Ok(()) = self.writer.collect(Micros(now), domain, id);
+    }
+
+    fn token(&self, id: ObjectId, source: Source) -> Token {
+        let external = if source == Source::External { EXTERNAL } else { 0 };
+        let bits = self.generation << RECORDING_SHIFT | external | id.0;
+        Token(value::integer(bits as usize))
+    }
+
+    /// The block a token stands for, if it is of this recording and still of interest.
+    fn object(&self, token: Token) -> Option<ObjectId> {
+        if self.recorder.state != State::Running {
+            return None;
+        }
+        let bits = token.0 as u64 >> 1;
+        (bits >> RECORDING_SHIFT == self.generation).then_some(ObjectId(bits & (EXTERNAL - 1)))
+    }
+
+    /// Writes what is due; false if there is no room for another event.
+    #[inline]
+    fn keep_up(&mut self, now: u64) -> bool {
+        let output = self.writer.sink_mut();
+        let patience = if output.is_stuck() { RETRY_AFTER } else { self.flush_every };
+        if now - self.last_flush >= patience {
+            self.flush(now);
+        }
+        self.recorder.state == State::Running && self.writer.sink_mut().has_room()
+    }
+
+    #[cold]
+    fn flush(&mut self, now: u64) {
+        self.last_flush = now;
+        if self.is_lazy {
+            return;
+        }
+        if self.writer.sink_mut().is_stuck() {
+            // Nothing new until the old is written: packets in the making would only add to it.
+            let Ok(()) = self.writer.sink_mut().flush();
+        } else {
+            let Ok(()) = self.writer.flush(Micros(now));
+        }
+        self.recorder.unknown_frames = self.namer.unknown();
+        if self.recorder != self.noted {
+            self.writer.sink_mut().update_note(&self.recorder);
+            self.noted.clone_from(&self.recorder);
+        }
+    }
+
+    /// Writes everything and sets down how it stands.
+    pub fn end(&mut self, state: State) {
+        if self.recorder.state == State::Running && self.is_ours() {
+            self.recorder.state = state;
+            let now = self.now();
+            self.flush(now);
+            self.writer.sink_mut().finish(&self.recorder);
+        }
+    }
+
+    /// The program is about to become another one; says whether the recording ends with that.
+    pub fn before_exec(&mut self) -> bool {
+        let ends = self.recorder.state == State::Running;
+        self.end(State::Ended);
+        ends
+    }
+
+    /// Goes on after an end that was none: exec failed.
+    pub fn resume(&mut self) {
+        if self.recorder.state == State::Ended {
+            self.recorder.state = State::Running;
+            let now = self.now();
+            self.flush(now);
+        }
+    }
+
+    /// Writes everything for a snapshot that is about to be taken; gives the name of the file, if there is one.
+    pub fn for_snapshot(&mut self) -> Option<Vec<u8>> {
+        if self.recorder.state == State::Running {
+            let now = self.now();
+            self.flush(now);
+        }
+        self.writer.sink_mut().name().map(CString::into_bytes)
+    }
+
+    /// The program is about to wait for something outside.
+    pub fn before_waiting(&mut self) {
+        let now = self.now();
+        if now - self.last_flush >= FLUSH_BEFORE_WAITING && self.recorder.state == State::Running {
+            self.flush(now);
+        }
+    }
+
+    /// The recording of a forked child.
+    pub fn after_fork(&mut self) {
+        let generation = (self.generation + 1) % (1 << GENERATION_BITS);
+        self.writer.sink_mut().abandon();
+        let (state, elapsed) = (self.recorder.state, self.now());
+        *self = Recording::new(self.agent, self.trace, generation);
+        self.recorder.state = state;
+        self.is_lazy = true;
+        if let Switch::Window(start, end) = &mut self.switch {
+            // The window is one of the program's time, not of the child's.
+            *start = start.saturating_sub(elapsed);
+            *end = if *end == u64::MAX { *end } else { end.saturating_sub(elapsed) };
+        }
+    }
+
+    /// Lets go of what belongs to the parent of a forked child.
+    pub fn abandon(&mut self) {
+        self.writer.sink_mut().abandon();
+    }
+
+    /// Sets down that our own work failed.
+    pub fn note_accident(&mut self) {
+        self.recorder.state = State::SwitchedOff;
+        self.writer.sink_mut().update_note(&self.recorder);
+    }
+
+    /// Whether this is the process that the recording is of: a child made by vfork shares our memory.
+    fn is_ours(&self) -> bool {
+        confined::is_confined() || sys::process_id() == self.process
+    }
+}
+
+/// The file of this process's program.
+fn executable(agent: &Agent) -> Vec<u8> {
+    match &agent.bytecode {
+        Some(file) if file.as_c_str() != proc::EXECUTABLE => sys::absolute(file.to_bytes()),
+        _ => proc::executable(),
+    }
+}

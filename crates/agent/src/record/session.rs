@@ -1,0 +1,129 @@
+//! The recording of this process, its lock, and whether it is on.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use bactrian_agent_os::lock::Lock;
+use bactrian_agent_os::stacks;
+
+use super::recording::Recording;
+use crate::runtime::agent::{Agent, prepared};
+
+static RECORDING: Lock<Option<Recording>> = Lock::new(None);
+/// Callbacks are answered.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+/// A fork was made by a signal handler that had interrupted us.
+static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
+
+/// The agent, if callbacks are to be answered.
+#[inline]
+pub fn running() -> Option<&'static Agent> {
+    if RUNNING.load(Ordering::Relaxed) { prepared() } else { None }
+}
+
+/// Starts a recording; the callbacks may come.
+pub fn begin(recording: Recording) {
+    RECORDING.take();
+    // SAFETY: we hold the lock.
+    unsafe {
+        *RECORDING.inside() = Some(recording);
+        RECORDING.release();
+    }
+    RUNNING.store(true, Ordering::Release);
+}
+
+/// Works on the recording, on our own stack; none if there is none. If the work panics, the agent is off
+/// from then on.
+pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
+    if !RUNNING.load(Ordering::Relaxed) {
+        return None;
+    }
+    if RECORDING.is_mine() {
+        // A signal handler of the program's has interrupted us, and ends the process, for example. Its work
+        // goes before ours.
+        return None;
+    }
+    RECORDING.take();
+    let mut result = None;
+    // Another thread may have had an accident while we waited.
+    if RUNNING.load(Ordering::Relaxed) {
+        // SAFETY: we hold the lock, for the recording as for the stack.
+        let done = unsafe {
+            stacks::run(|| {
+                if let Some(recording) = RECORDING.inside() {
+                    result = Some(f(recording));
+                }
+            })
+        };
+        if !done {
+            RUNNING.store(false, Ordering::Release);
+            // The recording may be in any state; only its note is written once more.
+            // SAFETY: as above.
+            unsafe {
+                stacks::run(|| {
+                    if let Some(recording) = RECORDING.inside() {
+                        recording.note_accident();
+                    }
+                });
+            }
+        }
+    }
+    // SAFETY: we hold the lock.
+    unsafe { RECORDING.release() };
+    result
+}
+
+/// A callback begins. If this thread is still at work in another one, it has left that by a jump, and what it was
+/// working on is in an unknown state.
+#[inline]
+pub fn is_lost() -> bool {
+    let lost = RECORDING.is_mine();
+    if lost {
+        turn_off();
+        // SAFETY: this thread holds the lock, and will not come back to give it.
+        unsafe { RECORDING.release() };
+    }
+    lost
+}
+
+/// Whether this thread works on the recording: then a signal handler has interrupted that.
+pub fn is_at_work() -> bool {
+    RECORDING.is_mine()
+}
+
+/// Callbacks are not answered any more.
+pub fn turn_off() {
+    RUNNING.store(false, Ordering::Release);
+}
+
+/// A fork is about to happen: no thread may be in the middle of something.
+pub fn before_fork() {
+    let interrupted = RECORDING.is_mine();
+    FORKED_WITHIN.store(interrupted, Ordering::Relaxed);
+    if !interrupted {
+        RECORDING.take();
+    }
+}
+
+/// After the fork, in the parent.
+pub fn after_fork_in_parent() {
+    if !FORKED_WITHIN.load(Ordering::Relaxed) {
+        // SAFETY: taken before the fork.
+        unsafe { RECORDING.release() };
+    }
+}
+
+/// After the fork, in the child, which is recorded by itself or not at all.
+pub fn after_fork_in_child(follows: bool) {
+    if FORKED_WITHIN.load(Ordering::Relaxed) {
+        // The recording is in the middle of something that this process will not finish.
+        return turn_off();
+    }
+    // SAFETY: taken before the fork by the thread that is now the only one.
+    unsafe { RECORDING.release() };
+    if follows {
+        with_recording(Recording::after_fork);
+    } else {
+        with_recording(Recording::abandon);
+        turn_off();
+    }
+}

@@ -1,0 +1,239 @@
+//! What the runtime's sampler calls: a tracker of five OCaml closures made of static memory.
+//!
+//! The runtime's sampler (Gc.Memprof) wants OCaml functions: argument in rax, closure in rbx, domain state
+//! in r14. Each of ours is three instructions that go on in `caml_c_call`, the runtime's own door from
+//! OCaml to C: it saves what the collector has to know and, in OCaml 5, changes from the fiber to the C
+//! stack. As that is a jump, not a call, no return address of ours is ever on an OCaml stack.
+//!
+//! Nothing here allocates in the OCaml heap. `Some token`, the answer that keeps a block tracked, is a
+//! static block per domain: the runtime reads it before anything else can happen in that domain.
+
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use bactrian_ocaml::value::{self, UNIT, header_tag, header_words, integer, is_block, tag};
+use bactrian_trace::{DomainId, Source};
+
+use super::closures;
+use super::collect;
+use super::recording::{Recording, Sample, Token, Verdict};
+use super::{guard, session};
+use crate::runtime::agent::Agent;
+use crate::runtime::blocking;
+use crate::runtime::program::{DOMAINS, Program, ProgramCode};
+
+/// A block outside the heap.
+#[repr(C, align(16))]
+struct Block<const WORDS: usize>([AtomicUsize; WORDS]);
+
+impl<const WORDS: usize> Block<WORDS> {
+    const fn new(tag: u8) -> Self {
+        let header = value::static_header(WORDS - 1, tag);
+        let mut words = [const { AtomicUsize::new(UNIT) }; WORDS];
+        words[0] = AtomicUsize::new(header);
+        Block(words)
+    }
+
+    fn set(&self, field: usize, value: usize) {
+        self.0[field + 1].store(value, Ordering::Relaxed);
+    }
+
+    fn value(&self) -> usize {
+        (&raw const self.0[1]) as usize
+    }
+}
+
+static RATE: Block<2> = Block::new(tag::DOUBLE);
+static TRACKER: Block<6> = Block::new(0);
+static CLOSURES: [Block<3>; 5] = [const { Block::new(tag::CLOSURE) }; 5];
+static SOME: [Block<2>; DOMAINS] = [const { Block::new(0) }; DOMAINS];
+
+/// `caml_c_call`.
+static C_CALL: AtomicUsize = AtomicUsize::new(0);
+
+macro_rules! door {
+    ($name:ident, $callback:ident) => {
+        /// # Safety
+        /// Called by OCaml, in OCaml's way.
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rdi, rax",
+                "mov rsi, r14",
+                "lea rax, [rip + {callback}]",
+                "jmp qword ptr [rip + {c_call}]",
+                callback = sym $callback,
+                c_call = sym C_CALL,
+            )
+        }
+    };
+}
+
+door!(alloc_minor_door, alloc_minor);
+door!(alloc_major_door, alloc_major);
+door!(promote_door, promote);
+door!(dealloc_door, dealloc);
+
+/// Starts the sampler.
+///
+/// # Safety
+/// The runtime is initialised, no sampler is running, and this is a thread that may call into OCaml.
+pub unsafe fn start(program: &Program, rate: f64, depth: usize) {
+    let codes = match &program.code {
+        ProgramCode::Native { c_call } => {
+            C_CALL.store(*c_call, Ordering::Relaxed);
+            let doors = [alloc_minor_door, alloc_major_door, promote_door];
+            let [minor, major, promote] = doors.map(|door| door as *const () as usize);
+            let dealloc = dealloc_door as *const () as usize;
+            [minor, major, promote, dealloc, dealloc]
+        }
+        ProgramCode::Bytecode(interpreter) => {
+            let callbacks: [unsafe extern "C" fn(usize) -> usize; 5] = [
+                alloc_minor_primitive,
+                alloc_major_primitive,
+                promote_primitive,
+                dealloc_primitive,
+                dealloc_primitive,
+            ];
+            let callbacks = callbacks.map(|callback| callback as *const () as usize);
+            // SAFETY: by the caller.
+            unsafe { closures::make(interpreter, callbacks) }
+        }
+    };
+    for (at, (closure, code)) in CLOSURES.iter().zip(codes).enumerate() {
+        closure.set(0, code);
+        closure.set(1, value::CLOSURE_INFO);
+        TRACKER.set(at, closure.value());
+    }
+    RATE.set(0, rate.to_bits() as usize);
+    (program.memprof_start)(RATE.value(), integer(depth), TRACKER.value());
+}
+
+macro_rules! primitive {
+    ($name:ident, $callback:ident) => {
+        /// A callback as the interpreter calls it: the domain state is not passed.
+        ///
+        /// # Safety
+        /// Called by the interpreter.
+        unsafe extern "C" fn $name(argument: usize) -> usize {
+            let Some(agent) = session::running() else { return UNIT };
+            // SAFETY: by the caller.
+            unsafe { $callback(argument as _, agent.program.state()) }
+        }
+    };
+}
+
+primitive!(alloc_minor_primitive, alloc_minor);
+primitive!(alloc_major_primitive, alloc_major);
+primitive!(promote_primitive, promote);
+primitive!(dealloc_primitive, dealloc);
+
+/// An allocation record: `{ n_samples; size; source; callstack }`.
+type Allocation = [usize; 4];
+
+/// # Safety
+/// Called by the runtime.
+unsafe extern "C" fn alloc_minor(record: *const Allocation, state: *const usize) -> usize {
+    // SAFETY: the runtime's arguments.
+    unsafe { alloc(record, state, Source::Minor) }
+}
+
+/// # Safety
+/// Called by the runtime.
+unsafe extern "C" fn alloc_major(record: *const Allocation, state: *const usize) -> usize {
+    // SAFETY: the runtime's arguments.
+    unsafe { alloc(record, state, Source::Major) }
+}
+
+/// Memory outside the heap, kept by a custom block.
+const CUSTOM: usize = integer(2);
+
+/// # Safety
+/// The arguments are the runtime's: a record and a domain state.
+unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) -> usize {
+    let Some(agent) = session::running() else { return UNIT };
+    // SAFETY: by the caller.
+    let ([samples, size, source, callstack], domain) =
+        unsafe { (*record, agent.program.domain(state)) };
+    if session::is_lost() {
+        return UNIT;
+    }
+    blocking::stay(&agent.program);
+    if domain >= DOMAINS {
+        session::with_recording(Recording::count_lost);
+        return UNIT;
+    }
+    let source = if source == CUSTOM { Source::External } else { heap };
+    // SAFETY: a value of the runtime.
+    let slots = unsafe { frames(callstack, agent) };
+    let verdict = session::with_recording(|recording| {
+        let alloc = Sample {
+            domain: DomainId(domain as u16),
+            size: size >> 1,
+            samples: samples >> 1,
+            source,
+        };
+        collect::with_stack(domain, slots, |stack| recording.alloc(&alloc, stack))
+    });
+    match verdict {
+        Some(Verdict::Track(token)) => some(domain, token),
+        Some(Verdict::Stop) => {
+            // A tracker may stop its own sampler; the runtime is prepared for it.
+            guard::stop_sampling();
+            UNIT
+        }
+        Some(Verdict::Leave) | None => UNIT,
+    }
+}
+
+/// The slots of a callstack, none if it is not one: OCaml 5.3 can hand out a callstack that the collector
+/// has moved (ocaml#14287).
+///
+/// # Safety
+/// `callstack` was a block once.
+unsafe fn frames<'a>(callstack: usize, agent: &Agent) -> &'a [usize] {
+    if !is_block(callstack) || callstack == 0 {
+        return &[];
+    }
+    let start = callstack as *const usize;
+    // SAFETY: a block has its header before it and its fields behind.
+    unsafe {
+        let header = *start.sub(1);
+        let length = header_words(header);
+        if header_tag(header) != 0 || length > agent.settings.depth as usize {
+            return &[];
+        }
+        core::slice::from_raw_parts(start, length)
+    }
+}
+
+/// # Safety
+/// Called by the runtime.
+unsafe extern "C" fn promote(token: usize, state: *const usize) -> usize {
+    let Some(agent) = session::running() else { return UNIT };
+    // SAFETY: the runtime's argument.
+    let domain = unsafe { agent.program.domain(state) };
+    if domain >= DOMAINS {
+        return UNIT;
+    }
+    session::with_recording(|recording| recording.promote(DomainId(domain as u16), Token(token)));
+    some(domain, Token(token))
+}
+
+/// # Safety
+/// Called by the runtime.
+unsafe extern "C" fn dealloc(token: usize, state: *const usize) -> usize {
+    let Some(agent) = session::running() else { return UNIT };
+    // SAFETY: the runtime's argument.
+    let domain = unsafe { agent.program.domain(state) };
+    session::with_recording(|recording| {
+        recording.collect(DomainId(domain.min(DOMAINS - 1) as u16), Token(token));
+    });
+    UNIT
+}
+
+/// `Some token`.
+fn some(domain: usize, token: Token) -> usize {
+    SOME[domain].set(0, token.0);
+    SOME[domain].value()
+}

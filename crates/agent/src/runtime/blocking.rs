@@ -1,0 +1,56 @@
+//! The hook that the runtime calls when OCaml is left for a system call that may take long.
+//!
+//! Recording and snapshots have work to do then, without a thread or timer of ours: what was collected is written, and a
+//! snapshot that is due is taken. Both are above this layer; the entry names them once.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use bactrian_agent_os::loaded;
+use bactrian_agent_os::lock::SetOnce;
+
+use super::program::Program;
+
+/// What is done before the hook that was there, and after it.
+pub struct Work {
+    pub before: fn(),
+    pub after: fn(),
+}
+
+static WORK: SetOnce<Work> = SetOnce::new();
+/// The hook that was there before ours.
+static PREVIOUS: AtomicUsize = AtomicUsize::new(0);
+
+/// # Safety
+/// Called at most once, while there is one thread.
+pub unsafe fn set_work(work: Work) {
+    // SAFETY: by the caller.
+    unsafe { WORK.set(work) };
+}
+
+/// Makes sure that our hook is there: OCaml's threads put theirs in its place when they start.
+#[inline]
+pub fn stay(program: &Program) {
+    let Some(address) = program.blocking_hook else { return };
+    // SAFETY: the runtime's variable, a pointer to a function.
+    let hook = unsafe { &*(address as *const AtomicUsize) };
+    let current = hook.load(Ordering::Acquire);
+    let ours = enter_blocking_section as *const () as usize;
+    if current != ours && current != 0 {
+        PREVIOUS.store(current, Ordering::Release);
+        hook.store(ours, Ordering::Release);
+    }
+}
+
+extern "C" fn enter_blocking_section() {
+    let work = WORK.get();
+    if let Some(work) = work {
+        (work.before)();
+    }
+    let previous = PREVIOUS.load(Ordering::Acquire);
+    // SAFETY: the hook that was there, with the type of ours.
+    let previous: extern "C" fn() = unsafe { loaded::function(previous) };
+    previous();
+    if let Some(work) = work {
+        (work.after)();
+    }
+}

@@ -1,0 +1,171 @@
+//! The program's collector: what it calls when it has done something, how it comes to a safe point, and its functions
+//! that report roots.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicUsize;
+
+use bactrian_agent_os::loaded::{self, Object};
+use bactrian_ocaml::{CollectorLayout, Version};
+
+/// A variable of the runtime that holds a function, or null.
+pub type Hook = &'static AtomicUsize;
+/// What OCaml 4 calls with each root: its value and its place.
+pub type Action4 = extern "C" fn(value: usize, slot: *mut usize);
+/// What OCaml 5 calls with each root.
+pub type Action5 = extern "C" fn(data: *mut c_void, value: usize, slot: *mut usize);
+
+/// The collector of a program.
+pub struct Collector {
+    /// `caml_minor_gc_end_hook`.
+    pub minor_end: Hook,
+    /// `caml_leave_blocking_section_hook`.
+    pub leave_blocking: Hook,
+    /// `caml_scan_roots_hook`.
+    pub threads: Hook,
+    /// `caml_thread_initialize`, where it is linked: it puts its own functions into these hooks.
+    pub thread_initialize: Option<usize>,
+    pub domains: Domains,
+}
+
+/// What differs between collectors of one domain and of many.
+pub enum Domains {
+    One(One),
+    Many(Many),
+}
+
+/// OCaml 4.
+pub struct One {
+    /// `caml_major_gc_hook`.
+    pub major: Hook,
+    /// `caml_request_minor_gc`: may be called from a signal handler.
+    pub request: extern "C" fn(),
+    pub do_roots: extern "C" fn(Action4, c_int),
+    pub final_roots: extern "C" fn(Action4),
+    pub memprof_roots: extern "C" fn(Action4),
+    /// `caml_fl_cur_wsz`: words in the list of free blocks.
+    free_words: *const usize,
+    cycles: usize,
+    heap_words: usize,
+}
+
+/// Scans the roots of a domain in OCaml 5.
+pub type Scan5 = extern "C" fn(Action5, c_int, *mut c_void, *const usize, c_int);
+/// What is run while all domains stand still: the domain, data, and all of them.
+pub type Still = extern "C" fn(*const usize, *mut c_void, c_int, *const *const usize);
+
+/// OCaml 5.
+pub struct Many {
+    /// `caml_major_slice_end_hook`.
+    pub slice_end: Hook,
+    /// `caml_domain_external_interrupt_hook`.
+    pub interrupted: Hook,
+    /// `caml_major_cycles_completed`.
+    pub cycles: *const usize,
+    /// `caml_num_domains_running`.
+    pub running: &'static AtomicUsize,
+    /// `caml_interrupt_all_signal_safe`.
+    pub interrupt_all: extern "C" fn(),
+    /// `caml_try_run_on_all_domains`.
+    pub try_run: extern "C" fn(Still, *mut c_void, extern "C" fn(*const usize)) -> c_int,
+    pub do_roots: Scan5,
+    pub final_roots: Scan5,
+    pub memprof_roots: Scan5,
+    pub global_roots: extern "C" fn(Action5, *mut c_void),
+    /// `caml_collect_heap_stats_sample`.
+    statistics: extern "C" fn(*const c_void, *mut [isize; 8]),
+    pub young_limit: usize,
+    pub interrupt: usize,
+    heap: usize,
+}
+
+// SAFETY: variables and functions of the program, there from start to end.
+unsafe impl Send for Collector {}
+// SAFETY: as above.
+unsafe impl Sync for Collector {}
+
+impl Collector {
+    /// The collector of a runtime; none if it is not one that we know.
+    pub fn of(object: &Object, version: Version) -> Option<Collector> {
+        let find = |name| object.find(name);
+        // SAFETY: variables of the runtime that hold pointers, aligned, and there from start to end.
+        let hook = |name| find(name).map(|at| unsafe { &*(at as *const AtomicUsize) });
+        // SAFETY: functions and variables of these types in every version that has a layout.
+        let domains = unsafe {
+            match CollectorLayout::of(version)? {
+                CollectorLayout::One { cycles, heap_words } => Domains::One(One {
+                    major: hook("caml_major_gc_hook")?,
+                    request: loaded::function(find("caml_request_minor_gc")?),
+                    do_roots: loaded::function(find("caml_do_roots")?),
+                    final_roots: loaded::function(find("caml_final_do_roots")?),
+                    memprof_roots: loaded::function(find("caml_memprof_do_roots")?),
+                    free_words: find("caml_fl_cur_wsz")? as *const usize,
+                    cycles,
+                    heap_words,
+                }),
+                CollectorLayout::Many { young_limit, interrupt, heap } => Domains::Many(Many {
+                    slice_end: hook("caml_major_slice_end_hook")?,
+                    interrupted: hook("caml_domain_external_interrupt_hook")?,
+                    cycles: find("caml_major_cycles_completed")? as *const usize,
+                    running: hook("caml_num_domains_running")?,
+                    interrupt_all: loaded::function(find("caml_interrupt_all_signal_safe")?),
+                    try_run: loaded::function(find("caml_try_run_on_all_domains")?),
+                    do_roots: loaded::function(find("caml_do_roots")?),
+                    final_roots: loaded::function(find("caml_final_do_roots")?),
+                    memprof_roots: loaded::function(find("caml_memprof_scan_roots")?),
+                    global_roots: loaded::function(find("caml_scan_global_roots")?),
+                    statistics: loaded::function(find("caml_collect_heap_stats_sample")?),
+                    young_limit,
+                    interrupt,
+                    heap,
+                }),
+            }
+        };
+        Some(Collector {
+            minor_end: hook("caml_minor_gc_end_hook")?,
+            leave_blocking: hook("caml_leave_blocking_section_hook")?,
+            threads: hook("caml_scan_roots_hook")?,
+            thread_initialize: find("caml_thread_initialize"),
+            domains,
+        })
+    }
+}
+
+impl One {
+    /// How many major collections have ended.
+    ///
+    /// # Safety
+    /// `state` is the domain state.
+    pub unsafe fn cycles(&self, state: *const usize) -> usize {
+        // SAFETY: by the caller and the table of layouts.
+        unsafe { *state.add(self.cycles) }
+    }
+
+    /// Words of the major heap that are in use.
+    ///
+    /// # Safety
+    /// `state` is the domain state.
+    pub unsafe fn used_words(&self, state: *const usize) -> usize {
+        // SAFETY: by the caller and the table of layouts; a variable of the program.
+        unsafe { (*state.add(self.heap_words)).saturating_sub(*self.free_words) }
+    }
+}
+
+impl Many {
+    /// Words of the major heap that are in use by some domains.
+    ///
+    /// # Safety
+    /// These are domain states, and their domains stand still.
+    pub unsafe fn used_words(&self, states: &[*const usize]) -> usize {
+        let mut words = 0;
+        for state in states {
+            // struct heap_stats: the third is what is live in pools, the sixth what is large.
+            let mut statistics = [0isize; 8];
+            // SAFETY: by the caller and the table of layouts. The function fills the record.
+            unsafe {
+                (self.statistics)(*state.add(self.heap) as *const c_void, &mut statistics);
+            }
+            words += statistics[2].max(0) as usize + statistics[5].max(0) as usize;
+        }
+        words
+    }
+}

@@ -1,0 +1,12 @@
+//! The OCaml runtime of the program: what of it is loaded, its variables and functions, its frames and stacks.
+//!
+//! Nothing here records or takes snapshots: it is what both stand on.
+
+pub mod agent;
+pub mod blocking;
+pub mod bytecode;
+pub mod collector;
+pub mod frames;
+pub mod interpreter;
+pub mod program;
+pub mod walk;

@@ -1,0 +1,286 @@
+//! The OCaml program around us: its runtime's entry points, found by name, and what its version implies.
+
+use core::ffi::c_char;
+use core::ops::ControlFlow;
+
+use bactrian_agent_os::loaded::{self, Object};
+use bactrian_agent_os::sys;
+use bactrian_ocaml::{Code, LocationLayout, Runtime, Version, value};
+
+use super::collector::Collector;
+use super::frames::Finder;
+use super::interpreter::Interpreter;
+
+/// A program's OCaml runtime.
+pub struct Program {
+    pub version: Version,
+    pub runtime: &'static Runtime,
+    /// Where the pointer to the domain state is, counted from the thread's own pointer if the variable is
+    /// each thread's own, which it is in OCaml 5; null in there before start-up.
+    state: usize,
+    pub code: ProgramCode,
+    pub memprof_start: extern "C" fn(rate: usize, depth: usize, tracker: usize) -> usize,
+    pub memprof_stop: extern "C" fn(unit: usize) -> usize,
+    /// `caml_memprof_handle_postponed_exn` of OCaml 4: calls back for all samples that wait.
+    pub memprof_tell: Option<extern "C" fn() -> usize>,
+    /// `caml_register_global_root` and `caml_remove_global_root`.
+    pub register_root: extern "C" fn(place: *mut usize),
+    pub remove_root: extern "C" fn(place: *mut usize),
+    /// `caml_runtime_parameters`: a string of all that `OCAMLRUNPARAM` can set.
+    runtime_parameters: Option<extern "C" fn(unit: usize) -> usize>,
+    debuginfo_extract: extern "C" fn(slot: usize) -> usize,
+    debuginfo_next: extern "C" fn(info: usize) -> usize,
+    debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
+    /// How stacks can be collected by us.
+    pub collection: Option<Collection>,
+    /// What is needed for snapshots of the heap.
+    pub collector: Option<Collector>,
+    /// Variables with what OCaml 4 calls when a minor collection and a slice of a major one begin and end, in the order
+    /// begin, end, begin, end.
+    pub pause_hooks: Option<[usize; 4]>,
+    /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
+    pub blocking_hook: Option<usize>,
+}
+
+/// Domains that are recorded; OCaml 5 allows 128 unless told otherwise.
+pub const DOMAINS: usize = 1024;
+
+/// What kind of code the program is, and how it calls C.
+pub enum ProgramCode {
+    Native {
+        /// `caml_c_call`.
+        c_call: usize,
+    },
+    Bytecode(Interpreter),
+}
+
+/// The runtime's function that collects stacks for its sampler, and what is needed to do its work.
+pub struct Collection {
+    /// `caml_collect_current_callstack` of OCaml 4, `caml_get_callstack` of OCaml 5.
+    pub function: usize,
+    pub finder: Finder,
+    /// The runtime's realloc, for memory that it will free.
+    pub resize: extern "C" fn(block: *mut usize, bytes: usize) -> *mut usize,
+}
+
+impl Collection {
+    fn of(object: &Object) -> Option<Collection> {
+        let find = |name| object.find(name);
+        // SAFETY: variables and functions of these types in every version of the table of runtimes.
+        unsafe {
+            let resize = loaded::function(find("caml_stat_resize_noexc")?);
+            if let Some(function) = find("caml_get_callstack") {
+                let finder = Finder::Functions {
+                    tables: loaded::function(find("caml_get_frame_descrs")?),
+                    find: loaded::function(find("caml_find_frame_descr")?),
+                };
+                return Some(Collection { function, finder, resize });
+            }
+            let finder = Finder::Table {
+                table: find("caml_frame_descriptors")? as *const _,
+                mask: find("caml_frame_descriptors_mask")? as *const usize,
+            };
+            let function = find("caml_collect_current_callstack")?;
+            Some(Collection { function, finder, resize })
+        }
+    }
+}
+
+/// The hooks around pauses, where there is one domain.
+fn pause_hooks(object: &Object, version: Version) -> Option<[usize; 4]> {
+    if Runtime::of(version)?.domain_id.is_some() {
+        return None;
+    }
+    Some([
+        object.find("caml_minor_gc_begin_hook")?,
+        object.find("caml_minor_gc_end_hook")?,
+        object.find("caml_major_slice_begin_hook")?,
+        object.find("caml_major_slice_end_hook")?,
+    ])
+}
+
+/// The runtime's record of a location, the longer of its two forms.
+#[repr(C)]
+#[derive(Default)]
+struct RawLocation {
+    valid: i32,
+    is_raise: i32,
+    file: usize,
+    function: usize,
+    numbers: [i32; 8],
+}
+
+/// A source location as the runtime tells it. Names live as long as the program.
+pub struct DebugLocation {
+    pub file: &'static [u8],
+    pub function: &'static [u8],
+    pub line: u32,
+    pub start_char: u32,
+    pub end_char: u32,
+}
+
+impl Program {
+    /// Looks for an OCaml runtime among what is loaded.
+    pub fn find() -> Option<Program> {
+        let mut program = None;
+        loaded::each(|object| {
+            program = Program::of(object);
+            if program.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        program
+    }
+
+    fn of(object: &Object) -> Option<Program> {
+        object.find("caml_memprof_start")?;
+        let found = bactrian_ocaml::fingerprint(|name| object.find(name).is_some())?;
+        let version = found.version;
+        let find = |name| object.find(name);
+        // SAFETY: these functions have these types in every version of the table of runtimes.
+        unsafe {
+            Some(Program {
+                version,
+                runtime: Runtime::of(version)?,
+                state: match find("caml_state") {
+                    Some(own) => own.wrapping_sub(sys::thread_pointer()),
+                    None => find("Caml_state")?,
+                },
+                code: match found.code {
+                    Code::Native => ProgramCode::Native { c_call: find("caml_c_call")? },
+                    Code::Bytecode => ProgramCode::Bytecode(Interpreter::of(object)?),
+                },
+                memprof_start: loaded::function(find("caml_memprof_start")?),
+                memprof_stop: loaded::function(find("caml_memprof_stop")?),
+                memprof_tell: find("caml_memprof_handle_postponed_exn")
+                    .map(|function| loaded::function(function)),
+                register_root: loaded::function(find("caml_register_global_root")?),
+                remove_root: loaded::function(find("caml_remove_global_root")?),
+                runtime_parameters: find("caml_runtime_parameters")
+                    .map(|function| loaded::function(function)),
+                debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
+                debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
+                debuginfo_location: loaded::function(find("caml_debuginfo_location")?),
+                collection: match found.code {
+                    Code::Native => Collection::of(object),
+                    Code::Bytecode => None,
+                },
+                collector: Collector::of(object, version),
+                pause_hooks: pause_hooks(object, version),
+                blocking_hook: find("caml_enter_blocking_section_hook"),
+            })
+        }
+    }
+
+    /// The state of the domain that runs on this thread; null before start-up, and in threads that do not
+    /// run OCaml code.
+    #[inline]
+    pub fn state(&self) -> *const usize {
+        let own = if self.runtime.domain_id.is_some() { sys::thread_pointer() } else { 0 };
+        // SAFETY: a variable of the program, this thread's own if it is thread-local.
+        unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
+    }
+
+    /// Calls `f` with the runtime's parameters as it tells them, none where it does not. It tells them in a string of
+    /// the minor heap, which is taken back: the program finds its heap and its counters as they would be without us.
+    ///
+    /// # Safety
+    /// The runtime is initialised, no OCaml code runs yet, no sampler is running, and `f` does not call the runtime.
+    pub unsafe fn with_parameters(&self, f: impl FnOnce(Option<&[u8]>)) {
+        /// More than the string takes, in words.
+        const MOST: usize = 64;
+        let (Some(parameters), Some(layout)) = (self.runtime_parameters, self.runtime.heap) else {
+            return f(None);
+        };
+        // SAFETY: by the caller and the table of layouts. The minor heap is used from its end downwards, and there is
+        // nothing below what is in use. A block has its header before it; the last byte of a string says how many
+        // others of its last word are not part of it.
+        unsafe {
+            let state = self.state().cast_mut();
+            let young = state.add(layout.state.young_pointer).cast::<*mut usize>();
+            let before = *young;
+            if (before as usize) < *state.add(layout.state.young_start) + size_of::<[usize; MOST]>()
+            {
+                return f(None);
+            }
+            let unused = before.sub(MOST).cast::<[usize; MOST]>();
+            let contents = *unused;
+            let string = parameters(value::UNIT) as *const usize;
+            let words = value::header_words(*string.sub(1));
+            let bytes =
+                core::slice::from_raw_parts(string.cast::<u8>(), words * size_of::<usize>());
+            let padding = bytes.last().copied().unwrap_or(0);
+            f(bytes.get(..bytes.len().saturating_sub(1 + usize::from(padding))));
+            // Only if it is the string alone that was allocated, just there.
+            if words < MOST && string.add(words) == before && string.sub(1) == *young {
+                // The runtime that checks itself knows what memory that is not in use looks like.
+                *unused = contents;
+                *young = before;
+            }
+        }
+    }
+
+    /// What stands in the trace for a slot of a callstack: an instruction of the program's bytecode, or an address.
+    #[inline]
+    pub fn frame_code(&self, slot: usize) -> u64 {
+        if let ProgramCode::Bytecode(interpreter) = &self.code {
+            let (start, size) = interpreter.code();
+            let offset = slot.wrapping_sub(start);
+            if offset <= size {
+                return bactrian_trace::bytecode_code(offset as u64 / 4);
+            }
+        }
+        slot as u64
+    }
+
+    /// The interpreter, if the program is bytecode.
+    pub fn interpreter(&self) -> Option<&Interpreter> {
+        match &self.code {
+            ProgramCode::Native { .. } => None,
+            ProgramCode::Bytecode(interpreter) => Some(interpreter),
+        }
+    }
+
+    /// The number of the domain whose state this is.
+    ///
+    /// # Safety
+    /// `state` points to a domain state.
+    #[inline]
+    pub unsafe fn domain(&self, state: *const usize) -> usize {
+        // SAFETY: by the caller and the table of runtimes. The field is an int.
+        self.runtime.domain_id.map_or(0, |at| unsafe { *state.add(at) as u32 as usize })
+    }
+
+    /// Calls `each` with the locations of a slot of a callstack, innermost first.
+    ///
+    /// # Safety
+    /// The slot is the runtime's, or at least points into a loaded object.
+    pub unsafe fn locations(&self, slot: usize, mut each: impl FnMut(DebugLocation)) {
+        let mut info = (self.debuginfo_extract)(slot);
+        while info != 0 {
+            let mut raw = RawLocation::default();
+            (self.debuginfo_location)(info, &mut raw);
+            if raw.valid != 0 {
+                // SAFETY: the runtime's names are static strings.
+                let name = |address: usize| unsafe {
+                    sys::text(address as *const c_char).unwrap_or_default()
+                };
+                let [line, first, second, third, ..] = raw.numbers;
+                // On several lines, the characters of the last line say little: an end before the
+                // start would only confuse.
+                let end = match self.runtime.location {
+                    LocationLayout::OneLine => second,
+                    LocationLayout::TwoLines if second == line => third,
+                    LocationLayout::TwoLines => raw.numbers[4],
+                };
+                let positive = |n: i32| u32::try_from(n).unwrap_or(u32::MAX);
+                each(DebugLocation {
+                    file: name(raw.file),
+                    function: name(raw.function),
+                    line: positive(line),
+                    start_char: positive(first),
+                    end_char: positive(end),
+                });
+            }
+            info = (self.debuginfo_next)(info);
+        }
+    }
+}
