@@ -17,7 +17,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         [word] if word == "--build" => return build(),
         [] => (true, None),
         [word] if word == "--fixtures" => (false, None),
-        [file] => (true, Some(file.as_str())),
+        [file] if !file.starts_with('-') => (true, Some(file.as_str())),
         _ => {
             return Err("say nothing, --build, --fixtures, or one test file of ui/tests".to_owned());
         }

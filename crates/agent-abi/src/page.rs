@@ -4,7 +4,7 @@
 //! the program stood still each time. Each word has one writer. Nothing is waited for and nothing locked: the
 //! observer reads words as they stand, and what it sees may be one pause old.
 //!
-//! It is not a format: who reads it has been built with who writes it, and its head says so.
+//! It is not a format: reader and writer are of one build, which its magic number checks.
 
 /// Words of 8 bytes.
 pub const WORDS: usize = 2048;

@@ -9,7 +9,7 @@
 //! Each word has one writer, but for those that are taken by exchange. If the keeper leaves, or its heart stops, the process
 //! writes what is in its ring to the file by itself, and goes on so: both write the same bytes to the same places.
 //!
-//! It is not a format: who reads it has been built with who writes it, and its head says so.
+//! It is not a format: reader and writer are of one build, which its magic number checks.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,8 +1,8 @@
-//! Programs that confine themselves: after seccomp(2), a system call that the program does not make itself may be its end.
+//! Programs that set a seccomp filter: from then on a system call that the program itself does not make may kill it.
 //!
-//! From then on we make none but for memory, which every program that allocates may have: the trace goes on through its
-//! ring, and ends where there is none; no snapshots are taken. Filters are set through libc's `prctl` or `syscall`,
-//! which we stand before. A filter that was there before the program is the starter's, under which we were started.
+//! So we make none any more but those for memory, which every program that allocates may make: the trace goes on through
+//! its ring buffer, and ends where there is none; no snapshots are taken. Filters are set through libc's `prctl` or
+//! `syscall`, which we stand before. A filter that was there before the program is the starter's.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

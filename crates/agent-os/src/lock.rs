@@ -18,7 +18,7 @@ pub struct Lock<T> {
     inside: UnsafeCell<T>,
 }
 
-// SAFETY: `inside` is used only by who holds the lock.
+// SAFETY: `inside` is used only by the thread that holds the lock.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// A name for this thread, never 0: of its thread pointer, what differs between threads.
@@ -68,7 +68,7 @@ impl<T> Lock<T> {
     /// Gives the lock back.
     ///
     /// # Safety
-    /// The caller took it, directly or by a fork of who did.
+    /// The caller holds it: it took it, or was forked by the thread that did.
     #[inline]
     pub unsafe fn release(&self) {
         if self.state.swap(OPEN, Ordering::Release) & AWAITED != 0 {

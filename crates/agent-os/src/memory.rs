@@ -4,9 +4,9 @@
 //! Small blocks come in sizes of powers of two, cut from larger pieces and kept in lists when freed; large
 //! ones are mapped one by one.
 //!
-//! The lists have a lock, and nobody waits for it long: it may be held by the very thread that asks, which a signal
-//! handler has interrupted in here, to end the process for example or to fork. Who does not get it goes on without the
-//! lists: a block is mapped by itself, one that is freed is given up. Both are rare.
+//! The lists have a lock, and no thread waits for it long: it may be held by the very thread that asks, which a signal
+//! handler has interrupted in here, to end the process for example or to fork. A thread that does not get it goes on
+//! without the lists: a block is mapped by itself, one that is freed is given up. Both are rare.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -40,7 +40,7 @@ pub struct Memory {
     free: UnsafeCell<Free>,
 }
 
-// SAFETY: `free` is used only by who has become the holder.
+// SAFETY: `free` is used only by the thread that has become the holder.
 unsafe impl Sync for Memory {}
 
 impl Memory {

@@ -20,7 +20,7 @@ pub struct Patch {
     function: AtomicUsize,
 }
 
-// SAFETY: `saved` is written before `function` is set, and read by who sets it back.
+// SAFETY: `saved` is written before `function` is set, and read by the thread that sets it back.
 unsafe impl Sync for Patch {}
 
 impl Patch {

@@ -48,8 +48,8 @@ pub fn set_blocked_signals(signals: SignalSet) -> SignalSet {
     before
 }
 
-/// Makes a copy of this process with this thread alone, of which nobody is told: its end sends no signal, and who
-/// waits for children does not meet it. Gives the copy's id, and in the copy none.
+/// Clones this process, with this thread alone, without an exit signal and hidden from wait(). Gives the copy's id, and in
+/// the copy none.
 ///
 /// The copy has the very descriptors of the program, not copies of them: a pipe that the program closes is closed. It
 /// has to let them go (`let_descriptors_go`) before it does anything with descriptors.

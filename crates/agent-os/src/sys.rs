@@ -117,7 +117,7 @@ pub fn open_to_read(path: &CStr) -> SysResult<Fd> {
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
 }
 
-/// What one may want to do with a file, or with a folder.
+/// A kind of access to a file or folder.
 #[derive(Clone, Copy)]
 pub enum Access {
     /// Read it.
@@ -126,14 +126,14 @@ pub enum Access {
     Fill = 3,
 }
 
-/// Whether this process may do that, with the rights that it has now.
+/// Whether this process may, with its effective user and groups.
 pub fn may(access: Access, path: &CStr) -> SysResult<()> {
     const EFFECTIVE: usize = 0x200;
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, access as usize, EFFECTIVE, 0, 0];
     // SAFETY: the path ends with NUL.
     let answer = match unsafe { call(number::FACCESSAT2, arguments) } {
-        // Before Linux 5.8, and where a filter does not know it: the rights that it had at first, which are the same but for
-        // who gives up rights for a while.
+        // Before Linux 5.8, and under a seccomp filter that does not know the call: the real user's rights, which differ
+        // only while the effective user is another.
         // SAFETY: the same.
         Err(Errno::NOSYS | Errno(1)) => unsafe { call(number::FACCESSAT, arguments) },
         answer => answer,
@@ -141,7 +141,7 @@ pub fn may(access: Access, path: &CStr) -> SysResult<()> {
     answer.map(|_| ())
 }
 
-/// Gives a folder to another user; who may not, does nothing.
+/// Gives a folder to another user, if this process may.
 pub fn give(path: &CStr, user: u32) {
     const SAME: usize = usize::MAX;
     // SAFETY: the path ends with NUL.

@@ -10,7 +10,7 @@
 //! - crates/agent-os: system calls, /proc, lock, memory, stacks, patches, objects and symbols. No OCaml.
 //! - `runtime`: the OCaml runtime of the program and its stacks.
 //! - `record`, `snapshot`: the two things that we do. Neither knows of the other.
-//! - `entry`: how we get control, and who is told of what.
+//! - `entry`: how we get control, and what is called when.
 //!
 //! # The course of things
 //! 1. `entry`: the dynamic linker calls us before the program. We read our settings (`environment`, agent-abi) and look
@@ -52,7 +52,7 @@ static MEMORY: Memory = Memory::new();
 
 #[panic_handler]
 fn panicked(_info: &PanicInfo<'_>) -> ! {
-    // SAFETY: who runs something knows of panics.
+    // SAFETY: every caller of `stacks::run_on` handles a panic.
     unsafe { stacks::give_up_here() };
     // Only what is under `stacks::run_on` can panic; there is nothing to go back to.
     // SAFETY: ends the process.

@@ -1,4 +1,4 @@
-//! The folders above a private one: who may write to one of them can put another folder in its place.
+//! The folders above a private one: a user that may write to one of them can put another folder in its place.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +24,7 @@ static UNKNOWN_USER: LazyLock<Option<u32>> = LazyLock::new(|| {
     number.trim().parse().ok().filter(|_| !has_all)
 });
 
-/// Whether what belongs to a user may be trusted: this user's own, and root's, who needs no plants.
+/// Whether what belongs to a user may be trusted: this user's own, and root's, which could do anything anyway.
 pub fn is_trusted(owner: u32) -> bool {
     [geteuid().as_raw(), 0].contains(&owner)
 }

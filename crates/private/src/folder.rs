@@ -4,6 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,7 +22,33 @@ pub struct PrivateFolder {
     path: PathBuf,
 }
 
-/// What is told of a file in it.
+/// A private folder in a folder that is open.
+#[derive(Clone, Copy, Debug)]
+pub struct FolderWithin<'a> {
+    /// The folder that it is in.
+    pub place: BorrowedFd<'a>,
+    /// Its name there.
+    pub name: &'a OsStr,
+    /// The folder itself.
+    pub folder: &'a PrivateFolder,
+}
+
+impl FolderWithin<'_> {
+    /// Whether nothing was made or removed in it for so long.
+    pub fn is_older_than(&self, age: Duration) -> bool {
+        self.folder.modified().is_ok_and(|time| time.elapsed().is_ok_and(|old| old > age))
+    }
+
+    /// Removes some of its files, and the folder if nothing is left in it.
+    pub fn remove(&self, which: impl Fn(&FileFacts) -> bool) {
+        let files = self.folder.files().unwrap_or_default();
+        files.iter().filter(|file| which(file)).for_each(|file| self.folder.remove(&file.name));
+        // The kernel refuses it if anything is left.
+        let _ = fs::unlinkat(self.place, self.name, AtFlags::REMOVEDIR);
+    }
+}
+
+/// A file in it: name, time and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     /// Its name.
@@ -89,6 +116,20 @@ impl PrivateFolder {
     /// If it is not there, or others can change it.
     pub fn within(parent: impl AsFd, name: &OsStr) -> Result<PrivateFolder, PrivateError> {
         PrivateFolder::open_at(parent, name, PathBuf::from(name))
+    }
+
+    /// The private folders in a folder that all may write to, such as `/dev/shm`, whose names begin with a prefix. Links
+    /// are not followed, and folders of other users are left out.
+    pub fn each_within(place: &Path, prefix: &str, mut each: impl FnMut(FolderWithin<'_>)) {
+        let Ok(place) = File::open(place) else { return };
+        for entry in Dir::read_from(&place).into_iter().flatten().flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name.as_bytes().starts_with(prefix.as_bytes())
+                && let Ok(folder) = PrivateFolder::within(&place, name)
+            {
+                each(FolderWithin { place: place.as_fd(), name, folder: &folder });
+            }
+        }
     }
 
     fn open_at(

@@ -32,5 +32,5 @@ mod folder;
 mod partial;
 
 pub use error::PrivateError;
-pub use folder::{FileFacts, PrivateFolder};
+pub use folder::{FileFacts, FolderWithin, PrivateFolder};
 pub use partial::PartialFile;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use crate::Outcome;
 use crate::test::binaries::{self, Start};
 
-/// Processes that only keep processors busy.
+/// The number of busy processes in the condition `load`.
 const LOAD: usize = 10;
 
 pub fn run(words: &[String]) -> Outcome {
@@ -81,7 +81,7 @@ pub fn run(words: &[String]) -> Outcome {
     }
 }
 
-/// A folder that any user may write to, for the user `nobody`, who has no home.
+/// A folder writable by all: the home and temporary folder of the user `nobody`.
 struct UserFolder(PathBuf);
 
 impl UserFolder {

@@ -123,8 +123,8 @@ impl File {
     }
 }
 
-/// Moves a descriptor above the limit of what the program may have, so that it is not counted and not met by
-/// who closes all; closes it if that is not allowed.
+/// Moves a descriptor above the soft limit, so that it does not count against the program's and a program that closes all
+/// its descriptors does not close it; closes it if that is not allowed.
 fn out_of_the_way(fd: Fd) -> Option<Fd> {
     let limit = sys::limit(Resource::Descriptors);
     let copy = if limit.now < HIGHEST {

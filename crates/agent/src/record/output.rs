@@ -1,5 +1,5 @@
-//! What is written of a trace: into a ring, from which its keeper writes the file, or into the file itself where there is no
-//! keeper, or none any more.
+//! Where the bytes of a trace go: into the ring buffer, from which the keeper writes the file, or into the file itself where
+//! there is no keeper or it has died.
 //!
 //! A disk may be full, or a keeper slow: what could not be put waits, new events are turned away and counted, and when
 //! there is room again, the trace goes on where it stopped. So a reader never sees a gap it does not know of.

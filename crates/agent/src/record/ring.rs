@@ -1,7 +1,7 @@
-//! Our end of a ring: what would go into the trace goes into memory that we share with the keeper of traces.
+//! The agent's end of the ring buffer that the trace goes through: memory shared with the keeper, which writes the file.
 //!
-//! No system call is made to record, and what is there when the program is killed is not lost: the keeper has it. See
-//! `ring` of agent-abi for what is where.
+//! Recording makes no system call, and a program that is killed loses nothing: the keeper has what is in the ring. The
+//! layout is in agent-abi's `ring`.
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
@@ -16,9 +16,9 @@ use bactrian_agent_os::process;
 use bactrian_agent_os::sys::{self, Clock};
 use bactrian_trace::Making;
 
-/// So long, in microseconds, we wait for something that the keeper is about to do.
+/// The longest wait, in microseconds, for something that the keeper is about to do.
 const PATIENCE: u64 = 50_000;
-/// So long we wait for it to make room.
+/// The longest wait for it to make room.
 const PATIENCE_FOR_ROOM: u64 = 200_000;
 
 /// Words of the board; null if there is no keeper.
@@ -42,7 +42,7 @@ pub fn find_board(folder: &[u8]) {
     }
 }
 
-/// Waits for a number of the keeper's that is not 0, but not for long.
+/// Waits, up to `PATIENCE`, until the keeper has stored a number other than 0.
 fn wait_for(number: impl Fn() -> u64) -> Option<u64> {
     let start = sys::micros(Clock::Monotonic);
     loop {
@@ -54,7 +54,7 @@ fn wait_for(number: impl Fn() -> u64) -> Option<u64> {
     }
 }
 
-/// Lets others run, if that may be asked for.
+/// Lets others run, unless the program has forbidden itself that call.
 fn pause() {
     match confined::is_confined() {
         true => core::hint::spin_loop(),
@@ -77,7 +77,7 @@ pub struct Ring {
     memory: *mut u8,
     /// Bytes in the stream, also those that were not published yet.
     put: u64,
-    /// Bytes of events and locations that are copied, of each place.
+    /// How many bytes of events and locations are copied, for each place.
     shown: [(usize, usize); MAKINGS],
     /// The last beat of the keeper's heart that we noticed, and when.
     beat: (u64, u64),
@@ -87,7 +87,7 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Takes a ring of the keeper's, if there is a keeper who lives.
+    /// Takes a ring of the keeper's, if there is a keeper and it lives.
     pub fn take(folder: &[u8], note_at: u64) -> Option<Ring> {
         let free = on_board(board::FREE)?;
         if confined::is_confined() || on_board(board::LEFT)?.load(Ordering::Acquire) != 0 {
@@ -108,7 +108,7 @@ impl Ring {
         Some(ring)
     }
 
-    /// Puts as much as there is room for; says how much that was. Nobody sees it before it is published.
+    /// Copies as many bytes as there is room for into the ring; gives their number. The keeper sees them once they are published.
     pub fn put(&mut self, bytes: &[u8]) -> usize {
         let taken = self.word(word::TAIL).load(Ordering::Acquire);
         let room = (ROOM as u64).saturating_sub(self.put.saturating_sub(taken)) as usize;
@@ -121,7 +121,7 @@ impl Ring {
         bytes.len()
     }
 
-    /// Waits for room, but not for long.
+    /// Waits for room, up to `PATIENCE_FOR_ROOM`.
     #[cold]
     pub fn wait_for_room(&self) -> Waited {
         let beat = || on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));
@@ -137,7 +137,7 @@ impl Ring {
         Waited::Room
     }
 
-    /// Has all that was put seen. If it was what was in the making at a place, that is begun anew.
+    /// Shows the keeper all that was put. If that completes the packet in the making at a place, a new one begins there.
     pub fn publish(&mut self, made: Option<usize>) {
         let made = made.filter(|place| *place < MAKINGS);
         if let Some(place) = made {
@@ -194,7 +194,7 @@ impl Ring {
         self.word(word::NOTES).store(count, Ordering::Release);
     }
 
-    /// Whether the trace has a name already.
+    /// Whether the keeper has named the trace.
     pub fn is_named(&self) -> bool {
         self.word(word::NAME).load(Ordering::Acquire) != 0
     }
@@ -208,7 +208,7 @@ impl Ring {
         CString::new(name).ok()
     }
 
-    /// Whether there is still somebody who takes out what is put. Asked about once a second.
+    /// Whether the keeper still takes out what is put. Asked about once a second.
     pub fn is_kept(&mut self) -> bool {
         let beat = on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));
         let now = sys::micros(Clock::Monotonic);
@@ -219,7 +219,7 @@ impl Ring {
         !has_left && now - self.beat.1 < ring::DEAD_AFTER
     }
 
-    /// What was put and not taken out, and where in the trace it begins.
+    /// Bytes that the keeper has not taken out, and their offset in the trace.
     pub fn untaken(&self) -> (u64, Vec<u8>) {
         let taken = self.word(word::TAIL).load(Ordering::Acquire).min(self.put);
         let bytes = (taken..self.put).map(|at| {
@@ -229,7 +229,7 @@ impl Ring {
         (taken, bytes.collect())
     }
 
-    /// Goes on without a keeper: one that was only slow is to add nothing to what was taken out.
+    /// Leaves the ring because the keeper is dead. A keeper that was only slow must not complete packets any more.
     pub fn leave(self) {
         for place in 0..MAKINGS {
             self.making(place, making::EVENTS).store(0, Ordering::Release);
@@ -238,7 +238,7 @@ impl Ring {
         self.let_go();
     }
 
-    /// Leaves it to others.
+    /// Unmaps the ring.
     pub fn let_go(self) {
         if confined::is_confined() {
             return;

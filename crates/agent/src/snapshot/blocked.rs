@@ -1,8 +1,8 @@
 //! A program that waits in a system call does not come to a safe point: it stands at one. A signal finds it there.
 //!
 //! That holds if no thread runs OCaml code or is about to. Threads that do are kept in a table: they come when they
-//! leave a blocking section and go when they have entered one. While a snapshot is taken from a signal handler, who
-//! wants to come waits at the gate.
+//! leave a blocking section and go when they have entered one. While a snapshot is taken from a signal handler, a
+//! thread that leaves a blocking section waits at the gate.
 //!
 //! Threads that end do not say so: they are told by their ids, which are gone.
 

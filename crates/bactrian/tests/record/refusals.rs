@@ -50,6 +50,14 @@ fn a_place_where_nothing_can_be_written_is_refused() {
 }
 
 #[test]
+fn standard_output_is_refused_as_a_place_for_the_trace() {
+    let place = Place::new();
+    let run = Run::new(program("bigarrays", Compiler::OCaml4, Variant::Plain), &[]);
+    let said = refused(&run, Path::new("-"), &place, 2);
+    assert!(said.contains("name a file"), "{said}");
+}
+
+#[test]
 fn a_program_that_is_not_there_is_refused() {
     let place = Place::new();
     let said = refused(&Run::new("no-such-program", &[]), &place.trace("trace.ctf"), &place, 3);

@@ -97,7 +97,7 @@ impl Copy {
                 return;
             }
         };
-        // The process may have ended; then its copy belongs to another, who takes note by itself. A signal that came is
+        // The process may have ended; then its copy has another parent, which reaps it. A signal that came is
         // not heeded: this is how we end.
         let Ok(mut tracee) = Tracee::seize_one(pid, Arc::default()) else { return };
         for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! Signal frames that lead a thread back to where it was, if nobody is left who could put it back.
+//! Signal frames that lead a thread back to where it was, if the tracer has died.
 //!
 //! A thread that does a system call for us has registers that are not its own. Whoever wants to give them back may be
 //! killed before. So the thread can do it itself: before its registers change, frames as the kernel makes them for signals

@@ -159,7 +159,7 @@ pub fn set_signal_mask(tid: Tid, mask: u64) -> io::Result<()> {
 }
 
 /// What has happened to a thread since it was last asked; none if nothing has. `keep`: if it ended, leave that
-/// for the next who asks.
+/// for the next caller.
 pub fn seen(tid: Tid, keep: bool) -> io::Result<Option<Seen>> {
     let stops = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
     let ends = libc::WEXITED | libc::WNOHANG | libc::__WALL;

@@ -2,23 +2,20 @@
 //!
 //! A keeper that is killed leaves it behind; whoever comes later removes it.
 
-use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bactrian_agent_abi::ring::{self, board, word};
 use bactrian_private::PrivateFolder;
-use rustix::fs::{AtFlags, Dir, unlinkat};
 use tempfile::TempDir;
 
 use crate::live::IN_MEMORY;
 
 const PREFIX: &str = "bactrian-keeper-";
-/// A board on which nothing was written for so long is that of a keeper who was killed.
+/// A board on which nothing was written for so long is that of a killed keeper.
 const OLD: Duration = Duration::from_secs(600);
 
 /// A folder, with its board.
@@ -100,26 +97,18 @@ impl Folder {
     }
 }
 
-/// Removes what keepers of this user have left there who were killed.
+/// Removes the folders of killed keepers of this user.
 fn sweep(place: &Path) {
-    let Ok(place) = File::open(place) else { return };
-    for entry in Dir::read_from(&place).into_iter().flatten().flatten() {
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if !name.as_bytes().starts_with(PREFIX.as_bytes()) {
-            continue;
+    PrivateFolder::each_within(place, PREFIX, |found| {
+        let is_old = |time: SystemTime| time.elapsed().is_ok_and(|age| age > OLD);
+        let files = found.folder.files().unwrap_or_default();
+        if found.is_older_than(OLD) && files.iter().all(|file| is_old(file.modified)) {
+            found.remove(|_| true);
         }
-        let Ok(folder) = PrivateFolder::within(&place, name) else { continue };
-        let files = folder.files().unwrap_or_default();
-        let is_old = |time: std::time::SystemTime| time.elapsed().is_ok_and(|age| age > OLD);
-        if files.iter().all(|file| is_old(file.modified)) && folder.modified().is_ok_and(is_old) {
-            files.iter().for_each(|file| folder.remove(&file.name));
-            // Not if there is anything left in it.
-            let _ = unlinkat(&place, name, AtFlags::REMOVEDIR);
-        }
-    }
+    });
 }
 
-/// How long files may be that we write.
+/// The soft limit of file sizes.
 pub fn most_bytes() -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
     limit.current.unwrap_or(u64::MAX)
@@ -145,7 +134,6 @@ fn create(path: &Path, bytes: usize) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::SystemTime;
 
     use super::*;
 

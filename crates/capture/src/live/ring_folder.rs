@@ -2,23 +2,21 @@
 //!
 //! It must not go as long as anybody may write there: OCaml ends a program that cannot make its ring, and a program
 //! that forks makes a new one. So it goes when it is empty, and only files of processes that have ended are removed
-//! from it. What is left, because a program went on when nobody watched it any more, is removed by who comes later.
+//! from it. What is left, because a program went on when nobody watched it any more, is removed by later runs.
 //!
 //! It is in memory where possible: otherwise the kernel would write the rings to the disk again and again. There must be
 //! room for whole rings, of which most is never written: a program that writes to a page for which there is none is
 //! killed.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bactrian_private::PrivateFolder;
-use rustix::fs::{AtFlags, Dir, unlinkat};
+use bactrian_private::{FileFacts, FolderWithin, PrivateFolder};
 use rustix::process::Resource;
 
 /// A folder whose files are in memory.
@@ -29,7 +27,7 @@ pub const IN_MEMORY: &str = "/dev/shm";
 const ROOM: u64 = 256 << 20;
 
 const PREFIX: &str = "bactrian-events-";
-/// A folder that was not touched for so long is of nobody who is about to use it.
+/// A folder that was not touched for so long is not about to be used.
 const OLD: Duration = Duration::from_secs(3600);
 
 /// A folder for rings.
@@ -80,40 +78,27 @@ fn has_room(place: &Path) -> bool {
     free.is_ok_and(|free| free >= ROOM)
 }
 
-/// Removes what we have left there because our programs went on without us. Everybody may write there, so what belongs to
-/// others is left alone, and links are not followed.
+/// Removes the folders of programs that went on without us and have ended since. Everybody may write there: what belongs to
+/// other users is left alone, and links are not followed.
 fn sweep(place: &Path) {
-    let Ok(place) = File::open(place) else { return };
-    for entry in Dir::read_from(&place).into_iter().flatten().flatten() {
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if !name.as_bytes().starts_with(PREFIX.as_bytes()) {
-            continue;
+    PrivateFolder::each_within(place, PREFIX, |found| {
+        if found.is_older_than(OLD) {
+            found.remove(is_of_ended_process);
         }
-        let Ok(folder) = PrivateFolder::within(&place, name) else { continue };
-        let age = folder.modified().map(|time| time.elapsed().unwrap_or_default());
-        if age.is_ok_and(|age| age > OLD) {
-            clear(&place, name, &folder);
-        }
-    }
+    });
 }
 
-/// Removes the rings of processes that have ended, and the folder, of this name in that place, if nothing is left in it.
-fn clear(place: impl AsFd, name: &OsStr, folder: &PrivateFolder) {
-    for file in folder.files().unwrap_or_default() {
-        let stem = Path::new(&file.name).file_stem();
-        let pid = stem.and_then(|stem| stem.to_str()?.parse::<u32>().ok());
-        let has_ended = |pid| !Path::new("/proc").join(u32::to_string(&pid)).exists();
-        if pid.is_some_and(has_ended) {
-            folder.remove(&file.name);
-        }
-    }
-    // Not if there is anything left in it.
-    let _ = unlinkat(place, name, AtFlags::REMOVEDIR);
+/// Whether a ring is of a process that has ended.
+fn is_of_ended_process(ring: &FileFacts) -> bool {
+    let stem = Path::new(&ring.name).file_stem();
+    let pid = stem.and_then(|stem| stem.to_str()?.parse::<u32>().ok());
+    pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
 impl Drop for RingFolder {
     fn drop(&mut self) {
-        clear(&self.place, &self.name, &self.folder);
+        let RingFolder { place, name, folder, .. } = self;
+        FolderWithin { place: place.as_fd(), name, folder }.remove(is_of_ended_process);
     }
 }
 
