@@ -25,6 +25,8 @@ pub struct StateLayout {
     pub young_start: usize,
     /// `young_end`.
     pub young_end: usize,
+    /// `stack_cache`: fibers that are kept for new ones (OCaml 5).
+    pub stack_cache: Option<usize>,
     /// `gc_regs`: registers that were saved when the collector was called.
     pub registers: usize,
     /// `local_roots`: the chain of CAMLparam and CAMLlocal.
@@ -156,8 +158,14 @@ pub mod local_roots {
 pub mod fiber {
     /// The stack pointer, in `struct stack_info`.
     pub const STACK_POINTER: usize = 0;
+    /// `exception_ptr`, which links a fiber that is kept for new ones to the next.
+    pub const NEXT_CACHED: usize = 1;
     /// The handler, which is also the stack's upper end.
     pub const HANDLER: usize = 2;
+    /// Words of `struct stack_handler`, with which a fiber's memory ends. It is one piece that begins with `struct stack_info`.
+    pub const HANDLER_WORDS: usize = 4;
+    /// How many lists of fibers `stack_cache` has, by size.
+    pub const CACHE_LISTS: usize = 5;
     /// In the handler: what handles a value, an exception, an effect.
     pub const HANDLES: [usize; 3] = [0, 1, 2];
     /// In the handler: the fiber below.
@@ -180,6 +188,7 @@ const STATE_4_13: StateLayout = StateLayout {
     young_pointer: 1,
     young_start: 4,
     young_end: 5,
+    stack_cache: None,
     registers: 28,
     local_roots: 36,
     stack_high: Some(18),
@@ -254,6 +263,7 @@ pub(crate) const HEAP_5_3: HeapLayout = HeapLayout {
         young_pointer: 1,
         young_start: 2,
         young_end: 3,
+        stack_cache: Some(9),
         registers: 11,
         local_roots: 20,
         stack_high: None,

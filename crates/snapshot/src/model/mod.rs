@@ -13,8 +13,8 @@ pub use ids::{BlockId, CodeId, CustomId, FrameId, ModuleId, NameId, StackId, Thr
 pub use info::{CodeKind, Info, Reason, Skipped, Way};
 pub use names::Names;
 pub use roots::{
-    Continuation, Ephemeron, Finaliser, FinaliserKind, FinaliserPart, Held, Pointer, Root,
-    RootKind, Sample, WeakSlot,
+    Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind, FinaliserPart, Held,
+    Pointer, Root, RootKind, Sample, WeakSlot,
 };
 pub use shape::{Columns, Scanned, tag};
 pub use tables::{

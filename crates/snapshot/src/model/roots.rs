@@ -179,6 +179,31 @@ pub struct Held {
     pub target: Pointer,
 }
 
+/// The stack of a fiber (OCaml 5): memory outside the heap, allocated and freed by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FiberStack {
+    /// Where it begins.
+    pub address: u64,
+    /// How long it is, with what the runtime keeps before and after the stack itself.
+    pub bytes: u64,
+    /// What keeps it.
+    pub owner: FiberOwner,
+}
+
+/// What keeps the stack of a fiber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FiberOwner {
+    /// A suspended continuation, by its block. One may keep several: handlers within each other.
+    Continuation(BlockId),
+    /// A thread that runs on it, or returns to it.
+    Thread(ThreadId),
+    /// Nothing: the runtime keeps it for the next fiber of a domain.
+    Cache {
+        /// The domain.
+        domain: u32,
+    },
+}
+
 /// A block that was sampled when it was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {

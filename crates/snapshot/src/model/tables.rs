@@ -1,7 +1,8 @@
 //! What a snapshot knows besides its blocks.
 
 use super::{
-    Continuation, Ephemeron, Finaliser, FrameId, NameId, Names, Root, Sample, StackId, ThreadId,
+    Continuation, Ephemeron, FiberStack, Finaliser, FrameId, NameId, Names, Root, Sample, StackId,
+    ThreadId,
 };
 use crate::BlockId;
 
@@ -44,6 +45,8 @@ pub struct Tables {
     pub gaps: Vec<String>,
     /// What was met and should not be there, counted by name.
     pub oddities: Vec<Oddity>,
+    /// Stacks of fibers, each once. `None` is "not known": older files do not tell.
+    pub fibers: Option<Vec<FiberStack>>,
 }
 
 /// A range of addresses in which blocks were looked for.
@@ -207,6 +210,11 @@ pub struct Oddity {
 }
 
 impl Tables {
+    /// Stacks of fibers, as far as they are known.
+    pub fn fiber_stacks(&self) -> &[FiberStack] {
+        self.fibers.as_deref().unwrap_or_default()
+    }
+
     /// The frames of a thread, innermost first; none if the numbers lead nowhere.
     pub fn frames_of(&self, thread: ThreadId) -> &[Frame] {
         let thread = self.threads.get(thread.index());

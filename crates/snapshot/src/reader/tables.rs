@@ -4,7 +4,7 @@ use super::directory::read_section;
 use super::source::Source;
 use crate::error::Error;
 use crate::losses::Losses;
-use crate::model::{Continuation, Ephemeron, Pointer, Tables, WeakSlot};
+use crate::model::{Continuation, Ephemeron, FiberOwner, Pointer, Tables, WeakSlot};
 use crate::wire::{Cursor, Kind, Place, Record};
 
 /// Reads all tables. Entries about blocks that do not exist are left out and counted.
@@ -29,6 +29,7 @@ pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut 
         stacks: reading.table(Kind::Stacks),
         gaps: reading.table(Kind::GapSentences),
         oddities: reading.table(Kind::Oddities),
+        fibers: reading.later_table(Kind::FiberStacks),
     };
     losses.entries += keep_sound(&mut tables, blocks);
     tables
@@ -42,12 +43,22 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn table<T: Record + Default>(&mut self, kind: Kind) -> T {
+        self.sound(kind).unwrap_or_default()
+    }
+
+    /// A table that older files do not have: that it is missing is no loss.
+    fn later_table<T: Record>(&mut self, kind: Kind) -> Option<T> {
+        let is_there = self.places.iter().any(|place| place.kind == kind as u16);
+        is_there.then(|| self.sound(kind)).flatten()
+    }
+
+    fn sound<T: Record>(&mut self, kind: Kind) -> Option<T> {
         match record(self.source, self.places, kind) {
-            Ok(table) => table,
+            Ok(table) => Some(table),
             Err(error) => {
                 self.losses.tables += 1;
                 self.losses.note_error(&error);
-                T::default()
+                None
             }
         }
     }
@@ -95,6 +106,12 @@ fn keep_sound(tables: &mut Tables, blocks: u64) -> u64 {
     });
     tables.continuations.retain(|Continuation { block, held, .. }| {
         keep(is_block(*block) && held.iter().all(|held| is_sound(&held.target)))
+    });
+    tables.fibers.iter_mut().for_each(|fibers| {
+        fibers.retain(|fiber| match fiber.owner {
+            FiberOwner::Continuation(block) => keep(is_block(block)),
+            FiberOwner::Thread(_) | FiberOwner::Cache { .. } => true,
+        });
     });
     tables.labels.retain(|label| keep(is_block(label.block)));
     tables.samples.retain(|sample| keep(is_block(sample.block)));

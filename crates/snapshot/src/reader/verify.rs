@@ -4,7 +4,7 @@ use super::directory::group_facts;
 use super::{FieldValue, Snapshot};
 use crate::error::{Error, Result};
 use crate::losses::Losses;
-use crate::model::{FrameId, Held, Location, NameId, RootKind, Tables, ThreadId};
+use crate::model::{FiberOwner, FrameId, Held, Location, NameId, RootKind, Tables, ThreadId};
 
 impl Snapshot {
     /// Reads everything, checks that it fits together, and tells all that is missing or damaged. `progress` is
@@ -106,6 +106,12 @@ fn verify_tables(tables: &Tables, losses: &mut Losses) {
             frames(continuation.first_frame, continuation.frames)
                 && continuation.held.iter().all(held),
         );
+    }
+    for fiber in tables.fiber_stacks() {
+        expect(match fiber.owner {
+            FiberOwner::Thread(of) => thread(of),
+            FiberOwner::Continuation(_) | FiberOwner::Cache { .. } => true,
+        });
     }
     tables.codes.iter().for_each(|code| expect(location(&code.location)));
     tables.customs.iter().for_each(|&custom| expect(name(custom)));

@@ -217,6 +217,7 @@ structs! {
     Ephemeron { block, data, keys }
     Continuation { block, first_frame, frames, held }
     Held { frame, slot, target }
+    FiberStack { address, bytes, owner }
     Sample { block, allocation, samples, stack, time }
     Space { kind, start, end }
     Memory {
@@ -250,6 +251,7 @@ enums! {
         8 = Sampler { what },
         9 = Unknown { address },
     }
+    FiberOwner { 0 = Continuation(block), 1 = Thread(thread), 2 = Cache { domain }, }
     FinaliserKind { 0 = First, 1 = Last, 2 = Pending, }
     FinaliserPart { 0 = Function, 1 = Value, }
     WeakSlot { 0 = Empty, 1 = Other, 2 = Block(pointer), 3 = Dead, }

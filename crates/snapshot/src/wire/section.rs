@@ -59,6 +59,7 @@ kinds! {
     Stacks = 79, "stacks";
     GapSentences = 80, "gap sentences";
     Oddities = 81, "oddities";
+    FiberStacks = 82, "fiber stacks";
 }
 
 impl Kind {

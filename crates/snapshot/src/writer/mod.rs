@@ -96,6 +96,7 @@ impl<W: Write> Writer<W> {
             stacks,
             gaps,
             oddities,
+            fibers,
         } = tables;
         self.record(Kind::Names, names)?;
         self.record(Kind::Spaces, spaces)?;
@@ -114,7 +115,11 @@ impl<W: Write> Writer<W> {
         self.record(Kind::Samples, samples)?;
         self.record(Kind::Stacks, stacks)?;
         self.record(Kind::GapSentences, gaps)?;
-        self.record(Kind::Oddities, oddities)
+        self.record(Kind::Oddities, oddities)?;
+        match fibers {
+            Some(fibers) => self.record(Kind::FiberStacks, fibers),
+            None => Ok(()),
+        }
     }
 
     /// Ends the snapshot and gives back what it was written to, flushed.

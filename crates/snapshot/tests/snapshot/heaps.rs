@@ -223,6 +223,15 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
         vec![Held { frame: Some(FrameId(3)), slot: 0x7f00_0000_0010, target: pointer(dice) }];
     let block = pointer(dice).block;
     tables.continuations = vec![Continuation { block, first_frame: FrameId(3), frames: 1, held }];
+    let fiber = |address, owner| FiberStack { address, bytes: 608, owner };
+    // Files of an odd number of blocks are older than this table.
+    tables.fibers = count.is_multiple_of(2).then(|| {
+        vec![
+            fiber(0x5555_0000_1000, FiberOwner::Continuation(block)),
+            fiber(0x5555_0000_1270, FiberOwner::Thread(thread)),
+            fiber(address, FiberOwner::Cache { domain: 1 }),
+        ]
+    });
     tables.labels = vec![Label { block: pointer(dice).block, name: name(dice) }];
     tables.stacks = vec![
         StackNode { caller: None, location },
