@@ -41,6 +41,7 @@ impl Accountant<'_> {
         self.maker.spaces(&self.roots.spaces, unmanaged);
         self.maker.roots(self.roots);
         self.maker.continuations(&reached.continuations, |address| stacks.frame(address));
+        self.maker.fibers(&self.roots.fibers, &reached.fibers);
         let none = self.subject.target.global("caml_ephe_none").and_then(|at| self.memory.word(at));
         self.maker.ephemerons(reached, none.unwrap_or(0));
         self.maker.labels();
@@ -168,7 +169,9 @@ impl Accountant<'_> {
     fn use_of_memory(&mut self, reached: &Reached) {
         let Accountant { subject, memory, roots, ref heap, .. } = *self;
         let counted = statistics::read(subject.target, memory, &roots.domains);
-        let known = Known::find(subject.target, memory, heap, &roots.domains);
+        let fibers = roots.fibers.iter().map(|(piece, _)| piece);
+        let fibers = fibers.chain(reached.fibers.iter().map(|(piece, _)| piece)).cloned().collect();
+        let known = Known { fibers, ..Known::find(subject.target, memory, heap, &roots.domains) };
         let of_regions = || process_memory::of_regions(subject.memory.regions(), &known);
         let account = match &self.observed {
             Some(Ok(observed)) => observed.account(&known),

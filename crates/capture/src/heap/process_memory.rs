@@ -39,9 +39,11 @@ pub enum Holder {
     Code,
     /// What else is mapped from the executable and from libraries.
     Objects,
-    /// Allocated by C: `malloc`, bigarrays, stacks of fibers, and everything else without a file.
+    /// Stacks of fibers (OCaml 5), with those of threads that OCaml code runs on.
+    FiberStacks,
+    /// Allocated by C: `malloc`, bigarrays, and everything else without a file.
     CHeap,
-    /// The main stack and those of threads, as far as these can be told by the guard before them.
+    /// The system's stacks: the main one and those of threads, as far as these can be told by the guard before them.
     Stacks,
     /// The ring of OCaml 5's runtime events, which is a file.
     RuntimeEvents,
@@ -52,12 +54,13 @@ pub enum Holder {
 }
 
 /// All holders, in the order in which they are shown.
-pub const HOLDERS: [Holder; 10] = [
+pub const HOLDERS: [Holder; 11] = [
     Holder::MajorHeap,
     Holder::MinorHeaps,
     Holder::StaticData,
     Holder::Code,
     Holder::Objects,
+    Holder::FiberStacks,
     Holder::CHeap,
     Holder::Stacks,
     Holder::RuntimeEvents,
@@ -74,6 +77,7 @@ impl Holder {
             Holder::StaticData => "static data of OCaml",
             Holder::Code => "code of OCaml",
             Holder::Objects => "executable and libraries",
+            Holder::FiberStacks => "fiber stacks",
             Holder::CHeap => "allocated by C",
             Holder::Stacks => "stacks",
             Holder::RuntimeEvents => "runtime events",
@@ -145,6 +149,8 @@ pub struct Known {
     pub data: Vec<Range<u64>>,
     /// Of code.
     pub code: Vec<Range<u64>>,
+    /// Of stacks of fibers, which only a walk of the heap finds.
+    pub fibers: Vec<Range<u64>>,
 }
 
 impl Known {
@@ -165,6 +171,7 @@ impl Known {
             minor,
             data: segments(target, memory, "caml_data_segments"),
             code: segments(target, memory, "caml_code_segments"),
+            fibers: Vec::new(),
         }
     }
 
@@ -175,6 +182,7 @@ impl Known {
             (&self.minor, Holder::MinorHeaps),
             (&self.data, Holder::StaticData),
             (&self.code, Holder::Code),
+            (&self.fibers, Holder::FiberStacks),
         ];
         let all = by_holder.into_iter().flat_map(|(ranges, holder)| {
             ranges
@@ -371,6 +379,7 @@ mod tests {
             minor: vec![15..35, 50..50],
             data: vec![5..10, 60..70],
             code: vec![60..100, 64..65],
+            fibers: vec![110..120, 130..130],
         };
         use Holder::*;
         let expected = [
@@ -380,6 +389,7 @@ mod tests {
             (35..40, MajorHeap),
             (60..70, StaticData),
             (70..100, Code),
+            (110..120, FiberStacks),
         ];
         assert_eq!(known.ranges(), expected);
     }

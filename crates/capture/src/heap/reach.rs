@@ -1,10 +1,12 @@
 //! All that can be reached from the roots: by pointers, through stacks of continuations, and through
 //! ephemerons whose keys are alive.
 
+use std::ops::Range;
+
 use super::block::Header;
 use super::image::Image;
 use super::mark::{Marker, Met};
-use super::roots::{Order, Roots, Scanned, Stacks};
+use super::roots::{Fibers, Order, Roots, Scanned, Stacks};
 use super::target::Target;
 use crate::memory::Memory;
 
@@ -21,6 +23,8 @@ pub struct Reached {
     pub met: Met,
     /// Continuations and what is on their stacks, in order of addresses.
     pub continuations: Vec<(u64, Scanned)>,
+    /// Memory of their fibers, with the continuation that keeps it.
+    pub fibers: Vec<(Range<u64>, u64)>,
     /// Ephemerons and weak arrays that are alive, in order of addresses.
     pub ephemerons: Vec<u64>,
     /// What could not be read, and why.
@@ -35,9 +39,11 @@ pub fn reach(marker: &Marker<'_>, target: &Target, memory: &dyn Memory, roots: &
         memory,
         none: target.global("caml_ephe_none").and_then(|at| memory.word(at)).unwrap_or(0),
         stacks: None,
+        fibers: Fibers::new(memory, roots.fibers.iter().map(|(piece, _)| piece.start)),
         reached: Reached {
             met: Met::default(),
             continuations: Vec::new(),
+            fibers: Vec::new(),
             ephemerons: Vec::new(),
             gaps: Vec::new(),
         },
@@ -58,6 +64,7 @@ struct Reach<'a> {
     none: u64,
     /// Made when the first continuation is met.
     stacks: Option<Stacks<'a>>,
+    fibers: Fibers<'a>,
     reached: Reached,
 }
 
@@ -84,8 +91,11 @@ impl Reach<'_> {
         if stack == 0 {
             return Scanned::default();
         }
+        let (pieces, size_gap) = self.fibers.chain(stack);
+        self.reached.fibers.extend(pieces.into_iter().map(|piece| (piece, block)));
         let stacks = self.stacks.get_or_insert_with(|| Stacks::new(self.target, self.memory));
-        stacks.scan_fiber(stack)
+        let scanned = stacks.scan_fiber(stack);
+        Scanned { gap: scanned.gap.or(size_gap), ..scanned }
     }
 
     /// Marks the data of ephemerons whose keys are alive, until there are no more.

@@ -2,19 +2,20 @@
 //! threads in lists, names once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use bactrian_ocaml::linked_units::LinkedUnit;
 use bactrian_ocaml::symbol;
 use bactrian_snapshot::{
-    BlockId, Continuation, Ephemeron, Finaliser, FinaliserKind, FinaliserPart, FrameId, Held,
-    Label, Location, Module, ModuleId, NameId, Pointer, Root, RootKind, Space, SpaceKind, Tables,
-    Thread, ThreadId, WeakSlot,
+    BlockId, Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind,
+    FinaliserPart, FrameId, Held, Label, Location, Module, ModuleId, NameId, Pointer, Root,
+    RootKind, Space, SpaceKind, Tables, Thread, ThreadId, WeakSlot,
 };
 
 use super::encode::closure_around;
 use super::image::Image;
 use super::reach::{Reached, each_key, ephemeron};
-use super::roots::{self, Order, Place, Roots, Scanned};
+use super::roots::{self, FiberPlace, Order, Place, Roots, Scanned};
 use super::target::Target;
 
 /// Makes the tables of a snapshot. Blocks have their numbers.
@@ -44,7 +45,7 @@ impl<'a> TableMaker<'a> {
     }
 
     /// Spaces, with those blocks made spaces of their own that OCaml does not manage.
-    pub fn spaces(&mut self, spaces: &[roots::Space], mut unmanaged: Vec<std::ops::Range<u64>>) {
+    pub fn spaces(&mut self, spaces: &[roots::Space], mut unmanaged: Vec<Range<u64>>) {
         unmanaged.sort_by_key(|range| range.start);
         let mut unmanaged = unmanaged.into_iter().peekable();
         for space in spaces {
@@ -279,6 +280,26 @@ impl<'a> TableMaker<'a> {
                 held,
             });
         }
+    }
+
+    /// Memory of fibers, in order of addresses: of those that something else than a continuation keeps, and of those of
+    /// continuations.
+    pub fn fibers(&mut self, kept: &[(Range<u64>, FiberPlace)], suspended: &[(Range<u64>, u64)]) {
+        let kept = kept.iter().map(|(piece, place)| match *place {
+            FiberPlace::Thread(thread) => (piece, FiberOwner::Thread(ThreadId(thread))),
+            FiberPlace::Cache { domain } => (piece, FiberOwner::Cache { domain }),
+        });
+        let suspended = suspended.iter().filter_map(|(piece, block)| {
+            Some((piece, FiberOwner::Continuation(BlockId(self.image.number_at(*block)?))))
+        });
+        let fiber = |(piece, owner): (&Range<u64>, FiberOwner)| FiberStack {
+            address: piece.start,
+            bytes: piece.end - piece.start,
+            owner,
+        };
+        let mut fibers: Vec<_> = kept.chain(suspended).map(fiber).collect();
+        fibers.sort_by_key(|fiber| fiber.address);
+        self.tables.fibers = Some(fibers);
     }
 
     /// Names of static blocks, also of those of exceptions that the language has.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use bactrian_ocaml::Code;
 use bactrian_ocaml::heap_layout::HeapLayout;
 
+use super::fibers::Fibers;
 use super::stacks::Stacks;
 use super::words::Words;
 use super::{List, Listing, Place, Root, Roots, Thread};
@@ -19,6 +20,7 @@ pub(super) struct Finder<'a> {
     pub listing: Option<&'a Listing>,
     pub stacks: Stacks<'a>,
     pub words: Words<'a>,
+    pub fibers: Fibers<'a>,
     /// States of the domains.
     pub states: Vec<u64>,
     /// Tables of the sampler that threads of OCaml 4 have.
@@ -55,6 +57,7 @@ impl<'a> Finder<'a> {
             listing,
             stacks: Stacks::none(target, memory),
             words: Words::new(memory),
+            fibers: Fibers::new(memory, []),
             states: Vec::new(),
             memprof_threads: Vec::new(),
             active_thread_is_gone: false,

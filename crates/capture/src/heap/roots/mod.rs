@@ -13,6 +13,7 @@ mod c_roots;
 mod descriptors;
 mod domains;
 mod ephemerons;
+mod fibers;
 mod finalisers;
 mod finder;
 mod globals;
@@ -33,6 +34,7 @@ pub use bactrian_agent_abi::frozen::{List, Listed, Slot};
 pub use bactrian_ocaml::frames::Location;
 use bactrian_ocaml::linked_units::LinkedUnit;
 pub use domains::Search;
+pub use fibers::{FiberPlace, Fibers};
 use finder::Finder;
 pub use stack_check::StackCheck;
 pub use stacks::{Scanned, StackSlot, Stacks};
@@ -59,6 +61,8 @@ pub struct Roots {
     pub finalisers: Vec<Finaliser>,
     /// Addresses of ephemerons and weak arrays that the runtime knows of.
     pub ephemerons: Vec<u64>,
+    /// Memory of fibers that no continuation leads to, and what keeps them.
+    pub fibers: Vec<(Range<u64>, FiberPlace)>,
     /// What the sampler follows.
     pub samples: Vec<Sample>,
     /// Where blocks may be.

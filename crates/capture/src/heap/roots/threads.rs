@@ -34,6 +34,7 @@ impl Finder<'_> {
                     self.found.gaps.push(format!("the domain state at {state:#x} cannot be read"));
                     0
                 });
+            self.fibers_of_domain(thread, state);
             match self.target.code {
                 Code::Native => {
                     let start = self.current_stack(state);
@@ -212,6 +213,7 @@ impl Finder<'_> {
         let stack = self.field(at, layout.stack)?;
         let registers = self.field(at, layout.registers)?;
         let local_roots = self.field(at, layout.local_roots)?;
+        self.fibers_of_thread(thread, stack);
         let start = match (self.target.code, self.target.runtime.stack) {
             (Code::Bytecode, StackLayout::System { .. }) => {
                 let sp = self.field(at, layout.interpreter_stack?)?;
