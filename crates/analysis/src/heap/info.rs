@@ -5,6 +5,7 @@ use bactrian_trace::Micros;
 use serde::Serialize;
 
 use super::WORD;
+use super::summary::fiber_stacks;
 use crate::units::Time;
 
 /// What a snapshot is.
@@ -122,6 +123,8 @@ pub struct MemoryUse {
     pub rings: Option<u64>,
     /// Held outside the heap by custom blocks, as bigarrays are.
     pub external: Option<u64>,
+    /// Stacks of fibers (OCaml 5).
+    pub fiber_stacks: Option<u64>,
 }
 
 /// What a snapshot is.
@@ -190,6 +193,7 @@ pub(super) fn memory_use(tables: &Tables) -> MemoryUse {
         minor_heaps: bytes(memory.minor_words),
         rings: memory.ring_bytes,
         external: memory.external_bytes,
+        fiber_stacks: fiber_stacks(tables).map(|stacks| stacks.all.bytes),
     }
 }
 

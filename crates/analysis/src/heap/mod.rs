@@ -63,7 +63,9 @@ pub use reduced::{
 };
 pub use roots::{FirstRootRow, LeftOut, RootRow, Roots, RootsQuestion, first_roots, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
-pub use summary::{MajorHeap, Process, ProcessLine, Summary, UseRow, summary};
+pub use summary::{
+    FiberStacks, MajorHeap, Process, ProcessLine, StackSum, Summary, UseRow, summary,
+};
 pub use sums::{HeapSums, SeriesPoint};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};
 pub use told::{

@@ -2,7 +2,7 @@
 
 use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{
-    BlockId, Field, FieldValue, FinaliserKind, Location, StackId, WeakSlot, tag,
+    BlockId, FiberOwner, Field, FieldValue, FinaliserKind, Location, StackId, WeakSlot, tag,
 };
 use bactrian_trace::Micros;
 use serde::Serialize;
@@ -32,8 +32,10 @@ pub struct Shown {
     pub value: Option<String>,
     /// Where it is: `major`, `minor`, `static`.
     pub space: Option<&'static str>,
-    /// Its bytes with its header.
+    /// Its bytes with its header, and of a suspended continuation those of its stacks.
     pub shallow: u64,
+    /// Bytes of the stacks of fibers that a suspended continuation keeps.
+    pub fiber_stacks: u64,
     /// What would be free without it, itself included.
     pub dominated: u64,
     /// The part of all that is.
@@ -124,6 +126,7 @@ pub fn show(heap: &Heap, node: Node, limit: usize, limits: &ValueLimits) -> Show
         value: value(heap, valued(heap, node), limits),
         space: block.map(|block| heap.space(block.address)),
         shallow: u64::from(heap.weights().get(node as usize).copied().unwrap_or(0)) * WORD,
+        fiber_stacks: heap.stack_bytes(node),
         dominated: dominated.saturating_mul(WORD),
         share: dominated as f64 / (heap.reached_words() as f64).max(1.0),
         dominator: dominator.filter(|&above| above != NONE).map(|above| heap.line(above)),
@@ -144,6 +147,13 @@ impl Heap {
     /// Words that would be free without a node.
     pub fn dominated_words(&self, node: Node) -> u64 {
         self.dominators().retained.get(node as usize).copied().unwrap_or(0)
+    }
+
+    /// Bytes of the stacks of fibers that a suspended continuation keeps; 0 for all else.
+    pub fn stack_bytes(&self, node: Node) -> u64 {
+        let fibers = self.tables().fiber_stacks().iter();
+        let own = fibers.filter(|fiber| fiber.owner == FiberOwner::Continuation(BlockId(node)));
+        own.fold(0, |sum, fiber| sum.saturating_add(fiber.bytes))
     }
 
     /// A node in one line.

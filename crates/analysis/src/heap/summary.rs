@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_snapshot::{Number, Tables};
+use bactrian_snapshot::{FiberOwner, Number, Tables};
 use serde::Serialize;
 
 use super::census::Use;
@@ -31,6 +31,8 @@ pub struct Summary {
     pub string_bytes: u64,
     /// Bytes outside the heap that custom blocks hold.
     pub external_bytes: u64,
+    /// Stacks of fibers (OCaml 5), which are outside the heap; null if the snapshot does not tell.
+    pub fiber_stacks: Option<FiberStacks>,
     /// Blocks by what they are.
     pub kinds: Vec<KindRow>,
     /// Blocks by generation: where they are.
@@ -39,6 +41,35 @@ pub struct Summary {
     pub major: MajorHeap,
     /// What the process's memory is used for.
     pub process: Process,
+}
+
+/// Stacks of fibers, by what keeps them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FiberStacks {
+    /// All of them.
+    pub all: StackSum,
+    /// Of suspended continuations, whose sizes contain them.
+    pub suspended: StackSum,
+    /// Of threads that run on them, or return to them.
+    pub running: StackSum,
+    /// Of fibers that have ended, which the runtime keeps for new ones.
+    pub cached: StackSum,
+}
+
+/// Some stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StackSum {
+    /// How many.
+    pub stacks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl StackSum {
+    fn add(&mut self, bytes: u64) {
+        self.stacks += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
 }
 
 /// Words that are used for something.
@@ -80,7 +111,8 @@ pub struct Process {
     pub lines: Vec<ProcessLine>,
     /// Bytes in physical memory of OCaml's heaps and static data.
     pub heap_resident: Option<u64>,
-    /// Physical memory that live blocks do not explain: resident less live blocks and external bytes.
+    /// Physical memory that live blocks do not explain: resident less live blocks, external bytes and
+    /// stacks of fibers.
     pub beyond_live: Option<i64>,
 }
 
@@ -125,11 +157,27 @@ pub fn summary(heap: &Heap) -> Summary {
         uses: uses.filter(|row| row.words > 0).collect(),
         string_bytes: census.string_bytes,
         external_bytes: contents.external_bytes,
+        fiber_stacks: fiber_stacks(heap.tables()),
         major: major_heap(&contents, &memory),
         process: process(heap.tables(), &contents, &memory),
         kinds: contents.kinds,
         spaces: contents.spaces,
     }
+}
+
+/// The stacks of fibers that a snapshot tells of; none if it does not tell.
+pub(super) fn fiber_stacks(tables: &Tables) -> Option<FiberStacks> {
+    let mut sums = FiberStacks::default();
+    for fiber in tables.fibers.as_ref()? {
+        let sum = match fiber.owner {
+            FiberOwner::Continuation(_) => &mut sums.suspended,
+            FiberOwner::Thread(_) => &mut sums.running,
+            FiberOwner::Cache { .. } => &mut sums.cached,
+        };
+        sum.add(fiber.bytes);
+        sums.all.add(fiber.bytes);
+    }
+    Some(sums)
 }
 
 fn major_heap(contents: &Contents, memory: &MemoryUse) -> MajorHeap {
@@ -177,7 +225,9 @@ fn process(tables: &Tables, contents: &Contents, memory: &MemoryUse) -> Process 
     let heaps = ["major heap", "minor heaps", "static data of OCaml"];
     let of_heaps = lines.iter().filter(|line| heaps.contains(&&*line.what));
     let heap_resident = of_heaps.filter_map(|line| line.resident).reduce(u64::saturating_add);
-    let explained = contents.live_bytes.saturating_add(contents.external_bytes);
+    let stacks = memory.fiber_stacks.unwrap_or(0);
+    let explained =
+        contents.live_bytes.saturating_add(contents.external_bytes).saturating_add(stacks);
     Process {
         resident: memory.resident,
         lines,

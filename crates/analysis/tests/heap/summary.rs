@@ -1,6 +1,6 @@
 //! What the words of a heap are used for.
 
-use bactrian_analysis::heap::summary;
+use bactrian_analysis::heap::{StackSum, ValueLimits, show, summary};
 use bactrian_snapshot::*;
 
 use super::written::{Block, Closure, Custom, Int, Opaque, Out, Text, To, heap, modules};
@@ -57,6 +57,40 @@ fn words_by_use_are_all_words() {
     assert_eq!((major.slack, major.fragmentation), (Some(0.9), Some(0.25)));
     assert_eq!(answer.process.heap_resident, Some(700));
     assert_eq!(answer.process.beyond_live, Some(10_000 - 168 - 64));
+}
+
+#[test]
+fn stacks_of_fibers_are_told_by_what_keeps_them() {
+    let mut tables = modules(&["Main"], &[(0, 0, 0)]);
+    let blocks = [Block(0, vec![To(1), To(2)]), Opaque(tag::CONTINUATION, 2), Text(9)];
+    let opened = heap(&blocks, &tables);
+    assert_eq!(summary(&opened).fiber_stacks, None, "an older file does not tell");
+    assert_eq!(opened.weights()[..3], [3, 3, 3]);
+
+    tables.memory.resident_bytes = Some(100_000);
+    let fiber = |address, bytes, owner| FiberStack { address, bytes, owner };
+    tables.fibers = Some(vec![
+        fiber(0x9000, 608, FiberOwner::Continuation(BlockId(1))),
+        fiber(0xa000, 2192, FiberOwner::Continuation(BlockId(1))),
+        // Only a damaged file says so: this is no continuation.
+        fiber(0xb000, 8, FiberOwner::Continuation(BlockId(2))),
+        fiber(0xc000, 32_864, FiberOwner::Thread(ThreadId(0))),
+        fiber(0xd000, 608, FiberOwner::Cache { domain: 0 }),
+    ]);
+    let opened = heap(&blocks, &tables);
+    let answer = summary(&opened);
+    let stacks = answer.fiber_stacks.expect("known");
+    let sum = |stacks, bytes| StackSum { stacks, bytes };
+    assert_eq!((stacks.all, stacks.suspended), (sum(5, 36_280), sum(3, 2808)));
+    assert_eq!((stacks.running, stacks.cached), (sum(1, 32_864), sum(1, 608)));
+    assert_eq!(answer.bytes, 72, "they are outside the heap");
+    assert_eq!(answer.process.beyond_live, Some(100_000 - 72 - 36_280));
+    // Continuations count with their stacks, and so does who holds them.
+    assert_eq!(opened.weights()[..3], [3, 3 + 350, 3]);
+    assert_eq!((opened.dominated_words(0), opened.dominated_words(1)), (359, 353));
+    let limits = ValueLimits { depth: 0, items: 0 };
+    let shown = show(&opened, 1, 0, &limits);
+    assert_eq!((shown.shallow, shown.fiber_stacks), (8 * 353, 2800));
 }
 
 #[test]

@@ -135,6 +135,7 @@ fn print_memory(facts: &Info, console: &mut Console) -> Result<(), Failure> {
         ("minor heaps", memory.minor_heaps),
         ("event rings", memory.rings),
         ("external", memory.external),
+        ("fiber stacks", memory.fiber_stacks.filter(|bytes| *bytes > 0)),
     ] {
         if let Some(bytes) = bytes {
             line(console, name, &show_bytes(bytes as f64))?;

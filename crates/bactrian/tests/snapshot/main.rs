@@ -10,6 +10,7 @@ mod runs;
 
 mod duplicates;
 mod faults;
+mod fibers;
 mod graph;
 mod heaps;
 mod library;

@@ -2,14 +2,16 @@
 
 use bactrian_graph::{Column, Graph, MAX_NODES, Node};
 use bactrian_snapshot::{
-    BlockId, Error, Field, FieldValue, Group, Losses, Result, Snapshot, Tables, WeakSlot,
+    BlockId, Error, FiberOwner, Field, FieldValue, Group, Losses, Result, Snapshot, Tables,
+    WeakSlot,
 };
 use bactrian_types::Typing;
 
 use super::HeapError;
-use super::classes::{Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
+use super::classes::{CONTINUATION, Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
 use super::holders::{Holders, Planted};
 use super::types::{ShapeKey, Sorted, Types};
+use crate::heap::WORD;
 use crate::heap::census::{Census, FieldCounts};
 use crate::parallel;
 
@@ -255,6 +257,7 @@ impl Nodes {
             return Err(bactrian_graph::Error::TooManyEdges(self.edges).into());
         }
         let blocks = self.weights.len();
+        self.add_stacks(tables);
         self.classes.push(HOLDER);
         let numbers = renumber(&mut self.classes, classifier.limit());
         let mut sorted =
@@ -281,6 +284,19 @@ impl Nodes {
             census: self.census,
             losses,
         })
+    }
+
+    /// Counts the stacks of suspended fibers for the continuations that keep them. Damaged files may say so of any block.
+    fn add_stacks(&mut self, tables: &Tables) {
+        for fiber in tables.fiber_stacks() {
+            if let FiberOwner::Continuation(block) = fiber.owner
+                && self.classes.get(block.index()) == Some(&CONTINUATION)
+                && let Some(weight) = self.weights.get_mut(block.index())
+            {
+                let words = u32::try_from(fiber.bytes.div_ceil(WORD)).unwrap_or(u32::MAX);
+                *weight = weight.saturating_add(words);
+            }
+        }
     }
 
     /// Lets finalisers hold the values that nothing else holds. The collector does the same: a value is kept for

@@ -97,7 +97,7 @@ const FLOAT_ARRAY: u32 = number_of(ClassKind::FloatArray);
 const OBJECT: u32 = number_of(ClassKind::Object);
 const LAZY: u32 = number_of(ClassKind::Lazy);
 const FORWARD: u32 = number_of(ClassKind::Forward);
-const CONTINUATION: u32 = number_of(ClassKind::Continuation);
+pub(super) const CONTINUATION: u32 = number_of(ClassKind::Continuation);
 const EPHEMERON: u32 = number_of(ClassKind::Ephemeron);
 const ABSTRACT: u32 = number_of(ClassKind::Abstract);
 /// Closures without functions, which no sound heap has.

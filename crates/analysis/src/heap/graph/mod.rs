@@ -9,7 +9,8 @@
 //! ephemeron: it is what keeps them, while the keys are alive. A finaliser holds its function, and its value only if
 //! it is about to be called, or if nothing else holds it: then the collector keeps it for the finaliser.
 //!
-//! Blocks weigh their words with their header; one of 2^32 words or more weighs 2^32 - 1.
+//! Blocks weigh their words with their header, and suspended continuations the stacks of their fibers too, which nothing
+//! else keeps; what is of 2^32 words or more weighs 2^32 - 1.
 //!
 //! Dominators, components and the like are computed when they are first asked for, and kept in an index file
 //! ([`Heap::keep`], [`IndexStore`]) if there may be one. The next time they are mapped from there.
@@ -241,7 +242,7 @@ impl Heap {
         &self.graph
     }
 
-    /// What each node weighs: its words with its header.
+    /// What each node weighs: its words with its header, and those of the stacks that a continuation keeps.
     pub fn weights(&self) -> &[u32] {
         &self.weights
     }

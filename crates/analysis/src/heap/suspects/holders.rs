@@ -1,7 +1,7 @@
 //! What is held in ways that are easily overlooked: by stacks, continuations, ephemerons, and outside the heap.
 
 use bactrian_graph::Node;
-use bactrian_snapshot::WeakSlot;
+use bactrian_snapshot::{FiberOwner, WeakSlot};
 
 use super::{Look, Severity, Suspect, SuspectKind};
 use crate::heap::{HolderKind, WORD};
@@ -65,8 +65,14 @@ impl Look<'_> {
             frames.iter().find_map(|frame| self.heap.location(&frame.location))
         });
         let place = frame.map_or(String::new(), |frame| format!(", suspended in {frame}"));
+        let suspended = self.heap.tables().fiber_stacks().iter();
+        let suspended = suspended.filter(|one| matches!(one.owner, FiberOwner::Continuation(_)));
+        let stacks = match suspended.fold(0_u64, |sum, one| sum.saturating_add(one.bytes)) {
+            0 => String::new(),
+            bytes => format!(", {} of it their stacks", show_bytes(bytes as f64)),
+        };
         let sentence = format!(
-            "{} suspended continuations alone hold {}; the largest is {}{place}, with {}",
+            "{} suspended continuations alone hold {}{stacks}; the largest is {}{place}, with {}",
             show_count(nodes.len() as f64),
             self.size(words),
             self.named(largest),

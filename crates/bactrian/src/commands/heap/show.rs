@@ -59,7 +59,11 @@ fn print(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
         let space = answer.space.unwrap_or("unknown");
         line(console, "address", &format!("{address}, {space}"))?;
         line(console, "class", &answer.class)?;
-        line(console, "shallow", &bytes(answer.shallow))?;
+        let stacks = match answer.fiber_stacks {
+            0 => String::new(),
+            stacks => format!(", {} of it stacks of fibers", bytes(stacks)),
+        };
+        line(console, "shallow", &format!("{}{stacks}", bytes(answer.shallow)))?;
     }
     if let Some(of) = &answer.of_type {
         let origin = of.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));

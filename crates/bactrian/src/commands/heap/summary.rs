@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{Summary, WORD, summary};
+use bactrian_analysis::heap::{FiberStacks, Summary, WORD, summary};
 use bactrian_analysis::units::show_bytes;
 
 use super::HeapArg;
@@ -44,10 +44,32 @@ fn print(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
         "external",
         &format!("{} held by custom blocks", show_bytes(answer.external_bytes as f64)),
     )?;
+    if let Some(stacks) = fibers(answer) {
+        line(console, "fiber stacks", &fiber_stacks(&stacks))?;
+    }
     print_uses(answer, console)?;
     print_blocks(answer, console)?;
     print_major(answer, console)?;
     print_process(answer, console)
+}
+
+/// The stacks of fibers, if there are any.
+fn fibers(answer: &Summary) -> Option<FiberStacks> {
+    answer.fiber_stacks.filter(|stacks| stacks.all.stacks > 0)
+}
+
+fn fiber_stacks(stacks: &FiberStacks) -> String {
+    let parts = [
+        (stacks.suspended, "of suspended continuations"),
+        (stacks.running, "of threads"),
+        (stacks.cached, "kept for new fibers"),
+    ];
+    let parts = parts.into_iter().filter(|(sum, _)| sum.stacks > 0);
+    let parts =
+        parts.map(|(sum, what)| format!("{} {what}: {}", sum.stacks, show_bytes(sum.bytes as f64)));
+    let parts: Vec<_> = parts.collect();
+    let FiberStacks { all, .. } = stacks;
+    format!("{} in {} ({})", show_bytes(all.bytes as f64), all.stacks, parts.join(", "))
 }
 
 const NUMBERS: [(&str, Align); 2] = [("bytes", Align::Right), ("share", Align::Right)];
@@ -146,9 +168,10 @@ fn print_process(answer: &Summary, console: &mut Console) -> Result<(), Failure>
     }
     if let (Some(resident), Some(beyond)) = (process.resident, process.beyond_live) {
         let what = format!(
-            "{}; {} of it is neither live blocks nor held by custom blocks",
+            "{}; {} of it is neither live blocks nor held by custom blocks{}",
             show_bytes(resident as f64),
-            show_bytes(beyond as f64)
+            show_bytes(beyond as f64),
+            if fibers(answer).is_some() { ", nor stacks of fibers" } else { "" },
         );
         line(console, "resident", &what)?;
     }
