@@ -9,7 +9,8 @@ use crate::{Components, Graph, NONE, Node};
 ///
 /// Nodes that reach each other are one thing: edges among them do not count, and each of them is given the share
 /// of them all. Edges from what is not reached do not count either; its share is 0. Weights that are missing are 0.
-/// Components must be those of the graph from the root; if they do not fit it, all shares are 0.
+/// Components must be those of the graph from the root; if they are of another length, all shares are 0, and if they
+/// are those of another graph, shares are some numbers.
 pub fn fair_shares(
     graph: &Graph,
     components: &Components,
@@ -31,7 +32,8 @@ pub fn fair_shares(
             share += f64::from(weights.get(node as usize).copied().unwrap_or(0));
             for &target in view.successors(node) {
                 let to = of[target as usize];
-                if to != component {
+                // What a reached node points to is reached, unless the components are those of another graph.
+                if to != component && to != NONE {
                     share += given[to as usize];
                 }
             }
@@ -58,7 +60,7 @@ fn incoming(graph: &Graph, components: &Components) -> Vec<u32> {
         }
         for &target in view.successors(node) {
             let to = of[target as usize];
-            if to != from {
+            if to != from && to != NONE {
                 incoming[to as usize] += 1;
             }
         }
@@ -69,4 +71,19 @@ fn incoming(graph: &Graph, components: &Components) -> Vec<u32> {
 /// Nothing points to the root's component, and it gives nothing.
 fn divisor(incoming: u32) -> f64 {
     f64::from(incoming.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As an index file that was written by hand may say.
+    #[test]
+    fn components_of_another_graph_give_numbers_and_no_panic() {
+        let graph = Graph::new(vec![0, 1, 1].into(), vec![1].into()).expect("a sound graph");
+        for of in [[1, 0], [0, NONE], [0, 1], [1, 1]] {
+            let components = Components { of: of.to_vec().into(), count: 2 };
+            assert_eq!(fair_shares(&graph, &components, 0, &[1, 1]).len(), 2, "{of:?}");
+        }
+    }
 }

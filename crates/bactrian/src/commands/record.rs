@@ -62,7 +62,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return Err(Failure::Usage("name a program to record".to_owned()));
     };
     if args.output.as_deref() == Some(Path::new("-")) {
-        let what = "standard output is the program's: name a file for the trace, as in -o trace.ctf";
+        let what =
+            "standard output is the program's: name a file for the trace, as in -o trace.ctf";
         return Err(Failure::Usage(what.to_owned()));
     }
     let program = find_program(name).map_err(anyhow::Error::from)?;
