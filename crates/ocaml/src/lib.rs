@@ -54,5 +54,8 @@ pub use error::Error;
 #[cfg(feature = "std")]
 pub use executable::Executable;
 pub use fingerprint::{Code, Fingerprint, fingerprint};
-pub use runtime::{LocationLayout, Polling, RUNTIMES, Runtime, StackLayout};
+pub use runtime::{
+    InterpreterLayout, LocationLayout, Polling, RUNTIMES, Runtime, StackLayout, TrapLayout,
+    TrapLink,
+};
 pub use version::Version;

@@ -17,6 +17,8 @@ pub struct Runtime {
     /// Word of the domain state with the interpreter's stack pointer, in bytecode programs of OCaml 4; in OCaml
     /// 5 it is the first word of the current fiber.
     pub interpreter_stack: Option<usize>,
+    /// How trap frames are found on the interpreter's stack; none where that is not known.
+    pub traps: Option<TrapLayout>,
     /// How the runtime tells source locations.
     pub location: LocationLayout,
     /// Word of the domain state that holds the domain's number; none where there is one domain.
@@ -66,6 +68,49 @@ pub enum StackLayout {
     },
 }
 
+/// Where the interpreter's stack is found. Words of the domain state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterpreterLayout {
+    /// OCaml 4: one stack per thread.
+    One {
+        /// `extern_sp`.
+        pointer: usize,
+        /// `stack_high`.
+        high: usize,
+        /// Its trap frames.
+        traps: TrapLayout,
+    },
+    /// OCaml 5: fibers, which have their stack pointers and high ends in their records.
+    Fibers {
+        /// `current_stack`.
+        current: usize,
+        /// Their trap frames.
+        traps: TrapLayout,
+    },
+}
+
+/// Trap frames of bytecode: exception handlers on the interpreter's stack, each linked to the next one out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrapLayout {
+    /// Word of the domain state that says where the innermost one is: `trapsp` of OCaml 4, an address;
+    /// `trap_sp_off` of OCaml 5, a number of words from the stack's high end.
+    pub innermost: usize,
+    /// How the runtime reads the second word of a trap frame when it collects a stack.
+    pub link: TrapLink,
+}
+
+/// How the runtime reads a trap frame's link when it collects a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrapLink {
+    /// As the address of the next one.
+    Address,
+    /// As a tagged number of words from this one to the next.
+    FromThis,
+    /// As a number of words from the stack's high end. It is tagged, and the runtime takes it as it is: having passed
+    /// one trap frame, it takes the others' handlers for frames.
+    FromHighUntagged,
+}
+
 /// How `caml_debuginfo_location` fills its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationLayout {
@@ -83,6 +128,7 @@ const RUNTIME_4_13: Runtime = Runtime {
     versions: from_to((4, 13), (4, 13)),
     stack: StackLayout::System { top: 25, bottom: 26, return_address: 27 },
     interpreter_stack: Some(20),
+    traps: Some(TrapLayout { innermost: 21, link: TrapLink::FromThis }),
     location: LocationLayout::OneLine,
     domain_id: None,
     heap: Some(HEAP_4_13),
@@ -95,6 +141,7 @@ pub const RUNTIMES: [Runtime; 6] = [
         versions: from_to((4, 11), (4, 11)),
         stack: StackLayout::System { top: 24, bottom: 25, return_address: 26 },
         interpreter_stack: Some(19),
+        traps: Some(TrapLayout { innermost: 20, link: TrapLink::Address }),
         location: LocationLayout::OneLine,
         domain_id: None,
         heap: Some(HEAP_4_11),
@@ -112,6 +159,7 @@ pub const RUNTIMES: [Runtime; 6] = [
         versions: from_to((5, 3), (5, 3)),
         stack: StackLayout::Fibers { current: 5 },
         interpreter_stack: None,
+        traps: Some(TrapLayout { innermost: 54, link: TrapLink::FromHighUntagged }),
         location: LocationLayout::TwoLines,
         domain_id: Some(36),
         heap: Some(HEAP_5_3),
@@ -121,6 +169,7 @@ pub const RUNTIMES: [Runtime; 6] = [
         versions: from_to((5, 4), (5, 5)),
         stack: StackLayout::Fibers { current: 5 },
         interpreter_stack: None,
+        traps: None,
         location: LocationLayout::TwoLines,
         domain_id: Some(40),
         heap: None,
@@ -143,6 +192,21 @@ impl Runtime {
         }
     }
 
+    /// How the interpreter's stack is walked; none where that is not known.
+    pub fn interpreter_layout(&self) -> Option<InterpreterLayout> {
+        let traps = self.traps?;
+        match (self.stack, self.interpreter_stack) {
+            (StackLayout::Fibers { current }, _) => {
+                Some(InterpreterLayout::Fibers { current, traps })
+            }
+            (StackLayout::System { .. }, Some(pointer)) => {
+                let high = self.heap?.state.stack_high?;
+                Some(InterpreterLayout::One { pointer, high, traps })
+            }
+            (StackLayout::System { .. }, None) => None,
+        }
+    }
+
     /// The runtime of a version; none if it has no Gc.Memprof or is not known.
     pub fn of(version: Version) -> Option<&'static Runtime> {
         RUNTIMES.iter().find(|runtime| {
@@ -155,6 +219,14 @@ impl Runtime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interpreters_stacks_are_walked_but_for_those_of_5_4_and_5_5() {
+        for runtime in RUNTIMES {
+            let is_known = runtime.versions.0 < Version::new(5, 4);
+            assert_eq!(runtime.interpreter_layout().is_some(), is_known, "{:?}", runtime.versions);
+        }
+    }
 
     #[test]
     fn versions_without_memprof_have_no_runtime_here() {
