@@ -11,6 +11,9 @@ pub(super) const MAX_BACKTRACE: usize = 4096;
 /// The longest codeword, which must still fit when another is begun.
 const MAX_CODEWORD: usize = 10;
 
+/// Frames that are compared at once.
+const CHUNK: usize = 8;
+
 /// The first slot that a packet header checks, and the distance to the next.
 const FIRST_CHECK: usize = 4242;
 const CHECK_STEP: usize = 5413;
@@ -49,8 +52,12 @@ impl StackEncoder {
     /// How many outer frames `stack` shares with the last one encoded, `known` of them for sure.
     pub fn common_prefix(&self, stack: &[u64], known: usize) -> usize {
         let known = known.min(self.last.len()).min(stack.len());
-        let rest = self.last[known..].iter().zip(&stack[known..]);
-        known + rest.take_while(|(a, b)| a == b).count()
+        let (last, stack) = (&self.last[known..], &stack[known..]);
+        // Several at a time: where a depth is given, whole stacks are compared.
+        let chunks = last.as_chunks::<CHUNK>().0.iter().zip(stack.as_chunks::<CHUNK>().0);
+        let same = CHUNK * chunks.take_while(|(a, b)| a == b).count();
+        let rest = last[same..].iter().zip(&stack[same..]);
+        known + same + rest.take_while(|(a, b)| a == b).count()
     }
 
     /// A slot for a packet header to check, the next in turn.
