@@ -1,7 +1,7 @@
 //! Collecting the stacks of allocations in place of the runtime.
 //!
 //! The runtime's sampler has every stack collected by one function, at the moment of the allocation. At high
-//! rates that function is patched: it walks with `walk` and answers with a callstack of one slot that is a
+//! rates that function is patched: it walks with `walk` or `interpreter_walk` and answers with a callstack of one slot that is a
 //! number. The sampler hands it to our callback, mostly at once, and there the number stands for the stack.
 //! Other users of that function (Printexc, a sampler of the program's own) get what they would get without us;
 //! the patch stays, since other domains may be in it at any moment.
@@ -17,8 +17,10 @@ use bactrian_ocaml::value::integer;
 use super::recording::{Stack, Verdict};
 use super::session::with_recording;
 use crate::runtime::agent::{self, Agent};
-use crate::runtime::program::{Collection, DOMAINS};
-use crate::runtime::walk::{Walker, each_frame};
+use crate::runtime::interpreter_walk::{InterpreterWalker, each_return_address};
+use crate::runtime::kept_walk::KeptWalk;
+use crate::runtime::program::{Collection, DOMAINS, Frames, Program};
+use crate::runtime::walk::{NativeWalker, each_frame};
 
 /// From this rate on stacks are collected by us.
 const HIGH_RATE: f64 = 1e-3;
@@ -39,6 +41,45 @@ struct Collector {
     number: u64,
     /// The stack with the last number was asked for.
     is_used: bool,
+}
+
+/// What a stack is walked with.
+enum Walker {
+    Native(NativeWalker),
+    Bytecode(InterpreterWalker),
+}
+
+impl Walker {
+    /// None if there is no memory.
+    fn new(frames: Frames, depth: usize) -> Option<Walker> {
+        Some(match frames {
+            Frames::Native(finder, layout) => {
+                Walker::Native(NativeWalker::new(finder, layout, depth)?)
+            }
+            Frames::Bytecode(code, layout) => {
+                Walker::Bytecode(InterpreterWalker::new(code, layout, depth)?)
+            }
+        })
+    }
+
+    /// # Safety
+    /// `state` is the state of the domain that runs on this thread, which has come to C from OCaml.
+    unsafe fn walk(&mut self, state: *const usize, index: isize, program: &Program) {
+        // SAFETY: by the caller.
+        unsafe {
+            match self {
+                Walker::Native(walker) => walker.walk(state, usize::try_from(index).ok()),
+                Walker::Bytecode(walker) => walker.walk(state, program),
+            }
+        }
+    }
+
+    fn last(&mut self) -> &mut KeptWalk {
+        match self {
+            Walker::Native(walker) => &mut walker.walk,
+            Walker::Bytecode(walker) => &mut walker.walk,
+        }
+    }
 }
 
 /// Takes the collection of stacks over, if that is of use and possible. Gives the depth for the sampler.
@@ -79,9 +120,8 @@ unsafe fn collect(
     let Some(place) = COLLECTORS.get(domain) else { return 0 };
     let mut collector = place.load(Ordering::Relaxed);
     if collector.is_null() {
-        let layout = agent.program.runtime.stack;
         let depth = agent.settings.depth as usize;
-        let Some(walker) = Walker::new(collection.finder, layout, depth) else { return 0 };
+        let Some(walker) = Walker::new(collection.frames, depth) else { return 0 };
         // Mapped, because this is no place where running out of memory may panic.
         let Ok(memory) = sys::map(size_of::<Collector>()) else { return 0 };
         collector = memory.cast();
@@ -98,13 +138,13 @@ unsafe fn collect(
     // SAFETY: made above, by this domain or one that had its number before; never freed.
     let Collector { walker, number, is_used } = unsafe { &mut *collector };
     if !*is_used {
-        let (codes, _) = walker.stack();
+        let (codes, _) = walker.last().stack();
         with_recording(|recording| {
             recording.keep_stack(*number, codes);
         });
     }
     // SAFETY: by the caller.
-    unsafe { walker.walk(state, usize::try_from(index).ok()) };
+    unsafe { walker.walk(state, index, &agent.program) };
     *number += 1;
     *is_used = false;
     *number
@@ -125,14 +165,14 @@ pub fn with_stack(domain: usize, slots: &[usize], f: impl FnOnce(Stack<'_>) -> V
     *is_used |= is_last;
     let stack = match is_last {
         true => {
-            let (codes, unchanged) = walker.stack();
+            let (codes, unchanged) = walker.last().stack();
             Stack::Walked { codes, unchanged }
         }
         false => Stack::Waiting(wanted),
     };
     let verdict = f(stack);
     if matches!(verdict, Verdict::Track(_)) {
-        walker.mark_written(is_last);
+        walker.last().mark_written(is_last);
     }
     verdict
 }
@@ -163,15 +203,8 @@ unsafe extern "C" fn collect_4(
             return 1;
         }
         let found = |slot: usize| slot | 1;
-        as_without_us(
-            agent,
-            collection,
-            state,
-            buffer,
-            room,
-            (most as usize, index as isize),
-            found,
-        ) as isize
+        as_without_us(collection, state, buffer, room, (most as usize, index as isize), found)
+            as isize
     }
 }
 
@@ -197,7 +230,7 @@ unsafe extern "C" fn collect_5(
             **buffer = (collect(agent, collection, state, index) as usize) << 1;
             return 1;
         }
-        as_without_us(agent, collection, state, buffer, room, (most, index), |slot| slot)
+        as_without_us(collection, state, buffer, room, (most, index), |slot| slot)
     }
 }
 
@@ -239,7 +272,6 @@ unsafe fn has_room(
 /// # Safety
 /// As for `collect` and `has_room`.
 unsafe fn as_without_us(
-    agent: &Agent,
     collection: &Collection,
     state: *const usize,
     buffer: *mut *mut usize,
@@ -251,18 +283,23 @@ unsafe fn as_without_us(
     let mut allocation = usize::try_from(index).ok();
     // SAFETY: by the caller.
     unsafe {
-        each_frame(&collection.finder, agent.program.runtime.stack, state, |descriptor| {
+        let mut put = |slot: usize| {
             if count == most || !has_room(collection, buffer, room, count + 1) {
                 return false;
             }
-            let slot = match allocation.take() {
-                Some(index) => descriptor.allocation_slot(index),
-                None => descriptor.slot(),
-            };
             *(*buffer).add(count) = shown(slot);
             count += 1;
             true
-        });
+        };
+        match collection.frames {
+            Frames::Native(finder, layout) => each_frame(&finder, layout, state, |descriptor| {
+                put(match allocation.take() {
+                    Some(index) => descriptor.allocation_slot(index),
+                    None => descriptor.slot(),
+                })
+            }),
+            Frames::Bytecode(code, layout) => each_return_address(code, layout, state, put),
+        }
     }
     count
 }

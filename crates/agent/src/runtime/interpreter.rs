@@ -25,6 +25,38 @@ struct Table {
     contents: *mut usize,
 }
 
+/// The pieces of bytecode that the runtime has debug information of: `caml_debug_info`.
+#[derive(Clone, Copy)]
+pub struct CodeTable(*const Table);
+
+// SAFETY: a variable of the program, there from start to end.
+unsafe impl Send for CodeTable {}
+// SAFETY: as above.
+unsafe impl Sync for CodeTable {}
+
+impl CodeTable {
+    pub fn of(object: &Object) -> Option<CodeTable> {
+        Some(CodeTable(object.find("caml_debug_info")? as *const Table))
+    }
+
+    #[inline]
+    pub fn len(self) -> usize {
+        // SAFETY: the runtime's table.
+        unsafe { (*self.0).length as usize }
+    }
+
+    /// Where one of them starts and ends, `at` being less than their number.
+    #[inline]
+    pub fn piece(self, at: usize) -> (usize, usize) {
+        // SAFETY: the runtime's table; its records begin with these two words in every version of the table of
+        // runtimes. The runtime changes it while no other thread collects a stack, or else takes the risk itself.
+        unsafe {
+            let [start, end] = *(*(*self.0).contents.add(at) as *const [usize; 2]);
+            (start, end)
+        }
+    }
+}
+
 impl Interpreter {
     pub fn of(object: &Object) -> Option<Interpreter> {
         let find = |name| object.find(name);

@@ -8,5 +8,7 @@ pub mod bytecode;
 pub mod collector;
 pub mod frames;
 pub mod interpreter;
+pub mod interpreter_walk;
+pub mod kept_walk;
 pub mod program;
 pub mod walk;

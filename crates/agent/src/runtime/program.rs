@@ -5,11 +5,13 @@ use core::ops::ControlFlow;
 
 use bactrian_agent_os::loaded::{self, Object};
 use bactrian_agent_os::sys;
-use bactrian_ocaml::{Code, LocationLayout, Runtime, Version, value};
+use bactrian_ocaml::{
+    Code, InterpreterLayout, LocationLayout, Runtime, StackLayout, Version, value,
+};
 
 use super::collector::Collector;
 use super::frames::Finder;
-use super::interpreter::Interpreter;
+use super::interpreter::{CodeTable, Interpreter};
 
 /// A program's OCaml runtime.
 pub struct Program {
@@ -58,32 +60,54 @@ pub enum ProgramCode {
 pub struct Collection {
     /// `caml_collect_current_callstack` of OCaml 4, `caml_get_callstack` of OCaml 5.
     pub function: usize,
-    pub finder: Finder,
+    pub frames: Frames,
     /// The runtime's realloc, for memory that it will free.
     pub resize: extern "C" fn(block: *mut usize, bytes: usize) -> *mut usize,
 }
 
+/// How frames are found on a stack.
+#[derive(Clone, Copy)]
+pub enum Frames {
+    Native(Finder, StackLayout),
+    Bytecode(CodeTable, InterpreterLayout),
+}
+
 impl Collection {
-    fn of(object: &Object) -> Option<Collection> {
+    fn of(object: &Object, code: Code, runtime: &Runtime) -> Option<Collection> {
         let find = |name| object.find(name);
-        // SAFETY: variables and functions of these types in every version of the table of runtimes.
-        unsafe {
-            let resize = loaded::function(find("caml_stat_resize_noexc")?);
-            if let Some(function) = find("caml_get_callstack") {
-                let finder = Finder::Functions {
-                    tables: loaded::function(find("caml_get_frame_descrs")?),
-                    find: loaded::function(find("caml_find_frame_descr")?),
-                };
-                return Some(Collection { function, finder, resize });
+        let function = match find("caml_get_callstack") {
+            Some(function) => function,
+            None => find("caml_collect_current_callstack")?,
+        };
+        let frames = match code {
+            Code::Native => Frames::Native(finder(object)?, runtime.stack),
+            Code::Bytecode => {
+                Frames::Bytecode(CodeTable::of(object)?, runtime.interpreter_layout()?)
             }
-            let finder = Finder::Table {
-                table: find("caml_frame_descriptors")? as *const _,
-                mask: find("caml_frame_descriptors_mask")? as *const usize,
-            };
-            let function = find("caml_collect_current_callstack")?;
-            Some(Collection { function, finder, resize })
-        }
+        };
+        // SAFETY: its type in every version of the table of runtimes.
+        let resize = unsafe { loaded::function(find("caml_stat_resize_noexc")?) };
+        Some(Collection { function, frames, resize })
     }
+}
+
+/// How the frame descriptors of native code are found.
+fn finder(object: &Object) -> Option<Finder> {
+    let find = |name| object.find(name);
+    if let Some(tables) = find("caml_get_frame_descrs") {
+        let descriptor = find("caml_find_frame_descr")?;
+        // SAFETY: functions of these types in every version of the table of runtimes.
+        return Some(unsafe {
+            Finder::Functions {
+                tables: loaded::function(tables),
+                find: loaded::function(descriptor),
+            }
+        });
+    }
+    Some(Finder::Table {
+        table: find("caml_frame_descriptors")? as *const _,
+        mask: find("caml_frame_descriptors_mask")? as *const usize,
+    })
 }
 
 /// The hooks around pauses, where there is one domain.
@@ -159,10 +183,7 @@ impl Program {
                 debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
                 debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
                 debuginfo_location: loaded::function(find("caml_debuginfo_location")?),
-                collection: match found.code {
-                    Code::Native => Collection::of(object),
-                    Code::Bytecode => None,
-                },
+                collection: Collection::of(object, found.code, Runtime::of(version)?),
                 collector: Collector::of(object, version),
                 pause_hooks: pause_hooks(object, version),
                 blocking_hook: find("caml_enter_blocking_section_hook"),

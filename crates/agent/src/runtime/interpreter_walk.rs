@@ -1,0 +1,473 @@
+//! Walking the interpreter's stack, at the cost of what changed.
+//!
+//! Bytecode has no frame descriptors. The runtime finds frames by looking at each word from the stack pointer to the
+//! stack's high end: what points into bytecode with debug information is a return address, unless it is the handler's
+//! address in the next trap frame. So a walk is determined by all the words it has passed, by the trap frame it
+//! started with and by the pieces of bytecode there are; not by the return addresses alone. (How far it is from one
+//! to the next depends on how many arguments a function was given in excess, and the interpreter need not have that on
+//! its stack. With other frames in between, the same return addresses can be at the same places.)
+//!
+//! # Invariants
+//! - There is a copy of the words that the kept walk has passed. It is compared with the stack, sixteen words at
+//!   a time: that takes no longer than to compare two or three return addresses, each at its place.
+//! - A word that differs changes nothing if it is no entry of the kept walk and does not point into bytecode now.
+//!   Entries are return addresses, and both words of trap frames: everything else did not point into bytecode then.
+//!   These words are values, which the collector moves and the program assigns to.
+//! - What was met has the same next trap frame, and no bytecode was loaded or freed since.
+//! - Nothing here panics or allocates: this runs on the program's stack, outside of `rescue`.
+
+use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv, CpuidResult};
+use core::slice;
+
+use bactrian_agent_os::sys;
+use bactrian_ocaml::{InterpreterLayout, TrapLink};
+
+use super::interpreter::CodeTable;
+use super::kept_walk::{Entry, KeptWalk, List, Rest};
+use super::program::Program;
+use super::walk::Fiber;
+
+const WORD: usize = size_of::<usize>();
+
+/// The interpreter's stack of one domain, as last walked.
+pub struct InterpreterWalker {
+    pub walk: KeptWalk,
+    layout: InterpreterLayout,
+    code: Code,
+    pieces: KnownPieces,
+    copy: StackCopy,
+}
+
+impl InterpreterWalker {
+    /// None if there is no memory.
+    pub fn new(
+        code: CodeTable,
+        layout: InterpreterLayout,
+        depth: usize,
+    ) -> Option<InterpreterWalker> {
+        let walk = KeptWalk::new(depth)?;
+        let copy = StackCopy::new(walk.ahead() * WORDS_OF_FRAME)?;
+        let pieces = KnownPieces::new()?;
+        Some(InterpreterWalker { walk, layout, code: Code::of(code), pieces, copy })
+    }
+
+    /// Walks the stack of the domain with this state.
+    ///
+    /// # Safety
+    /// `state` is the state of the domain that runs on this thread, which has come to C from the interpreter.
+    pub unsafe fn walk(&mut self, state: *const usize, program: &Program) {
+        // SAFETY: by the caller.
+        let (mut scan, mut parent) = unsafe { Scan::start(self.layout, state) };
+        if self.pieces.have_changed(self.code.table) {
+            self.code = Code::of(self.code.table);
+            self.walk.forget();
+        }
+        let is_alone = parent.is_null();
+        let mut kept = self.walk.begin(if is_alone { scan.high } else { 0 });
+        let most = self.walk.most();
+        // Entries have room for as many of them as of frames.
+        let mut traps = self.walk.ahead() / 2;
+        let mut frames = 0;
+        if is_alone {
+            self.copy.begin(scan.place);
+        }
+        let is_complete = loop {
+            let from = scan.place;
+            // SAFETY: by the caller.
+            let found = unsafe { scan.next(&self.code) };
+            if is_alone {
+                // SAFETY: the words that were just looked at.
+                unsafe { self.copy.put(from, scan.place) };
+            }
+            match found {
+                Found::Frame(place, content) => {
+                    let code = program.frame_code(content);
+                    let entry = Entry { place, content, code, trap: scan.trap };
+                    let (copy, code, high) = (&mut self.copy, &self.code, scan.high);
+                    let changed = |rest: Rest<'_>| {
+                        // SAFETY: what is further out than the place where the walk is.
+                        unsafe { copy.changed(place, high, &rest, code) }
+                    };
+                    if let Some(keep) = self.walk.meets(&mut kept, entry, frames, changed) {
+                        return self.walk.meet(keep);
+                    }
+                    self.walk.push(entry);
+                    frames += 1;
+                    if frames >= most {
+                        break false;
+                    }
+                }
+                Found::Trap(place) if traps > 0 => {
+                    traps -= 1;
+                    for place in [place, place + WORD] {
+                        // SAFETY: the words of the trap frame.
+                        let content = unsafe { *(place as *const usize) };
+                        self.walk.push(Entry { place, content, code: 0, trap: scan.trap });
+                    }
+                }
+                // Too many: this walk is not kept.
+                Found::Trap(_) => kept = 0,
+                Found::End if parent.is_null() => break true,
+                // SAFETY: by the caller.
+                Found::End => (scan, parent) = unsafe { Scan::of_parent(parent, scan.link) },
+            }
+        };
+        self.walk.end(is_complete);
+        self.copy.end(scan.place);
+        if traps == 0 {
+            self.walk.forget();
+        }
+    }
+}
+
+/// Calls `f` with each return address, innermost first, until it says no.
+///
+/// # Safety
+/// As for [`InterpreterWalker::walk`].
+pub unsafe fn each_return_address(
+    code: CodeTable,
+    layout: InterpreterLayout,
+    state: *const usize,
+    mut f: impl FnMut(usize) -> bool,
+) {
+    let code = Code::of(code);
+    // SAFETY: by the caller.
+    unsafe {
+        let (mut scan, mut parent) = Scan::start(layout, state);
+        loop {
+            match scan.next(&code) {
+                Found::Frame(_, content) if !f(content) => return,
+                Found::Frame(..) | Found::Trap(_) => {}
+                Found::End if parent.is_null() => return,
+                Found::End => (scan, parent) = Scan::of_parent(parent, scan.link),
+            }
+        }
+    }
+}
+
+/// How far one of the interpreter's stacks has been looked at.
+struct Scan {
+    place: usize,
+    high: usize,
+    /// The trap frame that is next.
+    trap: usize,
+    link: TrapLink,
+}
+
+enum Found {
+    /// A return address: its place, and itself.
+    Frame(usize, usize),
+    /// Where the next trap frame is said to be.
+    Trap(usize),
+    /// The high end of the stack.
+    End,
+}
+
+impl Scan {
+    /// The stack that is in use, and the fiber that is its parent.
+    ///
+    /// # Safety
+    /// As for [`InterpreterWalker::walk`].
+    unsafe fn start(layout: InterpreterLayout, state: *const usize) -> (Scan, *const Fiber) {
+        // SAFETY: by the caller, and the table of runtimes.
+        unsafe {
+            match layout {
+                InterpreterLayout::One { pointer, high, traps } => {
+                    let [place, high, trap] =
+                        [pointer, high, traps.innermost].map(|word| *state.add(word));
+                    (Scan { place, high, trap, link: traps.link }, core::ptr::null())
+                }
+                InterpreterLayout::Fibers { current, traps } => {
+                    let fiber = *state.add(current) as *const Fiber;
+                    Scan::of_fiber(fiber, *state.add(traps.innermost), traps.link)
+                }
+            }
+        }
+    }
+
+    /// A fiber that waits for the one that was walked before.
+    ///
+    /// # Safety
+    /// `fiber` is one.
+    unsafe fn of_parent(fiber: *const Fiber, link: TrapLink) -> (Scan, *const Fiber) {
+        // SAFETY: by the caller. Where its next trap frame is, as a tagged number, is on its stack.
+        unsafe {
+            let trap = *((*fiber).sp as *const isize) >> 1;
+            Scan::of_fiber(fiber, trap as usize, link)
+        }
+    }
+
+    /// # Safety
+    /// `fiber` is one; the number of words from its high end to its trap frame is `trap`.
+    unsafe fn of_fiber(fiber: *const Fiber, trap: usize, link: TrapLink) -> (Scan, *const Fiber) {
+        // SAFETY: by the caller.
+        let (place, high, parent) =
+            unsafe { ((*fiber).sp, (*fiber).handler as usize, (*(*fiber).handler).parent) };
+        (Scan { place, high, trap: from_high(high, trap), link }, parent)
+    }
+
+    /// Looks for the next word that matters, and passes it.
+    ///
+    /// # Safety
+    /// As for [`InterpreterWalker::walk`].
+    #[inline]
+    unsafe fn next(&mut self, code: &Code) -> Found {
+        while self.place < self.high {
+            let place = self.place;
+            self.place += WORD;
+            // SAFETY: a word of the stack, by the caller.
+            let word = unsafe { *(place as *const usize) };
+            if place == self.trap {
+                if word & 1 == 0 {
+                    // SAFETY: as the runtime reads it.
+                    let link = unsafe { *((place + WORD) as *const usize) };
+                    self.trap = match self.link {
+                        TrapLink::Address => link,
+                        TrapLink::FromThis => {
+                            let words = (link as isize >> 1) as usize;
+                            place.wrapping_add(words.wrapping_mul(WORD))
+                        }
+                        TrapLink::FromHighUntagged => from_high(self.high, link),
+                    };
+                }
+                return Found::Trap(place);
+            }
+            if code.has(word) {
+                return Found::Frame(place, word);
+            }
+        }
+        Found::End
+    }
+}
+
+fn from_high(high: usize, words: usize) -> usize {
+    high.wrapping_add(words.wrapping_mul(WORD))
+}
+
+/// All pieces of bytecode with debug information.
+struct Code {
+    table: CodeTable,
+    count: usize,
+    /// The lowest address, and how far it is to the highest.
+    low: usize,
+    span: usize,
+}
+
+impl Code {
+    fn of(table: CodeTable) -> Code {
+        let pieces = || (0..table.len()).map(|at| table.piece(at));
+        let low = pieces().map(|(start, _)| start).min().unwrap_or(0);
+        let high = pieces().map(|(_, end)| end).max().unwrap_or(0);
+        Code { table, count: table.len(), low, span: high.saturating_sub(low) }
+    }
+
+    /// Whether a word of the stack points into bytecode.
+    #[inline]
+    fn has(&self, word: usize) -> bool {
+        word & 1 == 0
+            && word.wrapping_sub(self.low) < self.span
+            && (self.count == 1 || self.finds(word))
+    }
+
+    #[cold]
+    fn finds(&self, word: usize) -> bool {
+        (0..self.count).any(|at| {
+            let (start, end) = self.table.piece(at);
+            (start..end).contains(&word)
+        })
+    }
+}
+
+/// The pieces of bytecode that there were when the stack was last walked.
+struct KnownPieces(List<(usize, usize)>);
+
+/// So many of them are remembered. With more, the kept walk is never of use: only the toplevel has as many.
+const PIECES: usize = 1024;
+
+impl KnownPieces {
+    fn new() -> Option<KnownPieces> {
+        List::new(PIECES).map(KnownPieces)
+    }
+
+    /// Whether there are others by now, or so many that nobody knows. They are remembered.
+    #[inline]
+    fn have_changed(&mut self, table: CodeTable) -> bool {
+        let known = self.0.as_slice();
+        let count = table.len();
+        if known.len() == count
+            && known.iter().enumerate().all(|(at, piece)| *piece == table.piece(at))
+        {
+            return count == PIECES;
+        }
+        self.0.truncate(0);
+        for at in 0..count {
+            self.0.push(table.piece(at));
+        }
+        true
+    }
+}
+
+/// Words of the stack that a frame takes, for the size of the copy: few have as many.
+const WORDS_OF_FRAME: usize = 16;
+
+/// A copy of the words of a stack that the kept walk has passed: a ring in which each address has its place.
+struct StackCopy {
+    ring: *mut usize,
+    mask: usize,
+    /// The copy is of what the kept walk has passed below this address.
+    high: usize,
+    /// So far the ring reaches in this walk.
+    limit: usize,
+    /// AVX2 can be used.
+    is_wide: bool,
+}
+
+impl StackCopy {
+    fn new(words: usize) -> Option<StackCopy> {
+        let words = words.next_power_of_two();
+        let ring = sys::map(words * WORD).ok()?.cast();
+        Some(StackCopy { ring, mask: words - 1, high: 0, limit: 0, is_wide: has_wide_registers() })
+    }
+
+    /// A walk begins at an address.
+    fn begin(&mut self, low: usize) {
+        self.limit = low.saturating_add((self.mask + 1) * WORD);
+        self.high = self.high.min(self.limit);
+    }
+
+    /// A walk has come to an address without meeting the last one.
+    fn end(&mut self, place: usize) {
+        self.high = place.min(self.limit);
+    }
+
+    /// The words from an address on that are next to each other in the ring, up to another.
+    #[inline]
+    fn run(&self, from: usize, to: usize) -> (*mut usize, usize) {
+        let at = (from / WORD) & self.mask;
+        // SAFETY: within the ring.
+        let start = unsafe { self.ring.add(at) };
+        (start, ((to - from) / WORD).min(self.mask + 1 - at))
+    }
+
+    /// Copies the words from an address to another.
+    ///
+    /// # Safety
+    /// They are on the stack.
+    #[inline]
+    unsafe fn put(&mut self, mut from: usize, to: usize) {
+        let to = to.min(self.limit);
+        while from < to {
+            let (copy, words) = self.run(from, to);
+            for at in 0..words {
+                // SAFETY: by the caller, and within the ring.
+                unsafe { *copy.add(at) = *(from as *const usize).add(at) };
+            }
+            from += words * WORD;
+        }
+    }
+
+    /// Where a word above `place` has changed that the rest of the kept walk depends on, or may have.
+    ///
+    /// # Safety
+    /// The stack is there from `place` to `high`; the last walk has put down the rest.
+    #[inline]
+    unsafe fn changed(
+        &mut self,
+        place: usize,
+        high: usize,
+        rest: &Rest<'_>,
+        code: &Code,
+    ) -> Option<usize> {
+        let outermost = rest.entries.first().map_or(place, |entry| entry.place);
+        let end = if rest.to_the_end { high } else { outermost + WORD };
+        if end > self.high {
+            // No copy of it.
+            return Some(high);
+        }
+        let mut from = place;
+        while from < end {
+            let (copy, words) = self.run(from, end);
+            // SAFETY: by the caller, and within the ring.
+            let (copy, stack) = unsafe {
+                (
+                    slice::from_raw_parts_mut(copy, words),
+                    slice::from_raw_parts(from as *const usize, words),
+                )
+            };
+            let mut at = 0;
+            while let Some(differs) = first_difference(copy, stack, at, self.is_wide) {
+                let changed = from + differs * WORD;
+                let now = stack.get(differs).copied().unwrap_or(0);
+                let is_entry =
+                    rest.entries.binary_search_by(|entry| changed.cmp(&entry.place)).is_ok();
+                if is_entry || code.has(now) {
+                    return Some(changed);
+                }
+                if let Some(copy) = copy.get_mut(differs) {
+                    *copy = now;
+                }
+                at = differs + 1;
+            }
+            from += words * WORD;
+        }
+        None
+    }
+}
+
+/// The first place, not before `start`, at which two slices differ.
+#[inline]
+fn first_difference(left: &[usize], right: &[usize], start: usize, wide: bool) -> Option<usize> {
+    /// # Safety
+    /// The processor has AVX2.
+    #[target_feature(enable = "avx2")]
+    unsafe fn wide_difference(left: &[usize], right: &[usize]) -> Option<usize> {
+        difference(left, right)
+    }
+    let (left, right) = (left.get(start..)?, right.get(start..)?);
+    let found = match wide {
+        // SAFETY: `has_wide_registers` has looked.
+        true => unsafe { wide_difference(left, right) },
+        false => difference(left, right),
+    };
+    found.map(|at| start + at)
+}
+
+#[inline(always)]
+fn difference(left: &[usize], right: &[usize]) -> Option<usize> {
+    /// Compared at once.
+    const CHUNK: usize = 16;
+    let mut at = 0;
+    let chunks = left.as_chunks::<CHUNK>().0.iter().zip(right.as_chunks::<CHUNK>().0);
+    for (left, right) in chunks {
+        let differences =
+            left.iter().zip(right).fold(0, |bits, (left, right)| bits | (left ^ right));
+        if differences != 0 {
+            break;
+        }
+        at += CHUNK;
+    }
+    let mut rest = left.get(at..)?.iter().zip(right.get(at..)?);
+    Some(at + rest.position(|(left, right)| left != right)?)
+}
+
+/// Whether the processor has AVX2, and the system lets programs use it.
+fn has_wide_registers() -> bool {
+    const XSAVE_AND_AVX: u32 = 1 << 27 | 1 << 28;
+    const AVX2: u32 = 1 << 5;
+    /// Registers of 16 and of 32 bytes.
+    const STATE: u64 = 0b110;
+    /// # Safety
+    /// The system uses XSAVE.
+    #[target_feature(enable = "xsave")]
+    unsafe fn state() -> u64 {
+        // SAFETY: by the caller.
+        unsafe { _xgetbv(0) }
+    }
+    let has = |leaf, register: fn(CpuidResult) -> u32, bits| {
+        __cpuid(0).eax >= leaf && register(__cpuid_count(leaf, 0)) & bits == bits
+    };
+    has(1, |found| found.ecx, XSAVE_AND_AVX)
+        && has(7, |found| found.ebx, AVX2)
+        // SAFETY: it does.
+        && unsafe { state() } & STATE == STATE
+}
