@@ -5,6 +5,7 @@
 //! bytecode and names are found, not in what a program does. Two programs are run in all forms and at the rate 1, too:
 //! `exceptions`, which raises through our callback's frames, and `own_memprof`, which has the sampler before us.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,9 @@ use bactrian_fixtures::{
     BOTH, Compiler, Variant, compiler_of_ocaml5_in_bytecode, program, repository,
     toplevel_of_ocaml5, whole_table,
 };
+use bactrian_trace::{Event, Index, Reader, Source, Stacks};
 
+use crate::faults::agent;
 use crate::runs::{Place, Run, difference, text};
 use crate::traces::{Site, allocated, in_folder, info, is_clean, sites, state};
 
@@ -349,6 +352,71 @@ fn an_exact_trace_has_every_word() {
         let is_close = least >= 0.0 && most <= BEFORE && most - least <= PATHS;
         assert!(is_close, "{compiler:?}: words that the traces do not have: {before:?}");
     }
+}
+
+/// How often a trace has each allocation: its words, its source and its stack. Frames outside the program's own code, which
+/// are elsewhere each time, are all taken for the same.
+fn allocations(trace: &Path) -> BTreeMap<(u64, u8, Vec<Option<u64>>), u64> {
+    let bytes = fs::read(trace).expect("a trace");
+    let index = Index::skim(&bytes).expect("a readable trace");
+    let mut reader = Reader::new(&bytes, &index, Stacks::Decode);
+    let mut all = BTreeMap::new();
+    while let Some((event, frames)) = reader.next_with_frames() {
+        if let Event::Alloc(alloc) = event {
+            let code = |frame: &_| bactrian_trace::instruction(frames.code(*frame));
+            let stack = alloc.stack.iter().map(code).collect();
+            let source = match alloc.source {
+                Source::Minor => 0,
+                Source::Major => 1,
+                _ => 2,
+            };
+            *all.entry((alloc.length.0, source, stack)).or_default() += 1;
+        }
+    }
+    all
+}
+
+/// Checks that a program's stacks are the same, whether we walk the interpreter's stack or its runtime does.
+fn check_walks(name: &str, compiler: Compiler, forms: &[Form], depth: &str) {
+    for &form in forms {
+        let what = format!("{name}, {compiler:?} {form:?}, depth {depth}");
+        let run = run(name, compiler, form, &[]);
+        let place = Place::new();
+        let plain = place.run(&run);
+        let [ours, theirs] = ["auto", "runtime"].map(|stacks| {
+            let trace = place.trace(&format!("{stacks}.ctf"));
+            // The launcher would take the variable out of the environment.
+            let observed = run
+                .clone()
+                .with("LD_PRELOAD", agent())
+                .with("BACTRIAN_TRACE", &trace)
+                .with("BACTRIAN_RATE", "1")
+                .with("BACTRIAN_DEPTH", depth)
+                .with("BACTRIAN_STACKS", stacks);
+            // Programs may show their own stacks.
+            assert_eq!(difference(&plain, &place.run(&observed)), "", "{what}, {stacks}");
+            is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
+            allocations(&trace)
+        });
+        assert!(ours.len() > 100, "{what}: {} stacks", ours.len());
+        let other = ours.iter().find(|(stack, count)| theirs.get(*stack) != Some(*count));
+        assert!(other.is_none(), "{what}: {other:?}, of {} and {}", ours.len(), theirs.len());
+        assert_eq!(ours.len(), theirs.len(), "{what}");
+    }
+}
+
+#[test]
+fn walked_stacks_are_those_of_the_runtime() {
+    for compiler in BOTH {
+        for depth in ["400", "7", "1000"] {
+            check_walks("interpreter_stacks", compiler, &[Form::Executable], depth);
+        }
+        check_walks("interpreter_stacks", compiler, &[Form::Custom], "400");
+        for name in ["deep_recursion", "exceptions", "dynlink"] {
+            check_walks(name, compiler, &[Form::Executable], "400");
+        }
+    }
+    check_walks("effects", Compiler::OCaml5, &[Form::Executable], "400");
 }
 
 #[test]
