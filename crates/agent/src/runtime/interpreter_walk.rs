@@ -14,7 +14,7 @@
 //!   Entries are return addresses, and both words of trap frames: everything else did not point into bytecode then.
 //!   These words are values, which the collector moves and the program assigns to.
 //! - What was met has the same next trap frame, and no bytecode was loaded or freed since.
-//! - Nothing here panics or allocates: this runs on the program's stack, outside of `rescue`.
+//! - Nothing here panics or allocates: this runs on the program's stack, outside of `stacks`.
 
 use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv, CpuidResult};
 use core::slice;

@@ -16,7 +16,7 @@
 //! - All entries are of one stack, known by its top. If that changes (another thread, a stack that grew),
 //!   the list is forgotten: its places may be gone. Entries with other fibers in between are not kept.
 //! - The innermost frame is not kept: its slot depends on the allocation, not only on the return address.
-//! - Nothing here panics or allocates: this runs on the program's stack, outside of `rescue`.
+//! - Nothing here panics or allocates: this runs on the program's stack, outside of `stacks`.
 
 use bactrian_agent_os::sys;
 

@@ -6,7 +6,6 @@
 //!
 //! Nothing here panics or allocates: this runs on the program's stack, outside of `stacks`.
 
-use bactrian_agent_os::sys;
 use bactrian_ocaml::StackLayout;
 
 use super::frames::{Descriptor, Finder};
