@@ -55,10 +55,14 @@ pub enum Limit {
     Process,
     /// The program would meet it among its children: it adopts orphans, and this is a child of it.
     Adopted,
+    /// System calls are filtered (seccomp), and nobody knows whether the filters allow to copy a process.
+    Filtered,
+    /// The kernel cannot make copies that the program does not notice, or a filter refuses that.
+    Kernel,
 }
 
 impl Limit {
-    const ALL: [Limit; 7] = [
+    const ALL: [Limit; 9] = [
         Limit::Copies,
         Limit::Memory,
         Limit::NoMemory,
@@ -66,6 +70,8 @@ impl Limit {
         Limit::NoDisk,
         Limit::Process,
         Limit::Adopted,
+        Limit::Filtered,
+        Limit::Kernel,
     ];
 
     /// Its name in the ledger.
@@ -78,6 +84,8 @@ impl Limit {
             Limit::NoDisk => "no-disk",
             Limit::Process => "process",
             Limit::Adopted => "adopted",
+            Limit::Filtered => "filtered",
+            Limit::Kernel => "kernel",
         }
     }
 }

@@ -53,6 +53,9 @@ pub mod variable {
     /// The same, for what is started by a program with snapshots: its own have its process id in their names. As
     /// long as the other name, so that the agent can change one into the other where it stands.
     pub const HEIR: &str = "BACTRIAN_HEIR";
+    /// The same, for what is started by a program that adopts orphans, which would adopt the copies of its children: they take
+    /// no snapshots. Also as long.
+    pub const WARD: &str = "BACTRIAN_WARD";
     /// The executable that writes snapshots: `bactrian` itself.
     pub const WALKER: &str = "BACTRIAN_WALKER";
     /// The file to which is written what became of each snapshot.
@@ -61,6 +64,9 @@ pub mod variable {
     pub const SNAPSHOT_LIMITS: &str = "BACTRIAN_SNAPSHOT_LIMITS";
     /// How many bytes of each string a snapshot keeps.
     pub const STRINGS: &str = "BACTRIAN_STRINGS";
+    /// How many seccomp filters a process may have that is to be copied: so many were there when it was tried out whether
+    /// they allow it. Without it none.
+    pub const FILTERS: &str = "BACTRIAN_FILTERS";
     /// The file by which the program is watched while it runs; see `page`.
     pub const PAGE: &str = "BACTRIAN_PAGE";
     /// The folder of the keeper of traces; see `ring`. Without it the program's own process writes its trace.
@@ -362,6 +368,7 @@ mod tests {
             ledger: Some(vec![b'l']),
             limits: Limits { disk: Some(5), busy: Some(Busy::Wait), ..Limits::default() },
             strings: 16,
+            filters: 2,
         };
         check_that_it_survives(Settings::only_snapshots(snapshots.clone()));
         check_that_it_survives(Settings {

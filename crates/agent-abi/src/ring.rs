@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What the first word of a board and of a ring is; it changes with the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG2");
 
 /// The board: its file, its words.
 pub mod board {
@@ -65,6 +65,10 @@ pub mod word {
     pub const NAME: usize = 6;
     /// The inode of the owner's PID namespace, in which its number counts; 0 if it cannot tell.
     pub const NAMESPACE: usize = 7;
+    /// How many seccomp filters the owner had when it took the ring, and one more; 0 if it cannot tell.
+    pub const FILTERS: usize = 8;
+    /// Not 0 when the keeper has seen that the owner has got another filter.
+    pub const FILTERED: usize = 9;
 }
 
 /// Where the two notes are, in bytes, and room for each.

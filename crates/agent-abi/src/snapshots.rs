@@ -31,6 +31,8 @@ pub struct Snapshots {
     pub limits: Limits,
     /// So many bytes of each string are kept.
     pub strings: u32,
+    /// So many seccomp filters are known to allow what copies are made by.
+    pub filters: u32,
 }
 
 /// When snapshots are taken. The program may ask for one at any time if there is any setting at all.
@@ -195,6 +197,10 @@ impl Snapshots {
             ledger: path(variable::LEDGER).map(Into::into),
             limits,
             strings,
+            filters: match get(variable::FILTERS) {
+                None => 0,
+                Some(text) => number(text).ok_or(bad(variable::FILTERS, "a number of filters"))?,
+            },
         }))
     }
 
@@ -206,6 +212,9 @@ impl Snapshots {
         }
         if self.strings > 0 {
             list.push((variable::STRINGS, format!("{}", self.strings)));
+        }
+        if self.filters > 0 {
+            list.push((variable::FILTERS, format!("{}", self.filters)));
         }
     }
 }

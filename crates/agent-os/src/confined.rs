@@ -1,8 +1,15 @@
 //! Programs that set a seccomp filter: from then on a system call that the program itself does not make may kill it.
 //!
 //! So we make none any more but those for memory, which every program that allocates may make: the trace goes on through
-//! its ring buffer, and ends where there is none; no snapshots are taken. Filters are set through libc's `prctl` or
-//! `syscall`, which we stand before. A filter that was there before the program is the starter's.
+//! its ring buffer, and ends where there is none; no snapshots are taken.
+//!
+//! How we hear of a filter:
+//! - Most are set through libc's `prctl` or `syscall`, which we stand before.
+//! - Of others, set by an instruction of the program's own, the keeper tells us: it looks at the program every few
+//!   milliseconds from outside. We cannot look ourselves, since that takes system calls.
+//! - A filter that was there before the program is its starter's. It let the dynamic linker open and map files, which is
+//!   what it takes to record. To copy a process takes more: whoever started us has tried that out, for as many filters
+//!   as it had ([`crate::proc::filters`]). If there are more, no copies are made.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,17 +24,22 @@ pub fn is_confined() -> bool {
     CONFINED.load(Ordering::Relaxed)
 }
 
+/// There is a filter that may kill the program for a system call of ours.
+pub fn confine() {
+    CONFINED.store(true, Ordering::Relaxed);
+}
+
 /// The program has called `prctl`.
 pub fn after_prctl(option: i32, result: i32) {
     if option == PR_SET_SECCOMP && result >= 0 {
-        CONFINED.store(true, Ordering::Relaxed);
+        confine();
     }
 }
 
 /// The program has called `syscall`.
 pub fn after_syscall(number: isize, result: isize) {
     if number == SECCOMP && result >= 0 {
-        CONFINED.store(true, Ordering::Relaxed);
+        confine();
     }
 }
 

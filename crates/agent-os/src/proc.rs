@@ -31,6 +31,17 @@ pub fn arguments() -> Vec<CString> {
     text.split(|byte| *byte == 0).filter_map(|name| CString::new(name).ok()).collect()
 }
 
+/// How many seccomp filters this thread has; none if the kernel does not tell.
+pub fn filters() -> Option<u32> {
+    filters_in(&sys::read_file(c"/proc/thread-self/status").ok()?)
+}
+
+fn filters_in(status: &[u8]) -> Option<u32> {
+    let mut lines = status.split(|byte| *byte == b'\n');
+    let count = number(lines.find_map(|line| line.strip_prefix(b"Seccomp_filters:"))?)?;
+    u32::try_from(count).ok()
+}
+
 /// Bytes of memory that are there for whoever asks, as the kernel estimates it.
 pub fn available_memory() -> Option<u64> {
     available_in(&sys::read_file(c"/proc/meminfo").ok()?)
@@ -122,6 +133,12 @@ mod tests {
         assert_eq!(available_in(b"MemTotal: 24000 kB\n"), None);
         assert_eq!(resident_in(b"900 25 3 1 0 5 0\n"), Some(25 << 12));
         assert_eq!(resident_in(b""), None);
+    }
+
+    #[test]
+    fn filters_are_counted_where_the_kernel_tells() {
+        assert_eq!(filters_in(b"Seccomp:\t2\nSeccomp_filters:\t3\nSpeculation:\tx\n"), Some(3));
+        assert_eq!(filters_in(b"Seccomp:\t2\n"), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! Each uses only what is before it; `cargo xtask tidy` checks that.
 //! - crates/agent-os: system calls, /proc, lock, memory, stacks, patches, objects and symbols. No OCaml.
 //! - `runtime`: the OCaml runtime of the program and its stacks.
+//! - `keeper`: memory shared with the process that writes our traces.
 //! - `record`, `snapshot`: the two things that we do. Neither knows of the other.
 //! - `entry`: how we get control, and what is called when.
 //!
@@ -38,6 +39,7 @@
 extern crate alloc;
 
 mod entry;
+mod keeper;
 mod record;
 mod runtime;
 mod snapshot;

@@ -59,4 +59,7 @@ pub enum Command {
     /// What a frozen copy of a program starts to be read: not for people.
     #[command(hide = true)]
     WalkFrozen,
+    /// What `record` starts to find out whether seccomp filters allow copies of a program: not for people.
+    #[command(hide = true)]
+    TryCopying,
 }

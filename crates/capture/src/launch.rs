@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
 use bactrian_agent_abi::{Settings, variable};
@@ -85,28 +86,19 @@ impl Launch {
     /// # Errors
     /// If the agent cannot be put anywhere, or the program not be started.
     pub fn spawn(&self, streams: Streams, besides: &[(&OsStr, &OsStr)]) -> io::Result<Launched> {
-        let agent = agent::install()?;
-        let mut command = Command::new(&self.program);
-        command.arg0(&self.name).args(&self.arguments);
-        // Whoever observed us is not whom our settings are for.
-        for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
-            command.env_remove(name);
-        }
         let (settings, keeper) = self.kept();
-        command.envs(variables(&agent, &settings)).envs(besides.iter().copied());
-        let inherited = inherited();
-        if !inherited.is_empty() {
-            command.env(variable::INHERITED, inherited.value());
-        }
+        let mut command = self.command(&settings)?;
+        command.envs(besides.iter().copied());
         streams.input.map(|stream| command.stdin(stream));
         streams.output.map(|stream| command.stdout(stream));
         streams.error.map(|stream| command.stderr(stream));
         let passed_on = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let mut signals = SignalsInfo::<WithOrigin>::new(passed_on)?;
         let handle = signals.handle();
-        let child = command.spawn()?;
-        let process = Pid::from_child(&child);
-        let passing_on = thread::spawn(move || {
+        // Before the program, which would be without us if there could be no thread.
+        let (tell, told) = channel();
+        let passing_on = thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            let Ok(process) = told.recv() else { return };
             for Origin { signal, cause, .. } in signals.forever() {
                 // A terminal sends its signals to all of its foreground group, the program included.
                 let by_terminal = cause == Cause::Kernel;
@@ -115,14 +107,46 @@ impl Launch {
                     let _ = rustix::process::kill_process(process, signal);
                 }
             }
-        });
+        })?;
+        let child = command.spawn()?;
+        // It waits for that.
+        let _ = tell.send(Pid::from_child(&child));
         Ok(Launched { child, keeper, signals: handle, passing_on: Some(passing_on) })
+    }
+
+    /// Becomes the program, where there may be no process beside it: it writes its trace itself, and there are no snapshots.
+    /// Returns only if that cannot be done, with the reason.
+    pub fn become_program(&self) -> io::Error {
+        let settings = Settings { snapshots: None, ..self.settings.clone() };
+        match self.command(&settings) {
+            Ok(mut command) => command.exec(),
+            Err(error) => error,
+        }
+    }
+
+    /// The program as it is started, with the agent in it.
+    fn command(&self, settings: &Settings) -> io::Result<Command> {
+        let agent = agent::install()?;
+        let mut command = Command::new(&self.program);
+        command.arg0(&self.name).args(&self.arguments);
+        // Whoever observed us is not whom our settings are for.
+        for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
+            command.env_remove(name);
+        }
+        command.envs(variables(&agent, settings));
+        let inherited = inherited();
+        if !inherited.is_empty() {
+            command.env(variable::INHERITED, inherited.value());
+        }
+        Ok(command)
     }
 
     /// The settings with a keeper for what is recorded. Without room for one the program writes its trace itself.
     fn kept(&self) -> (Settings, Option<Keeper>) {
-        let trace = self.settings.trace.as_deref().map(|path| OsStr::from_bytes(path).into());
-        let keeper = trace.and_then(|trace: PathBuf| Keeper::new(trace).ok());
+        let trace: Option<PathBuf> =
+            self.settings.trace.as_deref().map(|path| OsStr::from_bytes(path).into());
+        let is_needed = trace.is_some() || self.settings.snapshots.is_some();
+        let keeper = is_needed.then(|| Keeper::new(trace).ok()).flatten();
         let folder = keeper.as_ref().map(|keeper| keeper.folder().as_os_str().as_bytes().to_vec());
         (Settings { keeper: folder, ..self.settings.clone() }, keeper)
     }

@@ -183,12 +183,23 @@ impl Unfinished {
     }
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process is there and has not ended. One that is older than this process is not who was meant: in a PID namespace
+/// of its own, a program knows its copies by other numbers than we do.
 fn is_alive(process: u32) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
+    let Some((state, start)) = state_and_start(&process.to_string()) else { return false };
+    let our_start = state_and_start("self").map_or(0, |(_, start)| start);
+    state != 'Z' && state != 'X' && start >= our_start
+}
+
+/// The state of a process, and when it was started, in the kernel's own unit.
+fn state_and_start(process: &str) -> Option<(char, u64)> {
+    /// Its place after the state.
+    const START_TIME: usize = 19;
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name before it, in parentheses, may hold anything.
-    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
-    state.is_some_and(|state| state != "Z" && state != "X")
+    let mut fields = stat.rsplit(')').next()?.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.nth(START_TIME - 1)?.parse().ok()?))
 }
 
 /// Whether a process is one of our walkers, rather than another that got its number later.
@@ -247,6 +258,14 @@ mod tests {
         });
         assert_eq!(asked, 3);
         assert_eq!(account.failed, [(4, "it is still being written".to_owned())]);
+    }
+
+    #[test]
+    fn a_process_that_is_older_than_its_program_is_not_waited_for() {
+        let mut ledger = Ledger::new().expect("a ledger");
+        // As in a PID namespace of its own: for us these are the first process and a thread of the kernel.
+        writeln!(ledger.file, "begun 1 1\nbegun 2 1\nwalker 2 2").expect("lines");
+        assert_eq!(ledger.wait(|_| panic!("nobody")).failed.len(), 2);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod live;
 pub mod memory;
 pub mod program;
+pub mod seccomp;
 pub mod snapshot;
 pub mod types;
 

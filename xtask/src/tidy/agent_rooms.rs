@@ -11,9 +11,10 @@ const AGENT: &str = "crates/agent/src/";
 /// Each room, and the rooms that it may use.
 const ROOMS: &[(&str, &[&str])] = &[
     ("runtime", &[]),
-    ("record", &["runtime"]),
-    ("snapshot", &["runtime"]),
-    ("entry", &["runtime", "record", "snapshot"]),
+    ("keeper", &[]),
+    ("record", &["runtime", "keeper"]),
+    ("snapshot", &["runtime", "keeper"]),
+    ("entry", &["runtime", "keeper", "record", "snapshot"]),
 ];
 
 pub fn check(tree: &Tree) -> Vec<Problem> {

@@ -16,6 +16,7 @@ const ALLOWED: &[&str] = &[
     "crates/capture/src/attach/sys.rs",
     // A look at actions of signals.
     "crates/capture/src/inherited.rs",
+    "crates/capture/src/seccomp.rs",
     "crates/capture/src/snapshot/frozen.rs",
     // The counter of the processor.
     "crates/observe/src/clock.rs",

@@ -3,9 +3,11 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
+use bactrian_agent_abi::variable;
 use bactrian_agent_os::{confined, proc, sys};
 
 use super::behind::Real;
+use super::environment;
 use crate::record::recording::Recording;
 use crate::record::session;
 use crate::snapshot;
@@ -117,6 +119,16 @@ exec!(execv(path: *const c_char, arguments: Strings));
 exec!(execvp(file: *const c_char, arguments: Strings));
 exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));
 
+/// The program has called `prctl`: if it adopts orphans from now on, programs that it starts have to know.
+fn after_adoption(option: c_int, adopts: usize, result: c_int) {
+    const PR_SET_CHILD_SUBREAPER: c_int = 36;
+    if option == PR_SET_CHILD_SUBREAPER && adopts != 0 && result == 0 {
+        // The program may have made itself another environment since.
+        environment::look();
+        environment::rename(variable::HEIR, variable::WARD);
+    }
+}
+
 /// # Safety
 /// As for prctl(2). It has as many arguments as the option needs; others are whatever was in their registers.
 #[unsafe(no_mangle)]
@@ -127,6 +139,7 @@ pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: u
     // SAFETY: by the caller.
     let result = unsafe { real(option, a, b, c, d) };
     confined::after_prctl(option, result);
+    after_adoption(option, a, result);
     result
 }
 
@@ -148,5 +161,10 @@ pub unsafe extern "C" fn syscall(
     // SAFETY: by the caller.
     let result = unsafe { real(number, a, b, c, d, e, f) };
     confined::after_syscall(number, result);
+    const PRCTL: isize = 157;
+    if number == PRCTL {
+        confined::after_prctl(a as c_int, result as c_int);
+        after_adoption(a as c_int, b, result as c_int);
+    }
     result
 }

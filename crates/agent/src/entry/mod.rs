@@ -17,11 +17,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use bactrian_agent_abi::{Children, Settings, Snapshots, variable};
 use bactrian_agent_os::sys::{self, Fd, absolute};
-use bactrian_agent_os::{loaded, stacks};
+use bactrian_agent_os::{loaded, process, stacks};
 use bactrian_trace::State;
 
+use crate::keeper::ring;
 use crate::record::recording::{self, Recording};
-use crate::record::{collect, guard, page, ring, session, switch, tracker};
+use crate::record::{collect, guard, page, session, switch, tracker};
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::program::Program;
 use crate::runtime::{blocking, bytecode};
@@ -51,7 +52,9 @@ fn prepare() {
     }
     // Who is started by a process with snapshots finds the path by another name.
     let is_heir = environment::get(variable::HEAP).is_none();
+    let is_ward = is_heir && environment::get(variable::WARD).is_some();
     let get = |name: &str| match name {
+        variable::HEAP if is_ward => environment::get(variable::WARD),
         variable::HEAP if is_heir => environment::get(variable::HEIR),
         _ => environment::get(name),
     };
@@ -84,7 +87,7 @@ fn prepare() {
     });
     let page = settings.page.as_deref().map(absolute);
     let keeper = settings.keeper.as_deref().map(absolute);
-    if let Some(folder) = keeper.as_deref().filter(|_| trace.is_some()) {
+    if let Some(folder) = keeper.as_deref().filter(|_| trace.is_some() || snapshots.is_some()) {
         ring::find_board(folder);
     }
     let settings = Settings { trace, snapshots, page, keeper, ..settings };
@@ -97,6 +100,7 @@ fn prepare() {
             program,
             settings,
             is_heir,
+            is_ward,
             bytecode,
             hides_events,
             rings,
@@ -149,6 +153,9 @@ fn start(agent: &'static Agent) {
         start_recording(agent, trace);
     }
     if let Some(snapshots) = &agent.settings.snapshots {
+        if process::adopts_orphans() {
+            environment::rename(variable::HEIR, variable::WARD);
+        }
         // SAFETY: there is one thread. A panic leaves snapshots off.
         unsafe {
             stacks::run(|| {

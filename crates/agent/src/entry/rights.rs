@@ -32,7 +32,7 @@ fn look() {
     }
     // The program may have made itself another since.
     environment::look();
-    let outputs = [variable::TRACE, variable::HEAP, variable::HEIR];
+    let outputs = [variable::TRACE, variable::HEAP, variable::HEIR, variable::WARD];
     let can_fill = |name: &&str| {
         environment::get(name).is_none_or(|path| is_possible(Access::Fill, folder_of(path)))
     };

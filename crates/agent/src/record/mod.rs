@@ -2,7 +2,7 @@
 //!
 //! The sampler calls the closures of `tracker` (in bytecode, through `closures`); `collect` walks stacks at high rates;
 //! `recording` writes events with the writer of crates/trace, under the lock of `session`; `locate` finds names for
-//! frames. What is written goes through a `ring` to the keeper, or into a `file` (`output`).
+//! frames. What is written goes through the `keeper`'s ring, or into a `file` (`output`).
 
 mod closures;
 pub mod collect;
@@ -12,7 +12,6 @@ mod locate;
 mod output;
 pub mod page;
 pub mod recording;
-pub mod ring;
 pub mod session;
 pub mod switch;
 pub mod tracker;

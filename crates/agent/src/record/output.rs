@@ -13,7 +13,8 @@ use bactrian_agent_os::sys::SysResult;
 use bactrian_trace::{Making, Recorder, Sink};
 
 use super::file::File;
-use super::ring::{Ring, Waited};
+use crate::keeper::filters;
+use crate::keeper::ring::{Ring, Waited};
 
 /// So much is collected before it is written to a file, unless a second has passed.
 const ENOUGH: usize = 64 << 10;
@@ -91,6 +92,10 @@ impl Output {
         if self.waiting.is_empty() || self.create().is_err() {
             return;
         }
+        if confined::is_confined() && matches!(self.target, Target::File(_)) {
+            // To write may be the program's end; the file has what it has.
+            self.target = Target::Refused;
+        }
         let done = match &mut self.target {
             Target::Ring(_) => return self.put(),
             Target::File(file) => file.append(&self.waiting),
@@ -126,6 +131,7 @@ impl Output {
         }
         match &mut self.target {
             Target::Ring(ring) => ring.note(&recorder.context()),
+            Target::File(_) if confined::is_confined() => {}
             // If the disk is full this still works: the place is taken already.
             Target::File(file) => file.replace(self.note_at, &recorder.context()),
             Target::Unknown | Target::Refused => {}
@@ -161,11 +167,11 @@ impl Output {
     /// in the ring is written to the file as well: the keeper would write the same bytes to the same places.
     pub fn finish(&mut self, recorder: &Recorder) {
         let Target::Ring(ring) = &self.target else { return };
-        if confined::is_confined() || !ring.is_named() {
+        if confined::is_confined() {
             return;
         }
         let (length, bytes) = ring.untaken();
-        if let Some(mut file) = ring.name().and_then(|name| File::go_on(name, length)) {
+        if let Some(mut file) = self.file_of(ring, length) {
             if file.append(&bytes) == bytes.len() {
                 file.replace(self.note_at, &recorder.context());
             }
@@ -173,9 +179,18 @@ impl Output {
         }
     }
 
+    /// The file of what is put into a ring, of which the keeper has written so much.
+    fn file_of(&self, ring: &Ring, length: u64) -> Option<File> {
+        if ring.is_orphaned() {
+            return File::create(&self.path, self.process).ok();
+        }
+        ring.name().and_then(|name| File::go_on(name, length))
+    }
+
     /// Goes on without a keeper, if there is none any more.
     #[cold]
     fn look_for_keeper(&mut self) {
+        filters::listen();
         if let Target::Ring(ring) = &mut self.target
             && !ring.is_kept()
         {
@@ -185,13 +200,14 @@ impl Output {
 
     /// From now on the file is written by us.
     fn go_on_alone(&mut self) {
-        let Target::Ring(ring) = &mut self.target else { return };
+        filters::listen();
+        let Target::Ring(ring) = &self.target else { return };
         if confined::is_confined() {
             self.target = Target::Refused;
             return;
         }
         let (length, mut bytes) = ring.untaken();
-        let file = ring.name().and_then(|name| File::go_on(name, length));
+        let file = self.file_of(ring, length);
         let old = core::mem::replace(&mut self.target, Target::Refused);
         if let Some(mut file) = file {
             bytes.append(&mut self.waiting);

@@ -21,6 +21,7 @@ use super::locate::Namer;
 use super::output::Output;
 use super::page;
 use super::waiting_stacks::WaitingStacks;
+use crate::keeper::filters;
 use crate::runtime::agent::Agent;
 
 /// What is collected is written at least so often.
@@ -331,6 +332,7 @@ impl Recording {
 
     /// Writes everything and sets down how it stands.
     pub fn end(&mut self, state: State) {
+        filters::listen();
         if self.recorder.state == State::Running && self.is_ours() {
             self.recorder.state = state;
             let now = self.now();

@@ -14,6 +14,8 @@ pub struct Agent {
     pub settings: Settings,
     /// A process before this one, or its program before exec, has the snapshots' own names.
     pub is_heir: bool,
+    /// An ancestor of it would adopt its copies.
+    pub is_ward: bool,
     /// The file with the program's bytecode, if that is what it is.
     pub bytecode: Option<CString>,
     /// The variables that start runtime_events are ours, and not for the program's eyes.

@@ -8,15 +8,16 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use bactrian_agent_abi::frozen::{Facts, Reason, Skipped};
 use bactrian_agent_abi::ledger::{Limit, Line};
 use bactrian_agent_abi::{Busy, Limits};
-use bactrian_agent_os::confined;
 use bactrian_agent_os::lock::Lock;
-use bactrian_agent_os::process;
 use bactrian_agent_os::stacks::{self, Stack};
 use bactrian_agent_os::sys::{self, Clock};
+use bactrian_agent_os::{confined, proc, process};
 
 use super::budget::Budget;
 use super::copy::{self, Order};
 use super::{Setup, ledger, notes, setup};
+use crate::keeper::filters;
+use crate::keeper::ring::Ring;
 
 /// The snapshots of this process.
 struct Series {
@@ -55,6 +56,12 @@ static CHILD_ADOPTED: AtomicBool = AtomicBool::new(false);
 
 /// Gets ready, while there is one thread.
 pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
+    ADOPTED.store(setup.agent.is_ward, Ordering::Relaxed);
+    let settings = &setup.agent.settings;
+    if let Some(folder) = settings.keeper.as_deref().filter(|_| settings.trace.is_none()) {
+        // Only for what the keeper tells of filters. It stays mapped.
+        let _ = Ring::take(folder, u64::MAX);
+    }
     let series = Series::new(setup, setup.agent.is_heir).ok_or("a path with a NUL in it")?;
     begin();
     SERIES.take();
@@ -145,7 +152,9 @@ impl Series {
             Limit::Copies => &mut self.skipped.copies,
             Limit::Memory | Limit::NoMemory => &mut self.skipped.memory,
             Limit::Disk | Limit::NoDisk => &mut self.skipped.disk,
-            Limit::Process | Limit::Adopted => &mut self.skipped.process,
+            Limit::Process | Limit::Adopted | Limit::Filtered | Limit::Kernel => {
+                &mut self.skipped.process
+            }
         };
         *count += 1;
         ledger::add(setup.ledger.as_deref(), &Line::Skipped(limit));
@@ -155,6 +164,11 @@ impl Series {
     fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) -> Outcome {
         if ADOPTED.load(Ordering::Relaxed) {
             return self.skip(setup, Limit::Adopted);
+        }
+        if proc::filters().is_some_and(|filters| filters > setup.settings.filters) {
+            // The program has set it by an instruction of its own, a moment ago or where there is no keeper.
+            confined::confine();
+            return self.skip(setup, Limit::Filtered);
         }
         let limits = &setup.settings.limits;
         if let Err(limit) = self.afford(limits, wanted.reason) {
@@ -238,6 +252,7 @@ pub enum Outcome {
 pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     let mut outcome = Outcome::Off;
     let Some(setup) = setup() else { return outcome };
+    filters::listen();
     if OFF.load(Ordering::Relaxed) || confined::is_confined() || SERIES.is_mine() || !is_ours() {
         return outcome;
     }

@@ -36,9 +36,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use bactrian_agent_abi::Snapshots;
+use bactrian_agent_abi::ledger::{Limit, Line};
 use bactrian_agent_os::lock::SetOnce;
 use bactrian_agent_os::sys::{self, Clock};
-use bactrian_agent_os::{loaded, process};
+use bactrian_agent_os::{loaded, proc, process};
 
 use crate::runtime::agent::Agent;
 use crate::runtime::collector::Collector;
@@ -77,8 +78,19 @@ fn setup() -> Option<&'static Setup> {
     SETUP.get()
 }
 
-/// From now on snapshots are taken; an error says why not. The runtime is initialised, no OCaml code runs yet,
-/// and there is one thread.
+/// What forbids copies of this process from the start.
+fn forbidden(settings: &Snapshots) -> Option<(Limit, &'static str)> {
+    if proc::filters().is_some_and(|filters| filters > settings.filters) {
+        let why = "its system calls are filtered (seccomp), and a copy may kill it; \
+                   BACTRIAN_FILTERS says how many filters allow it";
+        return Some((Limit::Filtered, why));
+    }
+    let is_known = process::can_clone_quietly();
+    (!is_known).then_some((Limit::Kernel, "they need Linux 5.9 or newer, and close_range"))
+}
+
+/// From now on snapshots are taken; an error says why not, where the ledger cannot. The runtime is initialised, no OCaml
+/// code runs yet, and there is one thread.
 pub fn start(
     agent: &'static Agent,
     settings: &'static Snapshots,
@@ -87,17 +99,20 @@ pub fn start(
     let Some(collector) = &agent.program.collector else {
         return Err("no snapshots of programs of this version of OCaml");
     };
-    if !process::can_clone_quietly() {
-        return Err("they need Linux 5.9 or newer");
-    }
     let text = |path: &[u8]| CString::new(path).map_err(|_| "a path with a NUL in it");
+    let ledger = settings.ledger.as_deref().map(text).transpose()?;
+    if let Some((limit, why)) = forbidden(settings) {
+        // Standard error may be read by the program, if this is a child of it.
+        ledger::add(ledger.as_deref(), &Line::Skipped(limit));
+        return if ledger.is_some() || agent.is_heir { Ok(()) } else { Err(why) };
+    }
     let setup = Setup {
         agent,
         collector,
         settings,
         recording,
         walker: text(&settings.walker)?,
-        ledger: settings.ledger.as_deref().map(text).transpose()?,
+        ledger,
         directory: sys::current_directory(&mut [0; 4096]).map(<[u8]>::to_vec),
         us: {
             let mut us = 0..0;

@@ -15,6 +15,7 @@ use bactrian_agent_os::sys::{self, Clock};
 
 use super::freeze::{self, Outcome, Wanted};
 use super::{Setup, blocked, setup, still};
+use crate::keeper::filters;
 use crate::runtime::blocking;
 use crate::runtime::collector::{Domains, Hook, Many};
 
@@ -409,6 +410,12 @@ fn words(limit: Limit) -> &'static CStr {
         Limit::NoDisk => c"there is no room on the disk",
         Limit::Process => c"the system allows no further process",
         Limit::Adopted => c"the program would meet the copy among its children",
+        Limit::Filtered => {
+            c"system calls are filtered (seccomp), and a copy may be the program's end"
+        }
+        Limit::Kernel => {
+            c"the kernel is older than Linux 5.9, or a seccomp filter refuses close_range"
+        }
     }
 }
 
@@ -440,6 +447,7 @@ unsafe fn take_called(name: *const c_char) -> Outcome {
 /// The program ends: by itself, or `at_once`, perhaps in a signal handler.
 pub fn at_end(at_once: bool) {
     let Some(setup) = setup() else { return };
+    filters::listen();
     if confined::is_confined() || !freeze::is_ours() {
         return;
     }

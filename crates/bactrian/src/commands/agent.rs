@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 /// What the agent is to do, as record and agent take it.
-#[derive(clap::Args, Debug)]
+#[derive(Clone, clap::Args, Debug)]
 pub struct RecordArgs {
     /// Samples per allocated word, up to 1
     #[arg(long, value_name = "RATE", default_value_t = DEFAULT_RATE, value_parser = rate)]

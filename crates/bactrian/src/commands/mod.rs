@@ -62,5 +62,6 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args),
         Command::WalkFrozen => snapshot::walk_frozen(),
+        Command::TryCopying => snapshot::try_copying(),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,6 +14,7 @@ use bactrian_capture::doctor::{self, Cause, Refusal};
 use bactrian_capture::find_program;
 use bactrian_capture::launch::{Launch, end_like};
 use bactrian_capture::ledger::Ledger;
+use bactrian_capture::seccomp;
 use bactrian_trace::{Index, Input, Recorder, State, write_single_domain};
 
 use crate::commands::agent::{ChildrenArg, RecordArgs};
@@ -72,23 +75,51 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         doctor::recordable(&program).map_err(refused)?;
     }
     let wants = &args.record.snapshots;
+    if wants.snapshots.is_some() && std::env::current_exe().is_err() {
+        console.complain("no snapshots are taken: there is no /proc, by which copies are read");
+        let record = RecordArgs { snapshots: wants.without(), ..args.record.clone() };
+        let args =
+            Args { record, output: args.output.clone(), command: args.command.clone(), ..*args };
+        return run(&args, console);
+    }
     let ledger = wants.snapshots.map(|_| Ledger::new()).transpose();
-    let ledger = ledger.context("cannot write a temporary file")?;
+    let mut ledger = ledger.context("cannot write a temporary file")?;
     let output = match &args.output {
         Some(path) => std::path::absolute(path)?,
         None => std::path::absolute(unused_name(name)?)?,
     };
-    let settings = args.record.settings(&output, ledger.as_ref().map(Ledger::path))?;
+    let mut settings = args.record.settings(&output, ledger.as_ref().map(Ledger::path))?;
     if !wants.no_trace {
         replace(&output)?;
     }
     if wants.snapshots.is_some() {
         snapshots::replace(&prefix(&output))?;
     }
+    if let Some(snapshots) = &mut settings.snapshots {
+        match seccomp::may_copy(Path::new(OsStr::from_bytes(&snapshots.walker))) {
+            Ok(filters) => snapshots.filters = filters,
+            Err(why) => {
+                // Said even if nothing is to be said in the end: what was asked for is not done.
+                console.complain(&format!("no snapshots are taken: {why}"));
+                (settings.snapshots, ledger) = (None, None);
+            }
+        }
+    }
     let started = SystemTime::now();
     let types = program.clone();
     let launch = Launch { program, name: name.clone(), arguments: arguments.to_vec(), settings };
-    let status = launch.run().with_context(|| format!("cannot start {}", name.display()))?;
+    let status = match launch.run() {
+        // By a limit (`ulimit -u`) or for want of memory. Without us the program would have needed no further process.
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {
+            drop(ledger);
+            console.complain(&format!(
+                "no process can be started beside the program ({error}): it records itself, without snapshots"
+            ));
+            let error = anyhow::Error::from(launch.become_program());
+            return Err(error.context(format!("cannot start {}", name.display())).into());
+        }
+        started => started.with_context(|| format!("cannot start {}", name.display()))?,
+    };
     // Whatever goes wrong from here on, the end is the program's.
     let account = ledger.map(|ledger| snapshots::wait(&ledger, args.quiet, console));
     let traces = if wants.no_trace { Vec::new() } else { traces_of(&output, started) };
@@ -252,6 +283,11 @@ fn tell(traces: &[PathBuf], output: &Path, console: &mut Console) -> Result<(), 
         let recorder = Recorder::parse(&index.info().context);
         for sentence in recorder.iter().flat_map(Recorder::sentences) {
             console.warn(&format!("{}: {sentence}", shown.display()))?;
+        }
+        if index.losses().bytes_missing > 0 {
+            // By a limit of file sizes, or on a full disk.
+            let what = "its end could not be written, and is lost";
+            console.warn(&format!("{}: {what}", shown.display()))?;
         }
     }
     console.note(&format!("look at it: bactrian top {}", shortened(&traces[0]).display()))?;

@@ -30,7 +30,7 @@ const TOLD: usize = 6;
 const CANNOT_TELL: &str = "the program has become another user's, who cannot tell of snapshots";
 
 /// When snapshots are taken, and what they may cost.
-#[derive(clap::Args, Debug)]
+#[derive(Clone, clap::Args, Debug)]
 #[command(next_help_heading = "Snapshots of the heap")]
 pub struct SnapshotArgs {
     /// When to take snapshots, one or several with commas: major[=N] (every Nth major collection),
@@ -56,6 +56,11 @@ pub struct SnapshotArgs {
 }
 
 impl SnapshotArgs {
+    /// The same without snapshots.
+    pub fn without(&self) -> SnapshotArgs {
+        SnapshotArgs { snapshots: None, ..self.clone() }
+    }
+
     /// What the agent is told: files begin with `prefix`, and the ledger, if there is one, says what becomes of
     /// them.
     pub fn settings(
@@ -76,6 +81,7 @@ impl SnapshotArgs {
                 ..self.snapshot_limits.unwrap_or_default()
             },
             strings: self.strings,
+            filters: 0,
         }))
     }
 
@@ -237,6 +243,12 @@ fn reason(limit: Limit) -> &'static str {
         Limit::Process => "the system allowed no further process",
         Limit::Adopted => {
             "in a child of a program that adopts orphans, which would meet copies among its children"
+        }
+        Limit::Filtered => {
+            "the program has a filter of system calls (seccomp), which might end it for a copy of it"
+        }
+        Limit::Kernel => {
+            "the kernel is older than Linux 5.9, or a filter of system calls (seccomp) refuses close_range"
         }
     }
 }

@@ -75,25 +75,6 @@ fn killed_at_any_moment_ocaml5_leaves_a_trace() {
     kill_at_random(Compiler::OCaml5);
 }
 
-#[test]
-fn a_recorder_that_is_killed_does_not_take_the_program_along() {
-    for compiler in BOTH {
-        let place = Place::new();
-        let trace = place.trace("trace.ctf");
-        let executable = program("steady", compiler, Variant::Plain);
-        let run = Run::new(&executable, &["1"]).observed(&["--rate", "1e-3"], &trace);
-        let mut child = place.start(&run);
-        wait_for_trace(&place, &mut child);
-        signal("KILL", &child.id().to_string());
-        // Its output is read to the end, which is when the program itself has ended.
-        let seen = finish(child, &place.work());
-        assert_eq!(seen.stdout, b"done\n", "{compiler:?}: {seen:?}");
-        let info = info(&trace, &[]).expect("a readable trace");
-        is_clean(&info).expect("a clean trace");
-        assert_eq!(state(&info), "ended");
-    }
-}
-
 /// Runs `script` where mounting concerns nobody else, with `$1` a folder for a mount, `$2` one for
 /// results, and the rest a command. None if this machine does not allow it.
 fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<Seen> {

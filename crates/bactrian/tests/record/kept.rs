@@ -45,23 +45,6 @@ fn a_program_that_is_killed_loses_no_sample() {
 }
 
 #[test]
-fn a_program_that_confines_itself_is_recorded_to_its_end() {
-    for compiler in BOTH {
-        let executable = program("confined", compiler, Variant::Plain);
-        let run = Run::new(&executable, &["200000"]);
-        for options in [&["--rate", "1e-2"][..], &["--exact"], &["--snapshots", "major,exit"]] {
-            let place = Place::new();
-            let trace = place.trace("trace.ctf");
-            let observed = place.run(&run.observed(options, &trace));
-            assert_eq!(difference(&place.run(&run), &observed), "", "{compiler:?} {options:?}");
-            let info = info(&trace, &[]).expect("a readable trace");
-            is_clean(&info).expect("a clean trace");
-            assert_eq!(state(&info), "ended", "{compiler:?} {options:?}");
-        }
-    }
-}
-
-#[test]
 fn without_its_recorder_a_program_records_itself() {
     for compiler in BOTH {
         let place = Place::new();

@@ -6,10 +6,12 @@
 
 mod accounting;
 mod bytecode;
+mod conditions;
 mod faults;
 mod file_sizes;
 mod ignored_children;
 mod kept;
+mod killed_recorders;
 mod memtrace;
 mod own_sampler;
 mod planted;

@@ -108,7 +108,7 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
     })?;
     let places = Places::of(&target)?;
     let gadgets = if options.copy {
-        may_inject(pid).and_then(|()| {
+        may_inject(&pid.to_string()).and_then(|()| {
             let missing = || "it has no instruction by which it could be copied".to_owned();
             Gadgets::find(&memory).ok_or_else(missing)
         })
@@ -168,6 +168,8 @@ impl Stopped {
         let gadgets = self.gadgets.clone()?;
         let means = Means { gadgets, vectors: &self.vectors };
         let tid = self.thread.ok_or("none of its threads has room on its stack")?;
+        // Each thread has its own filters, and may have got one since: now it stands still.
+        may_inject(&format!("{}/task/{tid}", self.tracee.pid))?;
         let copy = Copy::make(tid, &self.tracee.memory, means, self.is_first)?;
         Ok((copy, gadgets))
     }
@@ -245,18 +247,18 @@ fn is_first(pid: u32) -> bool {
     numbers.is_some_and(|numbers| numbers.split_whitespace().last() == Some("1"))
 }
 
-/// Whether a process may be made to do system calls. A filter of system calls might kill it for one that it does not
+/// Whether a process, or one of its threads, may be made to do system calls. A filter of system calls might kill it for one that it does not
 /// expect; one that it has from the same ancestor as we have lets programs start others.
-fn may_inject(pid: u32) -> Result<(), String> {
+fn may_inject(pid: &str) -> Result<(), String> {
     let filters = |pid: &str| {
         let number = |name| status_field(pid, name).and_then(|it| it.parse::<u32>().ok());
         (number("Seccomp").unwrap_or(0), number("Seccomp_filters").unwrap_or(0))
     };
-    let features = status_field(&pid.to_string(), "x86_Thread_features").unwrap_or_default();
+    let features = status_field(pid, "x86_Thread_features").unwrap_or_default();
     if features.split_whitespace().any(|feature| feature == "shstk") {
         return Err("its stack is shadowed, which forbids what it would be copied by".to_owned());
     }
-    let (theirs, ours) = (filters(&pid.to_string()), filters("self"));
+    let (theirs, ours) = (filters(pid), filters("self"));
     match theirs {
         (0, _) => Ok(()),
         _ if theirs == ours => Ok(()),

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::ring::{
     MAKINGS, NAME, NAME_ROOM, NAMESPACE_OF_SELF, NOTE, NOTES, PACKET, ROOM, STREAM, making,
@@ -14,6 +15,10 @@ use bactrian_agent_abi::ring::{
 use bactrian_trace::{MakingWords, Recorder, State, complete};
 
 use super::folder::{most_bytes, read_word};
+use crate::seccomp;
+
+/// How often owners are asked for their filters.
+const FILTERS_PERIOD: Duration = Duration::from_millis(10);
 
 /// A ring that a process has taken.
 #[derive(Debug)]
@@ -27,12 +32,14 @@ pub struct Kept {
     notes: u64,
     /// The trace could not be created, or not all of it be written.
     is_behind: bool,
+    /// When its owner was last asked for its filters.
+    asked: Option<Instant>,
 }
 
 impl Kept {
     /// A ring that nobody has taken yet.
     pub fn new(memory: File, path: PathBuf) -> Kept {
-        Kept { memory, path, trace: None, taken: 0, notes: 0, is_behind: false }
+        Kept { memory, path, trace: None, taken: 0, notes: 0, is_behind: false, asked: None }
     }
 
     /// The process that records into it, by its own number for itself.
@@ -43,7 +50,7 @@ impl Kept {
     /// Whether the process that records into it has ended; none if its number is that of another namespace.
     pub fn has_ended(&self) -> Option<bool> {
         let owner = self.owner()?;
-        let ours = fs::metadata(OsStr::from_bytes(NAMESPACE_OF_SELF.to_bytes())).ok()?.ino();
+        let ours = our_namespace()?;
         if self.word(word::NAMESPACE) != Some(ours) {
             return None;
         }
@@ -53,6 +60,25 @@ impl Kept {
             let end = stat.iter().rposition(|&byte| byte == b')').unwrap_or(0);
             matches!(stat.get(end + 2), Some(b'Z' | b'X'))
         }))
+    }
+
+    /// Tells the owner if it has got a filter of system calls (seccomp). If it has set that by libc, it knows; but not if by an
+    /// instruction of its own, and to look by itself might be its end.
+    pub fn look_for_filters(&mut self) {
+        let Some(owner) = self.owner() else { return };
+        if self.asked.is_some_and(|asked| asked.elapsed() < FILTERS_PERIOD)
+            || self.word(word::NAMESPACE) != our_namespace()
+        {
+            return;
+        }
+        self.asked = Some(Instant::now());
+        let before = self.word(word::FILTERS).unwrap_or(0);
+        let now = seccomp::filters_of(&owner.to_string());
+        if before > 0 && now.is_some_and(|now| u64::from(now) + 1 > before) {
+            let yes = 1_u64.to_le_bytes();
+            // It is tried again.
+            let _ = self.memory.write_all_at(&yes, 8 * word::FILTERED as u64);
+        }
     }
 
     /// Whether there is something that could not be written.
@@ -180,6 +206,12 @@ impl Kept {
     fn word(&self, at: usize) -> Option<u64> {
         read_word(&self.memory, at)
     }
+}
+
+/// The PID namespace in which we know processes by their numbers.
+fn our_namespace() -> Option<u64> {
+    let namespace = fs::metadata(OsStr::from_bytes(NAMESPACE_OF_SELF.to_bytes()));
+    namespace.ok().map(|namespace| namespace.ino())
 }
 
 /// How many bytes could be written.

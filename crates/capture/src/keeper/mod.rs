@@ -35,11 +35,12 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Begins to keep the traces of a program that is about to start: this one, and those of its children, named after it.
+    /// Begins to keep the traces of a program that is about to start: this one, and those of its children, named after it. Without
+    /// a trace it only tells the program of filters of system calls that it gets.
     ///
     /// # Errors
     /// If there is no room in memory.
-    pub fn new(trace: PathBuf) -> io::Result<Keeper> {
+    pub fn new(trace: Option<PathBuf>) -> io::Result<Keeper> {
         let folder = Folder::new()?;
         let path = folder.path().to_owned();
         let ends = Arc::new(AtomicBool::new(false));
@@ -77,7 +78,7 @@ impl Drop for Keeper {
 /// What the thread has.
 struct Keeping {
     folder: Folder,
-    trace: PathBuf,
+    trace: Option<PathBuf>,
     /// A ring that nobody has taken yet.
     free: Option<Kept>,
     kept: Vec<Kept>,
@@ -94,11 +95,13 @@ impl Keeping {
         }
         let mut is_busy = false;
         for kept in &mut self.kept {
-            is_busy |= kept.keep(&self.trace);
+            is_busy |= self.trace.as_deref().is_some_and(|trace| kept.keep(trace));
+            kept.look_for_filters();
         }
         self.kept.retain_mut(|kept| {
             // It may have put something between the look and its end.
-            !(kept.has_ended() == Some(true) && kept.complete(&self.trace))
+            let trace = self.trace.as_deref();
+            !(kept.has_ended() == Some(true) && trace.is_none_or(|trace| kept.complete(trace)))
         });
         is_busy
     }
@@ -120,8 +123,10 @@ impl Keeping {
         }
         self.folder.leave();
         for mut kept in self.kept {
-            if kept.has_ended().unwrap_or_else(|| !kept.is_mapped()) {
-                kept.complete(&self.trace);
+            if let Some(trace) = &self.trace
+                && kept.has_ended().unwrap_or_else(|| !kept.is_mapped())
+            {
+                kept.complete(trace);
             }
         }
     }

@@ -11,15 +11,19 @@ use bactrian_agent_abi::ring::{
     self, BYTES, MAKINGS, NAME, NAME_ROOM, NOTE, NOTES, PACKET, ROOM, STREAM, board, making,
     making_at, word,
 };
-use bactrian_agent_os::confined;
-use bactrian_agent_os::process;
 use bactrian_agent_os::sys::{self, Clock};
+use bactrian_agent_os::{confined, proc, process};
 use bactrian_trace::Making;
+
+use super::filters;
 
 /// The longest wait, in microseconds, for something that the keeper is about to do.
 const PATIENCE: u64 = 50_000;
 /// The longest wait for it to make room.
 const PATIENCE_FOR_ROOM: u64 = 200_000;
+
+const PAGE: usize = 4096;
+const _: () = assert!(word::FILTERED * 8 < PAGE && BYTES > PAGE);
 
 /// Words of the board; null if there is no keeper.
 static BOARD: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
@@ -104,7 +108,10 @@ impl Ring {
         ring.word(word::NOTE_AT).store(note_at, Ordering::Relaxed);
         let namespace = process::inode(ring::NAMESPACE_OF_SELF).unwrap_or(0);
         ring.word(word::NAMESPACE).store(namespace, Ordering::Relaxed);
+        let filters = proc::filters().map_or(0, |filters| u64::from(filters) + 1);
+        ring.word(word::FILTERS).store(filters, Ordering::Relaxed);
         ring.word(word::OWNER).store(sys::process_id().into(), Ordering::Release);
+        filters::listen_to(ring.word(word::FILTERED));
         Some(ring)
     }
 
@@ -194,9 +201,19 @@ impl Ring {
         self.word(word::NOTES).store(count, Ordering::Release);
     }
 
-    /// Whether the keeper has named the trace.
-    pub fn is_named(&self) -> bool {
-        self.word(word::NAME).load(Ordering::Acquire) != 0
+    /// Whether the keeper has died before it made a file for the trace: it has none, and did not get one in the time in which
+    /// a living keeper would have made it.
+    pub fn is_orphaned(&self) -> bool {
+        let is_named = || self.word(word::NAME).load(Ordering::Acquire) != 0;
+        let beat = || on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));
+        let (first_beat, start) = (beat(), sys::micros(Clock::Monotonic));
+        while !is_named() {
+            if sys::micros(Clock::Monotonic) - start > PATIENCE_FOR_ROOM {
+                return beat() == first_beat;
+            }
+            pause();
+        }
+        false
     }
 
     /// The name of the trace, as soon as the keeper has one for it.
@@ -238,13 +255,14 @@ impl Ring {
         self.let_go();
     }
 
-    /// Unmaps the ring.
+    /// Unmaps the ring, but for its first page.
     pub fn let_go(self) {
+        filters::forget(self.word(word::FILTERED));
         if confined::is_confined() {
             return;
         }
-        // SAFETY: nobody else here knows of it.
-        unsafe { sys::unmap(self.memory, BYTES) };
+        // SAFETY: nobody else here knows of it, but that another thread may just be listening to a word on its first page.
+        unsafe { sys::unmap(self.memory.add(PAGE), BYTES - PAGE) };
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {

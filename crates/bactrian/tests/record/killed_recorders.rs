@@ -1,0 +1,153 @@
+//! `record` is killed (SIGKILL) at any moment: the program does not notice, and its trace is whole.
+//!
+//! The quick set has fewer moments, spread as wide.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
+
+use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
+
+use crate::runs::{Place, Run, Seen, finish, text};
+use crate::traces::{in_folder, info, is_clean, state};
+
+/// How often it is killed in each way. `BACTRIAN_TEST_KILLS` says otherwise.
+fn kills(few: u32) -> u32 {
+    let told = std::env::var("BACTRIAN_TEST_KILLS").ok().and_then(|number| number.parse().ok());
+    told.unwrap_or(if whole_table() { 200 } else { few })
+}
+
+/// What is left of a run.
+#[derive(Debug, Default)]
+struct Counts {
+    /// The program was not started yet.
+    not_started: u32,
+    /// It was not recorded yet.
+    not_recorded: u32,
+    /// Its trace has all that it allocated.
+    whole: u32,
+    /// `record` had ended.
+    late: u32,
+}
+
+/// A program that says its status, under `record`.
+fn observed(executable: &Path, options: &[&str], trace: &Path) -> Run {
+    let script = "\"$@\"; echo \"status $?\"";
+    let mut shell = Run::new("sh", &["-c", script, "sh"]);
+    shell.arguments.push(executable.into());
+    shell.arguments.extend(["allocates", "nothing"].map(Into::into));
+    shell.observed(&[options, &["--children", "follow"]].concat(), trace)
+}
+
+/// Traces and snapshots of a run.
+fn files(place: &Place, extension: &str) -> Vec<PathBuf> {
+    let mut files = in_folder(&place.traces());
+    files.retain(|file| file.extension().is_some_and(|it| it == extension));
+    files
+}
+
+/// Allocations in a trace.
+fn allocations(trace: &Path) -> Result<u64, String> {
+    let info = info(trace, &[])?;
+    is_clean(&info)?;
+    if state(&info) != "ended" {
+        return Err(format!("the recording is {}", state(&info)));
+    }
+    Ok(info["result"]["sampled_allocations"].as_u64().unwrap_or(0))
+}
+
+/// Checks what is left of a run whose recorder was killed.
+fn check(
+    seen: &Seen,
+    plain: &Seen,
+    all: u64,
+    place: &Place,
+    counts: &mut Counts,
+) -> Result<(), String> {
+    if seen.stdout.is_empty() {
+        counts.not_started += 1;
+        return Ok(());
+    }
+    if seen.stdout != plain.stdout {
+        return Err("the output is not that of the program".to_owned());
+    }
+    for snapshot in files(place, "heap") {
+        info(&snapshot, &[])?;
+    }
+    let mut traces = files(place, "ctf");
+    // Killed just when it had made the file: the program has made another.
+    traces.retain(|trace| is_begun(trace));
+    match traces.as_slice() {
+        [] => counts.not_recorded += 1,
+        [trace] if allocations(trace)? == all => counts.whole += 1,
+        [trace] => return Err(format!("{} of {all} allocations", allocations(trace)?)),
+        more => return Err(format!("{} traces", more.len())),
+    }
+    Ok(())
+}
+
+fn is_begun(trace: &Path) -> bool {
+    trace.metadata().is_ok_and(|file| file.len() > 0)
+}
+
+/// The folder in memory that a recorder has, if it has one.
+fn folder_of(recorder: u32) -> Option<PathBuf> {
+    let descriptors = fs::read_dir(format!("/proc/{recorder}/fd")).ok()?.flatten();
+    let mut files = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
+    let file = files.find(|file| text(file).contains("/bactrian-keeper-"))?;
+    file.parent().map(Path::to_owned)
+}
+
+/// Kills recorders of a program.
+fn kill_recorders(compiler: Compiler, options: &[&str], few: u32) {
+    let executable = program("conditions", compiler, Variant::Plain);
+    let undisturbed = Place::new();
+    let plain = undisturbed.run(&observed(&executable, options, &undisturbed.trace("trace.ctf")));
+    // As long as the program lives, and half as long again: snapshots are waited for then.
+    let other = Place::new();
+    let start = Instant::now();
+    other.run(&observed(&executable, &["--exact"], &other.trace("trace.ctf")));
+    let length = start.elapsed().mul_f64(1.5);
+    assert!(plain.stdout.ends_with(b"status 3\n"), "{plain:?}");
+    let all = allocations(&undisturbed.trace("trace.ctf")).expect("a whole trace");
+    let mut counts = Counts::default();
+    let mut wrong = Vec::new();
+    for round in 0..kills(few) {
+        // Evenly over the time, in no order.
+        let part = (f64::from(round) * 0.618_033_988_749_895).fract();
+        let place = Place::new();
+        let mut child = place.start(&observed(&executable, options, &place.trace("trace.ctf")));
+        thread::sleep(length.mul_f64(part));
+        counts.late += u32::from(child.try_wait().expect("our child").is_some());
+        let folder = folder_of(child.id());
+        // It may have ended in this moment.
+        let _ = child.kill();
+        // Its output ends with the program.
+        let seen = finish(child, &place.work());
+        if let Err(what) = check(&seen, &plain, all, &place, &mut counts) {
+            wrong.push(format!("at {part:.3} of {length:?}: {what}"));
+        }
+        // What a killed recorder leaves is removed by later ones, but not at once: so many would fill the memory.
+        if let Some(folder) = folder {
+            fs::remove_dir_all(folder).ok();
+        }
+    }
+    let what = format!("{compiler:?} {options:?}: {counts:?} of {} within {length:?}", kills(few));
+    eprintln!("{what}, {} wrong", wrong.len());
+    assert!(wrong.is_empty(), "{what}\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn program_and_trace_survive_the_kill_of_their_recorder() {
+    for compiler in BOTH {
+        kill_recorders(compiler, &["--exact"], 10);
+    }
+}
+
+#[test]
+fn program_and_snapshots_survive_the_kill_of_their_recorder() {
+    for compiler in BOTH {
+        kill_recorders(compiler, &["--rate", "1", "--snapshots", "major,exit"], 5);
+    }
+}
