@@ -7,8 +7,9 @@ help:
 	@echo 'make test   run every check: format, lints, tidy, tests, the page in a browser, exports in other tools'
 	@echo 'Both install what is missing first, and say what (see scripts/setup). For more: cargo xtask'
 
+# What else the demo needs is installed while it is built.
 demo:
-	@scripts/setup demo
+	@scripts/setup build
 	@echo 'Building what builds the demo:'
 	@cargo xtask demo
 

@@ -1,8 +1,11 @@
 //! Shows Bactrian's main job: a small OCaml program that leaks is compiled, recorded as it is, and looked at.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 
 use crate::command::succeed;
 use crate::{Outcome, progress};
@@ -13,7 +16,9 @@ const FOLDER: &str = "target/demo";
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     println!("Building bactrian, which takes a minute or two the first time:");
+    let setup = Setup::start()?;
     progress::build("--profile quick")?;
+    setup.end()?;
     compile()?;
     let (executable, trace) = (format!("{FOLDER}/{PROGRAM}"), format!("{FOLDER}/{PROGRAM}.ctf"));
     let flame = format!("{FOLDER}/held.svg");
@@ -66,6 +71,56 @@ can match. See programs/{PROGRAM}.ml.
   target/quick/bactrian --help"
     );
     Ok(())
+}
+
+/// Installs what is missing, beside the build: that takes half a minute on a machine that has nothing.
+struct Setup {
+    child: Child,
+    /// What the package manager says, of interest only if it fails.
+    said: JoinHandle<String>,
+}
+
+impl Setup {
+    fn start() -> Result<Setup, String> {
+        let mut setup = Command::new("scripts/setup");
+        setup.arg("demo");
+        if !needs_no_password() {
+            // It would be asked for between lines of progress.
+            succeed(&mut setup)?;
+        }
+        let child =
+            setup.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
+        let mut child = child.map_err(|error| format!("scripts/setup: {error}"))?;
+        let lines = child.stdout.take().ok_or("scripts/setup has no output")?;
+        let said = thread::spawn(move || {
+            let mut said = String::new();
+            for line in BufReader::new(lines).lines().map_while(Result::ok) {
+                if line.starts_with("setup:") || line.starts_with("  ") {
+                    println!("{line}");
+                }
+                said += &format!("{line}\n");
+            }
+            said
+        });
+        Ok(Setup { child, said })
+    }
+
+    fn end(mut self) -> Outcome {
+        let status = self.child.wait().map_err(|error| format!("scripts/setup: {error}"))?;
+        let said = self.said.join().unwrap_or_default();
+        match status.success() {
+            true => Ok(()),
+            false => Err(format!("scripts/setup demo: {status}\n{said}")),
+        }
+    }
+}
+
+/// Whether packages can be installed without asking anybody: by root, or as sudo allows it now.
+fn needs_no_password() -> bool {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let mut sudo = Command::new("sudo");
+    let sudo = sudo.args(["-n", "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    is_root || sudo.status().is_ok_and(|status| status.success())
 }
 
 /// Compiles the program in a folder of its own, where the compiler may leave what it leaves.
