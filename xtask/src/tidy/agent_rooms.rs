@@ -71,7 +71,7 @@ fn circle_through(
                     return Some(way);
                 }
                 if seen.insert(name.clone()) {
-                    longer.push([&way[..], &[name.clone()]].concat());
+                    longer.push([&way[..], std::slice::from_ref(name)].concat());
                 }
             }
         }
