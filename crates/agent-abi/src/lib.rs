@@ -29,60 +29,76 @@ use core::str::{self, FromStr};
 
 /// Names of the variables.
 pub mod variable {
-    /// The trace to write. Without it nothing is sampled.
-    pub const TRACE: &str = "BACTRIAN_TRACE";
-    /// Samples per word, more than 0 and at most 1.
-    pub const RATE: &str = "BACTRIAN_RATE";
-    /// How many frames of a stack are kept, the innermost first.
-    pub const DEPTH: &str = "BACTRIAN_DEPTH";
-    /// `follow` or `ignore`.
-    pub const CHILDREN: &str = "BACTRIAN_CHILDREN";
-    /// The number of a signal that starts and stops recording.
-    pub const SIGNAL: &str = "BACTRIAN_SIGNAL";
-    /// Seconds until recording starts.
-    pub const AFTER: &str = "BACTRIAN_AFTER";
-    /// Seconds until recording ends, counted from its start.
-    pub const FOR: &str = "BACTRIAN_FOR";
-    /// `runtime`: let OCaml's runtime collect all stacks, as it is done where our own way is not possible.
-    pub const STACKS: &str = "BACTRIAN_STACKS";
-    /// When snapshots of the heap are taken: a list of `major[=N]`, `every=SECONDS`, `signal=NUMBER`, `exit`,
-    /// `peak[=PERCENT]` and `call`. Without it none are.
-    pub const SNAPSHOTS: &str = "BACTRIAN_SNAPSHOTS";
-    /// What the names of snapshots begin with.
-    pub const HEAP: &str = "BACTRIAN_HEAP";
-    /// The same, for what is started by a program with snapshots: its own have its process id in their names. As
-    /// long as the other name, so that the agent can change one into the other where it stands.
-    pub const HEIR: &str = "BACTRIAN_HEIR";
-    /// The same, for what is started by a program that adopts orphans, which would adopt the copies of its children: they take
-    /// no snapshots. Also as long.
-    pub const WARD: &str = "BACTRIAN_WARD";
-    /// The executable that writes snapshots: `bactrian` itself.
-    pub const WALKER: &str = "BACTRIAN_WALKER";
-    /// The file to which is written what became of each snapshot.
-    pub const LEDGER: &str = "BACTRIAN_LEDGER";
-    /// `copies=N,memory=BYTES,disk=BYTES,busy=wait|skip`: what snapshots may cost.
-    pub const SNAPSHOT_LIMITS: &str = "BACTRIAN_SNAPSHOT_LIMITS";
-    /// How many bytes of each string a snapshot keeps.
-    pub const STRINGS: &str = "BACTRIAN_STRINGS";
-    /// How many seccomp filters a process may have that is to be copied: so many were there when it was tried out whether
-    /// they allow it. Without it none.
-    pub const FILTERS: &str = "BACTRIAN_FILTERS";
-    /// The file by which the program is watched while it runs; see `page`.
-    pub const PAGE: &str = "BACTRIAN_PAGE";
-    /// The folder of the keeper of traces; see `ring`. Without it the program's own process writes its trace.
-    pub const KEEPER: &str = "BACTRIAN_KEEPER";
-    /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
-    pub const INHERITED: &str = "BACTRIAN_INHERITED";
-    /// Whether the two variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
-    /// when the runtime has read them.
-    pub const EVENTS: &str = "BACTRIAN_EVENTS";
+    /// Defines each name, and the list of all.
+    macro_rules! ours {
+        ($($(#[$about:meta])* $name:ident = $text:literal;)*) => {
+            $($(#[$about])* pub const $name: &str = $text;)*
+            /// All variables that are ours.
+            const OURS: &[&str] = &[$($text),*];
+        };
+    }
+
+    ours! {
+        /// The trace to write. Without it nothing is sampled.
+        TRACE = "BACTRIAN_TRACE";
+        /// Samples per word, more than 0 and at most 1.
+        RATE = "BACTRIAN_RATE";
+        /// How many frames of a stack are kept, the innermost first.
+        DEPTH = "BACTRIAN_DEPTH";
+        /// `follow` or `ignore`.
+        CHILDREN = "BACTRIAN_CHILDREN";
+        /// The number of a signal that starts and stops recording.
+        SIGNAL = "BACTRIAN_SIGNAL";
+        /// Seconds until recording starts.
+        AFTER = "BACTRIAN_AFTER";
+        /// Seconds until recording ends, counted from its start.
+        FOR = "BACTRIAN_FOR";
+        /// `runtime`: let OCaml's runtime collect all stacks, as it is done where our own way is not possible.
+        STACKS = "BACTRIAN_STACKS";
+        /// When snapshots of the heap are taken: a list of `major[=N]`, `every=SECONDS`, `signal=NUMBER`, `exit`,
+        /// `peak[=PERCENT]` and `call`. Without it none are.
+        SNAPSHOTS = "BACTRIAN_SNAPSHOTS";
+        /// What the names of snapshots begin with.
+        HEAP = "BACTRIAN_HEAP";
+        /// The same, for what is started by a program with snapshots: its own have its process id in their names. As
+        /// long as the other name, so that the agent can change one into the other where it stands.
+        HEIR = "BACTRIAN_HEIR";
+        /// The same, for what is started by a program that adopts orphans, which would adopt the copies of its children: they take
+        /// no snapshots. Also as long.
+        WARD = "BACTRIAN_WARD";
+        /// The executable that writes snapshots: `bactrian` itself.
+        WALKER = "BACTRIAN_WALKER";
+        /// The file to which is written what became of each snapshot.
+        LEDGER = "BACTRIAN_LEDGER";
+        /// `copies=N,memory=BYTES,disk=BYTES,busy=wait|skip`: what snapshots may cost.
+        SNAPSHOT_LIMITS = "BACTRIAN_SNAPSHOT_LIMITS";
+        /// How many bytes of each string a snapshot keeps.
+        STRINGS = "BACTRIAN_STRINGS";
+        /// How many seccomp filters a process may have that is to be copied: so many were there when it was tried out whether
+        /// they allow it. Without it none.
+        FILTERS = "BACTRIAN_FILTERS";
+        /// The file by which the program is watched while it runs; see `page`.
+        PAGE = "BACTRIAN_PAGE";
+        /// The folder of the keeper of traces; see `ring`. Without it the program's own process writes its trace.
+        KEEPER = "BACTRIAN_KEEPER";
+        /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
+        INHERITED = "BACTRIAN_INHERITED";
+        /// Whether the two variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
+        /// when the runtime has read them.
+        EVENTS = "BACTRIAN_EVENTS";
+    }
+
     /// OCaml 5's own: runtime_events are written from the start, and into which folder.
     pub const RUNTIME_EVENTS: [&str; 2] =
         ["OCAML_RUNTIME_EVENTS_START", "OCAML_RUNTIME_EVENTS_DIR"];
-    /// Every variable above that is ours begins with this.
-    pub const PREFIX: &str = "BACTRIAN_";
     /// The dynamic linker's variable that brings the agent into a program.
     pub const PRELOAD: &str = "LD_PRELOAD";
+
+    /// Whether a variable is one of ours. Others that begin alike are the program's, such as those by which our library for
+    /// observed programs is told what to do.
+    pub fn is_ours(name: &[u8]) -> bool {
+        OURS.iter().any(|ours| ours.as_bytes() == name)
+    }
 }
 
 /// What becomes of a program's children.
@@ -324,6 +340,14 @@ mod tests {
         Settings::read(|name| {
             variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_bytes())
         })
+    }
+
+    #[test]
+    fn variables_of_others_that_begin_alike_are_theirs() {
+        assert!(variable::is_ours(b"BACTRIAN_TRACE") && variable::is_ours(b"BACTRIAN_EVENTS"));
+        for theirs in ["BACTRIAN_LIVE", "BACTRIAN_TEST", "BACTRIAN", "LD_PRELOAD", ""] {
+            assert!(!variable::is_ours(theirs.as_bytes()), "{theirs}");
+        }
     }
 
     #[test]

@@ -130,7 +130,9 @@ impl Launch {
         let mut command = Command::new(&self.program);
         command.arg0(&self.name).args(&self.arguments);
         // Whoever observed us is not whom our settings are for.
-        for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
+        for (name, _) in
+            env::vars_os().filter(|(name, _)| variable::is_ours(name.as_encoded_bytes()))
+        {
             command.env_remove(name);
         }
         command.envs(variables(&agent, settings));
@@ -198,12 +200,6 @@ pub fn interrupts() -> impl Fn() -> bool {
         let _ = signal_hook::flag::register(signal, Arc::clone(&came));
     }
     move || came.load(Ordering::Relaxed)
-}
-
-/// Whether a variable is for the agent. Those that our library reads are the program's own.
-fn is_ours(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name.starts_with(variable::PREFIX.as_bytes()) && !name.starts_with(b"BACTRIAN_LIVE")
 }
 
 /// Ends this process as another one ended: with its exit status, or by the signal that killed it.

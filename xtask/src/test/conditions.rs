@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::Outcome;
+use crate::command::{root, succeed};
 use crate::test::binaries::{self, Start};
 
 /// The number of busy processes in the condition `load`.
@@ -90,7 +91,23 @@ impl UserFolder {
         let for_all = fs::Permissions::from_mode(0o1777);
         let made = fs::create_dir_all(&path).and_then(|()| fs::set_permissions(&path, for_all));
         made.map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(UserFolder(path))
+        let folder = UserFolder(path);
+        folder.take_programs()?;
+        Ok(folder)
+    }
+
+    /// Links what is compiled already: to compile our library takes cargo, which is in the home of root here.
+    fn take_programs(&self) -> Outcome {
+        let programs = root().join("target/fixtures");
+        for entry in fs::read_dir(&programs).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name == "own" || name == "scratch" || !entry.path().is_dir() {
+                continue;
+            }
+            let mut copy = Command::new("cp");
+            succeed(copy.args(["-rl", "--"]).arg(entry.path()).arg(&self.0))?;
+        }
+        Ok(())
     }
 
     fn text(&self) -> &str {

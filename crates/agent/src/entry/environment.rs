@@ -105,16 +105,14 @@ pub fn remove(names: &[&str]) {
     });
 }
 
-/// What our own library reads for the program's sake begins with this.
-const OF_LIBRARY: &[u8] = b"BACTRIAN_LIVE";
-
 /// Takes our variables out, and ourselves out of `LD_PRELOAD`. Nothing is allocated.
 pub fn forget_us() {
     let us = us();
     retain(|string| {
         // SAFETY: as above.
         let text = unsafe { sys::text(string) }.unwrap_or_default();
-        if text.starts_with(variable::PREFIX.as_bytes()) && !text.starts_with(OF_LIBRARY) {
+        let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
+        if variable::is_ours(name) {
             return false;
         }
         let Some(length) = value_of(text, variable::PRELOAD).map(<[u8]>::len) else { return true };

@@ -50,7 +50,7 @@ impl Snapshot {
 pub fn ask(verb: &str, files: &[&Path], arguments: &[&str]) -> (String, i32) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["heap", verb]).args(files).args(arguments).stdin(Stdio::null());
-    command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command.env("XDG_CACHE_HOME", bactrian_fixtures::scratch("cache"));
     let output = command.output().expect("bactrian starts");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(errors, "", "{verb} {arguments:?}");

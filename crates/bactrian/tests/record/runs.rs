@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 /// A folder for what tests write.
 fn cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("record")
+    bactrian_fixtures::scratch("record")
 }
 
 /// No program here takes as long, by far.
@@ -103,7 +103,6 @@ impl Run {
 
 impl Place {
     pub fn new() -> Place {
-        fs::create_dir_all(cache()).expect("a folder for tests");
         let root = tempfile::tempdir_in(cache()).expect("a folder for a test");
         fs::create_dir(root.path().join("traces")).expect("a folder in it");
         Place { root }

@@ -12,7 +12,7 @@ use crate::programs::{Kind, Waiting, each, is_telling};
 
 /// Where indexes are kept, not to fill the user's own directory.
 fn cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+    bactrian_fixtures::scratch("cache")
 }
 
 /// What `bactrian heap` says, with everything told.

@@ -53,10 +53,7 @@ impl Refusal {
 
     /// There is no such process, or only what its parent may still ask of it.
     pub(super) fn missing(pid: u32) -> Refusal {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let state = status.lines().find_map(|line| line.strip_prefix("State:"));
-        let is_zombie = state.is_some_and(|state| state.trim_start().starts_with('Z'));
-        let reason = match is_zombie {
+        let reason = match is_zombie(pid) {
             true => format!("process {pid} has ended (its parent has not asked for it yet)"),
             false => format!("there is no process {pid}"),
         };
@@ -76,7 +73,7 @@ impl Refusal {
     pub(crate) fn opening(pid: u32, error: &io::Error) -> Refusal {
         match error.raw_os_error() {
             Some(libc::ENOENT | libc::ESRCH) => Refusal::missing(pid),
-            Some(libc::EPERM | libc::EACCES) => forbidden(pid),
+            Some(libc::EPERM | libc::EACCES) => Refusal::forbidden(pid),
             _ => Refusal::failed("opening its memory", error),
         }
     }
@@ -85,10 +82,22 @@ impl Refusal {
     pub(super) fn seizing(pid: u32, error: &io::Error) -> Refusal {
         match error.raw_os_error() {
             Some(libc::ESRCH) => Refusal::missing(pid),
-            Some(libc::EPERM | libc::EACCES) => forbidden(pid),
+            Some(libc::EPERM | libc::EACCES) => Refusal::forbidden(pid),
             _ => Refusal::failed("asking to trace it", error),
         }
     }
+
+    /// The kernel does not let us trace `pid`: a zombie's memory is forbidden to all but root.
+    fn forbidden(pid: u32) -> Refusal {
+        if is_zombie(pid) { Refusal::missing(pid) } else { forbidden(pid) }
+    }
+}
+
+/// Whether a process has ended and only waits to be reaped.
+fn is_zombie(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+    state.is_some_and(|state| state.trim_start().starts_with('Z'))
 }
 
 /// The words for a process that the kernel does not let us trace.
