@@ -19,6 +19,8 @@ pub enum Line {
     Walker(u64, u32),
     /// How long the program stood still for it, in nanoseconds.
     Pause(u64, u64),
+    /// How much of it is done, in percent.
+    Progress(u64, u8),
     /// It is written.
     Done {
         /// Its number.
@@ -97,6 +99,7 @@ impl fmt::Display for Line {
             Line::Begun(number, process) => write!(f, "begun {number} {process}"),
             Line::Walker(number, process) => write!(f, "walker {number} {process}"),
             Line::Pause(number, nanoseconds) => write!(f, "pause {number} {nanoseconds}"),
+            Line::Progress(number, percent) => write!(f, "progress {number} {percent}"),
             Line::Done { number, path, blocks, words, gaps } => {
                 write!(f, "done {number} {blocks} {words} {gaps} {}", path.escape_ascii())
             }
@@ -127,6 +130,7 @@ impl Line {
             "begun" => Some(Line::Begun(number, rest.parse().ok()?)),
             "walker" => Some(Line::Walker(number, rest.parse().ok()?)),
             "pause" => Some(Line::Pause(number, rest.parse().ok()?)),
+            "progress" => Some(Line::Progress(number, rest.parse().ok()?)),
             "failed" => Some(Line::Failed(number, rest.to_string())),
             "done" => {
                 let mut parts = rest.splitn(4, ' ');
@@ -177,6 +181,7 @@ mod tests {
             Line::Begun(1, 4711),
             Line::Walker(1, 4712),
             Line::Pause(u64::MAX, 5),
+            Line::Progress(1, 100),
             Line::Done { number: 2, path, blocks: 3, words: 4, gaps: 5 },
             Line::Failed(3, "no space left on device".into()),
         ]

@@ -133,7 +133,7 @@ pub fn file_progress(path: &Path) -> impl FnMut(f64) + use<> {
 }
 
 /// A bar on standard error, if that is a terminal and it is worth it.
-pub fn progress(is_long: bool) -> impl FnMut(f64) + use<> {
+pub fn progress(is_long: bool) -> impl Fn(f64) + use<> {
     let bar = (is_long && std::io::stderr().is_terminal()).then(progress_bar);
     move |share| {
         if let Some(bar) = &bar {

@@ -63,6 +63,8 @@ struct Unfinished {
     number: u64,
     copy: Option<u32>,
     walker: Option<u32>,
+    /// How much of it is done.
+    percent: u8,
 }
 
 impl Ledger {
@@ -88,15 +90,16 @@ impl Ledger {
         Account::of(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Waits for the snapshots that are being written, until `goes_on`, which is asked again and again and told how many
-    /// are missing, says no. What nobody works on any more has failed.
-    pub fn wait(&self, mut goes_on: impl FnMut(usize) -> bool) -> Account {
+    /// Waits for the snapshots that are being written, until `goes_on`, which is asked again and again, says no. It is told
+    /// how many are missing, and which part of the work on them is done, from 0 to 1. What nobody works on any more has
+    /// failed.
+    pub fn wait(&self, mut goes_on: impl FnMut(usize, f64) -> bool) -> Account {
         let start = Instant::now();
         loop {
             let account = self.account();
             let is_new = start.elapsed() < START;
             let at_work = account.unfinished.iter().filter(|one| one.is_at_work(is_new)).count();
-            if at_work == 0 || !goes_on(at_work) {
+            if at_work == 0 || !goes_on(at_work, account.progress()) {
                 // One may have been finished between reading of it and looking for its process.
                 return self.account().closed();
             }
@@ -114,7 +117,7 @@ impl Account {
         for line in whole.lines().filter_map(Line::parse) {
             match line {
                 Line::Begun(number, copy) => {
-                    let one = Unfinished { number, copy: Some(copy), walker: None };
+                    let one = Unfinished { number, copy: Some(copy), walker: None, percent: 0 };
                     account.unfinished.push(one);
                 }
                 Line::Walker(number, walker) => {
@@ -126,12 +129,19 @@ impl Account {
                             number,
                             copy: None,
                             walker: Some(walker),
+                            percent: 0,
                         }),
                     }
                 }
                 Line::Pause(_, nanoseconds) => {
                     let pause = Duration::from_nanos(nanoseconds);
                     account.longest_pause = account.longest_pause.max(Some(pause));
+                }
+                Line::Progress(number, percent) => {
+                    let mut same = account.unfinished.iter_mut().rev();
+                    if let Some(one) = same.find(|one| one.number == number) {
+                        one.percent = percent.min(100);
+                    }
                 }
                 Line::Done { number, path, blocks, words, gaps } => {
                     account.finish(number);
@@ -147,6 +157,12 @@ impl Account {
         }
         account.skipped = skipped.into_values().collect();
         account
+    }
+
+    /// Which part is done of the work on those that are not finished.
+    fn progress(&self) -> f64 {
+        let percents: f64 = self.unfinished.iter().map(|one| f64::from(one.percent)).sum();
+        percents / 100.0 / (self.unfinished.len() as f64).max(1.0)
     }
 
     /// How many were skipped in all.
@@ -219,6 +235,15 @@ mod tests {
     use std::process::Command;
 
     #[test]
+    fn progress_is_of_what_is_not_finished() {
+        let account = |text: &str| Account::of(text).progress();
+        let two = "begun 1 100\nwalker 1 101\nbegun 2 102\nprogress 1 40\nprogress 1 60\n";
+        assert_eq!(account(two), 0.3);
+        assert_eq!(account(&format!("{two}done 1 7 20 2 /x\nprogress 2 250\n")), 1.0);
+        assert_eq!(account(""), 0.0);
+    }
+
+    #[test]
     fn an_account_adds_up() {
         let account = Account::of(
             "begun 1 100\nwalker 1 101\npause 1 5000\nskipped copies\nbegun 2 102\npause 2 4000\n\
@@ -239,7 +264,7 @@ mod tests {
         ended.wait().expect("its end");
         let mut ledger = Ledger::new().expect("a ledger");
         writeln!(ledger.file, "begun 4 {}", ended.id()).expect("a line");
-        let account = ledger.wait(|_| panic!("there is nobody to wait for"));
+        let account = ledger.wait(|_, _| panic!("there is nobody to wait for"));
         assert_eq!(
             account.failed,
             [(4, "its writer was killed, or could not be started".to_owned())]
@@ -251,7 +276,7 @@ mod tests {
         let mut ledger = Ledger::new().expect("a ledger");
         writeln!(ledger.file, "begun 4 {}", std::process::id()).expect("a line");
         let mut asked = 0;
-        let account = ledger.wait(|missing| {
+        let account = ledger.wait(|missing, _| {
             assert_eq!(missing, 1);
             asked += 1;
             asked < 3
@@ -265,13 +290,13 @@ mod tests {
         let mut ledger = Ledger::new().expect("a ledger");
         // As in a PID namespace of its own: for us these are the first process and a thread of the kernel.
         writeln!(ledger.file, "begun 1 1\nbegun 2 1\nwalker 2 2").expect("lines");
-        assert_eq!(ledger.wait(|_| panic!("nobody")).failed.len(), 2);
+        assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 2);
     }
 
     #[test]
     fn a_process_that_is_no_walker_is_not_waited_for() {
         let mut ledger = Ledger::new().expect("a ledger");
         writeln!(ledger.file, "begun 1 1\nwalker 1 {}", std::process::id()).expect("lines");
-        assert_eq!(ledger.wait(|_| panic!("nobody")).failed.len(), 1);
+        assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 1);
     }
 }

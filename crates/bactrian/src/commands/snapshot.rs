@@ -10,6 +10,7 @@ use bactrian_capture::snapshot::{self, Wanted, Written};
 use bactrian_trace::Micros;
 
 use crate::failure::{Failure, Status};
+use crate::open;
 use crate::output::{Console, show_number};
 
 /// Take a snapshot of a program's heap: every block that is alive, and who holds it.
@@ -56,7 +57,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         (Some(pid), ..) => {
             let path = args.output.clone().unwrap_or_else(|| default_name(pid));
             let wanted = Wanted { path, strings, wait };
-            let (written, way, pause) = match snapshot::of_process(pid, &wanted) {
+            let progress = open::progress(!args.quiet);
+            let (written, way, pause) = match snapshot::of_process(pid, &wanted, &progress) {
                 // As a shell tells of it.
                 Err(snapshot::Failure::Interrupted(signal)) => {
                     return Ok(Status::Program(128 + u8::try_from(signal).unwrap_or(0)));
@@ -82,7 +84,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
                 name.push(".heap");
                 name.into()
             });
-            let written = snapshot::of_core(core, exe, &path, strings).map_err(failure)?;
+            let progress = open::progress(!args.quiet);
+            let written = snapshot::of_core(core, exe, &path, strings, &progress);
+            let written = written.map_err(failure)?;
             if !args.quiet {
                 tell(&written, console)?;
             }

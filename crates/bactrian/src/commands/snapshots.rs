@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bactrian_analysis::units::{show_bytes, show_time};
@@ -18,6 +19,7 @@ use bactrian_trace::Micros;
 use super::agent::Signal;
 use super::record::shortened;
 use crate::failure::Failure;
+use crate::open;
 use crate::output::{Console, show_number};
 
 /// The extension of snapshots.
@@ -133,18 +135,30 @@ pub fn replace(prefix: &Path) -> Result<(), Failure> {
 /// Waits until all are written, which one may break off as the program itself: by an interrupt.
 pub fn wait(ledger: &Ledger, quiet: bool, console: &mut Console) -> Account {
     let is_interrupted = bactrian_capture::launch::interrupts();
-    let mut is_told = quiet;
-    let start = std::time::Instant::now();
-    ledger.wait(|missing| {
-        if !is_told && start.elapsed().as_secs() >= 1 {
-            is_told = true;
-            let what = show_number(missing as u64, "snapshot");
-            // The work is done all the same.
-            let _ = console.note(&format!("the program has ended; {what} still being written"));
+    let bar = open::progress(!quiet);
+    let start = Instant::now();
+    let mut next_word = FIRST_WORD;
+    let account = ledger.wait(|missing, share| {
+        if start.elapsed() >= next_word && !quiet {
+            next_word += BETWEEN_WORDS;
+            let (what, percent) = (show_number(missing as u64, "snapshot"), share * 100.0);
+            // The work is done all the same if nobody can be told.
+            let _ = console.note(&format!(
+                "the program has ended; {what} still being written, {percent:.0} % done"
+            ));
+        }
+        if start.elapsed() >= FIRST_WORD {
+            bar(share.min(0.99));
         }
         !is_interrupted()
-    })
+    });
+    bar(1.0);
+    account
 }
+
+/// When it is said that snapshots are still being written, and how often again.
+const FIRST_WORD: Duration = Duration::from_secs(1);
+const BETWEEN_WORDS: Duration = Duration::from_secs(10);
 
 /// Says what was written, skipped and lost in a run that was to take snapshots of this prefix at some moments.
 pub fn tell(

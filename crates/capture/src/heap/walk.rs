@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_snapshot::{Columns, Error, Info, Writer};
+use bactrian_snapshot::{Columns, Error, GROUP_BLOCKS, Info, Writer};
 
 use super::account::Accountant;
 use super::encode::{Encoder, opaque_words};
@@ -26,6 +26,11 @@ use crate::memory::{Cached, Memory};
 /// All addresses that a program may have.
 const EVERYTHING: Range<u64> = 0..1 << 47;
 
+/// Which part of the work is done, roughly, when the heap is copied, marked and compared.
+const COPIED: f64 = 0.1;
+const MARKED: f64 = 0.4;
+const COMPARED: f64 = 0.6;
+
 /// What a snapshot is taken of.
 pub struct Subject<'a> {
     /// The program's memory, which holds still.
@@ -42,6 +47,8 @@ pub struct Subject<'a> {
     pub gaps: Vec<String>,
     /// Where the number of a signal is left that asks to stop; 0 for none.
     pub asked: Option<&'a AtomicUsize>,
+    /// Told again and again which part of the work is done, from 0 to 1.
+    pub progress: &'a dyn Fn(f64),
     /// What the snapshot says of itself.
     pub info: Info,
 }
@@ -155,8 +162,11 @@ pub fn walk<W: Write>(
     let heap = spaces::measure(target, &held, &roots.domains);
     release(&image.copied());
     times.copy = clock.lap();
+    (subject.progress)(COPIED);
 
-    let is_to_stop = &|| subject.signal().is_some();
+    // Threads share the number, not the subject.
+    let asked = subject.asked;
+    let is_to_stop = &|| asked.is_some_and(|signal| signal.load(Ordering::Relaxed) != 0);
     let is_ocaml_5 = target.version.major >= 5;
     let marker = Marker {
         image: &image,
@@ -168,6 +178,7 @@ pub fn walk<W: Write>(
     let mut reached = reach(&marker, target, &held, &roots);
     subject.heed_the_user()?;
     times.mark = clock.lap();
+    (subject.progress)(MARKED);
 
     let blocks = image.number();
     let blocks =
@@ -192,6 +203,7 @@ pub fn walk<W: Write>(
     release(&[EVERYTHING]);
     subject.heed_the_user()?;
     times.compare = clock.lap();
+    (subject.progress)(COMPARED);
 
     let columns = Columns {
         immediates: options.immediates,
@@ -207,8 +219,12 @@ pub fn walk<W: Write>(
         equals: &equals,
         threads: options.threads,
     };
+    let mut groups = 0.0;
     encoder.encode(blocks, |group| {
         subject.heed_the_user()?;
+        groups += 1.0;
+        let written = groups * f64::from(GROUP_BLOCKS) / f64::from(blocks);
+        (subject.progress)(COMPARED + (1.0 - COMPARED) * written.min(1.0));
         writer.group(group)
     })?;
     writer.tables(&tables)?;

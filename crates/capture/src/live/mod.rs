@@ -308,7 +308,7 @@ impl Watch {
     pub fn snapshot(&self, path: &Path) -> Result<snapshot::Written, snapshot::Failure> {
         let wait = crate::attach::Options::default().wait;
         let wanted = snapshot::Wanted { path: path.to_owned(), strings: None, wait };
-        snapshot::of_process(self.pid, &wanted).map(|(written, _, _)| written)
+        snapshot::of_process(self.pid, &wanted, &|_| ()).map(|(written, _, _)| written)
     }
 
     /// Looks for what was not there when it was looked for last.

@@ -19,6 +19,7 @@ pub fn of_core(
     exe: &Path,
     path: &Path,
     strings: Option<u32>,
+    progress: &dyn Fn(f64),
 ) -> Result<Written, Failure> {
     let memory = Core::open(core, exe).map_err(|bad| Failure::Io(bad.to_string()))?;
     let mut target = Target::find(&memory, &memory.files()).map_err(|unknown| {
@@ -48,6 +49,7 @@ pub fn of_core(
         trace: None,
         gaps: memory.gaps().to_vec(),
         asked: None,
+        progress,
         info,
     };
     file::write(&subject, &options, path, None, |_| ())

@@ -1,5 +1,6 @@
 //! The walker: it was started by a frozen copy of a program, reads that, and lets it go.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -7,6 +8,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::frozen::{self, Facts, Frozen};
 use bactrian_agent_abi::ledger::Line;
@@ -28,6 +30,9 @@ const _: () = assert!(RELEASE.as_raw() == frozen::RELEASE);
 const SOON: i32 = 10;
 /// All the rest can wait.
 const LAST: i32 = 19;
+
+/// How often the ledger is told of progress.
+const BETWEEN_WORDS: Duration = Duration::from_millis(200);
 
 /// Whether the program still needs the processor. At its end it does not, and whoever started it waits for us.
 fn stands_back(facts: &Facts<'_>) -> bool {
@@ -55,7 +60,22 @@ pub fn walk_frozen() -> Result<Written, Failure> {
     if stands_back(&frozen.facts) {
         stand_back(SOON);
     }
-    let taken = take(&frozen, memory, maps, &told);
+    // Without a ledger nobody is told; the snapshot is there or not all the same.
+    let ledger =
+        frozen.facts.ledger.map(|path| OpenOptions::new().append(true).open(path_of(path)));
+    let tell = |line: &Line| {
+        if let Some(Ok(mut ledger)) = ledger.as_ref().map(Result::as_ref) {
+            let _ = ledger.write_all(line.text().as_bytes());
+        }
+    };
+    let last = Cell::new(Instant::now());
+    let progress = |share: f64| {
+        if last.get().elapsed() >= BETWEEN_WORDS {
+            last.set(Instant::now());
+            tell(&Line::Progress(number, (share * 100.0) as u8));
+        }
+    };
+    let taken = take(&frozen, memory, maps, &told, &progress);
     let line = match &taken {
         Ok(Written { path, summary }) => Line::Done {
             number,
@@ -66,11 +86,7 @@ pub fn walk_frozen() -> Result<Written, Failure> {
         },
         Err(failure) => Line::Failed(number, failure.to_string()),
     };
-    if let Some(ledger) = frozen.facts.ledger {
-        let ledger = OpenOptions::new().append(true).open(path_of(ledger));
-        // Without a ledger nobody is told; the snapshot is there or not all the same.
-        let _ = ledger.and_then(|mut ledger| ledger.write_all(line.text().as_bytes()));
-    }
+    tell(&line);
     taken
 }
 
@@ -78,7 +94,13 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     Path::new(OsStr::from_bytes(bytes)).to_owned()
 }
 
-fn take(frozen: &Frozen<'_>, memory: File, maps: File, told: &File) -> Result<Written, Failure> {
+fn take(
+    frozen: &Frozen<'_>,
+    memory: File,
+    maps: File,
+    told: &File,
+    progress: &dyn Fn(f64),
+) -> Result<Written, Failure> {
     let facts = &frozen.facts;
     let unreadable = |why| Failure::io("the memory of the frozen copy", why);
     let memory = ProcessMemory::new(memory, maps).map_err(unreadable)?;
@@ -98,6 +120,7 @@ fn take(frozen: &Frozen<'_>, memory: File, maps: File, told: &File) -> Result<Wr
         trace: facts.trace.map(path_of),
         gaps: Vec::new(),
         asked: None,
+        progress,
         info: info(facts, &target),
     };
     let options =

@@ -24,11 +24,15 @@ pub struct Wanted {
     pub wait: Duration,
 }
 
-/// Freezes a process and takes a snapshot of it.
+/// Freezes a process and takes a snapshot of it. `progress` is told which part of the work is done, from 0 to 1.
 ///
 /// # Errors
 /// If it cannot be frozen, or the file not be written.
-pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Duration), Failure> {
+pub fn of_process(
+    pid: u32,
+    wanted: &Wanted,
+    progress: &dyn Fn(f64),
+) -> Result<(Written, attach::Way, Duration), Failure> {
     let options = attach::Options { wait: wanted.wait, ..attach::Options::default() };
     let frozen = freeze(pid, options).map_err(|refusal| match refusal.cause {
         Cause::Interrupted(signal) => Failure::Interrupted(signal),
@@ -61,6 +65,7 @@ pub fn of_process(pid: u32, wanted: &Wanted) -> Result<(Written, attach::Way, Du
         trace: own_trace(pid),
         gaps: frozen.gaps.clone(),
         asked: Some(&frozen.asked),
+        progress,
         info,
     };
     // The handle ends with this function; the copy is idle until then.
