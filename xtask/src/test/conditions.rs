@@ -13,6 +13,9 @@ use crate::test::binaries::{self, Start};
 /// The number of busy processes in the condition `load`.
 const LOAD: usize = 10;
 
+/// Several conditions at once, which is no condition of its own if all are wanted.
+const TOGETHER: &str = "together";
+
 pub fn run(words: &[String]) -> Outcome {
     // A path that is long and has a space in it, as people have them.
     let folder = std::env::temp_dir().join("bactrian tests of another temporary folder");
@@ -55,6 +58,16 @@ pub fn run(words: &[String]) -> Outcome {
             },
         ),
         ("load", Start::default()),
+        // For people in a hurry: what does not exclude each other.
+        (
+            TOGETHER,
+            Start {
+                before: vec!["nohup", "env", "--ignore-signal=INT,QUIT,TERM,USR1,USR2"],
+                unset: &["PWD", "OLDPWD", "HOME", "XDG_CACHE_HOME"],
+                set: &elsewhere,
+                ..Start::default()
+            },
+        ),
     ];
     let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     let titles = conditions.each_ref().map(|(title, _)| *title);
@@ -63,7 +76,11 @@ pub fn run(words: &[String]) -> Outcome {
     }
     let mut failed = Vec::new();
     for (title, start) in conditions {
-        if !words.is_empty() && !words.iter().any(|word| word == title) {
+        let is_wanted = match words {
+            [] => title != TOGETHER,
+            words => words.iter().any(|word| word == title),
+        };
+        if !is_wanted {
             continue;
         }
         if title == "user" && !is_root {
