@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::sys::{Errno, Fd, SysResult, call};
+use crate::sys::{Errno, Fd, Pid, SysResult, call};
 
 /// Numbers of system calls on x86-64.
 mod number {
@@ -56,11 +56,11 @@ pub fn set_blocked_signals(signals: SignalSet) -> SignalSet {
 ///
 /// # Safety
 /// In the copy nothing may be used that another thread might have been in the middle of.
-pub unsafe fn clone_quietly() -> SysResult<Option<u32>> {
+pub unsafe fn clone_quietly() -> SysResult<Option<Pid>> {
     const CLONE_FILES: usize = 0x400;
     // SAFETY: by the caller. Memory is a copy, and there is no signal at the end.
     let process = unsafe { call(number::CLONE, [CLONE_FILES, 0, 0, 0, 0, 0]) }?;
-    Ok((process != 0).then_some(process as u32))
+    Ok((process != 0).then_some(Pid(process as u32)))
 }
 
 /// Whether the kernel can make copies of this process in this way: it can since Linux 5.9, which brought the call that
@@ -97,7 +97,7 @@ pub unsafe fn start_sharing(
     top: usize,
     f: extern "C" fn(*mut c_void),
     data: *mut c_void,
-) -> SysResult<u32> {
+) -> SysResult<Pid> {
     /// # Safety
     /// As for `start_sharing`.
     #[unsafe(naked)]
@@ -139,7 +139,7 @@ pub unsafe fn start_sharing(
     const SIGCHLD: usize = 17;
     // SAFETY: by the caller; while the other runs on its stack, we do not.
     let result = unsafe { start(top & !15, f, data, CLONE_VM | CLONE_VFORK | SIGCHLD) };
-    if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as u32) }
+    if result < 0 { Err(Errno(-result as i32)) } else { Ok(Pid(result as u32)) }
 }
 
 /// Waits for one of some signals, which are held back; gives its number, or 0.
@@ -173,12 +173,13 @@ pub enum End {
 }
 
 /// Looks whether a process that we have made has ended. One that is not there any more has.
-pub fn end_of(process: u32) -> Option<End> {
+pub fn end_of(process: Pid) -> Option<End> {
     const ALL_WITHOUT_WAITING: usize = 0x4000_0000 | 1;
     let mut status = 0i32;
     let place = &raw mut status as usize;
     // SAFETY: the kernel fills the status.
-    match unsafe { call(number::WAIT4, [process as usize, place, ALL_WITHOUT_WAITING, 0, 0, 0]) } {
+    match unsafe { call(number::WAIT4, [process.0 as usize, place, ALL_WITHOUT_WAITING, 0, 0, 0]) }
+    {
         Ok(0) => None,
         Ok(_) if status & 0x7F != 0 => Some(End::BySignal),
         Ok(_) | Err(_) => Some(End::ByItself),
@@ -271,7 +272,7 @@ pub fn adopts_orphans() -> bool {
     let arguments = [GET_CHILD_SUBREAPER, &raw mut adopts as usize, 0, 0, 0, 0];
     // SAFETY: the kernel fills the number.
     let _ = unsafe { call(number::PRCTL, arguments) };
-    adopts != 0 || crate::sys::process_id() == 1
+    adopts != 0 || crate::sys::process_id() == Pid(1)
 }
 
 /// Has the signal of the alarm sent after some seconds; 0 for never.
@@ -314,17 +315,21 @@ pub fn store_and_wake(word: &AtomicU32, value: u32) {
         unsafe { call(number::FUTEX, [word.as_ptr() as usize, WAKE, i32::MAX as usize, 0, 0, 0]) };
 }
 
+/// The id of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadId(pub u32);
+
 /// The id of this thread.
-pub fn thread_id() -> u32 {
+pub fn thread_id() -> ThreadId {
     // SAFETY: touches no memory.
-    unsafe { call(number::GETTID, [0; 6]) }.unwrap_or(0) as u32
+    ThreadId(unsafe { call(number::GETTID, [0; 6]) }.unwrap_or(0) as u32)
 }
 
 /// Whether a thread of this process is still there.
-pub fn thread_lives(thread: u32) -> bool {
-    let process = crate::sys::process_id() as usize;
+pub fn thread_lives(thread: ThreadId) -> bool {
+    let process = crate::sys::process_id().0 as usize;
     // SAFETY: touches no memory; signal 0 is none.
-    unsafe { call(number::TGKILL, [process, thread as usize, 0, 0, 0, 0]) }.is_ok()
+    unsafe { call(number::TGKILL, [process, thread.0 as usize, 0, 0, 0, 0]) }.is_ok()
 }
 
 /// The size of a file; none if there is none.
@@ -401,7 +406,7 @@ mod tests {
 
     #[test]
     fn one_that_was_never_there_has_ended() {
-        assert!(end_of(u32::MAX >> 1).is_some());
+        assert!(end_of(Pid(u32::MAX >> 1)).is_some());
     }
 
     #[test]

@@ -356,10 +356,14 @@ pub unsafe fn protect_code(address: usize, bytes: usize, writable: bool) -> SysR
 }
 
 /// The id of this process.
-pub fn process_id() -> u32 {
+pub fn process_id() -> Pid {
     // SAFETY: touches no memory.
-    unsafe { call(number::GETPID, [0; 6]) }.unwrap_or(0) as u32
+    Pid(unsafe { call(number::GETPID, [0; 6]) }.unwrap_or(0) as u32)
 }
+
+/// The id of a process, in the PID namespace of this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pid(pub u32);
 
 /// Lets others run.
 pub fn yield_now() {
@@ -647,7 +651,7 @@ mod tests {
         let start = nanos(Clock::Monotonic);
         assert!(micros(Clock::Realtime) > 1_600_000_000_000_000);
         assert!(nanos(Clock::Monotonic) >= start);
-        assert_eq!(process_id(), std::process::id());
+        assert_eq!(process_id().0, std::process::id());
         let pointers =
             [thread_pointer(), std::thread::spawn(thread_pointer).join().expect("it ends")];
         assert_ne!(pointers[0], pointers[1]);

@@ -16,10 +16,37 @@ use alloc::vec::Vec;
 
 use crate::runtime::LocationLayout;
 
-const HAS_DEBUG_INFO: u16 = 1;
-const HAS_ALLOCATIONS: u16 = 2;
-const FLAGS: u16 = HAS_DEBUG_INFO | HAS_ALLOCATIONS;
-const RETURNS_TO_C: u16 = 0xffff;
+/// Where the parts of a descriptor are that all have, in bytes from its beginning, and what its flags mean.
+pub mod layout {
+    /// The return address.
+    pub const RETURN_ADDRESS: usize = 0;
+    /// Frame size and flags.
+    pub const DATA: usize = 8;
+    /// The number of live values.
+    pub const LIVE_COUNT: usize = 10;
+    /// Live values, 2 bytes each.
+    pub const LIVE: usize = 12;
+    /// Debug information and what tells of allocations are aligned to so many bytes.
+    pub const ALIGNMENT: usize = 4;
+    /// A flag: there is debug information.
+    pub const HAS_DEBUG_INFO: u16 = 1;
+    /// A flag: allocations are told one by one.
+    pub const HAS_ALLOCATIONS: u16 = 2;
+    /// In place of size and flags: here a piece of OCaml stack ends.
+    pub const RETURNS_TO_C: u16 = 0xffff;
+
+    /// The size of a frame, by size and flags; none at the end of a piece of stack.
+    #[inline]
+    pub const fn frame_size(data: u16) -> Option<u16> {
+        match data {
+            RETURNS_TO_C => None,
+            data => Some(data & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS)),
+        }
+    }
+}
+
+use layout::{HAS_ALLOCATIONS, HAS_DEBUG_INFO, RETURNS_TO_C};
+
 /// No descriptor is longer: 65,535 live values, 255 allocations with debug information.
 pub const LONGEST_DESCRIPTOR: usize = 12 + 2 * 0xffff + 256 + 4 + 4 * 256 + 8;
 /// More functions are not inlined into one another.
@@ -56,8 +83,8 @@ impl Descriptor {
     /// None if the bytes end before it does.
     pub fn read(bytes: &[u8], address: u64) -> Option<(Descriptor, usize)> {
         let return_address = u64::from_le_bytes(*bytes.first_chunk()?);
-        let data = half(bytes, 8)?;
-        let mut end = 12;
+        let data = half(bytes, layout::DATA)?;
+        let mut end = layout::LIVE;
         if data == RETURNS_TO_C {
             // What count of live values there is says nothing.
             let none = Descriptor {
@@ -69,7 +96,7 @@ impl Descriptor {
             };
             return Some((none, 16));
         }
-        let count = usize::from(half(bytes, 10)?);
+        let count = usize::from(half(bytes, layout::LIVE_COUNT)?);
         let live = bytes.get(end..end + 2 * count)?.as_chunks::<2>().0.iter().map(|&offset| {
             match u16::from_le_bytes(offset) {
                 register if register & 1 != 0 => Live::Register(register >> 1),
@@ -88,7 +115,7 @@ impl Descriptor {
         }
         let mut debug_info = None;
         if data & HAS_DEBUG_INFO != 0 {
-            end = end.next_multiple_of(4);
+            end = end.next_multiple_of(layout::ALIGNMENT);
             for at in (end..).step_by(4).take(places) {
                 let offset = word32(bytes, at)?;
                 if offset != 0 && debug_info.is_none() {
@@ -97,7 +124,7 @@ impl Descriptor {
             }
             end += 4 * places;
         }
-        let frame_size = Some(data & !FLAGS);
+        let frame_size = layout::frame_size(data);
         let found = Descriptor { return_address, frame_size, live, allocations, debug_info };
         Some((found, end.next_multiple_of(8)))
     }
@@ -216,6 +243,7 @@ mod tests {
     use std::vec;
 
     const ADDRESS: u64 = 0x1000;
+    const FLAGS: u16 = HAS_DEBUG_INFO | HAS_ALLOCATIONS;
 
     /// A descriptor's bytes: data, live values, allocations, debug offsets.
     fn bytes(data: u16, live: &[u16], allocations: &[u8], debug: &[u32]) -> Vec<u8> {

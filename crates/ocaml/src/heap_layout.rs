@@ -154,6 +154,13 @@ pub mod local_roots {
     pub const MOST_TABLES: u64 = 5;
 }
 
+/// OCaml 4: what leads from the end of a piece of stack, below which C called OCaml, to the piece from which OCaml called
+/// that C.
+pub mod callback_link {
+    /// Where it is, from the end of the piece, in bytes: after a handler of exceptions.
+    pub const OFFSET: u64 = 16;
+}
+
 /// Fibers of OCaml 5.
 pub mod fiber {
     /// The stack pointer, in `struct stack_info`.

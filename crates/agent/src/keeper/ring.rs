@@ -110,7 +110,7 @@ impl Ring {
         ring.word(word::NAMESPACE).store(namespace, Ordering::Relaxed);
         let filters = proc::filters().map_or(0, |filters| u64::from(filters) + 1);
         ring.word(word::FILTERS).store(filters, Ordering::Relaxed);
-        ring.word(word::OWNER).store(sys::process_id().into(), Ordering::Release);
+        ring.word(word::OWNER).store(sys::process_id().0.into(), Ordering::Release);
         filters::listen_to(ring.word(word::FILTERED));
         Some(ring)
     }

@@ -9,7 +9,7 @@ use alloc::ffi::CString;
 use core::ffi::CStr;
 
 use bactrian_agent_abi::ring::names;
-use bactrian_agent_os::sys::{self, Errno, Fd, Limit, Resource, SysResult};
+use bactrian_agent_os::sys::{self, Errno, Fd, Limit, Pid, Resource, SysResult};
 
 /// The kernel's table of descriptors grows with the highest one: above this it would be a waste.
 const HIGHEST: u64 = 1 << 16;
@@ -25,8 +25,8 @@ pub struct File {
 
 impl File {
     /// Creates a file that was not there, of one of the names there are for a process's trace.
-    pub fn create(path: &[u8], process: u32) -> SysResult<File> {
-        for name in names(path, process) {
+    pub fn create(path: &[u8], process: Pid) -> SysResult<File> {
+        for name in names(path, process.0) {
             let Ok(name) = CString::new(name) else { break };
             match sys::create(&name) {
                 Err(Errno::EXIST) => {}

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use bactrian_agent_os::confined;
-use bactrian_agent_os::sys::SysResult;
+use bactrian_agent_os::sys::{Pid, SysResult};
 use bactrian_trace::{Making, Recorder, Sink};
 
 use super::file::File;
@@ -25,7 +25,7 @@ pub struct Output {
     path: Vec<u8>,
     /// The folder of the keeper.
     keeper: Option<&'static [u8]>,
-    process: u32,
+    process: Pid,
     target: Target,
     waiting: Vec<u8>,
     /// The last write failed.
@@ -46,7 +46,7 @@ enum Target {
 
 impl Output {
     /// A trace for a process, not created yet.
-    pub fn new(path: &[u8], keeper: Option<&'static [u8]>, process: u32) -> Output {
+    pub fn new(path: &[u8], keeper: Option<&'static [u8]>, process: Pid) -> Output {
         let waiting = Vec::with_capacity(TOO_MUCH);
         let (path, target) = (path.into(), Target::Unknown);
         Output { path, keeper, process, target, waiting, stuck: false, note_at: 0 }

@@ -50,7 +50,7 @@ pub fn start(agent: &'static Agent) {
     let is_one = words[word::MAGIC].load(Ordering::Relaxed) == MAGIC
         && words[word::VERSION].load(Ordering::Relaxed) == VERSION;
     let owner = &words[word::OWNER];
-    let us = u64::from(sys::process_id());
+    let us = u64::from(sys::process_id().0);
     if !is_one || owner.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         // SAFETY: nobody else knows of it.
         unsafe { sys::unmap(address, BYTES) };
@@ -123,7 +123,7 @@ extern "C" fn slice_ends() {
 fn note(pause: Pause, began: u64) {
     let Some(words) = words() else { return };
     // Not every way to become two processes is one that we are told of.
-    if words[word::OWNER].load(Ordering::Relaxed) != u64::from(sys::process_id()) {
+    if words[word::OWNER].load(Ordering::Relaxed) != u64::from(sys::process_id().0) {
         return let_go();
     }
     let Some(nanos) = sys::nanos(Clock::Monotonic).checked_sub(began).filter(|_| began != 0) else {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use bactrian_agent_abi::token::{EXTERNAL, RECORDING_SHIFT};
 use bactrian_agent_os::lock::SetOnce;
-use bactrian_agent_os::sys::{self, Clock, SysResult};
+use bactrian_agent_os::sys::{self, Clock, Pid, SysResult};
 use bactrian_agent_os::{confined, proc};
 use bactrian_ocaml::value;
 use bactrian_trace::{
@@ -61,7 +61,7 @@ pub struct Recording {
     /// What was asked for; the file may be called otherwise.
     trace: &'static [u8],
     writer: Writer<Output>,
-    process: u32,
+    process: Pid,
     generation: u64,
     /// On the monotonic clock.
     start: u64,
@@ -138,7 +138,7 @@ impl Recording {
             executable: executable(agent),
             host,
             runtime_params: PARAMETERS.get().unwrap_or(&agent.runtime_params).clone(),
-            pid: process.into(),
+            pid: process.0.into(),
             context: recorder.context(),
             start: sys::micros(Clock::Realtime),
         };

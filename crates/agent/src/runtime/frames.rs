@@ -1,19 +1,14 @@
 //! Frame descriptors: what the compiler tells of each return address in OCaml code.
 //!
-//! A descriptor is a return address, a u16 of frame size and flags, a u16 count of live values and as many
-//! u16; then, with the flag for allocations, a count byte and as many lengths; then, with the flag for debug
-//! information, aligned to 4, one u32 offset per allocation, or one.
+//! They are read where they stand, by the layout that `ocaml/frames.rs` explains.
 
 use core::ptr;
+
+use bactrian_ocaml::frames::layout;
 
 /// A descriptor of the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor(*const u8);
-
-const DEBUG: u16 = 1;
-const ALLOCATIONS: u16 = 2;
-/// In place of a size: the end of a piece of OCaml stack, above which is C.
-const PIECE_END: u16 = 0xFFFF;
 
 impl Descriptor {
     /// # Safety
@@ -29,14 +24,13 @@ impl Descriptor {
 
     fn data(self) -> u16 {
         // SAFETY: see the layout above.
-        unsafe { ptr::read_unaligned(self.0.add(8).cast()) }
+        unsafe { ptr::read_unaligned(self.0.add(layout::DATA).cast()) }
     }
 
     /// The size of the frame; none at the end of a piece of stack.
     #[inline]
     pub fn frame_size(self) -> Option<usize> {
-        let data = self.data();
-        (data != PIECE_END).then_some(usize::from(data & !(DEBUG | ALLOCATIONS)))
+        layout::frame_size(self.data()).map(usize::from)
     }
 
     /// The slot for one of the allocations that are made at this return address: its own debug
@@ -44,18 +38,18 @@ impl Descriptor {
     pub fn allocation_slot(self, allocation: usize) -> usize {
         const IS_DEBUGINFO: usize = 2;
         let data = self.data();
-        if data & DEBUG == 0 || data & ALLOCATIONS == 0 {
+        if data & layout::HAS_DEBUG_INFO == 0 || data & layout::HAS_ALLOCATIONS == 0 {
             return self.slot();
         }
         // SAFETY: see the layout above.
         unsafe {
-            let live: u16 = ptr::read_unaligned(self.0.add(10).cast());
-            let count = self.0.add(12 + 2 * usize::from(live));
+            let live: u16 = ptr::read_unaligned(self.0.add(layout::LIVE_COUNT).cast());
+            let count = self.0.add(layout::LIVE + 2 * usize::from(live));
             if allocation >= usize::from(*count) {
                 return self.slot();
             }
             let after = count as usize + 1 + usize::from(*count);
-            let offset_at = after.next_multiple_of(4) + 4 * allocation;
+            let offset_at = after.next_multiple_of(layout::ALIGNMENT) + 4 * allocation;
             let offset = *(offset_at as *const u32) as usize;
             if offset == 0 { self.slot() } else { (offset_at + offset) | IS_DEBUGINFO }
         }

@@ -22,10 +22,10 @@ use core::slice;
 use bactrian_agent_os::sys;
 use bactrian_ocaml::{InterpreterLayout, TrapLink};
 
+use super::fiber::Fiber;
 use super::interpreter::CodeTable;
 use super::kept_walk::{Entry, KeptWalk, List, Rest};
 use super::program::Program;
-use super::walk::Fiber;
 
 const WORD: usize = size_of::<usize>();
 
@@ -62,7 +62,7 @@ impl InterpreterWalker {
             self.code = Code::of(self.code.table);
             self.walk.forget();
         }
-        let is_alone = parent.is_null();
+        let is_alone = parent.is_none();
         let mut kept = self.walk.begin(if is_alone { scan.high } else { 0 });
         let most = self.walk.most();
         // Entries have room for as many of them as of frames.
@@ -107,9 +107,11 @@ impl InterpreterWalker {
                 }
                 // Too many: this walk is not kept.
                 Found::Trap(_) => kept = 0,
-                Found::End if parent.is_null() => break true,
-                // SAFETY: by the caller.
-                Found::End => (scan, parent) = unsafe { Scan::of_parent(parent, scan.link) },
+                Found::End => match parent {
+                    // SAFETY: by the caller.
+                    Some(fiber) => (scan, parent) = unsafe { Scan::of_parent(fiber, scan.link) },
+                    None => break true,
+                },
             }
         };
         self.walk.end(is_complete);
@@ -138,8 +140,10 @@ pub unsafe fn each_return_address(
             match scan.next(&code) {
                 Found::Frame(_, content) if !f(content) => return,
                 Found::Frame(..) | Found::Trap(_) => {}
-                Found::End if parent.is_null() => return,
-                Found::End => (scan, parent) = Scan::of_parent(parent, scan.link),
+                Found::End => match parent {
+                    Some(fiber) => (scan, parent) = Scan::of_parent(fiber, scan.link),
+                    None => return,
+                },
             }
         }
     }
@@ -168,18 +172,21 @@ impl Scan {
     ///
     /// # Safety
     /// As for [`InterpreterWalker::walk`].
-    unsafe fn start(layout: InterpreterLayout, state: *const usize) -> (Scan, *const Fiber) {
+    unsafe fn start(layout: InterpreterLayout, state: *const usize) -> (Scan, Option<Fiber>) {
         // SAFETY: by the caller, and the table of runtimes.
         unsafe {
             match layout {
                 InterpreterLayout::One { pointer, high, traps } => {
                     let [place, high, trap] =
                         [pointer, high, traps.innermost].map(|word| *state.add(word));
-                    (Scan { place, high, trap, link: traps.link }, core::ptr::null())
+                    (Scan { place, high, trap, link: traps.link }, None)
                 }
                 InterpreterLayout::Fibers { current, traps } => {
-                    let fiber = *state.add(current) as *const Fiber;
-                    Scan::of_fiber(fiber, *state.add(traps.innermost), traps.link)
+                    let (trap, link) = (*state.add(traps.innermost), traps.link);
+                    match Fiber::at(*state.add(current)) {
+                        Some(fiber) => Scan::of_fiber(fiber, trap, link),
+                        None => (Scan { place: 0, high: 0, trap: 0, link }, None),
+                    }
                 }
             }
         }
@@ -188,22 +195,17 @@ impl Scan {
     /// A fiber that waits for the one that was walked before.
     ///
     /// # Safety
-    /// `fiber` is one.
-    unsafe fn of_parent(fiber: *const Fiber, link: TrapLink) -> (Scan, *const Fiber) {
+    /// It does.
+    unsafe fn of_parent(fiber: Fiber, link: TrapLink) -> (Scan, Option<Fiber>) {
         // SAFETY: by the caller. Where its next trap frame is, as a tagged number, is on its stack.
-        unsafe {
-            let trap = *((*fiber).sp as *const isize) >> 1;
-            Scan::of_fiber(fiber, trap as usize, link)
-        }
+        let trap = unsafe { *(fiber.stack_pointer() as *const isize) } >> 1;
+        Scan::of_fiber(fiber, trap as usize, link)
     }
 
-    /// # Safety
-    /// `fiber` is one; the number of words from its high end to its trap frame is `trap`.
-    unsafe fn of_fiber(fiber: *const Fiber, trap: usize, link: TrapLink) -> (Scan, *const Fiber) {
-        // SAFETY: by the caller.
-        let (place, high, parent) =
-            unsafe { ((*fiber).sp, (*fiber).handler as usize, (*(*fiber).handler).parent) };
-        (Scan { place, high, trap: from_high(high, trap), link }, parent)
+    /// A fiber, from the high end of which it is `trap` words to its next trap frame.
+    fn of_fiber(fiber: Fiber, trap: usize, link: TrapLink) -> (Scan, Option<Fiber>) {
+        let (place, high) = (fiber.stack_pointer(), fiber.high());
+        (Scan { place, high, trap: from_high(high, trap), link }, fiber.parent())
     }
 
     /// Looks for the next word that matters, and passes it.

@@ -7,9 +7,15 @@
 //! Nothing here panics or allocates: this runs on the program's stack, outside of `stacks`.
 
 use bactrian_ocaml::StackLayout;
+use bactrian_ocaml::heap_layout::{callback_link, fiber};
 
+use super::fiber::Fiber;
 use super::frames::{Descriptor, Finder};
 use super::kept_walk::{Entry, KeptWalk, Rest};
+
+/// Bytes from the end of a piece of stack to the link that leads on, and to the next piece.
+const CALLBACK_LINK: usize = callback_link::OFFSET as usize;
+const PIECE_HEADER: usize = fiber::PIECE_HEADER as usize;
 
 /// The stack of one domain, as last walked.
 pub struct NativeWalker {
@@ -63,9 +69,13 @@ impl NativeWalker {
                         self.outwards(kept, start, sp, allocation)
                     }
                 }
-                StackLayout::Fibers { current } => {
-                    self.fibers(*state.add(current) as *const Fiber, allocation);
-                }
+                StackLayout::Fibers { current } => match Fiber::at(*state.add(current)) {
+                    Some(fiber) => self.fibers(fiber, allocation),
+                    None => {
+                        self.walk.begin(0);
+                        self.walk.end(true);
+                    }
+                },
             }
         }
     }
@@ -102,7 +112,7 @@ impl NativeWalker {
                     entry = read(place, *(place as *const usize));
                 } else {
                     // The end of a piece: a link leads to the piece that called C.
-                    let link = (sp + 16) as *const usize;
+                    let link = (sp + CALLBACK_LINK) as *const usize;
                     sp = *link;
                     self.walk.push(read(link as usize, sp));
                     if sp == 0 {
@@ -123,15 +133,14 @@ impl NativeWalker {
     ///
     /// # Safety
     /// As for `walk`; `fiber` is the current fiber.
-    unsafe fn fibers(&mut self, mut fiber: *const Fiber, mut allocation: Option<usize>) {
+    unsafe fn fibers(&mut self, mut fiber: Fiber, mut allocation: Option<usize>) {
         let mut frames = 0;
         // SAFETY: the runtime's own layout of its stacks.
         unsafe {
-            let alone = (*(*fiber).handler).parent.is_null();
-            let mut kept = self.walk.begin(if alone { (*fiber).handler as usize } else { 0 });
+            let is_alone = fiber.parent().is_none();
+            let mut kept = self.walk.begin(if is_alone { fiber.high() } else { 0 });
             loop {
-                let mut place = (*fiber).sp;
-                let high = (*fiber).handler as usize;
+                let (mut place, high) = (fiber.stack_pointer(), fiber.high());
                 loop {
                     let entry = read(place, *(place as *const usize));
                     if let Some(keep) =
@@ -153,7 +162,7 @@ impl NativeWalker {
                     } else {
                         // The end of a piece. What it is above is always kept in the same way.
                         self.walk.push(entry);
-                        sp += STACK_HEADER;
+                        sp += PIECE_HEADER;
                         if sp == high {
                             break;
                         }
@@ -163,38 +172,14 @@ impl NativeWalker {
                         return self.walk.end(false);
                     }
                 }
-                fiber = (*high_handler(high)).parent;
-                if fiber.is_null() {
-                    return self.walk.end(true);
+                match fiber.parent() {
+                    Some(parent) => fiber = parent,
+                    None => return self.walk.end(true),
                 }
             }
         }
     }
 }
-
-/// OCaml 5's record of a stack.
-#[repr(C)]
-pub struct Fiber {
-    pub sp: usize,
-    exception_pointer: usize,
-    pub handler: *const Handler,
-}
-
-/// At the high end of a stack.
-#[repr(C)]
-pub struct Handler {
-    value: usize,
-    exception: usize,
-    effect: usize,
-    pub parent: *const Fiber,
-}
-
-fn high_handler(high: usize) -> *const Handler {
-    high as *const Handler
-}
-
-/// What OCaml 5 pushes between pieces of a stack.
-const STACK_HEADER: usize = 32;
 
 /// Calls `f` with the descriptor of each frame, innermost first, until it says no.
 ///
@@ -222,17 +207,16 @@ pub unsafe fn each_frame(
                             pc = *((sp - 8) as *const usize);
                         }
                         None => {
-                            let link = (sp + 16) as *const usize;
+                            let link = (sp + CALLBACK_LINK) as *const usize;
                             (sp, pc) = (*link, *link.add(1));
                         }
                     }
                 }
             }
             StackLayout::Fibers { current } => {
-                let mut fiber = *state.add(current) as *const Fiber;
-                while !fiber.is_null() {
-                    let high = (*fiber).handler as usize;
-                    let mut place = (*fiber).sp;
+                let mut next = Fiber::at(*state.add(current));
+                while let Some(fiber) = next {
+                    let (mut place, high) = (fiber.stack_pointer(), fiber.high());
                     while let Some(descriptor) = finder.find(*(place as *const usize)) {
                         let sp = place + 8;
                         match descriptor.frame_size() {
@@ -242,11 +226,11 @@ pub unsafe fn each_frame(
                                 }
                                 place = sp + size - 8;
                             }
-                            None if sp + STACK_HEADER == high => break,
-                            None => place = sp + STACK_HEADER,
+                            None if sp + PIECE_HEADER == high => break,
+                            None => place = sp + PIECE_HEADER,
                         }
                     }
-                    fiber = (*high_handler(high)).parent;
+                    next = fiber.parent();
                 }
             }
         }

@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bactrian_agent_os::loaded;
-use bactrian_agent_os::process;
+use bactrian_agent_os::process::{self, ThreadId};
 
 use crate::runtime::collector::Collector;
 
@@ -57,18 +57,18 @@ extern "C" fn after_waiting() {
 }
 
 /// This thread may run OCaml code.
-fn enter(thread: u32) {
-    if ACTIVE.iter().any(|place| place.load(Ordering::Relaxed) == thread) {
+fn enter(thread: ThreadId) {
+    if ACTIVE.iter().any(|place| place.load(Ordering::Relaxed) == thread.0) {
         return;
     }
     let takes = |place: &AtomicU32, old| {
-        place.compare_exchange(old, thread, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        place.compare_exchange(old, thread.0, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     };
     if ACTIVE.iter().any(|place| takes(place, 0)) {
         return;
     }
     // Threads that have ended are in the way.
-    let gone = |place: &&AtomicU32| !process::thread_lives(place.load(Ordering::Relaxed));
+    let gone = |place: &&AtomicU32| !process::thread_lives(ThreadId(place.load(Ordering::Relaxed)));
     if !ACTIVE.iter().filter(gone).any(|place| takes(place, place.load(Ordering::Relaxed))) {
         CROWDED.store(true, Ordering::SeqCst);
     }
@@ -78,7 +78,7 @@ fn enter(thread: u32) {
 pub fn leave() {
     if ON.load(Ordering::Relaxed) {
         let me = process::thread_id();
-        if let Some(place) = ACTIVE.iter().find(|place| place.load(Ordering::Relaxed) == me) {
+        if let Some(place) = ACTIVE.iter().find(|place| place.load(Ordering::Relaxed) == me.0) {
             place.store(0, Ordering::SeqCst);
         }
     }
@@ -95,7 +95,7 @@ pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
     let nobody = !CROWDED.load(Ordering::SeqCst)
         && ACTIVE.iter().all(|place| match place.load(Ordering::SeqCst) {
             0 => true,
-            thread if process::thread_lives(thread) => false,
+            thread if process::thread_lives(ThreadId(thread)) => false,
             thread => {
                 let _ = place.compare_exchange(thread, 0, Ordering::SeqCst, Ordering::Relaxed);
                 true

@@ -10,6 +10,7 @@ use bactrian_agent_abi::Limits;
 use bactrian_agent_abi::ledger::Limit;
 use bactrian_agent_os::proc::{self, MemoryGroup};
 use bactrian_agent_os::process;
+use bactrian_agent_os::sys::Pid;
 
 /// Files that may be in the making; of more, the sizes of the oldest are not asked for any more.
 const MOST_PENDING: usize = 256;
@@ -20,7 +21,7 @@ const FILE_PART: u64 = 10;
 #[derive(Default)]
 pub struct Budget {
     /// Copies that have not been seen to end.
-    copies: Vec<u32>,
+    copies: Vec<Pid>,
     /// Files that are not there yet.
     pending: Vec<CString>,
     /// Bytes of files that are there.
@@ -70,7 +71,7 @@ impl Budget {
     }
 
     /// A copy was made, and its file will be there.
-    pub fn spent(&mut self, copy: u32, file: CString) {
+    pub fn spent(&mut self, copy: Pid, file: CString) {
         self.copies.push(copy);
         if self.pending.len() < MOST_PENDING {
             self.pending.push(file);

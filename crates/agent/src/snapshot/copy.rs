@@ -14,7 +14,7 @@ use bactrian_agent_abi::ledger::Line;
 use bactrian_agent_os::proc;
 use bactrian_agent_os::process::{self, End};
 use bactrian_agent_os::stacks::{self, Stack};
-use bactrian_agent_os::sys::{self, Errno, Fd, Limit, Resource, SysResult};
+use bactrian_agent_os::sys::{self, Errno, Fd, Limit, Pid, Resource, SysResult};
 
 use super::ledger::Text;
 use super::listing::{self, Told};
@@ -46,7 +46,7 @@ pub fn live(order: Order<'_>) -> ! {
 fn serve(mut order: Order<'_>) {
     let ledger = order.setup.ledger.as_deref();
     let key = order.facts.key;
-    order.facts.copy = sys::process_id();
+    order.facts.copy = sys::process_id().0;
     let descriptors = let_go();
     ledger::add(ledger, &Line::Begun(key, order.facts.copy));
     if let Some(notes) = order.notes {
@@ -70,7 +70,7 @@ fn serve(mut order: Order<'_>) {
     sys::default_signal(SIGCHLD);
     match start_walker(order.setup) {
         Ok(walker) => {
-            ledger::add(ledger, &Line::Walker(key, walker));
+            ledger::add(ledger, &Line::Walker(key, walker.0));
             let failure = ledger::failure(key, format_args!("the walker was killed"));
             let ledger = ledger.and_then(|path| process::open_to_append(path).ok());
             hold_still(walker, order.setup.us.clone(), ledger, &failure);
@@ -88,7 +88,7 @@ fn serve(mut order: Order<'_>) {
 
 /// Waits until the walker has ended. What it has read is given back, in the end all but ourselves, our stack being part
 /// of us.
-fn hold_still(walker: u32, us: Range<usize>, ledger: Option<Fd>, failure: &Text) {
+fn hold_still(walker: Pid, us: Range<usize>, ledger: Option<Fd>, failure: &Text) {
     const ENDED: u64 = 1 << (SIGCHLD - 1);
     const RELEASED: u64 = 1 << (RELEASE - 1);
     loop {
@@ -211,7 +211,7 @@ struct Start<'a> {
     error: AtomicU32,
 }
 
-fn start_walker(setup: &Setup) -> Result<u32, Errno> {
+fn start_walker(setup: &Setup) -> Result<Pid, Errno> {
     let start = Start {
         path: &setup.walker,
         arguments: [c"bactrian".as_ptr(), c"walk-frozen".as_ptr(), ptr::null()],

@@ -10,7 +10,7 @@ use bactrian_agent_abi::ledger::{Limit, Line};
 use bactrian_agent_abi::{Busy, Limits};
 use bactrian_agent_os::lock::Lock;
 use bactrian_agent_os::stacks::{self, Stack};
-use bactrian_agent_os::sys::{self, Clock};
+use bactrian_agent_os::sys::{self, Clock, Pid};
 use bactrian_agent_os::{confined, proc, process};
 
 use super::budget::Budget;
@@ -24,7 +24,7 @@ struct Series {
     /// What names of files begin with.
     prefix: Vec<u8>,
     folder: CString,
-    process: u32,
+    process: Pid,
     /// Added to numbers in the ledger, where several processes write.
     key: u64,
     number: u64,
@@ -77,12 +77,12 @@ pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
 fn begin() {
     notes::share();
     LAST.store(0, Ordering::Relaxed);
-    OWNER.store(sys::process_id(), Ordering::Relaxed);
+    OWNER.store(sys::process_id().0, Ordering::Relaxed);
 }
 
 /// Whether this is the process whose snapshots these are: a child made by vfork shares our memory.
 pub fn is_ours() -> bool {
-    sys::process_id() == OWNER.load(Ordering::Relaxed)
+    sys::process_id().0 == OWNER.load(Ordering::Relaxed)
 }
 
 /// The program ends: whoever reads the ledger then must find there which copies are at work.
@@ -93,7 +93,7 @@ pub fn let_copies_begin(most: u32) {
         // On a busy machine it may take the copy a while to come to that.
         for _ in 0..MOST_STEPS {
             let copy = notes.copy.load(Ordering::Relaxed);
-            if notes.begun.load(Ordering::Acquire) == 1 || process::end_of(copy).is_some() {
+            if notes.begun.load(Ordering::Acquire) == 1 || process::end_of(Pid(copy)).is_some() {
                 break;
             }
             process::wait_while(&notes.begun, 0, STEP);
@@ -111,13 +111,13 @@ impl Series {
         // Programs that a shell has started do not know of each other.
         let is_child = is_child || process::file_size(&first).is_some();
         if is_child {
-            prefix.extend_from_slice(format!(".{id}").as_bytes());
+            prefix.extend_from_slice(format!(".{}", id.0).as_bytes());
         }
         Some(Series {
             prefix,
             folder,
             process: id,
-            key: if is_child { u64::from(id) << 32 } else { 0 },
+            key: if is_child { u64::from(id.0) << 32 } else { 0 },
             number: 0,
             skipped: Skipped::default(),
             budget: Budget::new(),
@@ -180,7 +180,7 @@ impl Series {
         let Ok(file) = CString::new(&heap[..]) else { return Outcome::Off };
         let now = sys::nanos(Clock::Monotonic);
         let facts = Facts {
-            program: self.process,
+            program: self.process.0,
             copy: 0,
             number,
             key: self.key + number,
@@ -209,7 +209,7 @@ impl Series {
             Ok(Some(copy)) => {
                 self.number = number;
                 if let Some(notes) = notes {
-                    notes.copy.store(copy, Ordering::Relaxed);
+                    notes.copy.store(copy.0, Ordering::Relaxed);
                 }
                 self.budget.spent(copy, file);
                 // In microseconds, and never 0; so long that it overflows is not a pause.

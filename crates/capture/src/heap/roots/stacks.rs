@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use bactrian_ocaml::StackLayout;
 use bactrian_ocaml::frames::Live;
-use bactrian_ocaml::heap_layout::{fiber, local_roots};
+use bactrian_ocaml::heap_layout::{callback_link, fiber, local_roots};
 
 use super::descriptors::Descriptors;
 use super::finder::Finder;
@@ -162,8 +162,7 @@ impl Scan<'_, '_> {
         let (mut sp, mut return_address, mut registers) = (start, return_address, registers);
         while sp != 0 {
             let end = self.piece(sp, return_address, registers)?;
-            // Callback_link: after what caml_start_program pushed as a handler.
-            let above = end.checked_add(16).ok_or("a stack ends with memory")?;
+            let above = end.checked_add(callback_link::OFFSET).ok_or("a stack ends with memory")?;
             [sp, return_address, registers] = [above, above + 8, above + 16].map(|at| {
                 // What cannot be read ends the stack as its own end does, but is told.
                 self.words.word(at).unwrap_or(u64::MAX)
