@@ -17,8 +17,8 @@ const LOAD: usize = 10;
 const TOGETHER: &str = "together";
 
 pub fn run(words: &[String]) -> Outcome {
-    // A path that is long and has a space in it, as people have them.
-    let folder = std::env::temp_dir().join("bactrian tests of another temporary folder");
+    // Without a space: the dynamic linker cannot be told of a library in a path that has one.
+    let folder = std::env::temp_dir().join("bactrian-tests-of-another-temporary-folder");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let elsewhere = folder.display().to_string();
     let user_folder = UserFolder::new()?;

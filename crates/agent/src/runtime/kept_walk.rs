@@ -233,8 +233,9 @@ impl KeptWalk {
         if frames == 0 {
             return None;
         }
-        let entries = further_out(self.kept.as_slice().get(..*kept)?, entry.place);
-        *kept = entries.len();
+        let entries = self.kept.as_slice().get(..*kept)?;
+        *kept = further_out(entries, entry.place);
+        let entries = entries.get(..*kept)?;
         let last = entries.last()?;
         if (last.place, last.content, last.trap) != (entry.place, entry.content, entry.trap) {
             return None;
@@ -245,26 +246,22 @@ impl KeptWalk {
             // Too few, and the kept walk does not say what is further out.
             return None;
         }
-        // Mostly all entries are frames.
-        let first = match entries.get(beyond.saturating_sub(1)) {
-            Some(entry) if entry.frames == beyond.max(1) => beyond.saturating_sub(1),
-            _ => entries.partition_point(|entry| entry.frames < beyond),
+        let first = match beyond.checked_sub(1) {
+            None => 0,
+            // Mostly all entries are frames.
+            Some(at) if entries.get(at).is_some_and(|entry| entry.frames == beyond) => at,
+            Some(_) => entries.partition_point(|entry| entry.frames < beyond),
         };
         let rest = Rest { entries: entries.get(first..)?, to_the_end: beyond == 0 };
         let Some(place) = changed(rest) else { return Some(*kept) };
         // Nor does it hold for what is between here and there.
-        *kept = further_out(entries, place.saturating_add(1)).len();
+        *kept = further_out(entries, place.saturating_add(1));
         None
     }
 }
 
-/// Entries without those below a place.
+/// How many entries there are without those below a place.
 #[inline]
-fn further_out(mut entries: &[Kept], place: usize) -> &[Kept] {
-    while let Some((last, rest)) = entries.split_last()
-        && last.place < place
-    {
-        entries = rest;
-    }
-    entries
+fn further_out(entries: &[Kept], place: usize) -> usize {
+    entries.iter().rposition(|entry| entry.place >= place).map_or(0, |last| last + 1)
 }

@@ -82,19 +82,24 @@ impl Run {
     }
 
     fn command(&self, folder: &Path) -> Command {
-        let mut command = match self.first {
-            "" => Command::new(&self.program),
-            first => {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("{first}\nexec \"$@\""), "sh"]).arg(&self.program);
-                shell
-            }
-        };
-        command.args(&self.arguments).current_dir(folder).stdin(Stdio::null());
+        // The same for everybody: tests must not depend on who runs them, nor on signals that they ignore. Variables are for
+        // the program, not for what starts it.
+        let mut command = Command::new("env");
+        command.arg("--default-signal");
+        for (name, value) in &self.variables {
+            let mut variable = OsString::from(name);
+            variable.push("=");
+            variable.push(value);
+            command.arg(variable);
+        }
+        if !self.first.is_empty() {
+            command.args(["sh", "-c", &format!("{}\nexec \"$@\"", self.first), "sh"]);
+        }
+        command.arg(&self.program).args(&self.arguments);
+        command.current_dir(folder).stdin(Stdio::null());
         // A group of its own, so that it can be ended with all its children.
         command.process_group(0);
-        // The same for everybody: tests must not depend on who runs them.
-        command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", cache());
         command

@@ -52,10 +52,14 @@ impl StackEncoder {
     /// How many outer frames `stack` shares with the last one encoded, `known` of them for sure.
     pub fn common_prefix(&self, stack: &[u64], known: usize) -> usize {
         let known = known.min(self.last.len()).min(stack.len());
-        let (last, stack) = (&self.last[known..], &stack[known..]);
-        // Several at a time: where a depth is given, whole stacks are compared.
-        let chunks = last.as_chunks::<CHUNK>().0.iter().zip(stack.as_chunks::<CHUNK>().0);
-        let same = CHUNK * chunks.take_while(|(a, b)| a == b).count();
+        let both = self.last.len().min(stack.len());
+        let (last, stack) = (&self.last[known..both], &stack[known..both]);
+        let mut same = 0;
+        if last.len() >= CHUNK {
+            // Several at a time: where stacks are deeper than what is kept of them, whole windows are compared.
+            let chunks = last.as_chunks::<CHUNK>().0.iter().zip(stack.as_chunks::<CHUNK>().0);
+            same = CHUNK * chunks.take_while(|(a, b)| a == b).count();
+        }
         let rest = last[same..].iter().zip(&stack[same..]);
         known + same + rest.take_while(|(a, b)| a == b).count()
     }
