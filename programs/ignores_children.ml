@@ -8,7 +8,7 @@ let snapshots folder =
 let () =
   Sys.set_signal Sys.sigchld Sys.Signal_ignore;
   let wanted = int_of_string Sys.argv.(1) and folder = Sys.argv.(2) in
-  let finish = Unix.gettimeofday () +. 60. in
+  let finish = Unix.gettimeofday () +. 100. in
   while snapshots folder < wanted && Unix.gettimeofday () < finish do
     Gc.full_major ();
     Unix.sleepf 0.05

@@ -118,7 +118,9 @@ impl UserFolder {
         let programs = root().join("target/fixtures");
         for entry in fs::read_dir(&programs).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if name == "own" || name == "scratch" || !entry.path().is_dir() {
+            if ["own", "scratch", "locks"].iter().any(|other| name == *other)
+                || !entry.path().is_dir()
+            {
                 continue;
             }
             let mut copy = Command::new("cp");

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program, whole_table};
+use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, is_root, program, whole_table};
 
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{info, is_clean, state};
@@ -206,10 +206,6 @@ impl Way {
 fn starter() -> PathBuf {
     let recipe = Recipe::new("conditions_start").source("conditions_start.c");
     recipe.step("cc", "-O1 conditions_start.c -o conditions_start").build().join("conditions_start")
-}
-
-fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n")
 }
 
 impl Condition {

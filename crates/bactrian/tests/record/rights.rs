@@ -2,18 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
-use bactrian_fixtures::{BOTH, Variant, program};
+use bactrian_fixtures::{BOTH, Variant, is_root, program};
 
 use crate::runs::{Place, Run, difference, text};
 
 /// Nobody has this number.
 const STRANGER: &str = "12345";
-
-fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n")
-}
 
 #[test]
 fn children_of_a_program_that_becomes_another_user_hear_nothing() {

@@ -127,7 +127,7 @@ fn a_recorder_that_is_killed_costs_nothing() {
 /// Runs a command where a small disk is mounted on the folder of snapshots; none if that is not allowed here.
 fn on_a_small_disk(place: &Place, kilobytes: u32, run: &Run) -> Option<Seen> {
     // Not root: root within a user namespace of its own may mount there.
-    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
+    let is_root = bactrian_fixtures::is_root();
     let options: &[&str] = if is_root { &["--mount"] } else { &["--mount", "--map-root-user"] };
     let mount = |folder: &Path| {
         let mut command = Command::new("unshare");
