@@ -1,4 +1,4 @@
-//! Filters of system calls (seccomp), which may end a program for a call that it would not have made without us.
+//! Seccomp filters, which may kill a program for a system call that it would not have made without us.
 
 use std::fs;
 use std::io;
@@ -16,9 +16,9 @@ pub(crate) fn filters_of(process: &str) -> Option<u32> {
     line.trim().parse().ok()
 }
 
-/// Whether a program that we start may be made to copy itself, by the agent in it. It inherits our filters, and one of them may
-/// end who does that. So another process of ours, `trial`, which has the same filters, does it first. Gives how many
-/// filters there are, or says what happened.
+/// Whether a program that we start may be made to copy itself, by the agent in it. It inherits our filters, and one of them
+/// may kill a process for that. So another process of ours, `trial`, which has the same filters, does it first. Gives how
+/// many filters there are, or says what happened.
 ///
 /// # Errors
 /// If the process was ended, or could not be started.

@@ -247,8 +247,8 @@ fn is_first(pid: u32) -> bool {
     numbers.is_some_and(|numbers| numbers.split_whitespace().last() == Some("1"))
 }
 
-/// Whether a process, or one of its threads, may be made to do system calls. A filter of system calls might kill it for one that it does not
-/// expect; one that it has from the same ancestor as we have lets programs start others.
+/// Whether a process, or one of its threads, may be made to do system calls. A seccomp filter might kill it for one that it
+/// does not expect; one that it has from the same ancestor as we have lets programs start others.
 fn may_inject(pid: &str) -> Result<(), String> {
     let filters = |pid: &str| {
         let number = |name| status_field(pid, name).and_then(|it| it.parse::<u32>().ok());
