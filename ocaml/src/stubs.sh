@@ -8,23 +8,32 @@ cc=${CC:-cc}
 # In a build folder of dune this is a copy; the Rust library is beside the original. Where dune works in a folder of
 # its own, the original is where that folder stands for.
 here=$(pwd -P)
+# Folders to look above, one a line: there may be spaces in them.
+candidates=$here
 case $here in
-*/_build/*) candidates="${here%%/_build/*} $here" ;;
-*) candidates=$here ;;
+*/_build/*)
+    top=${here%%/_build/*}
+    inner=$(printf %s "$here" | sed -n 's:.*/_build/[^/]*/::p')
+    candidates="$top/$inner
+$top
+$here"
+    ;;
 esac
-[ -z "${BACTRIAN_SOURCES:-}" ] || candidates="$BACTRIAN_SOURCES $candidates"
-inner=$(printf %s "$here" | sed -n 's:.*/_build/[^/]*/::p')
-[ -z "$inner" ] || candidates="${here%%/_build/*}/$inner $candidates"
-sources=
-for folder in $candidates; do
-    while [ "$folder" != / ] && [ -n "$folder" ]; do
-        if [ -f "$folder/crates/observe-ocaml/Cargo.toml" ]; then
-            sources=$folder
-            break 2
-        fi
-        folder=$(dirname "$folder")
+[ -z "${BACTRIAN_SOURCES:-}" ] || candidates="$BACTRIAN_SOURCES
+$candidates"
+sources=$(
+    printf '%s\n' "$candidates" | while IFS= read -r folder; do
+        while :; do
+            if [ -f "$folder/crates/observe-ocaml/Cargo.toml" ]; then
+                printf %s "$folder"
+                exit
+            fi
+            above=$(dirname "$folder")
+            [ "$above" != "$folder" ] || break
+            folder=$above
+        done
     done
-done
+)
 if [ -z "$sources" ]; then
     echo "stubs.sh: crates/observe-ocaml is not in a folder above $here; say where Bactrian's sources are in BACTRIAN_SOURCES" >&2
     exit 1

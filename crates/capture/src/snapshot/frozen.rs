@@ -34,9 +34,14 @@ const LAST: i32 = 19;
 /// How often the ledger is told of progress.
 const BETWEEN_WORDS: Duration = Duration::from_millis(200);
 
-/// Whether the program still needs the processor. At its end it does not, and whoever started it waits for us.
-fn stands_back(facts: &Facts<'_>) -> bool {
-    facts.reason != frozen::Reason::Exit
+/// How far we stand back while the heap is copied, and then. At its end the program does not need the processor any more,
+/// and whoever started it waits for us; for what was asked for, the program itself may wait.
+fn priorities(facts: &Facts<'_>) -> Option<[i32; 2]> {
+    match facts.reason {
+        frozen::Reason::Exit => None,
+        frozen::Reason::Call | frozen::Reason::Signal => Some([SOON, SOON]),
+        frozen::Reason::Major | frozen::Reason::Every | frozen::Reason::Peak => Some([SOON, LAST]),
+    }
 }
 
 /// Lets others go first where they need the processor.
@@ -57,8 +62,8 @@ pub fn walk_frozen() -> Result<Written, Failure> {
     told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
     let number = frozen.facts.key;
-    if stands_back(&frozen.facts) {
-        stand_back(SOON);
+    if let Some([first, _]) = priorities(&frozen.facts) {
+        stand_back(first);
     }
     // Without a ledger nobody is told; the snapshot is there or not all the same.
     let ledger =
@@ -126,8 +131,8 @@ fn take(
     let options =
         Options { strings: (facts.strings > 0).then_some(facts.strings), ..Options::default() };
     let give_back = |addresses: &[Range<u64>]| {
-        if stands_back(facts) {
-            stand_back(LAST);
+        if let Some([_, then]) = priorities(facts) {
+            stand_back(then);
         }
         let list = frozen::list_of(addresses);
         if told.set_len(0).and_then(|()| told.write_all_at(&list, 0)).is_err() {
