@@ -284,7 +284,8 @@ fn tell(traces: &[PathBuf], output: &Path, console: &mut Console) -> Result<(), 
         for sentence in recorder.iter().flat_map(Recorder::sentences) {
             console.warn(&format!("{}: {sentence}", shown.display()))?;
         }
-        if index.losses().bytes_missing > 0 {
+        let losses = index.losses();
+        if losses.bytes_missing > 0 || losses.bytes_unread > 0 {
             // By a limit of file sizes, or on a full disk.
             let what = "its end could not be written, and is lost";
             console.warn(&format!("{}: {what}", shown.display()))?;

@@ -10,8 +10,10 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn live<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
-    command.arg("live").args(arguments).stdin(Stdio::null());
+    // Whatever signals are ignored by whoever runs the tests.
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_bactrian"), "live"]);
+    command.args(arguments).stdin(Stdio::null());
     command
 }
 

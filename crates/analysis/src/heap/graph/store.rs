@@ -217,6 +217,7 @@ mod tests {
         let mapped = store.find("b").expect("it was put there");
         put(&store, "d", 40).expect("room after one is removed");
         assert_eq!(names(&store), ["b.index", "c.index", "d.index"]);
+        set_age(&store, "d.index", MINUTE);
         put(&store, "e", 70).expect("room after two are removed");
         assert_eq!(names(&store), ["b.index", "e.index"]);
         put(&store, "f", 100).expect("room if it is alone");
