@@ -92,9 +92,11 @@ fn a_program_that_is_killed_leaves_whole_snapshots_or_none() {
             let observed = run.observed(&options, &place.trace("run"));
             let child = place.start(&with_ledger(observed, &place));
             until("a walker", || !walkers(&place).is_empty()).expect("a walker");
-            let process = only_child(child.id()).expect("the program");
-            thread::sleep(Duration::from_millis(milliseconds));
-            signal("KILL", &process.to_string());
+            // On a busy machine it may have ended by itself.
+            if let Ok(process) = only_child(child.id()) {
+                thread::sleep(Duration::from_millis(milliseconds));
+                signal("KILL", &process.to_string());
+            }
             let mut seen = finish(child, &place.work());
             let what = format!("{compiler:?} after {milliseconds} ms: {}", said(&mut seen));
             assert!(["signal 9", "exit status 0"].contains(&seen.end.as_str()), "{what}");
