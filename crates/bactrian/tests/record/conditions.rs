@@ -434,6 +434,10 @@ fn check(conditions: &[Condition]) {
     let possible = conditions.iter().filter(|condition| is_possible(condition));
     for (number, condition) in possible.enumerate() {
         for (turn, compiler) in BOTH.into_iter().enumerate() {
+            // One compiler for each condition, in turn.
+            if !whole_table() && turn != number % BOTH.len() {
+                continue;
+            }
             let works = match whole_table() {
                 true => condition.works.to_vec(),
                 false => vec![condition.works[(number + turn) % condition.works.len()]],
