@@ -4,10 +4,15 @@
 //! the child needs is in plain atomic numbers: a bit for every descriptor. A fork must not fall between the opening of
 //! a descriptor and the setting of its bit, nor between clearing and closing: both happen behind a gate that the fork
 //! closes first ([`hold`], [`release`]). Nobody waits behind the gate for anything.
+//!
+//! Programs that become daemons close all descriptors that they do not know, and their own files then get our numbers. So
+//! each of ours is remembered with the file it was opened for, and nothing else is ever closed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::fs::fstat;
 
 use crate::process;
 
@@ -21,6 +26,18 @@ static GATE: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub(crate) struct Owned {
     descriptor: Option<OwnedFd>,
+    file: Option<File>,
+}
+
+/// What a descriptor was opened for: device and inode. Sockets have one each; of what has none of its own, such as an
+/// epoll, it is at least known that it is no file and no socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct File(u64, u64);
+
+impl File {
+    fn of(descriptor: &OwnedFd) -> Option<File> {
+        fstat(descriptor).ok().map(|stat| File(stat.st_dev, stat.st_ino))
+    }
 }
 
 impl Owned {
@@ -50,7 +67,8 @@ impl Owned {
             return Err(io::Error::from(rustix::io::Errno::MFILE));
         };
         OURS[word].fetch_or(bit, Ordering::Relaxed);
-        Ok(Owned { descriptor: Some(descriptor) })
+        let file = File::of(&descriptor);
+        Ok(Owned { descriptor: Some(descriptor), file })
     }
 
     /// The descriptor itself. Always there, until it is dropped.
@@ -59,6 +77,11 @@ impl Owned {
             Some(descriptor) => descriptor,
             None => unreachable!("taken only when dropped"),
         }
+    }
+
+    /// Whether someone else has closed it.
+    pub fn is_robbed(&self) -> bool {
+        self.descriptor.as_ref().is_none_or(|descriptor| File::of(descriptor) != self.file)
     }
 
     /// Lets go of a descriptor that someone else has closed: whatever has its number now is not ours.
@@ -80,7 +103,10 @@ impl Drop for Owned {
         }
         behind_gate(|| {
             clear(descriptor.as_raw_fd());
-            drop(descriptor);
+            match File::of(&descriptor) == self.file {
+                true => process::close(descriptor),
+                false => std::mem::forget(descriptor),
+            }
         });
     }
 }
@@ -131,7 +157,24 @@ fn behind_gate<T>(act: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
+
+    #[test]
+    fn what_has_got_the_number_of_one_of_ours_is_not_closed() {
+        let sockets = std::os::unix::net::UnixStream::pair;
+        let mut owned = Owned::open(|| Ok(sockets()?.0.into())).expect("there is room");
+        assert!(!owned.is_robbed());
+        let (theirs, mut other_end) = sockets().expect("there is room");
+        let number = owned.descriptor.as_mut().expect("it is there");
+        rustix::io::dup2(&theirs, number).expect("both are open");
+        assert!(owned.is_robbed());
+        drop((owned, theirs));
+        other_end.set_nonblocking(true).expect("it can be");
+        let read = other_end.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(io::ErrorKind::WouldBlock), "the connection has not ended");
+    }
 
     #[test]
     fn what_is_open_is_known() {

@@ -3,6 +3,7 @@
 //! After a fork the child has no server: its thread is not there. The child closes our descriptors, so that clients of
 //! the parent see its end, and everything it observes from then on goes nowhere. Nothing in the child waits for a lock.
 
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 
@@ -60,6 +61,16 @@ extern "C" fn in_child() {
         }
     }
     descriptors::release();
+}
+
+/// Closes a descriptor. Not as a dropped one is closed: should the program have closed it in this moment, it would be
+/// ended for that in a debug build.
+#[expect(unsafe_code, reason = "no safe crate that we use closes what may be closed")]
+pub(crate) fn close(descriptor: OwnedFd) {
+    // SAFETY: its only owner gives it away.
+    unsafe {
+        libc::close(descriptor.into_raw_fd());
+    }
 }
 
 extern "C" fn exiting() {

@@ -37,6 +37,8 @@ pub(crate) struct Audience<'a> {
     pub(super) has_changed: bool,
     /// Numbers that found no place in the old protocol were spoken of.
     has_complained: bool,
+    /// The program has closed descriptors of ours, and may be closing the others in this moment: none is touched any more.
+    pub is_robbed: bool,
     /// For what clients say.
     pub(super) buffer: Vec<u8>,
 }
@@ -63,6 +65,7 @@ impl<'a> Audience<'a> {
             everything: Everything::default(),
             has_changed: false,
             has_complained: false,
+            is_robbed: false,
             buffer: Vec::new(),
         }
     }
@@ -125,9 +128,10 @@ impl<'a> Audience<'a> {
 
     fn put_back(&mut self, key: u64, client: Client, fate: Fate) {
         self.has_changed |= fate == Fate::Gone;
+        self.is_robbed |= client.socket.is_robbed();
         if fate == Fate::Stays {
             self.clients.insert(key, client);
-        } else if client.is_robbed {
+        } else if self.is_robbed {
             client.socket.forget();
         } else {
             // While anyone else has the same connection open, closing it does not remove it.
@@ -137,7 +141,7 @@ impl<'a> Audience<'a> {
     }
 
     /// Has `epoll` tell what is still of interest.
-    fn adjust_interest(&self, key: u64, client: &mut Client) -> Fate {
+    fn adjust_interest(&mut self, key: u64, client: &mut Client) -> Fate {
         let waits = !client.has_nothing_to_send();
         let data = epoll::EventData::new_u64(key);
         if waits == client.waits_for_room && !client.is_half_closed {
@@ -147,7 +151,10 @@ impl<'a> Audience<'a> {
         let flags = interest(waits, client.is_half_closed);
         match epoll::modify(self.epoll.get(), client.socket.get(), data, flags) {
             Ok(()) => Fate::Stays,
-            Err(_) => Fate::Gone,
+            Err(error) => {
+                self.is_robbed |= error != rustix::io::Errno::NOMEM;
+                Fate::Gone
+            }
         }
     }
 

@@ -27,6 +27,9 @@ impl Bell {
 
     /// Wakes the server's thread.
     pub fn ring(&self) {
+        if self.rung_at.is_robbed() {
+            return;
+        }
         // Refused only if it has been rung very often already.
         let _ = send(self.rung_at.get(), &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     }
@@ -38,6 +41,9 @@ impl Bell {
 
     /// It was heard.
     pub fn quiet(&self) {
+        if self.heard_at.is_robbed() {
+            return;
+        }
         let mut rings = [0; 256];
         // What is left says so again.
         let _ = recv(self.heard_at.get(), &mut rings, RecvFlags::DONTWAIT);

@@ -45,8 +45,6 @@ pub(crate) struct Client {
     pub is_leaving: bool,
     /// It was told what there is, once at least.
     pub has_begun: bool,
-    /// The program has closed its descriptor.
-    pub is_robbed: bool,
 }
 
 /// Which protocol a client speaks, and where it is in it.
@@ -82,7 +80,6 @@ impl Client {
             is_half_closed: false,
             is_leaving: false,
             has_begun: false,
-            is_robbed: false,
         }
     }
 
@@ -143,6 +140,9 @@ impl Client {
 
     /// Sends what the kernel takes.
     pub fn flush(&mut self) -> Fate {
+        if !self.queue.is_empty() && self.socket.is_robbed() {
+            return Fate::Gone;
+        }
         while let Some(piece) = self.queue.front() {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             match send(self.socket.get(), &piece[self.sent..], flags) {
@@ -156,10 +156,7 @@ impl Client {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Fate::Stays,
-                Err(error) => {
-                    self.is_robbed = is_robbery(error);
-                    return Fate::Gone;
-                }
+                Err(_) => return Fate::Gone,
             }
         }
         // Space of a queue that was long once.
@@ -172,6 +169,9 @@ impl Client {
     /// # Errors
     /// If the connection is broken.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        if self.socket.is_robbed() {
+            return Err(Errno::BADF.into());
+        }
         buffer.resize(READ_AT_ONCE, 0);
         match recv(self.socket.get(), buffer.as_mut_slice(), RecvFlags::DONTWAIT) {
             Ok((0, _)) => {
@@ -180,10 +180,7 @@ impl Client {
             }
             Ok((_, count)) => Ok(Some(count)),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
-            Err(error) => {
-                self.is_robbed = is_robbery(error);
-                Err(error.into())
-            }
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -193,9 +190,4 @@ impl Client {
         // Refused if the other side was quicker.
         let _ = shutdown(self.socket.get(), Shutdown::Both);
     }
-}
-
-/// Whether an error means that a descriptor is not ours any more: some programs close all that they do not know.
-fn is_robbery(error: Errno) -> bool {
-    matches!(error, Errno::BADF | Errno::NOTSOCK)
 }

@@ -15,6 +15,7 @@ use super::audience::{Audience, FIRST_CLIENT};
 use super::client::{Client, Protocol};
 use super::listen::{self, Listener, Speaks};
 use super::sampler::Sampler;
+use crate::clock;
 use crate::descriptors::{self, Owned};
 use crate::process;
 use crate::registry::lock;
@@ -35,6 +36,9 @@ const REST: Duration = Duration::from_millis(500);
 /// Serves until the program ends.
 pub(crate) fn run(shared: &Arc<Shared>) {
     lock(&shared.state).thread = Some(rustix::thread::gettid());
+    // It reads files for that. Later, one that is open for a moment could be taken from us by a program that closes all
+    // descriptors, and we would close what has got its number.
+    let _ = clock::now();
     let (listeners, places) = listen::all(shared);
     lock(&shared.state).places = Some(places);
     shared.changed.notify_all();
@@ -141,6 +145,9 @@ impl<'a> EventLoop<'a> {
             }
             self.audience.send_answers();
             self.audience.count();
+            if self.audience.is_robbed {
+                return Ending::Robbed;
+            }
         }
     }
 
@@ -167,6 +174,9 @@ impl<'a> EventLoop<'a> {
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTED_AT_ONCE {
             let socket = &self.listeners[listener].socket;
+            if socket.is_robbed() {
+                return;
+            }
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             match Owned::open(|| Ok(accept_with(socket.get(), flags)?)) {
                 Ok(socket) => self.welcome(listener, socket),
