@@ -32,7 +32,7 @@ pub fn may_copy(trial: &Path) -> Result<u32, String> {
     let status = command.status().map_err(|error| format!("cannot try it out: {error}"))?;
     match status.signal() {
         Some(signal) => Err(format!(
-            "a filter of system calls (seccomp) ends programs that copy themselves (signal {signal})"
+            "a filter of system calls (seccomp) kills programs that copy themselves (signal {signal})"
         )),
         // What is refused and not punished is told when it comes to that.
         None => Ok(filters.unwrap_or(0)),

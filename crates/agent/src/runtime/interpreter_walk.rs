@@ -33,7 +33,7 @@ const WORD: usize = size_of::<usize>();
 pub struct InterpreterWalker {
     pub walk: KeptWalk,
     layout: InterpreterLayout,
-    code: Code,
+    code: CodePieces,
     pieces: KnownPieces,
     copy: StackCopy,
 }
@@ -48,7 +48,7 @@ impl InterpreterWalker {
         let walk = KeptWalk::new(depth)?;
         let copy = StackCopy::new(walk.ahead() * WORDS_OF_FRAME)?;
         let pieces = KnownPieces::new()?;
-        Some(InterpreterWalker { walk, layout, code: Code::of(code), pieces, copy })
+        Some(InterpreterWalker { walk, layout, code: CodePieces::of(code), pieces, copy })
     }
 
     /// Walks the stack of the domain with this state.
@@ -59,7 +59,7 @@ impl InterpreterWalker {
         // SAFETY: by the caller.
         let (mut scan, mut parent) = unsafe { Scan::start(self.layout, state) };
         if self.pieces.have_changed(self.code.table) {
-            self.code = Code::of(self.code.table);
+            self.code = CodePieces::of(self.code.table);
             self.walk.forget();
         }
         let is_alone = parent.is_none();
@@ -132,7 +132,7 @@ pub unsafe fn each_return_address(
     state: *const usize,
     mut f: impl FnMut(usize) -> bool,
 ) {
-    let code = Code::of(code);
+    let code = CodePieces::of(code);
     // SAFETY: by the caller.
     unsafe {
         let (mut scan, mut parent) = Scan::start(layout, state);
@@ -213,7 +213,7 @@ impl Scan {
     /// # Safety
     /// As for [`InterpreterWalker::walk`].
     #[inline]
-    unsafe fn next(&mut self, code: &Code) -> Found {
+    unsafe fn next(&mut self, code: &CodePieces) -> Found {
         while self.place < self.high {
             let place = self.place;
             self.place += WORD;
@@ -247,7 +247,7 @@ fn from_high(high: usize, words: usize) -> usize {
 }
 
 /// All pieces of bytecode with debug information.
-struct Code {
+struct CodePieces {
     table: CodeTable,
     count: usize,
     /// The lowest address, and how far it is to the highest.
@@ -255,12 +255,12 @@ struct Code {
     span: usize,
 }
 
-impl Code {
-    fn of(table: CodeTable) -> Code {
+impl CodePieces {
+    fn of(table: CodeTable) -> CodePieces {
         let pieces = || (0..table.len()).map(|at| table.piece(at));
         let low = pieces().map(|(start, _)| start).min().unwrap_or(0);
         let high = pieces().map(|(_, end)| end).max().unwrap_or(0);
-        Code { table, count: table.len(), low, span: high.saturating_sub(low) }
+        CodePieces { table, count: table.len(), low, span: high.saturating_sub(low) }
     }
 
     /// Whether a word of the stack points into bytecode.
@@ -378,7 +378,7 @@ impl StackCopy {
         place: usize,
         high: usize,
         rest: &Rest<'_>,
-        code: &Code,
+        code: &CodePieces,
     ) -> Option<usize> {
         let outermost = rest.entries.first().map_or(place, |entry| entry.place);
         let end = if rest.to_the_end { high } else { outermost + WORD };

@@ -29,6 +29,14 @@ fn read(place: usize, content: usize) -> Entry {
     Entry { place, content, code: 0, trap: 0 }
 }
 
+/// The slot of a frame; of the innermost one, that of the allocation in it.
+fn slot(descriptor: Descriptor, allocation: &mut Option<usize>) -> u64 {
+    match allocation.take() {
+        Some(index) => descriptor.allocation_slot(index) as u64,
+        None => descriptor.slot() as u64,
+    }
+}
+
 /// Where a place does not hold any more what the kept walk has read there.
 ///
 /// # Safety
@@ -101,11 +109,8 @@ impl NativeWalker {
                 }
                 let Some(descriptor) = self.finder.find(entry.content) else { break };
                 if let Some(size) = descriptor.frame_size() {
-                    let slot = match allocation.take() {
-                        Some(index) => descriptor.allocation_slot(index),
-                        None => descriptor.slot(),
-                    };
-                    self.walk.push(Entry { code: slot as u64, ..entry });
+                    let slot = slot(descriptor, &mut allocation);
+                    self.walk.push(Entry { code: slot, ..entry });
                     frames += 1;
                     sp += size;
                     let place = sp - 8;
@@ -151,11 +156,8 @@ impl NativeWalker {
                     let Some(descriptor) = self.finder.find(entry.content) else { break };
                     let mut sp = place + 8;
                     if let Some(size) = descriptor.frame_size() {
-                        let slot = match allocation.take() {
-                            Some(index) => descriptor.allocation_slot(index),
-                            None => descriptor.slot(),
-                        };
-                        self.walk.push(Entry { code: slot as u64, ..entry });
+                        let slot = slot(descriptor, &mut allocation);
+                        self.walk.push(Entry { code: slot, ..entry });
                         frames += 1;
                         sp += size;
                         place = sp - 8;

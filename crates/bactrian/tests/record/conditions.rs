@@ -176,29 +176,34 @@ const RESOURCES: &[Condition] = &[
     ),
 ];
 
-/// A way to observe a program.
+/// How a program is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Observation {
     Record,
     RecordWithSnapshots,
     OnlySnapshots,
     Attach,
 }
 
-impl Way {
-    fn all() -> &'static [Way] {
+impl Observation {
+    fn all() -> &'static [Observation] {
         match whole_table() {
-            true => &[Way::Record, Way::RecordWithSnapshots, Way::OnlySnapshots, Way::Attach],
-            false => &[Way::RecordWithSnapshots, Way::Attach],
+            true => &[
+                Observation::Record,
+                Observation::RecordWithSnapshots,
+                Observation::OnlySnapshots,
+                Observation::Attach,
+            ],
+            false => &[Observation::RecordWithSnapshots, Observation::Attach],
         }
     }
 
     fn options(self) -> &'static [&'static str] {
         match self {
-            Way::Record => &["--rate", "1e-2"],
-            Way::RecordWithSnapshots => &["--rate", "1e-2", "--snapshots", "major,exit"],
-            Way::OnlySnapshots => &["--no-trace", "--snapshots", "major,exit"],
-            Way::Attach => &[],
+            Observation::Record => &["--rate", "1e-2"],
+            Observation::RecordWithSnapshots => &["--rate", "1e-2", "--snapshots", "major,exit"],
+            Observation::OnlySnapshots => &["--no-trace", "--snapshots", "major,exit"],
+            Observation::Attach => &[],
         }
     }
 }
@@ -244,7 +249,7 @@ impl Condition {
     }
 
     /// The program under `record`.
-    fn recorded(&self, run: &Run, way: Way, place: &Place) -> Run {
+    fn recorded(&self, run: &Run, observation: Observation, place: &Place) -> Run {
         let trace = place.trace("traces/trace.ctf");
         let quiet = |mut run: Run| {
             // What is not recorded is told.
@@ -253,10 +258,10 @@ impl Condition {
         };
         match self.is_inside {
             true => {
-                let options = [way.options(), &["--children", "follow"]].concat();
+                let options = [observation.options(), &["--children", "follow"]].concat();
                 quiet(self.wrap(run, place).observed(&options, &trace))
             }
-            false => self.wrap(&quiet(run.observed(way.options(), &trace)), place),
+            false => self.wrap(&quiet(run.observed(observation.options(), &trace)), place),
         }
     }
 }
@@ -270,7 +275,7 @@ fn ours(seen: &Seen) -> (Vec<String>, Vec<u8>) {
 }
 
 /// What came of recording; an error if something is missing and nobody says so.
-fn evidence(way: Way, said: &[String], place: &Place) -> Result<String, String> {
+fn evidence(observation: Observation, said: &[String], place: &Place) -> Result<String, String> {
     let folder = place.trace("traces");
     let info = info(&folder.join("trace.ctf"), &[]).ok();
     let trace = info.is_some();
@@ -279,7 +284,11 @@ fn evidence(way: Way, said: &[String], place: &Place) -> Result<String, String> 
         |entry: &fs::DirEntry| entry.path().extension().is_some_and(|it| it == "heap");
     let snapshots = entries.filter(is_snapshot).count();
     let is_told = |word: &str| said.iter().any(|line| line.contains(word));
-    if way != Way::OnlySnapshots && !trace && !is_told("record") && !is_told("trace") {
+    if observation != Observation::OnlySnapshots
+        && !trace
+        && !is_told("record")
+        && !is_told("trace")
+    {
         return Err("there is no trace, and nobody says why".to_owned());
     }
     if let Some(info) = &info
@@ -290,7 +299,7 @@ fn evidence(way: Way, said: &[String], place: &Place) -> Result<String, String> 
             return Err(format!("the recording is {}", state(info)));
         }
     }
-    if way != Way::Record && snapshots == 0 && !is_told("snapshot") {
+    if observation != Observation::Record && snapshots == 0 && !is_told("snapshot") {
         return Err("there is no snapshot, and nobody says why".to_owned());
     }
     // Before the program runs, each of its processes could say it on the program's standard error.
@@ -306,12 +315,12 @@ fn evidence(way: Way, said: &[String], place: &Place) -> Result<String, String> 
 /// One cell of the table, other than attach: what came of it, or what is wrong.
 fn record(
     condition: &Condition,
-    way: Way,
+    observation: Observation,
     run: &Run,
     plain: &Seen,
     place: &Place,
 ) -> Result<String, String> {
-    let mut observed = place.run(&condition.recorded(run, way, place));
+    let mut observed = place.run(&condition.recorded(run, observation, place));
     let (said, others) = ours(&observed);
     observed.stderr = others;
     let what = difference(plain, &observed);
@@ -324,7 +333,7 @@ fn record(
     if is_unheard || condition.name == "full disk" {
         return Ok("the same".to_owned());
     }
-    evidence(way, &said, place).map_err(|what| format!("{what}: {said:?}"))
+    evidence(observation, &said, place).map_err(|what| format!("{what}: {said:?}"))
 }
 
 /// The process that runs the program.
@@ -460,21 +469,21 @@ fn check_cells(condition: &Condition, compiler: Compiler, work: &str, wrong: &mu
         wrong.push(format!("{cell}: the plain program does not run: {plain:?}"));
         return;
     }
-    for way in Way::all() {
+    for observation in Observation::all() {
         let place = place_for(condition);
-        let result = match way {
-            Way::Attach => {
+        let result = match observation {
+            Observation::Attach => {
                 let run = condition.plain(&executable, work, true, &place);
                 attach(condition, &run, &plain, &place)
             }
-            way => {
+            observation => {
                 let run = condition.plain(&executable, work, false, &place);
-                record(condition, *way, &run, &plain, &place)
+                record(condition, *observation, &run, &plain, &place)
             }
         };
-        eprintln!("{cell}, {way:?}: {result:?}");
+        eprintln!("{cell}, {observation:?}: {result:?}");
         if let Err(what) = result {
-            wrong.push(format!("{cell}, {way:?}: {what}"));
+            wrong.push(format!("{cell}, {observation:?}: {what}"));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod cached;
 mod core;
+#[cfg(test)]
+mod made_up;
 mod process;
 
 use std::ops::Range;
@@ -10,6 +12,8 @@ use std::path::PathBuf;
 pub use cached::Cached;
 pub(crate) use core::Fixed;
 pub use core::{BadCore, Bytes, Core, Wrong};
+#[cfg(test)]
+pub(crate) use made_up::MadeUp;
 pub use process::ProcessMemory;
 
 /// Memory of a program that holds still.

@@ -34,7 +34,11 @@ pub fn write(
     // The name tells what it is if we are killed and it stays.
     let mut file = tempfile::Builder::new();
     let file = file.prefix(".bactrian-").suffix(".unfinished").tempfile_in(folder);
-    let file = file.map_err(|why| cannot(&why))?;
+    let file = file.map_err(|why| match why.get_ref().and_then(std::error::Error::source) {
+        // What is wrong, without the name that nobody asked for.
+        Some(cause) => cannot(&cause),
+        None => cannot(&why),
+    })?;
     let out = Limited { out: BufWriter::with_capacity(1 << 20, file), left: most_bytes };
     let (Limited { out, .. }, summary) =
         walk(subject, options, release, out).map_err(|why| match (why, subject.signal()) {

@@ -31,7 +31,7 @@ const SOON: i32 = 10;
 /// All the rest can wait.
 const LAST: i32 = 19;
 
-/// How often the ledger is told of progress.
+/// How long between two lines of progress in the ledger.
 const BETWEEN_WORDS: Duration = Duration::from_millis(200);
 
 /// How far we stand back while the heap is copied, and then. At its end the program does not need the processor any more,

@@ -122,48 +122,17 @@ impl Finder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Region;
+    use crate::memory::MadeUp;
 
     const START: u64 = 0x1000;
 
-    /// Words from [`START`] on.
-    struct Few(Vec<u64>, Vec<Region>);
-
-    impl Few {
-        fn new(words: &[(u64, u64)]) -> Few {
-            let mut all = vec![0; 512];
-            for &(at, word) in words {
-                all[((at - START) / 8) as usize] = word;
-            }
-            let range = START..START + 8 * all.len() as u64;
-            let region = Region {
-                range,
-                readable: true,
-                writable: true,
-                executable: false,
-                shared: false,
-                file: None,
-                offset: 0,
-                inode: 0,
-            };
-            Few(all, vec![region])
+    /// A page with these words at their addresses.
+    fn page(words: &[(u64, u64)]) -> MadeUp {
+        let mut all = vec![0; 512];
+        for &(at, word) in words {
+            all[((at - START) / 8) as usize] = word;
         }
-    }
-
-    impl Memory for Few {
-        fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
-            let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let start = address.wrapping_sub(START) as usize;
-            let Some(found) = bytes.get(start..start.saturating_add(buffer.len())) else {
-                return false;
-            };
-            buffer.copy_from_slice(found);
-            true
-        }
-
-        fn regions(&self) -> &[Region] {
-            &self.1
-        }
+        MadeUp::new(START, all)
     }
 
     /// A fiber of 0x100 bytes up to its handler.
@@ -174,7 +143,7 @@ mod tests {
     #[test]
     fn each_fiber_is_found_once_with_its_handler() {
         let words = [fiber(0x1000, 0x1400), fiber(0x1400, 0), fiber(0x1800, 0x1400)].concat();
-        let memory = Few::new(&words);
+        let memory = page(&words);
         let mut fibers = Fibers::new(&memory, [0x1c00]);
         assert_eq!(fibers.chain(0), (vec![], None));
         assert_eq!(fibers.chain(0x1000), (vec![0x1000..0x1120, 0x1400..0x1520], None));
@@ -189,7 +158,7 @@ mod tests {
         let backwards = [(0x1800 + 16, 0x1700)];
         let endless = [(0x1a00 + 16, u64::MAX - 7)];
         let words = [&fiber(0x1000, 0x1400)[..], &fiber(0x1400, 0x1000), &backwards, &endless];
-        let memory = Few::new(&words.concat());
+        let memory = page(&words.concat());
         let mut fibers = Fibers::new(&memory, []);
         let (ring, gap) = fibers.chain(0x1000);
         assert_eq!((ring.len(), gap), (2, None), "a ring, of which the scan of its values tells");

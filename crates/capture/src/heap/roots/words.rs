@@ -57,25 +57,7 @@ pub(super) fn addresses(start: u64, stride: u64, most: usize) -> impl Iterator<I
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Region;
-
-    /// A page of memory, in which each word is its own address.
-    struct OnePage(Vec<Region>);
-
-    impl Memory for OnePage {
-        fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
-            let end = address.saturating_add(buffer.len() as u64);
-            let is_there = address >= PAGE && end <= 2 * PAGE;
-            for (at, byte) in (address..end).zip(buffer) {
-                *byte = (at & !7).to_le_bytes()[(at & 7) as usize];
-            }
-            is_there
-        }
-
-        fn regions(&self) -> &[Region] {
-            &self.0
-        }
-    }
+    use crate::memory::MadeUp;
 
     #[test]
     fn addresses_end_with_memory() {
@@ -86,17 +68,8 @@ mod tests {
 
     #[test]
     fn reading_has_an_end() {
-        let region = Region {
-            range: PAGE..2 * PAGE,
-            readable: true,
-            writable: true,
-            executable: false,
-            shared: false,
-            file: None,
-            offset: 0,
-            inode: 0,
-        };
-        let memory = OnePage(vec![region]);
+        // Each word is its own address.
+        let memory = MadeUp::new(PAGE, (PAGE..2 * PAGE).step_by(8));
         let mut words = Words::new(&memory);
         assert_eq!(words.word(0), None);
         assert_eq!(words.word(2 * PAGE - 4), None);

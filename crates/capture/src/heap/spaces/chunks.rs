@@ -149,8 +149,10 @@ fn sweep(memory: &dyn Memory, chunk: &Chunk, dead_from: u64) -> HeapUse {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BASE, Fake};
     use super::*;
+    use crate::memory::MadeUp;
+
+    const BASE: u64 = 0x10000;
 
     const LAYOUT: Chunks = Chunks { size: 2, next: 3 };
     const HEAD: u64 = 6;
@@ -171,7 +173,7 @@ mod tests {
 
     fn measure(words: Vec<u64>, phase: u64, swept_to: u64) -> HeapUse {
         let first = BASE + 3 * WORD + HEAD * WORD;
-        let memory = Fake::new([vec![first, phase, swept_to], words].concat());
+        let memory = MadeUp::new(BASE, [vec![first, phase, swept_to], words].concat());
         super::measure(&memory, LAYOUT, HEAD, &|name| match name {
             "caml_heap_start" => Some(BASE),
             "caml_gc_phase" => Some(BASE + WORD),
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!((found.unknown, found.gaps.len()), (found.words, 1));
         // Nothing but zeros, and no heap at all.
         assert_eq!(measure(vec![0; 100], 0, 0).gaps.len(), 1);
-        let none = super::measure(&Fake::new(vec![]), LAYOUT, HEAD, &|_| None);
+        let none = super::measure(&MadeUp::new(BASE, vec![]), LAYOUT, HEAD, &|_| None);
         assert_eq!((none.words, none.gaps.len()), (0, 1));
     }
 }

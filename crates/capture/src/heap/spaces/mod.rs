@@ -161,45 +161,6 @@ fn at_most(memory: &dyn Memory, bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Region;
-
-    /// Where [`Fake`] memory begins.
-    pub(super) const BASE: u64 = 0x10000;
-
-    /// Some words of memory, and nothing else.
-    pub(super) struct Fake {
-        bytes: Vec<u8>,
-        regions: Vec<Region>,
-    }
-
-    impl Fake {
-        pub(super) fn new(words: Vec<u64>) -> Fake {
-            let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-            let region = Region {
-                range: BASE..BASE + bytes.len() as u64,
-                readable: true,
-                writable: true,
-                executable: false,
-                shared: false,
-                file: None,
-                offset: 0,
-                inode: 0,
-            };
-            Fake { bytes, regions: vec![region] }
-        }
-    }
-
-    impl Memory for Fake {
-        fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
-            let start = address.checked_sub(BASE).and_then(|at| usize::try_from(at).ok());
-            let bytes = start.and_then(|at| self.bytes.get(at..at.checked_add(buffer.len())?));
-            bytes.map(|bytes| buffer.copy_from_slice(bytes)).is_some()
-        }
-
-        fn regions(&self) -> &[Region] {
-            &self.regions
-        }
-    }
 
     #[test]
     fn ranges_are_merged_where_they_touch() {

@@ -247,8 +247,10 @@ mod tests {
     use bactrian_ocaml::Version;
     use bactrian_ocaml::accounting::{Accounting, MajorHeap};
 
-    use super::super::tests::{BASE, Fake};
     use super::*;
+    use crate::memory::MadeUp;
+
+    const BASE: u64 = 0x10000;
 
     fn layout() -> &'static Pools {
         match Accounting::of(Version::new(5, 3)).map(|known| known.major) {
@@ -288,7 +290,7 @@ mod tests {
     }
 
     fn measure(words: Vec<u64>) -> HeapUse {
-        let memory = Fake::new(words);
+        let memory = MadeUp::new(BASE, words);
         super::measure(&memory, layout(), None, Some(at(COLOURS)), &[at(STATE)])
     }
 
