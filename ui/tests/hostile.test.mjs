@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { BACTRIAN, FIXTURES, newPage, picture, withPage } from "./page.mjs";
+import { answered, BACTRIAN, FIXTURES, newPage, picture, withPage } from "./page.mjs";
 
 /** Every part of every view. Unknown parts show their view's first, which does no harm. */
 const PLACES = [
@@ -43,8 +43,7 @@ test("no name of a file, function, module or observer is more than text", async 
     for (const place of PLACES) {
       await page.goto(url + place);
       await page.locator("main#view").waitFor();
-      // Not until the network is idle: live numbers are asked for again and again.
-      await page.waitForTimeout(600);
+      await answered(page);
       await nothingRan(page, place);
     }
     await page.goto(`${url}#/trace/0/functions`);
@@ -62,7 +61,7 @@ test("nor is it in a report", async () => {
   for (const place of PLACES) {
     await page.goto(pathToFileURL(path) + place);
     await page.locator("main#view").waitFor();
-    await page.waitForTimeout(100);
+    await answered(page);
     await nothingRan(page, place);
   }
   await close();

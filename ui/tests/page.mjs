@@ -41,6 +41,13 @@ export const PATIENCE = 60_000;
 
 let browser;
 const servers = [];
+/**
+ * Pages that no test has, by screen: a new one costs a second of processor time. What a page stores is by the address of its
+ * server, and every test has its own.
+ */
+const idle = new Map();
+/** Questions of each page that are not answered yet. */
+const open = new WeakMap();
 
 after(async () => {
   await browser?.close();
@@ -69,11 +76,7 @@ export async function serve(...args) {
   throw new Error(`bactrian view ${args.join(" ")} said no URL: ${said}`);
 }
 
-/**
- * A page in the browser. Whatever goes wrong in it makes the test fail at `close`: exceptions, messages on the console,
- * requests to anywhere else.
- */
-export async function newPage({ width = 1280, height = 800, dark = false } = {}) {
+async function freshPage(width, height, dark) {
   const context = await (await startBrowser()).newContext({
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
@@ -81,6 +84,22 @@ export async function newPage({ width = 1280, height = 800, dark = false } = {})
   });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
+  return page;
+}
+
+/**
+ * A page in the browser. Whatever goes wrong in it makes the test fail at `close`: exceptions, messages on the console,
+ * requests to anywhere else.
+ */
+export async function newPage({ width = 1280, height = 800, dark = false } = {}) {
+  const screen = `${width} ${height} ${dark}`;
+  const page = idle.get(screen)?.pop() ?? (await freshPage(width, height, dark));
+  const questions = new Set();
+  open.set(page, questions);
+  // Live numbers are asked for again and again.
+  page.on("request", (request) => /\/api\/(?!live)/.test(request.url()) && questions.add(request));
+  page.on("requestfinished", (request) => questions.delete(request));
+  page.on("requestfailed", (request) => questions.delete(request));
   const wrong = [];
   page.on("pageerror", (error) => wrong.push(`exception: ${error.message}`));
   page.on("console", (message) => {
@@ -91,7 +110,11 @@ export async function newPage({ width = 1280, height = 800, dark = false } = {})
     void dialog.dismiss();
   });
   const close = async () => {
-    await context.close();
+    // It stops asking before it is given on, and nobody listens any more.
+    await page.goto("about:blank");
+    page.removeAllListeners();
+    await page.context().setOffline(false);
+    idle.set(screen, [...(idle.get(screen) ?? []), page]);
     if (wrong.length > 0) throw new Error(`the page complained:\n${wrong.join("\n")}`);
   };
   return { page, close, wrong };
@@ -112,6 +135,14 @@ export async function withPage(files, hash, test, options = {}) {
     } finally {
       server.kill("SIGINT");
     }
+  }
+}
+
+/** Waits until all that the page asked is answered, and shown. */
+export async function answered(page) {
+  for (let quiet = 0; quiet < 3; quiet++) {
+    const shown = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(!document.querySelector(".loading, .stale"))))));
+    if (!shown || open.get(page).size > 0) quiet = -1;
   }
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { BACTRIAN, bactrian, FIXTURES, newPage, picture } from "./page.mjs";
+import { answered, BACTRIAN, bactrian, FIXTURES, newPage, picture } from "./page.mjs";
 
 const HEAPS = readdirSync(FIXTURES).filter((name) => /^leaky\.\d+\.heap$/.test(name)).sort();
 
@@ -46,7 +46,7 @@ test("a report has every view, and the numbers of the command line", async () =>
     for (const view of ["trace", "heap", "evolution", "live"]) {
       await page.locator("header.top nav a", { hasText: new RegExp(`^${view}$`, "i") }).click();
       await page.locator(`main[data-view="${view}"]`).waitFor();
-      await page.waitForTimeout(300);
+      await answered(page);
       await picture(page, `report-${view}`);
     }
   });

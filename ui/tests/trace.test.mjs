@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { BACTRIAN, bactrian, newPage, picture, result, withPage, SCREENS } from "./page.mjs";
+import { answered, BACTRIAN, bactrian, newPage, picture, result, withPage, SCREENS } from "./page.mjs";
 
 const ONE = ["leaky.ctf"];
 const TWO = ["leaky.ctf", "before.ctf"];
@@ -165,7 +165,7 @@ test("keys walk through the flame graph, zoom, hide, focus and come back", async
     await page.waitForFunction(() => location.hash.includes("at="));
     await settled(page);
     assert.equal(await page.getByTestId("breadcrumb").locator("b").textContent(), name);
-    await page.waitForTimeout(400);
+    await answered(page);
     await picture(page, "trace-flame-zoomed");
     await page.keyboard.press("Backspace");
     await page.waitForFunction((name) => document.querySelector(".breadcrumb b")?.textContent !== name, name);

@@ -235,7 +235,8 @@ fn few_descriptors_are_enough() {
 
 #[test]
 fn a_program_may_need_all_descriptors() {
-    with_descriptors("ulimit -n 10");
+    // Whoever started us may have left descriptors open.
+    with_descriptors("exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 10");
 }
 
 #[test]

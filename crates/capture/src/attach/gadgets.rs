@@ -50,13 +50,16 @@ impl Gadgets {
 /// Offsets of both in a piece of code. All have `syscall` in them, which is rare, so that is what is looked for.
 fn in_code(code: &[u8]) -> (Option<usize>, Option<usize>) {
     let (mut call, mut restorer) = (None, None);
-    for at in (0..code.len().saturating_sub(1)).filter(|&at| code[at..at + 2] == CALL[..2]) {
+    for at in memchr::memmem::find_iter(code, &CALL[..2]) {
         if call.is_none() && code[at..].starts_with(CALL) {
             call = Some(at);
         }
         let before = &code[..at + 2];
         let ending = RESTORERS.iter().find(|bytes| before.ends_with(bytes));
         restorer = restorer.or(ending.map(|bytes| before.len() - bytes.len()));
+        if call.is_some() && restorer.is_some() {
+            break;
+        }
     }
     (call, restorer)
 }

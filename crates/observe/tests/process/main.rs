@@ -36,7 +36,10 @@ impl Program {
     }
 
     fn start_with(scenario: &str, variables: &[(&str, &str)], socket: PathBuf) -> Program {
-        let mut command = Command::new(std::env::current_exe().expect("it runs"));
+        // Whoever started us may have left descriptors open.
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; exec \"$0\" \"$@\""]);
+        command.arg(std::env::current_exe().expect("it runs"));
         command.args(["--exact", "scenarios::run", "--nocapture"]);
         command
             .env("SCENARIO", scenario)

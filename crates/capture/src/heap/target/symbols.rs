@@ -116,7 +116,7 @@ impl Symbols {
 
     fn text(&self, at: u32) -> &str {
         let rest = self.names.get(at as usize..).unwrap_or_default();
-        let end = rest.iter().position(|&byte| byte == 0).unwrap_or(0);
+        let end = memchr::memchr(0, rest).unwrap_or(0);
         str::from_utf8(rest.get(..end).unwrap_or_default()).unwrap_or_default()
     }
 
