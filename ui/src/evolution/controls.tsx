@@ -23,7 +23,8 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
   const found = names.answer?.result.names ?? [];
   const asks = (change: Partial<Shown>) => canAsk("series", questionOf({ ...shown, ...change }));
   const add = (text: string) => {
-    const name = found.find((one) => one === text) ?? found[0];
+    // Enter comes after the last letter, which may have added it already.
+    const name = text && (found.find((one) => one === text) ?? found[0]);
     if (!name) return;
     go({ params: { also: shown.also.includes(name) || series?.rows.some((row) => row.title === name) ? shown.also : [...shown.also, name], off: shown.off.filter((one) => one !== name) } });
     setTyped("");
