@@ -81,6 +81,8 @@ pub struct Ring {
     memory: *mut u8,
     /// Bytes in the stream, also those that were not published yet.
     put: u64,
+    /// How many of them are whole packets.
+    whole: u64,
     /// How many bytes of events and locations are copied, for each place.
     shown: [(usize, usize); MAKINGS],
     /// The last beat of the keeper's heart that we noticed, and when.
@@ -100,7 +102,7 @@ impl Ring {
         let number = wait_for(|| free.swap(0, Ordering::AcqRel))? - 1;
         let path = [folder, b"/", ring::name(number).as_bytes()].concat();
         let memory = sys::map_shared(&CString::new(path).ok()?, BYTES).ok()?;
-        let ring = Ring { memory, put: 0, shown: [(0, 0); MAKINGS], beat: (0, 0) };
+        let ring = Ring { memory, put: 0, whole: 0, shown: [(0, 0); MAKINGS], beat: (0, 0) };
         if ring.word(word::MAGIC).load(Ordering::Relaxed) != ring::MAGIC {
             ring.let_go();
             return None;
@@ -128,9 +130,16 @@ impl Ring {
         bytes.len()
     }
 
-    /// Waits for room, up to `PATIENCE_FOR_ROOM`.
+    /// Waits for room, up to `PATIENCE_FOR_ROOM`. Whole packets are published before: the keeper takes out only what was. A
+    /// part of one is not, since the program may end while we wait, and what is in the making has all of it.
     #[cold]
-    pub fn wait_for_room(&self) -> Waited {
+    pub fn wait_for_room(&mut self) -> Waited {
+        if self.whole > self.word(word::TAIL).load(Ordering::Acquire) {
+            self.word(word::HEAD).store(self.whole, Ordering::Release);
+        } else {
+            // Nothing but this packet is in the ring, or what waits is more than there is room for in all.
+            self.publish(None);
+        }
         let beat = || on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));
         let taken = || self.word(word::TAIL).load(Ordering::Acquire);
         let (first_beat, first_taken) = (beat(), taken());
@@ -142,6 +151,12 @@ impl Ring {
             pause();
         }
         Waited::Room
+    }
+
+    /// All that was put ends with a packet.
+    #[inline]
+    pub fn end_packet(&mut self) {
+        self.whole = self.put;
     }
 
     /// Shows the keeper all that was put. If that completes the packet in the making at a place, a new one begins there.

@@ -110,12 +110,13 @@ impl Output {
         while let Target::Ring(ring) = &mut self.target {
             let done = ring.put(&self.waiting);
             self.waiting.drain(..done);
+            if self.waiting.is_empty() {
+                ring.end_packet();
+            }
             let was_stuck = core::mem::replace(&mut self.stuck, !self.waiting.is_empty());
             if !self.stuck || was_stuck {
                 return;
             }
-            // The keeper takes out only what was published.
-            ring.publish(None);
             match ring.wait_for_room() {
                 Waited::Room => self.stuck = false,
                 Waited::Full => return,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -336,6 +336,27 @@ fn a_signal_handler_in_c_may_end_the_process_at_any_moment() {
                 is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
             }
         }
+    }
+}
+
+/// The keeper stands still, so that the ring is full and the program waits for room when it ends.
+#[test]
+fn a_process_may_end_while_it_waits_for_its_keeper() {
+    let executable = program("c_handler", Compiler::OCaml4, Variant::Plain);
+    for stopped_after in [100, 150, 200] {
+        let place = Place::new();
+        let trace = place.trace("trace.ctf");
+        let run = Run::new(&executable, &["300000"]).observed(&["--rate", "1"], &trace);
+        let mut recorder = Command::new(&run.program);
+        recorder.args(&run.arguments).stdout(Stdio::null());
+        let mut recorder = recorder.spawn().expect("it starts");
+        thread::sleep(Duration::from_millis(stopped_after));
+        signal("STOP", &recorder.id().to_string());
+        thread::sleep(Duration::from_millis(400));
+        signal("CONT", &recorder.id().to_string());
+        assert_eq!(recorder.wait().expect("it was started").code(), Some(7));
+        let info = info(&trace, &[]).expect("a readable trace");
+        is_clean(&info).unwrap_or_else(|reason| panic!("{stopped_after} ms: {reason}"));
     }
 }
 
