@@ -85,7 +85,7 @@ let rec type_at depth context ty =
         in
         let argument = convert argument in
         Table.type_ (Arrow (label, argument, convert result))
-    | Ttuple parts -> Table.type_ (Tuple (List.map convert parts))
+    | Ttuple parts -> Table.type_ (Tuple (List.map convert (Compat.parts parts)))
     | Tconstr (path, arguments, _) -> constructed depth context path arguments
     | Tpoly (ty, _) -> convert ty
     | Tvariant row -> (
@@ -93,12 +93,12 @@ let rec type_at depth context ty =
         | Some (_, use) -> use ()
         | None -> polymorphic_variant depth context ty row)
     | Tobject (fields, name) -> object_ depth context ty fields !name
-    | (Tfield _ | Tnil | Tlink _ | Tsubst _ | Tpackage _) as desc -> (
+    | desc -> (
         match Compat.package desc with
         | None -> Table.type_ (Opaque "?")
         | Some (path, equations) ->
             let equation (id, ty) =
-              Printf.sprintf "type %s = %s" (String.concat "." (Longident.flatten id)) (show (convert ty))
+              Printf.sprintf "type %s = %s" (String.concat "." id) (show (convert ty))
             in
             let name = Modules.module_type_name context.frame path in
             let name =

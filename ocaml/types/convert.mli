@@ -16,7 +16,7 @@ val predefined : string -> int list -> int
 val extension : Modules.extension -> int
 
 (* How the block of a module type looks: set by who knows. *)
-val layout_of_package : (Modules.frame -> string -> Path.t -> (Longident.t * type_expr) list -> int) ref
+val layout_of_package : (Modules.frame -> string -> Path.t -> (string list * type_expr) list -> int) ref
 
 (* Completes what was referred to. *)
 val finish : unit -> unit

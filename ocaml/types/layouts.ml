@@ -124,7 +124,7 @@ let of_package frame name path equations =
       (match mty with
       | Mty_signature signature ->
           let m = Modules.of_value scope (Modules.module_type_name frame path) mty in
-          List.iter (function Longident.Lident id, ty -> Modules.equate m id frame ty | _ -> ()) equations;
+          List.iter (function [ id ], ty -> Modules.equate m id frame ty | _ -> ()) equations;
           let slots = of_signature (Modules.view scope m signature) signature in
           let row = Table.Rows.get Table.layouts number in
           row.fields <- List.map (fun slot -> (Ident.name slot.id, slot.item ())) slots;

@@ -54,7 +54,7 @@ let add ~unit frame structure =
     (* Those inside a constructor come with it. *)
     | Record_inlined _ | Record_extension _ | Record_unboxed _ -> ()
   in
-  let constructor e (c : constructor_description) arguments =
+  let constructor e (c : Compat.constructor_description) arguments =
     let what = c.cstr_name in
     let loc = e.exp_loc in
     match (c.cstr_tag, c.cstr_inlined, arguments) with
@@ -81,7 +81,7 @@ let add ~unit frame structure =
   in
   let other e = if not (is_immediate e.exp_type) then emit e.exp_loc S_other (convert e.exp_type) in
   let apply e f arguments =
-    let given = List.length (List.filter (fun (_, argument) -> argument <> None) arguments) in
+    let given = List.length (List.filter (fun (_, argument) -> Compat.is_given argument) arguments) in
     match f.exp_desc with
     | Texp_ident (_, _, { val_kind = Val_prim p; _ }) when given = p.prim_arity ->
         if p.prim_name = "%makemutable" then emit e.exp_loc S_record ~tag:0 ~words:1 (convert e.exp_type)
@@ -102,13 +102,12 @@ let add ~unit frame structure =
         emit loc S_case ~tag:0 ~words:2 ~what (convert e.exp_type);
         boxed_for [ argument ]
     | Texp_tuple parts ->
+        let parts = Compat.parts parts in
         emit loc S_tuple ~tag:0 ~words:(List.length parts) (convert e.exp_type);
         boxed_for parts
     | Texp_record { fields; representation; _ } ->
         record e fields representation;
         Array.iter (function _, Overridden (_, value) -> boxed_for [ value ] | _ -> ()) fields
-    | Texp_array [] -> ()
-    | Texp_array parts -> emit loc S_array ~words:(List.length parts) (convert e.exp_type)
     | Texp_function _ -> emit loc S_closure ~tag:closure_tag (convert e.exp_type)
     | Texp_lazy body -> lazy_ e body
     | Texp_apply (f, arguments) -> apply e f arguments
@@ -119,18 +118,23 @@ let add ~unit frame structure =
     | Texp_pack m ->
         Modules.bind_module !frame None m;
         emit loc S_module (convert e.exp_type)
-    | Texp_letmodule (id, _, _, m, _) -> Modules.bind_module !frame id m
-    | Texp_letexception (e, _) ->
-        made_constructor e.ext_loc;
-        Modules.bind_exception !frame e
-    | Texp_open (o, _) -> Modules.bind_opened !frame o
     | Texp_letop { body; _ } ->
         (* What follows is a function, with the location of its body. *)
         emit body.c_rhs.exp_loc S_closure ~tag:closure_tag
           (Table.type_ (Arrow ("", convert body.c_lhs.pat_type, convert body.c_rhs.exp_type)));
         other e
     | Texp_send _ -> other e
-    | _ -> ());
+    | desc -> (
+        (match Compat.array desc with
+        | None | Some [] -> ()
+        | Some parts -> emit loc S_array ~words:(List.length parts) (convert e.exp_type));
+        match Compat.local desc with
+        | Some (Module (id, m)) -> Modules.bind_module !frame id m
+        | Some (Exception e) ->
+            made_constructor e.ext_loc;
+            Modules.bind_exception !frame e
+        | Some (Opened o) -> Modules.bind_opened !frame o
+        | None -> ()));
     Tast_iterator.default_iterator.expr self e
   in
   let module_at loc m =

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a chore reports to the person who runs it")]
 
 pub mod command;
-pub mod ocaml5;
+pub mod compilers;
 
 /// Done, or what went wrong in words.
 pub type Outcome = Result<(), String>;

@@ -15,7 +15,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-use xtask::{Outcome, command, no_arguments, ocaml5};
+use xtask::{Outcome, command, compilers, no_arguments};
 
 struct Task {
     name: &'static str,
@@ -42,9 +42,9 @@ const TASKS: &[Task] = &[
         run: page::run,
     },
     Task {
-        name: "ocaml5",
-        about: "get OCaml 5.3 beside the machine's own OCaml, for tests of the recorder",
-        run: ocaml5::run,
+        name: "ocaml",
+        about: "get other compilers beside the machine's own OCaml: [VERSION..]",
+        run: compilers::run,
     },
     Task {
         name: "fuzz",

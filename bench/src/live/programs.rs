@@ -18,11 +18,10 @@ pub struct Programs {
 impl Programs {
     /// Compiles them into this folder.
     pub fn build(folder: &Path) -> Result<Programs, String> {
-        xtask::ocaml5::get()?;
-        let tools = root().join(".cache/ocaml5/bin");
+        let five = |name: &str| xtask::compilers::V5_3.program(name);
         let ours = [
             Ours::build(folder.join("ocaml4"), "ocamlc.opt".into(), "ocamlopt.opt".into())?,
-            Ours::build(folder.join("ocaml5"), tools.join("ocamlc"), tools.join("ocamlopt"))?,
+            Ours::build(folder.join("ocaml5"), five("ocamlc")?, five("ocamlopt")?)?,
         ];
         let original = folder.join("original");
         copy(&original, &["observe_bench.ml"])?;

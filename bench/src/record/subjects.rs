@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::measure::Run;
-use xtask::command::{output, root};
+use xtask::command::output;
 
 pub struct Subject {
     /// For `--only`.
@@ -57,8 +57,7 @@ const COMPILED: &str = include_str!("compiled.ml");
 const COPIES: usize = 60;
 
 fn ocaml5() -> Result<PathBuf, String> {
-    xtask::ocaml5::get()?;
-    Ok(root().join(".cache/ocaml5/bin/ocamlopt"))
+    xtask::compilers::V5_3.program("ocamlopt")
 }
 
 impl Subject {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::Tools;
 use super::ledger::Ledger;
-use xtask::command::{output, root};
+use xtask::command::output;
 
 const SOURCE: &str = include_str!("../../../programs/bench_formulas.ml");
 
@@ -20,8 +20,8 @@ pub struct Formulas {
 impl Formulas {
     /// Compiles it with both compilers.
     pub fn all(folder: &Path) -> Result<Vec<Formulas>, String> {
-        xtask::ocaml5::get()?;
-        let compilers = [PathBuf::from("ocamlopt.opt"), root().join(".cache/ocaml5/bin/ocamlopt")];
+        let five = xtask::compilers::V5_3.program("ocamlopt")?;
+        let compilers = [PathBuf::from("ocamlopt.opt"), five];
         let compile = |compiler: &PathBuf| {
             let version = output(Command::new(compiler).arg("-version"))?.trim().to_owned();
             let folder = folder.join(&version);

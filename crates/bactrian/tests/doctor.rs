@@ -174,7 +174,10 @@ fn ocaml5_is_told_from_ocaml4() {
     }
     let native = result("./five");
     let ocaml = &native["program"]["ocaml"];
-    assert_eq!((&ocaml["version"], &ocaml["runtime"]), (&"5.3.0".into(), &"5.3".into()));
+    let (major, minor) = Compiler::OCaml5.version();
+    let version = format!("{major}.{minor}");
+    assert_eq!(ocaml["runtime"], *version);
+    assert!(ocaml["version"].as_str().is_some_and(|said| said.starts_with(&version)), "{ocaml}");
     assert_eq!(native["record"]["works"], "yes");
     let missing = |said: &Value| {
         let missing = said["program"]["ocaml"]["debug_info"]["modules_without"].clone();
@@ -183,7 +186,7 @@ fn ocaml5_is_told_from_ocaml4() {
     assert!(!missing(&native));
     assert!(missing(&result("./five_without_g")));
     let bytecode = result("./five_bytecode");
-    assert_eq!(bytecode["program"]["ocaml"]["version"], "5.3");
+    assert_eq!(bytecode["program"]["ocaml"]["version"], *version);
     assert_eq!(bytecode["record"]["works"], "yes");
 }
 

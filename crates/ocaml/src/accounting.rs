@@ -4,6 +4,7 @@
 //! Read from `major_gc.h`, `domain_state.tbl`, `shared_heap.c`, `sizeclasses.h`, `gc_stats.h` and `io.h` of each
 //! release. Words count 8 bytes.
 
+use crate::domain_state::Release;
 use crate::version::Version;
 
 /// What is needed to account for the heap of some versions of OCaml.
@@ -53,6 +54,8 @@ pub struct Pools {
     pub pool_class: u64,
     /// Words of a slot, header included, by size class.
     pub slots: &'static [u16],
+    /// How free slots are told.
+    pub free: FreeSlots,
     /// Words before the first large block's header.
     pub large_head: u64,
     /// Word there that points to the next large block.
@@ -83,6 +86,30 @@ pub struct Hidden {
     pub parts: &'static [u64],
     /// Whether it reads them itself; otherwise it takes their addresses.
     pub is_read: bool,
+}
+
+/// How a free slot of a pool is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreeSlots {
+    /// Its header is zero.
+    One,
+    /// Since 5.5: its header is of an abstract block that is never marked, and where its size would be stands how many
+    /// free slots come after it, which hold anything.
+    Run,
+}
+
+impl FreeSlots {
+    /// Tag and colour of the header that begins a run.
+    const RUN: u64 = 0x3fb;
+
+    /// How many free slots begin with this header.
+    pub fn count(self, header: u64) -> u64 {
+        match self {
+            FreeSlots::One => u64::from(header == 0),
+            FreeSlots::Run if header & 0x3ff == FreeSlots::RUN => (header >> 10) + 1,
+            FreeSlots::Run => 0,
+        }
+    }
 }
 
 /// What the runtime itself owns, in words from the start of a variable.
@@ -212,7 +239,7 @@ const COUNTERS_4_12: &[Counter] = &[
     integer("minor_heap_size", 10),
 ];
 
-const COUNTERS_5_3: &[Counter] = &[
+const COUNTERS_5_3: [Counter; 9] = [
     integer(name::MINOR_WORDS, 48),
     integer(name::PROMOTED_WORDS, 49),
     integer(name::MAJOR_WORDS, 50),
@@ -223,6 +250,17 @@ const COUNTERS_5_3: &[Counter] = &[
     integer("dependent_bytes_allocated", 42),
     double("extra_heap_resources", 39),
 ];
+
+/// The same, where a later release has them.
+const fn counters_5(release: Release) -> [Counter; COUNTERS_5_3.len()] {
+    let mut counters = COUNTERS_5_3;
+    let mut at = 0;
+    while at < counters.len() {
+        counters[at].word = release.word(counters[at].word as usize) as u64;
+        at += 1;
+    }
+    counters
+}
 
 const GLOBALS_4: &[Global] = &[
     global("space_overhead", "caml_percent_free"),
@@ -255,7 +293,7 @@ const GLOBALS_5: &[Global] = &[
 ];
 
 /// Since 5.2. Slots fill a pool but for its head and what no slot fits into, which comes right after the head.
-static POOLS_5_3: Pools = Pools {
+const POOLS_5_3: Pools = Pools {
     heap: 35,
     pool: 4096,
     pool_head: 4,
@@ -265,6 +303,7 @@ static POOLS_5_3: Pools = Pools {
         1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 19, 22, 25, 28, 32, 33, 37, 42, 47, 53, 59, 65,
         73, 81, 89, 99, 108, 118, 128,
     ],
+    free: FreeSlots::One,
     large_head: 2,
     large_next: 1,
     lists: 4,
@@ -297,7 +336,7 @@ static POOLS_5_3: Pools = Pools {
 const CHUNKS: MajorHeap = MajorHeap::Chunks(Chunks { size: 2, next: 3 });
 
 /// The heaps that are known.
-static ACCOUNTINGS: [Accounting; 3] = [
+static ACCOUNTINGS: [Accounting; 5] = [
     Accounting {
         versions: (Version::new(4, 11), Version::new(4, 11)),
         major: CHUNKS,
@@ -310,13 +349,46 @@ static ACCOUNTINGS: [Accounting; 3] = [
         counters: COUNTERS_4_12,
         globals: GLOBALS_4,
     },
-    Accounting {
-        versions: (Version::new(5, 3), Version::new(5, 3)),
-        major: MajorHeap::Pools(&POOLS_5_3),
-        counters: COUNTERS_5_3,
-        globals: GLOBALS_5,
-    },
+    accounting_5(
+        Release::V5_3,
+        &const { pools_5(Release::V5_3) },
+        &const { counters_5(Release::V5_3) },
+    ),
+    accounting_5(
+        Release::V5_4,
+        &const { pools_5(Release::V5_4) },
+        &const { counters_5(Release::V5_4) },
+    ),
+    accounting_5(
+        Release::V5_5,
+        &const { pools_5(Release::V5_5) },
+        &const { counters_5(Release::V5_5) },
+    ),
 ];
+
+const fn pools_5(release: Release) -> Pools {
+    Pools {
+        heap: release.word(POOLS_5_3.heap as usize) as u64,
+        free: match release {
+            Release::V5_3 | Release::V5_4 => FreeSlots::One,
+            Release::V5_5 => FreeSlots::Run,
+        },
+        ..POOLS_5_3
+    }
+}
+
+const fn accounting_5(
+    release: Release,
+    pools: &'static Pools,
+    counters: &'static [Counter],
+) -> Accounting {
+    Accounting {
+        versions: (release.version(), release.version()),
+        major: MajorHeap::Pools(pools),
+        counters,
+        globals: GLOBALS_5,
+    }
+}
 
 impl Accounting {
     /// The heap of a version; none if it is not known.
@@ -350,7 +422,8 @@ mod tests {
             (4, 14, true),
             (5, 2, false),
             (5, 3, true),
-            (5, 4, false),
+            (5, 4, true),
+            (5, 6, false),
         ] {
             let found = Accounting::of(Version::new(major, minor));
             assert_eq!(found.is_some(), known, "{major}.{minor}");

@@ -3,6 +3,7 @@
 //!
 //! Numbers count 8-byte words of the domain state; they were read from `domain_state.tbl` of each release.
 
+use crate::domain_state::Release;
 use crate::version::Version;
 
 /// What the agent looks at in a collector.
@@ -29,14 +30,18 @@ pub enum CollectorLayout {
 impl CollectorLayout {
     /// The layout of a version; none if it is not known.
     pub fn of(version: Version) -> Option<CollectorLayout> {
-        let is = |major, minor| version == Version::new(major, minor);
-        if is(4, 11) {
+        if version == Version::new(4, 11) {
             return Some(CollectorLayout::One { cycles: 40, heap_words: 41 });
         }
         if (Version::new(4, 12)..=Version::new(4, 14)).contains(&version) {
             return Some(CollectorLayout::One { cycles: 41, heap_words: 42 });
         }
-        is(5, 3).then_some(CollectorLayout::Many { young_limit: 0, interrupt: 32, heap: 35 })
+        let release = Release::of(version)?;
+        Some(CollectorLayout::Many {
+            young_limit: 0,
+            interrupt: release.word(32),
+            heap: release.word(35),
+        })
     }
 }
 
@@ -52,6 +57,7 @@ mod tests {
             (4, 13, true),
             (5, 2, false),
             (5, 3, true),
+            (5, 5, true),
             (5, 6, false),
         ] {
             let layout = CollectorLayout::of(Version::new(major, minor));

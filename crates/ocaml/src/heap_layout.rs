@@ -3,6 +3,8 @@
 //! All numbers count words of 8 bytes from the beginning of a structure. They were read in the sources of each
 //! release: `domain_state.tbl`, `finalise.c`, `memprof.c`, `st_stubs.c`, `major_gc.h`, `fiber.h`, `globroots.c`.
 
+use crate::domain_state::Release;
+
 /// Layouts of one runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapLayout {
@@ -264,22 +266,38 @@ pub(crate) const HEAP_4_13: HeapLayout =
 /// OCaml 4.14.
 pub(crate) const HEAP_4_14: HeapLayout = HeapLayout { chunk_head: 7, ..HEAP_4_13 };
 
-/// OCaml 5.3.
-pub(crate) const HEAP_5_3: HeapLayout = HeapLayout {
-    state: StateLayout {
-        young_pointer: 1,
-        young_start: 2,
-        young_end: 3,
-        stack_cache: Some(9),
-        registers: 11,
-        local_roots: 20,
-        stack_high: None,
-        last_exception: 26,
-        finalisers: Some(22),
-        ephemerons: Some(21),
-        memprof: Some(58),
-        domain_local: Some(38),
-    },
+const STATE_5_3: StateLayout = StateLayout {
+    young_pointer: 1,
+    young_start: 2,
+    young_end: 3,
+    stack_cache: Some(9),
+    registers: 11,
+    local_roots: 20,
+    stack_high: None,
+    last_exception: 26,
+    finalisers: Some(22),
+    ephemerons: Some(21),
+    memprof: Some(58),
+    domain_local: Some(38),
+};
+
+/// OCaml 5: only the domain state differs.
+pub(crate) const fn heap_5(release: Release) -> HeapLayout {
+    let state = STATE_5_3;
+    let state = StateLayout {
+        local_roots: release.word(state.local_roots),
+        last_exception: release.word(state.last_exception),
+        finalisers: release.maybe(state.finalisers),
+        ephemerons: release.maybe(state.ephemerons),
+        memprof: release.maybe(state.memprof),
+        domain_local: release.maybe(state.domain_local),
+        ..state
+    };
+    HeapLayout { state, ..HEAP_5_3 }
+}
+
+const HEAP_5_3: HeapLayout = HeapLayout {
+    state: STATE_5_3,
     thread: ThreadLayout {
         next: 1,
         stack: 4,

@@ -35,6 +35,7 @@ pub mod accounting;
 pub mod bytecode;
 mod collector;
 pub mod custom;
+mod domain_state;
 mod error;
 #[cfg(feature = "std")]
 pub mod executable;

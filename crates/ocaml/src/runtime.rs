@@ -1,10 +1,10 @@
 //! What differs between the runtimes of OCaml that are observed from inside: one table, keyed by version.
 //!
 //! Word indices count 8-byte words of the domain state. They were read from `domain_state.tbl` of each
-//! release, those of 5.4 and 5.5 from the code of Debian's builds; the layouts of location records from
-//! `backtrace_prim.h`.
+//! release; the layouts of location records from `backtrace_prim.h`.
 
-use crate::heap_layout::{HEAP_4_11, HEAP_4_12, HEAP_4_13, HEAP_4_14, HEAP_5_3, HeapLayout};
+use crate::domain_state::Release;
+use crate::heap_layout::{HEAP_4_11, HEAP_4_12, HEAP_4_13, HEAP_4_14, HeapLayout, heap_5};
 use crate::version::Version;
 
 /// Where the runtime keeps what the agent needs, for one version of OCaml.
@@ -135,8 +135,21 @@ const RUNTIME_4_13: Runtime = Runtime {
     polling: Polling::ToEnd { limit: 0, end: 7 },
 };
 
+const fn runtime_5(release: Release) -> Runtime {
+    Runtime {
+        versions: (release.version(), release.version()),
+        stack: StackLayout::Fibers { current: 5 },
+        interpreter_stack: None,
+        traps: Some(TrapLayout { innermost: release.word(54), link: TrapLink::FromHighUntagged }),
+        location: LocationLayout::TwoLines,
+        domain_id: Some(release.word(36)),
+        heap: Some(heap_5(release)),
+        polling: Polling::ToHighest { limit: 0, pending: 7 },
+    }
+}
+
 /// The runtimes that have a working Gc.Memprof: all of 4.11 to 4.14, and from 5.3 on.
-pub const RUNTIMES: [Runtime; 6] = [
+pub const RUNTIMES: [Runtime; 7] = [
     Runtime {
         versions: from_to((4, 11), (4, 11)),
         stack: StackLayout::System { top: 24, bottom: 25, return_address: 26 },
@@ -155,26 +168,9 @@ pub const RUNTIMES: [Runtime; 6] = [
     },
     RUNTIME_4_13,
     Runtime { versions: from_to((4, 14), (4, 14)), heap: Some(HEAP_4_14), ..RUNTIME_4_13 },
-    Runtime {
-        versions: from_to((5, 3), (5, 3)),
-        stack: StackLayout::Fibers { current: 5 },
-        interpreter_stack: None,
-        traps: Some(TrapLayout { innermost: 54, link: TrapLink::FromHighUntagged }),
-        location: LocationLayout::TwoLines,
-        domain_id: Some(36),
-        heap: Some(HEAP_5_3),
-        polling: Polling::ToHighest { limit: 0, pending: 7 },
-    },
-    Runtime {
-        versions: from_to((5, 4), (5, 5)),
-        stack: StackLayout::Fibers { current: 5 },
-        interpreter_stack: None,
-        traps: None,
-        location: LocationLayout::TwoLines,
-        domain_id: Some(40),
-        heap: None,
-        polling: Polling::ToHighest { limit: 0, pending: 7 },
-    },
+    runtime_5(Release::V5_3),
+    runtime_5(Release::V5_4),
+    runtime_5(Release::V5_5),
 ];
 
 impl Runtime {
@@ -221,10 +217,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interpreters_stacks_are_walked_but_for_those_of_5_4_and_5_5() {
+    fn all_interpreters_stacks_can_be_walked() {
         for runtime in RUNTIMES {
-            let is_known = runtime.versions.0 < Version::new(5, 4);
-            assert_eq!(runtime.interpreter_layout().is_some(), is_known, "{:?}", runtime.versions);
+            assert!(runtime.interpreter_layout().is_some(), "{:?}", runtime.versions);
         }
     }
 

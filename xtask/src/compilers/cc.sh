@@ -1,5 +1,5 @@
 #!/bin/sh
-# The machine's C compiler, told to compile and link with the libc that came with OCaml 5.
+# The machine's C compiler, told to compile and link with the libc that came with this OCaml.
 set -eu
 tools=$(cd "$(dirname "$0")" && pwd -P)
 prefix=${tools%/*}

@@ -1,8 +1,8 @@
-//! OCaml 5.3 beside the machine's own OCaml: `cargo xtask ocaml5`.
+//! Compilers beside the machine's own OCaml: `cargo xtask ocaml [VERSION..]`.
 //!
-//! Debian 12 has OCaml 4; the recorder has to work with 5.3 too, which Debian 13 has. Its packages are
+//! Debian 12 has OCaml 4.13; other releases of Debian have others. Their packages are
 //! downloaded from the mirror that this machine uses anyway and unpacked into an ignored folder; nothing
-//! is installed. What was built for a newer libc runs here with that libc, which comes along:
+//! is installed. What was built for another libc runs here with that libc, which comes along:
 //!
 //! - `bin/ocamlopt` and its like start the compilers with the newer dynamic loader (`program.sh`);
 //! - they find a C compiler in `tools/` that is the machine's, told to link with the newer libc and to
@@ -23,7 +23,26 @@ use crate::Outcome;
 use crate::command::{output, root, succeed};
 use sources::Mirror;
 
-const SUITE: &str = "trixie";
+/// An OCaml of another release of Debian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// Major and minor.
+    pub version: &'static str,
+    /// The suite that has it, and one that has what it lacks.
+    suites: &'static [&'static str],
+}
+
+/// What `make test` needs beside the machine's own.
+pub const QUICK: &[Compiler] = &[V5_3, V5_4];
+/// Those with which tests are run again before a release. Not 5.5 yet, of which bytecode for another runtime is built in
+/// another way.
+pub const OTHERS: &[Compiler] = &[V5_4];
+const ALL: &[Compiler] = &[V5_3, V5_4, V5_5];
+/// Of Debian 13.
+pub const V5_3: Compiler = Compiler { version: "5.3", suites: &["trixie"] };
+const V5_4: Compiler = Compiler { version: "5.4", suites: &["forky"] };
+const V5_5: Compiler = Compiler { version: "5.5", suites: &["experimental", "sid"] };
+
 /// The recorder knows no other machine yet.
 const ARCHITECTURE: &str = "amd64";
 const PACKAGES: &[&str] = &[
@@ -49,57 +68,104 @@ const C_COMPILER: &str = include_str!("cc.sh");
 /// Says what was done, and so whether it is to be done again.
 const STAMP: &str = "made-by";
 
-/// Where OCaml 5 is. Tests look for it at the same place.
-fn prefix() -> PathBuf {
-    root().join(".cache/ocaml5")
-}
-
-/// Gets OCaml 5, for people: `cargo xtask ocaml5`.
+/// Gets compilers, for people: `cargo xtask ocaml 5.4`, or those that `make test` needs.
 ///
 /// # Errors
-/// As [`get`].
+/// As [`get`]; or if one is not known.
 pub fn run(arguments: &[String]) -> Outcome {
-    crate::no_arguments(arguments)?;
-    get()
-}
-
-/// Gets OCaml 5 unless it is there.
-///
-/// # Errors
-/// If it cannot be downloaded, or what was downloaded does not work here.
-pub fn get() -> Outcome {
-    let prefix = prefix();
-    if is_done(&prefix) {
-        println!("OCaml 5 is in {}", prefix.display());
-        return Ok(());
+    if arguments.is_empty() {
+        return get(QUICK);
     }
-    let start = Instant::now();
-    let mirror = Mirror::of_this_machine()?;
-    println!("-- getting OCaml 5 of Debian {SUITE} from {}", mirror.uri);
-    // Beside the place it is for, so that it can be moved there in one step.
-    let scratch = Scratch::new(&prefix)?;
-    let new = scratch.0.join("prefix");
-    download(&mirror, &scratch.0)?;
-    unpack(&scratch.0.join("packages"), &new)?;
-    add_starters(&new).map_err(|error| format!("{}: {error}", new.display()))?;
-    let version = try_it(&new, &scratch.0)?;
-    write(&new.join(STAMP), &recipe())?;
-    put_in_place(&new, &prefix, &scratch.0)?;
-    let megabytes = output(Command::new("du").arg("-sm").arg(&prefix))?;
-    let megabytes = megabytes.split_whitespace().next().unwrap_or("?");
-    let seconds = start.elapsed().as_secs_f64();
-    println!("-- OCaml {version} is in {}: {megabytes} MB, {seconds:.1} s", prefix.display());
+    for version in arguments {
+        let known = ALL.iter().find(|compiler| compiler.version == version);
+        let Some(compiler) = known else {
+            let known: Vec<_> = ALL.iter().map(|compiler| compiler.version).collect();
+            return Err(format!("no OCaml {version:?}; there are {}", known.join(", ")));
+        };
+        compiler.get()?;
+    }
     Ok(())
 }
 
-/// All that decides what the folder holds.
-fn recipe() -> String {
-    let lists = [PACKAGES, PROGRAMS].map(|words| words.join(" "));
-    format!("{SUITE}\n{}\n{STARTER}\n{C_COMPILER}", lists.join("\n"))
+/// Gets compilers unless they are there.
+///
+/// # Errors
+/// If one cannot be downloaded, or what was downloaded does not work here.
+pub fn get(compilers: &[Compiler]) -> Outcome {
+    compilers.iter().try_for_each(Compiler::get)
 }
 
-fn is_done(prefix: &Path) -> bool {
-    fs::read_to_string(prefix.join(STAMP)).is_ok_and(|stamp| stamp == recipe())
+impl Compiler {
+    /// Where it is. Tests look for it at the same place.
+    fn prefix(&self) -> PathBuf {
+        root().join(format!(".cache/ocaml-{}", self.version))
+    }
+
+    /// One of its programs, as `ocamlopt`.
+    ///
+    /// # Errors
+    /// As [`get`].
+    pub fn program(&self, name: &str) -> Result<PathBuf, String> {
+        self.get()?;
+        Ok(self.prefix().join("bin").join(name))
+    }
+
+    fn get(&self) -> Outcome {
+        let prefix = self.prefix();
+        let version = self.version;
+        if self.is_done() {
+            println!("OCaml {version} is in {}", prefix.display());
+            return Ok(());
+        }
+        let start = Instant::now();
+        let mirror = Mirror::of_this_machine()?;
+        println!("-- getting OCaml {version} of Debian {} from {}", self.suites[0], mirror.uri);
+        // Beside the place it is for, so that it can be moved there in one step.
+        let scratch = Scratch::new(&prefix)?;
+        let new = scratch.0.join("prefix");
+        download(self.suites, &mirror, &scratch.0)?;
+        unpack(&scratch.0.join("packages"), &new)?;
+        add_starters(&new).map_err(|error| format!("{}: {error}", new.display()))?;
+        let found = try_it(&new, &scratch.0)?;
+        if !found.starts_with(&format!("{version}.")) {
+            return Err(format!(
+                "Debian {} has OCaml {found} now, and not {version}",
+                self.suites[0]
+            ));
+        }
+        write(&new.join(STAMP), &self.recipe())?;
+        self.put_in_place(&new, &scratch.0)?;
+        let megabytes = output(Command::new("du").arg("-sm").arg(&prefix))?;
+        let megabytes = megabytes.split_whitespace().next().unwrap_or("?");
+        let seconds = start.elapsed().as_secs_f64();
+        println!("-- OCaml {found} is in {}: {megabytes} MB, {seconds:.1} s", prefix.display());
+        Ok(())
+    }
+
+    /// All that decides what the folder holds.
+    fn recipe(&self) -> String {
+        let lists = [PACKAGES, PROGRAMS].map(|words| words.join(" "));
+        format!("{}\n{}\n{STARTER}\n{C_COMPILER}", self.suites.join(" "), lists.join("\n"))
+    }
+
+    fn is_done(&self) -> bool {
+        let stamp = fs::read_to_string(self.prefix().join(STAMP));
+        stamp.is_ok_and(|stamp| stamp == self.recipe())
+    }
+
+    /// Moves the finished folder to its place; one from an older recipe makes way.
+    fn put_in_place(&self, new: &Path, scratch: &Path) -> Outcome {
+        let prefix = &self.prefix();
+        if prefix.exists() {
+            fs::rename(prefix, scratch.join("old"))
+                .map_err(|error| format!("{}: {error}", prefix.display()))?;
+        }
+        match fs::rename(new, prefix) {
+            // Somebody else who did the same was quicker.
+            Err(_) if self.is_done() => Ok(()),
+            moved => moved.map_err(|error| format!("{}: {error}", prefix.display())),
+        }
+    }
 }
 
 /// A folder for unfinished work, gone when the work ends in whatever way.
@@ -123,12 +189,13 @@ impl Drop for Scratch {
 /// Puts the packages into `packages`. All that apt keeps is kept in `scratch`, so this needs no rights
 /// and changes nothing of the machine; proxies and the like are the machine's own, as apt reads its
 /// configuration before ours.
-fn download(mirror: &Mirror, scratch: &Path) -> Outcome {
+fn download(suites: &[&str], mirror: &Mirror, scratch: &Path) -> Outcome {
     for folder in ["lists/partial", "cache/archives/partial", "packages"] {
         let path = scratch.join(folder);
         fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    write(&scratch.join("sources.list"), &mirror.line(SUITE, ARCHITECTURE))?;
+    let sources = suites.iter().map(|suite| mirror.line(suite, ARCHITECTURE));
+    write(&scratch.join("sources.list"), &sources.collect::<String>())?;
     write(&scratch.join("status"), "")?;
     let configuration = scratch.join("apt.conf");
     write(&configuration, &settings(scratch))?;
@@ -138,15 +205,16 @@ fn download(mirror: &Mirror, scratch: &Path) -> Outcome {
         let done = succeed(command.current_dir(scratch.join("packages")));
         done.map_err(|reason| {
             format!(
-                "{reason}\nThis needs apt-get, a network, and {} with the suite {SUITE}; if the \
+                "{reason}\nThis needs apt-get, a network, and {} with the suites {}; if the \
                  signature is refused, a newer package debian-archive-keyring",
-                mirror.uri
+                mirror.uri,
+                suites.join(", ")
             )
         })
     };
     // Without --error-on a mirror that cannot be reached is a warning.
     apt(&["--error-on=any", "update"])?;
-    apt(&[&["download"], PACKAGES].concat())
+    apt(&[&["--target-release", suites[0], "download"], PACKAGES].concat())
 }
 
 fn settings(scratch: &Path) -> String {
@@ -161,6 +229,8 @@ APT::Architecture "{ARCHITECTURE}";
 APT::Architectures {{ "{ARCHITECTURE}"; }};
 // The user that root's downloads run as otherwise may not write here.
 APT::Sandbox::User "";
+// What is not released yet is not signed anew all the time.
+Acquire::Check-Valid-Until "false";
 Dir::Etc::sourcelist "{place}/sources.list";
 Dir::Etc::sourceparts "/dev/null";
 Dir::Etc::preferences "/dev/null";
@@ -221,19 +291,6 @@ fn try_it(prefix: &Path, scratch: &Path) -> Result<String, String> {
     let expected = "process thread domain effect plugin";
     let version = said.trim_end().strip_prefix(expected).map(|rest| rest.trim().to_owned());
     version.ok_or_else(|| format!("a program compiled to try it says {said:?}"))
-}
-
-/// Moves the finished folder to its place; one from an older recipe makes way.
-fn put_in_place(new: &Path, prefix: &Path, scratch: &Path) -> Outcome {
-    if prefix.exists() {
-        fs::rename(prefix, scratch.join("old"))
-            .map_err(|error| format!("{}: {error}", prefix.display()))?;
-    }
-    match fs::rename(new, prefix) {
-        // Somebody else who did the same was quicker.
-        Err(_) if is_done(prefix) => Ok(()),
-        moved => moved.map_err(|error| format!("{}: {error}", prefix.display())),
-    }
 }
 
 fn write(path: &Path, text: &str) -> Outcome {

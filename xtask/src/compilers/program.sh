@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts OCaml 5's program of this name with the libc that came with it.
+# Starts this OCaml's program of this name with the libc that came with it.
 set -eu
 prefix=$(cd "$(dirname "$0")/.." && pwd -P)
 name=$(basename "$0")

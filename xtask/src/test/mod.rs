@@ -7,12 +7,13 @@
 pub mod binaries;
 mod conditions;
 mod smoke;
+mod with_compiler;
 
 use std::process::Command;
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, fuzz, ocaml5, release, tidy};
+use crate::{Outcome, compilers, fuzz, release, tidy};
 
 /// How long each fuzz target runs before a release.
 const FUZZ_SECONDS: u32 = 120;
@@ -29,7 +30,7 @@ struct Stage {
 const QUICK: &[Stage] = &[
     Stage { title: "format", run: format },
     Stage { title: "tidy", run: tidy::check },
-    Stage { title: "OCaml 5, for programs to observe", run: ocaml5::get },
+    Stage { title: "compilers, for programs to observe", run: || compilers::get(compilers::QUICK) },
     Stage { title: "build, with lints", run: || binaries::build().map(drop) },
     Stage { title: "lints of the agent", run: agent_lints },
     Stage { title: "examples in the documentation", run: examples },
@@ -38,6 +39,7 @@ const QUICK: &[Stage] = &[
 ];
 
 const ONLY_ALL: &[Stage] = &[
+    Stage { title: "tests with other compilers", run: with_compiler::run_all },
     Stage { title: "tests in all conditions", run: || conditions::run(&[]) },
     Stage { title: "lints of the fuzzer", run: fuzz::lints },
     Stage { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
@@ -54,8 +56,9 @@ pub fn run(arguments: &[String]) -> Outcome {
             succeed(Command::new(this).args(["test", "--all"]).env(WHOLE.0, WHOLE.1))
         }
         [word] if word == "--all" => stages(QUICK.iter().chain(ONLY_ALL).copied().collect()),
+        [word, version] if word == "--ocaml" => with_compiler::run(version),
         [word, titles @ ..] if word == "--conditions" => conditions::run(titles),
-        _ => Err("takes --all, --conditions [WORD..], or nothing".to_owned()),
+        _ => Err("takes --all, --conditions [WORD..], --ocaml VERSION, or nothing".to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `bactrian record` on real programs: what it sees is right, and the program does not notice.
 //!
 //! Programs are those of `programs/`, compiled by OCaml 4 (the machine's own) and by OCaml 5.3 (`cargo
-//! xtask ocaml5`), and some that others wrote and Debian has. Each runs plain and observed; both times
+//! xtask ocaml`), and some that others wrote and Debian has. Each runs plain and observed; both times
 //! it must do the same.
 
 mod accounting;

@@ -18,7 +18,7 @@ const WITHOUT_MEMPROF: std::ops::RangeInclusive<Version> = Version::new(5, 0)..=
 /// The first version with domains.
 const FIRST_DOMAINS: Version = Version::new(5, 0);
 /// Versions on which all tests of the recorder run.
-const TESTED: &[Version] = &[Version::new(4, 13), Version::new(5, 3)];
+const TESTED: &[Version] = &[Version::new(4, 13), Version::new(5, 3), Version::new(5, 4)];
 
 /// Whether something works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

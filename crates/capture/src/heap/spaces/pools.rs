@@ -158,12 +158,14 @@ impl Heap<'_> {
             .get((before * WORD) as usize..)
             .unwrap_or(&[])
             .chunks_exact((slot * WORD) as usize);
-        for header in slots.filter_map(<[u8]>::first_chunk) {
-            let header = u64::from_le_bytes(*header);
+        let mut headers = slots.filter_map(<[u8]>::first_chunk).map(|it| u64::from_le_bytes(*it));
+        while let Some(header) = headers.next() {
             let words = 1 + header_words(header as usize) as u64;
-            if header == 0 {
-                found.free.blocks += 1;
-                found.free.words += slot;
+            let free = self.layout.free.count(header);
+            if free > 0 {
+                let others = headers.by_ref().take(free as usize - 1).count() as u64;
+                found.free.blocks += 1 + others;
+                found.free.words += (1 + others) * slot;
                 found.largest_free = found.largest_free.max(slot);
             } else if words > slot {
                 found.unknown += slot;
