@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::with_compiler;
 use crate::Outcome;
 use crate::command::{cargo, output, root};
 
@@ -138,8 +139,15 @@ pub fn run(start: &Start<'_>) -> Outcome {
 /// Runs all tests, and these tasks beside them: the first as soon as it can be, because it takes long, the others last.
 pub fn run_with(tasks: &[&str]) -> Outcome {
     let tests = build()?;
-    let mut jobs = tests.iter().map(|binary| Job::test(binary, &Start::default()));
-    let mut jobs = jobs.by_ref().collect::<Result<VecDeque<_>, _>>()?;
+    let jobs = tests.iter().map(|binary| Job::test(binary, &Start::default()));
+    let mut jobs = jobs.collect::<Result<VecDeque<_>, _>>()?;
+    for (name, arguments) in with_compiler::QUICK {
+        let binary = tests.iter().find(|binary| binary.name == *name).ok_or(*name)?;
+        let set = [(with_compiler::VARIABLE, with_compiler::QUICK_VERSION)];
+        let mut job = Job::test(binary, &Start { arguments, set: &set, ..Start::default() })?;
+        job.name = format!("{name}, OCaml {}", with_compiler::QUICK_VERSION);
+        jobs.push_back(job);
+    }
     for (at, task) in tasks.iter().enumerate() {
         match at {
             0 => jobs.insert(1.min(jobs.len()), Job::task(task)?),

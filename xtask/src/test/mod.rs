@@ -10,6 +10,7 @@ mod smoke;
 mod with_compiler;
 
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
@@ -30,8 +31,7 @@ struct Stage {
 const QUICK: &[Stage] = &[
     Stage { title: "format", run: format },
     Stage { title: "tidy", run: tidy::check },
-    Stage { title: "compilers, for programs to observe", run: || compilers::get(compilers::QUICK) },
-    Stage { title: "build, with lints", run: || binaries::build().map(drop) },
+    Stage { title: "build, with lints; compilers for programs to observe", run: build },
     Stage { title: "lints of the agent", run: agent_lints },
     Stage { title: "examples in the documentation", run: examples },
     // The page in a browser, and exports in the tools they are for, run beside the tests.
@@ -81,6 +81,15 @@ fn format() -> Outcome {
     succeed(&mut cargo("fmt --all --check"))?;
     succeed(&mut cargo("fmt --check --manifest-path fuzz/Cargo.toml"))?;
     succeed(&mut cargo("fmt --check --manifest-path crates/agent/Cargo.toml"))
+}
+
+/// The build keeps the processors busy, and the network is free.
+fn build() -> Outcome {
+    thread::scope(|scope| {
+        let compilers = scope.spawn(|| compilers::get(compilers::QUICK));
+        binaries::build()?;
+        compilers.join().map_err(|_| "the download panicked")?
+    })
 }
 
 fn agent_lints() -> Outcome {
