@@ -121,6 +121,25 @@ fn everything_is_held_by_something_bytecode() {
     each(Kind::Bytecode4, check);
 }
 
+/// The block of all modules, a root itself, is not taken for a second holder of them; and they have their names.
+#[test]
+fn modules_of_bytecode_hold_what_is_theirs() {
+    for kind in [Kind::Bytecode4, Kind::Bytecode5] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = ["--snapshots", "exit", "--no-trace"];
+        let run = folder.path().join("run");
+        let program = Waiting::recorded(&kind.program("heap_lists"), &options, &run);
+        program.expect("it starts").end().expect("it ends");
+        let roots = ask("roots", &folder.path().join("run.1.heap"), &["--depth", "3"]);
+        let roots = roots.expect("roots, and no warning");
+        let kinds = roots["all"]["rows"].as_array().expect("kinds of roots").iter();
+        let modules = kinds.flat_map(|kind| kind["rows"].as_array().into_iter().flatten());
+        let mut modules = modules.filter(|row| row["name"] == "CamlinternalFormat");
+        let module = modules.next().unwrap_or_else(|| panic!("{kind:?}: no such module"));
+        assert!(number(&module["dominated"]) > 3000.0, "{kind:?}: {module}");
+    }
+}
+
 #[test]
 fn everything_is_held_by_something_5() {
     each(Kind::Native5, check);

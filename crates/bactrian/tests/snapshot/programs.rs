@@ -18,8 +18,10 @@ pub enum Kind {
     Native4,
     Bytecode4,
     Native5,
+    Bytecode5,
 }
 
+/// Those that differ in more than what is on their stacks, and which modules they have.
 pub const KINDS: [Kind; 3] = [Kind::Native4, Kind::Bytecode4, Kind::Native5];
 
 /// Programs for every compiler.
@@ -61,9 +63,14 @@ pub fn is_telling(name: &str) -> bool {
 impl Kind {
     /// The programs that it can compile, as far as they are in the set that is run.
     pub fn fixtures(self) -> Vec<&'static str> {
-        let more = if self == Kind::Native5 { &ONLY_IN_5[..] } else { &[] };
+        let more = if self.is_of_5() { &ONLY_IN_5[..] } else { &[] };
         let all = EVERYWHERE.iter().chain(more).copied();
-        all.filter(|name| self != Kind::Bytecode4 || is_telling(name)).collect()
+        let is_native = matches!(self, Kind::Native4 | Kind::Native5);
+        all.filter(|name| is_native || is_telling(name)).collect()
+    }
+
+    pub fn is_of_5(self) -> bool {
+        matches!(self, Kind::Native5 | Kind::Bytecode5)
     }
 
     pub fn program(self, name: &str) -> PathBuf {
@@ -71,6 +78,7 @@ impl Kind {
             Kind::Native4 => (Compiler::OCaml4, Variant::Plain),
             Kind::Bytecode4 => (Compiler::OCaml4, Variant::Bytecode),
             Kind::Native5 => (Compiler::OCaml5, Variant::Plain),
+            Kind::Bytecode5 => (Compiler::OCaml5, Variant::Bytecode),
         };
         program(name, compiler, variant)
     }

@@ -15,8 +15,6 @@ use crate::types::build_of;
 /// The first version with Gc.Memprof, those that came without again, and the first that has it back.
 const FIRST_MEMPROF: Version = Version::new(4, 11);
 const WITHOUT_MEMPROF: std::ops::RangeInclusive<Version> = Version::new(5, 0)..=Version::new(5, 2);
-/// The first version with domains.
-const FIRST_DOMAINS: Version = Version::new(5, 0);
 /// Versions on which all tests of the recorder run.
 const TESTED: &[Version] = &[Version::new(4, 13), Version::new(5, 3), Version::new(5, 4)];
 
@@ -383,16 +381,8 @@ fn walkable(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
         let way_out = format!("Compile it with OCaml {}", versions(has_heap, "or"));
         Err(Refusal::new(Cause::Version, reason, way_out))
     };
-    let is_bytecode =
-        matches!(ocaml.kind, Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime);
     match known_version(ocaml) {
         Ok(version) if !Runtime::of(version).is_some_and(has_heap) => unknown(&version.to_string()),
-        Ok(version) if is_bytecode && version >= FIRST_DOMAINS => {
-            let reason =
-                format!("heaps of bytecode are known of OCaml 4 only, and it is of {version}");
-            let way_out = "Compile it to native code, with ocamlopt";
-            Err(Refusal::new(Cause::Version, reason, way_out))
-        }
         Ok(version) => Ok(version),
         Err(refusal) => match ocaml.release {
             Some(version)
@@ -630,7 +620,7 @@ mod tests {
             }
         };
         check_snapshot(Ok("tested"), bytecode("4.13.1", Version::new(4, 13)));
-        check_snapshot(Err("heaps of bytecode"), bytecode("5.3.0", Version::new(5, 3)));
+        check_snapshot(Ok("tested with OCaml 5.3"), bytecode("5.3.0", Version::new(5, 3)));
     }
 
     #[test]

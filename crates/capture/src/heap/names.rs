@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use bactrian_ocaml::bytecode::{Pc, Program};
-use bactrian_ocaml::{Code, symbol};
+use bactrian_ocaml::symbol;
 
 use super::roots::Stacks;
 use super::target::Target;
@@ -59,14 +59,7 @@ pub struct Names<'a> {
 impl<'a> Names<'a> {
     /// Names of what is loaded; `stacks` has the frame tables.
     pub fn new(target: &'a Target, memory: &dyn Memory, stacks: &'a Stacks<'a>) -> Names<'a> {
-        let global = |name: &str| target.global(name).and_then(|at| memory.word(at)).unwrap_or(0);
-        let bytecode = match target.code {
-            Code::Native => 0..0,
-            Code::Bytecode => {
-                let start = global("caml_start_code");
-                start..start.saturating_add(global("caml_code_size"))
-            }
-        };
+        let bytecode = target.interpreted(memory);
         let program = target.bytecode.as_ref().and_then(|bytes| Program::read(bytes).ok());
         Names { target, stacks, program, bytecode }
     }

@@ -8,8 +8,8 @@ use bactrian_ocaml::linked_units::LinkedUnit;
 use bactrian_ocaml::symbol;
 use bactrian_snapshot::{
     BlockId, Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind,
-    FinaliserPart, FrameId, Held, Label, Location, Module, ModuleId, NameId, Pointer, Root,
-    RootKind, Space, SpaceKind, Tables, Thread, ThreadId, WeakSlot,
+    FinaliserPart, FrameId, Held, Label, Location, MODULES_OF_BYTECODE, Module, ModuleId, NameId,
+    Pointer, Root, RootKind, Space, SpaceKind, Tables, Thread, ThreadId, WeakSlot,
 };
 
 use super::encode::closure_around;
@@ -222,7 +222,9 @@ impl<'a> TableMaker<'a> {
                 RootKind::Finaliser { kind: FinaliserKind::Pending, part: FinaliserPart::Value }
             }
             Place::Memprof => RootKind::Sampler { what: self.tables.names.add("sample") },
-            Place::GlobalData => RootKind::Hook { what: self.tables.names.add("global data") },
+            Place::GlobalData => {
+                RootKind::Hook { what: self.tables.names.add(MODULES_OF_BYTECODE) }
+            }
             Place::Unknown => RootKind::Unknown { address: root.slot },
         }
     }

@@ -14,7 +14,7 @@ pub use info::{CodeKind, Info, Reason, Skipped, Way};
 pub use names::Names;
 pub use roots::{
     Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind, FinaliserPart, Held,
-    Pointer, Root, RootKind, Sample, WeakSlot,
+    MODULES_OF_BYTECODE, Pointer, Root, RootKind, Sample, WeakSlot,
 };
 pub use shape::{Columns, Scanned, tag};
 pub use tables::{

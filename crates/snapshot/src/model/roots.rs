@@ -28,6 +28,9 @@ pub struct Root {
     pub target: Pointer,
 }
 
+/// The name of the hook that is, in bytecode, the variable with the block of all modules. Its fields are roots themselves.
+pub const MODULES_OF_BYTECODE: &str = "global data";
+
 /// What kind of place a root is, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootKind {

@@ -2,8 +2,8 @@
 
 use bactrian_graph::{Column, Graph, MAX_NODES, Node};
 use bactrian_snapshot::{
-    BlockId, Error, FiberOwner, Field, FieldValue, Group, Losses, Result, Snapshot, Tables,
-    WeakSlot,
+    BlockId, Error, FiberOwner, Field, FieldValue, Group, Losses, MODULES_OF_BYTECODE, Result,
+    Root, RootKind, Snapshot, Tables, WeakSlot,
 };
 use bactrian_types::Typing;
 
@@ -49,6 +49,7 @@ pub(super) fn build(
         classifier: &classifier,
         extras: extras(tables),
         ephemerons: ephemeron_blocks(tables),
+        modules: block_of_modules(tables),
     };
     let mut nodes = Nodes::with_room_for(snapshot);
     let mut losses = snapshot.losses().clone();
@@ -97,6 +98,16 @@ fn extras(tables: &Tables) -> Vec<(BlockId, Node)> {
     extras
 }
 
+/// In bytecode, the block that holds all modules. Each of its fields is a root by itself, that of the module: as a
+/// reference it would be a second holder of everything, and no module would hold anything alone.
+fn block_of_modules(tables: &Tables) -> Option<BlockId> {
+    let is_it = |root: &&Root| match root.kind {
+        RootKind::Hook { what } => tables.names.get(what) == MODULES_OF_BYTECODE,
+        _ => false,
+    };
+    tables.roots.iter().find(is_it).map(|root| root.target.block)
+}
+
 /// What reading a group needs.
 struct Reading<'a> {
     snapshot: &'a Snapshot,
@@ -104,6 +115,7 @@ struct Reading<'a> {
     classifier: &'a Classifier<'a>,
     extras: Vec<(BlockId, Node)>,
     ephemerons: Vec<BlockId>,
+    modules: Option<BlockId>,
 }
 
 /// The blocks of a group as nodes.
@@ -180,7 +192,9 @@ impl Reading<'_> {
                 finish(ends, targets);
             }
             counts.add(&field.value);
-            if let FieldValue::Pointer(pointer) = field.value {
+            if let FieldValue::Pointer(pointer) = field.value
+                && Some(field.block) != self.modules
+            {
                 targets.push(pointer.block.0);
             }
         };

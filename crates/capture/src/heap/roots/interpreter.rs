@@ -1,7 +1,4 @@
-//! Bytecode: one block holds the modules, and the interpreter has a stack of values.
-//!
-//! On that stack, what a function left for its callers is below what was called since. Between them stands where
-//! the call returns to. A function that called C has left where it was, too.
+//! Bytecode: one block holds the modules, and functions have their names in the file. Its stacks are read by `stacks.rs`.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +10,6 @@ use super::finder::Finder;
 use super::{Frame, Module, Place};
 
 const MOST_MODULES: usize = 1 << 20;
-/// Words; OCaml's own limit is a thousandth of it.
-const LONGEST_STACK: u64 = 1 << 32;
 
 impl<'a> Finder<'a> {
     pub(super) fn interpreter_globals(&mut self) {
@@ -47,45 +42,6 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The stack of the thread that runs.
-    pub(super) fn interpreter_stack(&mut self, thread: u32, state: u64) {
-        let runtime = self.target.runtime;
-        let sp = runtime.interpreter_stack.and_then(|word| self.field(state, word));
-        let high = self.layout.state.stack_high.and_then(|word| self.field(state, word));
-        match (sp, high) {
-            (Some(sp), Some(high)) => self.interpreter_words(thread, sp, high),
-            _ => self.gap("the interpreter's stack cannot be found"),
-        }
-    }
-
-    /// A stack, from its stack pointer up.
-    pub(super) fn interpreter_words(&mut self, thread: u32, low: u64, high: u64) {
-        let length = high.checked_sub(low).map(|bytes| bytes / 8);
-        let Some(length) = length.filter(|length| *length <= LONGEST_STACK) else {
-            return self.gap("an interpreter's stack has no end");
-        };
-        let code = self.code();
-        // After the environment stands where it called C.
-        let mut frame = self.field(low, 1).filter(|at| code.contains(at)).unwrap_or(0);
-        let mut depth = 0;
-        for at in 0..length {
-            let slot = low + 8 * at;
-            let Some(value) = self.words.word(slot) else {
-                return self.gap("an interpreter's stack cannot be read to its end");
-            };
-            if code.contains(&value) {
-                if value != frame {
-                    depth += 1;
-                }
-                frame = value;
-                // No value: the runtime passes over it, having a table of what is heap.
-                self.pass(slot);
-                continue;
-            }
-            self.add(slot, value, Place::Interpreter { thread, frame, depth });
-        }
-    }
-
     /// The program, as its file tells.
     fn program(&self) -> Option<Program<'a>> {
         Program::read(self.target.bytecode.as_ref()?).ok()
@@ -93,7 +49,7 @@ impl<'a> Finder<'a> {
 
     /// Functions and places in the source of what is on the interpreter's stacks.
     pub(super) fn interpreter_frames(&mut self) {
-        let code = self.code();
+        let code = self.target.interpreted(self.memory);
         let Some(program) = self.program() else { return };
         let frames = self.found.roots.iter().filter_map(|root| match root.place {
             Place::Interpreter { frame, .. } if code.contains(&frame) => Some(frame),
@@ -113,12 +69,5 @@ impl<'a> Finder<'a> {
             let frame_told = Frame { symbol: String::new(), locations: vec![location] };
             self.found.frames.insert(frame, frame_told);
         }
-    }
-
-    /// Addresses of the program's bytecode.
-    fn code(&mut self) -> std::ops::Range<u64> {
-        let start = self.global_word("caml_start_code").unwrap_or(0);
-        let size = self.global_word("caml_code_size").unwrap_or(0);
-        start..start.saturating_add(size)
     }
 }

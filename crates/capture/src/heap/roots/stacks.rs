@@ -1,14 +1,18 @@
-//! Live values on stacks of native code.
+//! Live values on stacks.
 //!
 //! OCaml 4 shares the system's stack with C. A stack is pieces of OCaml frames; at the end of a piece, where C
 //! called OCaml, stands where the piece above C begins. OCaml 5 has stacks of its own, fibers, each below the one
 //! whose effects it may perform; C is elsewhere, and pieces follow each other.
+//!
+//! The interpreter of bytecode has a stack of values, in OCaml 5 on a fiber. What a function left for its callers is below what
+//! was called since. Between them stands where the call returns to. A function that called C has left where it was, too.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
-use bactrian_ocaml::StackLayout;
 use bactrian_ocaml::frames::Live;
 use bactrian_ocaml::heap_layout::{callback_link, fiber, local_roots};
+use bactrian_ocaml::{Code, StackLayout};
 
 use super::descriptors::Descriptors;
 use super::finder::Finder;
@@ -17,6 +21,8 @@ use super::{Frame, Place};
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
+/// Words of an interpreter's stack; OCaml's own limit is a thousandth of it.
+const LONGEST_STACK: u64 = 1 << 32;
 /// Items in one table of local roots.
 const MOST_ITEMS: u64 = 1 << 24;
 
@@ -25,6 +31,8 @@ pub struct Stacks<'a> {
     memory: &'a dyn Memory,
     descriptors: Descriptors<'a>,
     layout: StackLayout,
+    /// Addresses of the bytecode that runs; empty if native code does.
+    code: Range<u64>,
 }
 
 /// What is on a stack.
@@ -41,9 +49,9 @@ pub struct Scanned {
 pub struct StackSlot {
     /// Where it stands.
     pub slot: u64,
-    /// The value.
+    /// The value; 0 where the interpreter has something that is none.
     pub value: u64,
-    /// The frame, by its return address; none for what handles values, exceptions and effects of a fiber.
+    /// The frame, by its return address, or 0 if that is not known; none for what handles values, exceptions and effects of a fiber.
     pub frame: Option<u64>,
     /// How many frames are further in.
     pub depth: u32,
@@ -56,19 +64,22 @@ pub(super) enum Start {
     System { stack_pointer: u64, return_address: u64, registers: u64 },
     /// OCaml 5: a fiber, and the registers that were saved.
     Fiber { stack: u64, registers: u64 },
+    /// The interpreter's of OCaml 4: from its stack pointer up.
+    Interpreter { low: u64, high: u64 },
 }
 
 impl<'a> Stacks<'a> {
     /// Reads the frame tables of a program.
     pub fn new(target: &'a Target, memory: &'a dyn Memory) -> Stacks<'a> {
         let descriptors = Descriptors::read(target, memory);
-        Stacks { memory, descriptors, layout: target.runtime.stack }
+        let code = target.interpreted(memory);
+        Stacks { memory, descriptors, layout: target.runtime.stack, code }
     }
 
     /// Without frame tables: no stack can be read.
     pub(super) fn none(target: &'a Target, memory: &'a dyn Memory) -> Stacks<'a> {
         let descriptors = Descriptors::none(target, memory);
-        Stacks { memory, descriptors, layout: target.runtime.stack }
+        Stacks { memory, descriptors, layout: target.runtime.stack, code: 0..0 }
     }
 
     /// What could not be read of the frame tables.
@@ -82,7 +93,7 @@ impl<'a> Stacks<'a> {
     }
 
     /// The return addresses within a piece of code, in order.
-    pub fn return_addresses(&self, code: std::ops::Range<u64>) -> impl Iterator<Item = u64> {
+    pub fn return_addresses(&self, code: Range<u64>) -> impl Iterator<Item = u64> {
         self.descriptors.within(code)
     }
 
@@ -101,6 +112,7 @@ impl<'a> Stacks<'a> {
         let mut scan = Scan {
             words: Words::new(self.memory),
             descriptors: &self.descriptors,
+            code: &self.code,
             found: Vec::new(),
             depth: 0,
         };
@@ -109,6 +121,7 @@ impl<'a> Stacks<'a> {
                 scan.system(stack_pointer, return_address, registers)
             }
             Start::Fiber { stack, registers } => scan.fibers(stack, registers),
+            Start::Interpreter { low, high } => scan.interpreted(low, high),
         };
         Scanned { slots: scan.found, gap: gap.err() }
     }
@@ -152,6 +165,7 @@ fn local_block(words: &mut Words<'_>, at: u64, found: &mut Vec<(u64, u64)>) -> O
 struct Scan<'s, 'a> {
     words: Words<'a>,
     descriptors: &'s Descriptors<'a>,
+    code: &'s Range<u64>,
     found: Vec<StackSlot>,
     depth: u32,
 }
@@ -184,8 +198,11 @@ impl Scan<'_, '_> {
             }
             let handler = self.field(stack, fiber::HANDLER)?;
             let sp = self.field(stack, fiber::STACK_POINTER)?;
-            // What was saved belongs to all of them, as the runtime has it.
-            self.fiber(sp, handler, registers)?;
+            match self.code.is_empty() {
+                // What was saved belongs to all of them, as the runtime has it.
+                true => self.fiber(sp, handler, registers)?,
+                false => self.interpreted(sp, handler)?,
+            }
             for which in fiber::HANDLES {
                 let slot = handler.wrapping_add(8 * which as u64);
                 let value = self.field(handler, which)?;
@@ -207,6 +224,32 @@ impl Scan<'_, '_> {
             let piece_end = self.piece(sp + 8, return_address, registers)?;
             registers = self.read(piece_end.saturating_add(fiber::SAVED_REGISTERS))?;
             sp = piece_end.saturating_add(fiber::PIECE_HEADER);
+        }
+        Ok(())
+    }
+
+    /// The interpreter's stack, from its stack pointer up.
+    fn interpreted(&mut self, low: u64, high: u64) -> Result<(), String> {
+        let length = high.checked_sub(low).map(|bytes| bytes / 8);
+        let Some(length) = length.filter(|length| *length <= LONGEST_STACK) else {
+            return Err("an interpreter's stack has no end".to_owned());
+        };
+        // After the environment stands where it called C.
+        let called = self.words.word(low.saturating_add(8)).filter(|at| self.code.contains(at));
+        let mut frame = called.unwrap_or(0);
+        for at in 0..length {
+            let slot = low + 8 * at;
+            let mut value = self.read(slot)?;
+            if self.code.contains(&value) {
+                if value != frame {
+                    self.depth = self.depth.saturating_add(1);
+                }
+                frame = value;
+                // The runtime passes over it: it knows what is heap, or what is code.
+                value = 0;
+            }
+            let depth = self.depth;
+            self.found.push(StackSlot { slot, value, frame: Some(frame), depth });
         }
         Ok(())
     }
@@ -251,12 +294,13 @@ impl Finder<'_> {
     pub(super) fn stack(&mut self, thread: u32, start: Option<Start>, local_roots: u64) {
         let scanned = start.map_or_else(Scanned::default, |start| self.stacks.scan(start));
         for StackSlot { slot, value, frame, depth } in scanned.slots {
-            let place = match frame {
-                Some(frame) => Place::Stack { thread, frame, depth },
-                None => Place::Handler { thread },
+            let place = match (frame, self.target.code) {
+                (Some(frame), Code::Native) => Place::Stack { thread, frame, depth },
+                (Some(frame), Code::Bytecode) => Place::Interpreter { thread, frame, depth },
+                (None, _) => Place::Handler { thread },
             };
             if self.add(slot, value, place)
-                && let Some(frame) = frame
+                && let Place::Stack { frame, .. } = place
                 && !self.found.frames.contains_key(&frame)
             {
                 self.found.frames.insert(frame, self.stacks.frame(frame));
@@ -275,6 +319,12 @@ impl Finder<'_> {
         let word = |index: usize| self.memory.word(state.checked_add(8 * index as u64)?);
         let registers = word(self.layout.state.registers)?;
         match self.stacks.layout {
+            StackLayout::System { .. } if self.target.code == Code::Bytecode => {
+                Some(Start::Interpreter {
+                    low: word(self.target.runtime.interpreter_stack?)?,
+                    high: word(self.layout.state.stack_high?)?,
+                })
+            }
             StackLayout::System { bottom, return_address, .. } => Some(Start::System {
                 stack_pointer: word(bottom)?,
                 return_address: word(return_address)?,

@@ -35,16 +35,11 @@ impl Finder<'_> {
                     0
                 });
             self.fibers_of_domain(thread, state);
-            match self.target.code {
-                Code::Native => {
-                    let start = self.current_stack(state);
-                    self.stack(thread, start, local_roots);
-                }
-                Code::Bytecode => {
-                    self.interpreter_stack(thread, state);
-                    self.stack(thread, None, local_roots);
-                }
+            let start = self.current_stack(state);
+            if start.is_none() && self.target.code == Code::Bytecode {
+                self.gap("the interpreter's stack cannot be found");
             }
+            self.stack(thread, start, local_roots);
         }
         for (domain, ring) in rings.into_iter().enumerate() {
             match ring {
@@ -215,21 +210,18 @@ impl Finder<'_> {
         let local_roots = self.field(at, layout.local_roots)?;
         self.fibers_of_thread(thread, stack);
         let start = match (self.target.code, self.target.runtime.stack) {
-            (Code::Bytecode, StackLayout::System { .. }) => {
-                let sp = self.field(at, layout.interpreter_stack?)?;
-                let high = self.field(at, layout.interpreter_stack_high?)?;
-                self.interpreter_words(thread, sp, high);
-                None
-            }
-            (Code::Bytecode, StackLayout::Fibers { .. }) => None,
+            (Code::Bytecode, StackLayout::System { .. }) => Some(Start::Interpreter {
+                low: self.field(at, layout.interpreter_stack?)?,
+                high: self.field(at, layout.interpreter_stack_high?)?,
+            }),
             // One that has not begun to run has nothing yet.
-            (Code::Native, _) if stack == 0 => return Some(()),
+            _ if stack == 0 => return Some(()),
             (Code::Native, StackLayout::System { .. }) => Some(Start::System {
                 stack_pointer: stack,
                 return_address: self.field(at, layout.return_address?)?,
                 registers,
             }),
-            (Code::Native, StackLayout::Fibers { .. }) => Some(Start::Fiber { stack, registers }),
+            (_, StackLayout::Fibers { .. }) => Some(Start::Fiber { stack, registers }),
         };
         self.stack(thread, start, local_roots);
         Some(())

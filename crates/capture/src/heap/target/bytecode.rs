@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use bactrian_ocaml::Version;
 use bactrian_ocaml::bytecode::Program;
 
 use super::{Files, Target};
@@ -31,7 +32,15 @@ pub(super) fn file(target: &Target, memory: &dyn Memory, files: &Files) -> Optio
 
 /// What the runtime was told to run.
 fn told(target: &Target, memory: &dyn Memory) -> Option<PathBuf> {
-    let name = memory.word(target.global("caml_exe_name")?)?;
+    let name = match target.global("caml_exe_name") {
+        Some(variable) => memory.word(variable)?,
+        // OCaml 5: in `struct caml_params`, since 5.5 after the name of the interpreter.
+        None => {
+            let parameters = memory.word(target.global("caml_params")?)?;
+            let place = if target.version < Version::new(5, 5) { 0 } else { 8 };
+            memory.word(parameters.checked_add(place)?)?
+        }
+    };
     let name = memory.c_string(name, LONGEST_PATH)?;
     Some(OsString::from_vec(name).into())
 }

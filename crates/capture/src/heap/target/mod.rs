@@ -12,6 +12,7 @@ mod elf;
 mod symbols;
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::heap_layout::HeapLayout;
@@ -50,7 +51,7 @@ pub struct Object {
     /// How far it was moved from the addresses in the file.
     pub bias: u64,
     /// The addresses it takes.
-    pub range: std::ops::Range<u64>,
+    pub range: Range<u64>,
     /// The template of its threads' own variables.
     pub tls: Option<Tls>,
     /// Its names.
@@ -159,6 +160,18 @@ impl Target {
     /// The address of a variable or function of the runtime that has a global name.
     pub fn global(&self, name: &str) -> Option<u64> {
         self.runtime_object().symbols.find(name).map(|symbol| symbol.address)
+    }
+
+    /// Addresses of the bytecode that runs; empty if native code does.
+    pub fn interpreted(&self, memory: &dyn Memory) -> Range<u64> {
+        let word = |name: &str| self.global(name).and_then(|at| memory.word(at)).unwrap_or(0);
+        match self.code {
+            Code::Native => 0..0,
+            Code::Bytecode => {
+                let start = word("caml_start_code");
+                start..start.saturating_add(word("caml_code_size"))
+            }
+        }
     }
 
     /// The address of a static variable, in any object; `file` is the C file it is in, without its ending. None if the executable was
