@@ -55,6 +55,9 @@ const TELLING: [&str; 8] = [
     "heap_domains",
 ];
 
+/// The programs of which much is on stacks: what else bytecode of OCaml 5 has is as in native code, or in bytecode of 4.
+const ON_STACKS: [&str; 4] = ["heap_threads", "heap_stack", "heap_continuations", "heap_domains"];
+
 /// Whether a program is looked at in those ways for which the quick set has the telling programs only.
 pub fn is_telling(name: &str) -> bool {
     TELLING.contains(&name) || whole_table()
@@ -65,8 +68,12 @@ impl Kind {
     pub fn fixtures(self) -> Vec<&'static str> {
         let more = if self.is_of_5() { &ONLY_IN_5[..] } else { &[] };
         let all = EVERYWHERE.iter().chain(more).copied();
-        let is_native = matches!(self, Kind::Native4 | Kind::Native5);
-        all.filter(|name| is_native || is_telling(name)).collect()
+        let is_in_set = |name: &&str| match self {
+            Kind::Native4 | Kind::Native5 => true,
+            Kind::Bytecode4 => is_telling(name),
+            Kind::Bytecode5 => ON_STACKS.contains(name) || whole_table(),
+        };
+        all.filter(is_in_set).collect()
     }
 
     pub fn is_of_5(self) -> bool {
