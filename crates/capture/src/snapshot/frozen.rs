@@ -25,31 +25,19 @@ use crate::memory::ProcessMemory;
 const RELEASE: Signal = Signal::USR1;
 const _: () = assert!(RELEASE.as_raw() == frozen::RELEASE);
 
-/// While the heap is being copied, the program has to copy what it writes to, so that goes before other walkers' work,
-/// but behind the program.
-const SOON: i32 = 10;
-/// All the rest can wait.
-const LAST: i32 = 19;
+/// How far we stand back while the program runs: a third of its share where processors are short. Further back, we would
+/// hold memory for minutes on a busy machine, and whoever waits for our end would wait as long.
+const BEHIND: i32 = 5;
 
 /// How long between two lines of progress in the ledger.
 const BETWEEN_WORDS: Duration = Duration::from_millis(200);
 
-/// How far we stand back while the heap is copied, and then. At its end the program does not need the processor any more,
-/// and whoever started it waits for us; for what was asked for, the program itself may wait.
-fn priorities(facts: &Facts<'_>) -> Option<[i32; 2]> {
-    match facts.reason {
-        frozen::Reason::Exit => None,
-        frozen::Reason::Call | frozen::Reason::Signal => Some([SOON, SOON]),
-        frozen::Reason::Major | frozen::Reason::Every | frozen::Reason::Peak => Some([SOON, LAST]),
-    }
-}
-
-/// Lets others go first where they need the processor.
-fn stand_back(priority: i32) {
-    let _ = setpriority_process(None, priority);
+/// Lets others go first where processors are short.
+fn stand_back() {
+    let _ = setpriority_process(None, BEHIND);
     // The copy, and so this process, has a session of its own, and the kernel may share the processor out among
     // sessions first.
-    let _ = std::fs::write("/proc/self/autogroup", priority.to_string());
+    let _ = std::fs::write("/proc/self/autogroup", BEHIND.to_string());
 }
 
 /// Takes the snapshot that the frozen copy wants, and tells the ledger what became of it.
@@ -62,8 +50,9 @@ pub fn walk_frozen() -> Result<Written, Failure> {
     told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
     let number = frozen.facts.key;
-    if let Some([first, _]) = priorities(&frozen.facts) {
-        stand_back(first);
+    // At its end the program does not need the processor any more, and whoever started it waits for us.
+    if frozen.facts.reason != frozen::Reason::Exit {
+        stand_back();
     }
     // Without a ledger nobody is told; the snapshot is there or not all the same.
     let ledger =
@@ -131,9 +120,6 @@ fn take(
     let options =
         Options { strings: (facts.strings > 0).then_some(facts.strings), ..Options::default() };
     let give_back = |addresses: &[Range<u64>]| {
-        if let Some([_, then]) = priorities(facts) {
-            stand_back(then);
-        }
         let list = frozen::list_of(addresses);
         if told.set_len(0).and_then(|()| told.write_all_at(&list, 0)).is_err() {
             // Then it keeps them until we end.
