@@ -16,12 +16,26 @@ const sessions = fs.mkdtempSync(path.join(os.tmpdir(), 'bactrian-firefox-'));
 const env = { ...process.env, PROFILER_CLI_SESSION_DIR: sessions };
 const session = ['--session', 'check'];
 const patience = 60_000;
+const attempts = 3;
 
 function ask(...words) {
   const command = [cli, ...words, ...session, '--json'];
   const done = spawnSync(process.execPath, command, { env, encoding: 'utf8', timeout: patience });
   if (done.status !== 0) throw new Error(`${words.join(' ')}: ${done.stderr || done.stdout}`);
   return JSON.parse(done.stdout);
+}
+
+function start() {
+  return spawn(process.execPath, [cli, '--daemon', file, ...session], { env, stdio: 'ignore' });
+}
+
+function end({ exitCode, signalCode }) {
+  return exitCode ?? signalCode;
+}
+
+function log() {
+  const file = path.join(sessions, 'check.log');
+  return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : 'it has no log\n';
 }
 
 // What the profiler knows of the file, once it is loaded.
@@ -33,7 +47,7 @@ async function loaded(daemon) {
       return ask('profile', 'info', '--all');
     } catch (error) {
       const refused = error.message.includes('Profile load failed');
-      if (refused || daemon.exitCode !== null || Date.now() > giveUp) throw error;
+      if (refused || end(daemon) !== null || Date.now() > giveUp) throw error;
     }
   }
 }
@@ -48,12 +62,22 @@ function counter({ category, unit, rangeSampleCount, stats }) {
   return { category, unit, points: rangeSampleCount, range: stats[0].value };
 }
 
-const daemon = spawn(process.execPath, [cli, '--daemon', file, ...session], { env, stdio: 'ignore' });
+let daemon = start();
 try {
-  const { name, processes } = await loaded(daemon);
-  const threads = processes.flatMap((process) => process.threads).map(thread);
+  let profile;
+  for (let attempt = 1; !profile; attempt++) {
+    try {
+      profile = await loaded(daemon);
+    } catch (error) {
+      // Where it is ended on a busy machine before it has read anything, that says nothing about the file.
+      error.message += `\nthe daemon (end: ${end(daemon)}) said:\n${log()}`;
+      if (end(daemon) === null || attempt === attempts) throw error;
+      daemon = start();
+    }
+  }
+  const threads = profile.processes.flatMap((process) => process.threads).map(thread);
   const counters = ask('counter', 'list').counters.map(counter);
-  console.log(JSON.stringify({ name, threads, counters }));
+  console.log(JSON.stringify({ name: profile.name, threads, counters }));
 } catch (error) {
   console.error(`Firefox Profiler: ${error.message}`);
   process.exitCode = 1;
