@@ -56,7 +56,7 @@ pub use error::Error;
 pub use executable::Executable;
 pub use fingerprint::{Code, Fingerprint, fingerprint};
 pub use runtime::{
-    InterpreterLayout, LocationLayout, Polling, RUNTIMES, Runtime, StackLayout, TrapLayout,
-    TrapLink,
+    ExecutableName, InterpreterLayout, LocationLayout, Polling, RUNTIMES, Runtime, StackLayout,
+    TrapLayout, TrapLink,
 };
 pub use version::Version;

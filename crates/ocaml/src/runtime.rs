@@ -27,6 +27,17 @@ pub struct Runtime {
     pub heap: Option<HeapLayout>,
     /// How a running program is asked to look for what there is to do.
     pub polling: Polling,
+    /// Where the runtime keeps the name of the file that it runs, as it was told.
+    pub executable_name: ExecutableName,
+}
+
+/// Where the runtime keeps the name of the file that it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecutableName {
+    /// OCaml 4: the variable `caml_exe_name` points to it.
+    Variable,
+    /// OCaml 5: a word of `struct caml_params`, to which the variable of that name points.
+    Parameter(usize),
 }
 
 /// How a running program is asked to look for what there is to do, such as a collection. Words of the domain state.
@@ -133,6 +144,7 @@ const RUNTIME_4_13: Runtime = Runtime {
     domain_id: None,
     heap: Some(HEAP_4_13),
     polling: Polling::ToEnd { limit: 0, end: 7 },
+    executable_name: ExecutableName::Variable,
 };
 
 const fn runtime_5(release: Release) -> Runtime {
@@ -145,6 +157,11 @@ const fn runtime_5(release: Release) -> Runtime {
         domain_id: Some(release.word(36)),
         heap: Some(heap_5(release)),
         polling: Polling::ToHighest { limit: 0, pending: 7 },
+        // Since 5.5 it comes after the name of the interpreter.
+        executable_name: ExecutableName::Parameter(match release {
+            Release::V5_3 | Release::V5_4 => 0,
+            Release::V5_5 => 1,
+        }),
     }
 }
 
@@ -159,6 +176,7 @@ pub const RUNTIMES: [Runtime; 7] = [
         domain_id: None,
         heap: Some(HEAP_4_11),
         polling: Polling::ToEnd { limit: 1, end: 7 },
+        executable_name: ExecutableName::Variable,
     },
     Runtime {
         versions: from_to((4, 12), (4, 12)),

@@ -150,7 +150,7 @@ const COUNTERS: &[&str] = &[
     "minor_promoted_words",
 ];
 
-/// A release with so many of the phases and counters: new ones have come at the end since 5.3.
+/// The table of one release: the first so many phases and counters. Releases since 5.3 have added theirs at the end.
 const fn table(minor: u8, phases: usize, counters: usize) -> EventTable {
     let version = Version::new(5, minor);
     EventTable {

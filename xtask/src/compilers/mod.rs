@@ -40,7 +40,8 @@ pub const OTHERS: &[Compiler] = &[V5_4];
 const ALL: &[Compiler] = &[V5_3, V5_4, V5_5];
 /// Of Debian 13.
 pub const V5_3: Compiler = Compiler { version: "5.3", suites: &["trixie"] };
-const V5_4: Compiler = Compiler { version: "5.4", suites: &["forky"] };
+/// Of the Debian after that.
+pub const V5_4: Compiler = Compiler { version: "5.4", suites: &["forky"] };
 const V5_5: Compiler = Compiler { version: "5.5", suites: &["experimental", "sid"] };
 
 /// The recorder knows no other machine yet.

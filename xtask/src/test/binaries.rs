@@ -12,7 +12,6 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::with_compiler;
 use crate::Outcome;
 use crate::command::{cargo, output, root};
 
@@ -29,6 +28,8 @@ const TOO_LONG: Duration = Duration::from_secs(20 * 60);
 /// How test programs are started, other than plainly.
 #[derive(Clone, Debug, Default)]
 pub struct Start<'a> {
+    /// What is shown behind their names.
+    pub title: String,
     /// Only these programs.
     pub only: &'a [&'a str],
     /// What is said to each.
@@ -117,7 +118,17 @@ impl Job {
         for name in how.unset {
             command.env_remove(name);
         }
-        Ok(Job { name: binary.name.clone(), command, counts: true })
+        Ok(Job { name: format!("{}{}", binary.name, how.title), command, counts: true })
+    }
+
+    fn tests(binaries: &[TestBinary], how: &Start<'_>) -> Result<Vec<Job>, String> {
+        let is = |name: &str| binaries.iter().any(|binary| binary.name == name);
+        if let Some(name) = how.only.iter().find(|name| !is(name)) {
+            return Err(format!("there is no test program {name:?}"));
+        }
+        let chosen =
+            |binary: &&TestBinary| how.only.is_empty() || how.only.contains(&&*binary.name);
+        binaries.iter().filter(chosen).map(|binary| Job::test(binary, how)).collect()
     }
 
     /// Another task of this program's.
@@ -131,22 +142,16 @@ impl Job {
 
 /// Runs tests as they are to be started; all that fails is told.
 pub fn run(start: &Start<'_>) -> Outcome {
-    let mut binaries = build()?;
-    binaries.retain(|binary| start.only.is_empty() || start.only.contains(&&*binary.name));
-    run_jobs(binaries.iter().map(|binary| Job::test(binary, start)).collect::<Result<_, _>>()?)
+    run_jobs(Job::tests(&build()?, start)?.into())
 }
 
-/// Runs all tests, and these tasks beside them: the first as soon as it can be, because it takes long, the others last.
-pub fn run_with(tasks: &[&str]) -> Outcome {
-    let tests = build()?;
-    let jobs = tests.iter().map(|binary| Job::test(binary, &Start::default()));
-    let mut jobs = jobs.collect::<Result<VecDeque<_>, _>>()?;
-    for (name, arguments) in with_compiler::QUICK {
-        let binary = tests.iter().find(|binary| binary.name == *name).ok_or(*name)?;
-        let set = [(with_compiler::VARIABLE, with_compiler::QUICK_VERSION)];
-        let mut job = Job::test(binary, &Start { arguments, set: &set, ..Start::default() })?;
-        job.name = format!("{name}, OCaml {}", with_compiler::QUICK_VERSION);
-        jobs.push_back(job);
+/// Runs all tests, then some again in other ways, and these tasks beside them: the first as soon as it can be, because
+/// it takes long, the others last.
+pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
+    let binaries = build()?;
+    let mut jobs = VecDeque::from(Job::tests(&binaries, &Start::default())?);
+    for start in again {
+        jobs.extend(Job::tests(&binaries, start)?);
     }
     for (at, task) in tasks.iter().enumerate() {
         match at {

@@ -35,7 +35,10 @@ const QUICK: &[Stage] = &[
     Stage { title: "lints of the agent", run: agent_lints },
     Stage { title: "examples in the documentation", run: examples },
     // The page in a browser, and exports in the tools they are for, run beside the tests.
-    Stage { title: "tests", run: || binaries::run_with(&["page", "consumers"]) },
+    Stage {
+        title: "tests",
+        run: || binaries::run_with(&with_compiler::quick(), &["page", "consumers"]),
+    },
 ];
 
 const ONLY_ALL: &[Stage] = &[

@@ -135,9 +135,9 @@ impl Ring {
     #[cold]
     pub fn wait_for_room(&mut self) -> Waited {
         if self.whole > self.word(word::TAIL).load(Ordering::Acquire) {
-            self.word(word::HEAD).store(self.whole, Ordering::Release);
+            self.word(word::HEAD).fetch_max(self.whole, Ordering::Release);
         } else {
-            // Nothing but this packet is in the ring, or what waits is more than there is room for in all.
+            // What waits is more than the ring holds.
             self.publish(None);
         }
         let beat = || on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));

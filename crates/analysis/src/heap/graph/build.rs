@@ -49,7 +49,7 @@ pub(super) fn build(
         classifier: &classifier,
         extras: extras(tables),
         ephemerons: ephemeron_blocks(tables),
-        modules: block_of_modules(tables),
+        modules: BlockOfModules::find(tables),
     };
     let mut nodes = Nodes::with_room_for(snapshot);
     let mut losses = snapshot.losses().clone();
@@ -100,12 +100,31 @@ fn extras(tables: &Tables) -> Vec<(BlockId, Node)> {
 
 /// In bytecode, the block that holds all modules. Each of its fields is a root by itself, that of the module: as a
 /// reference it would be a second holder of everything, and no module would hold anything alone.
-fn block_of_modules(tables: &Tables) -> Option<BlockId> {
-    let is_it = |root: &&Root| match root.kind {
-        RootKind::Hook { what } => tables.names.get(what) == MODULES_OF_BYTECODE,
-        _ => false,
-    };
-    tables.roots.iter().find(is_it).map(|root| root.target.block)
+struct BlockOfModules {
+    block: BlockId,
+    /// What is held by roots of modules, in order.
+    modules: Vec<BlockId>,
+}
+
+impl BlockOfModules {
+    fn find(tables: &Tables) -> Option<BlockOfModules> {
+        let is_it = |root: &&Root| match root.kind {
+            RootKind::Hook { what } => tables.names.get(what) == MODULES_OF_BYTECODE,
+            _ => false,
+        };
+        let block = tables.roots.iter().find(is_it)?.target.block;
+        let of_modules = tables.roots.iter().filter(|root| {
+            matches!(root.kind, RootKind::Global { .. } | RootKind::DynamicGlobal { .. })
+        });
+        let mut modules: Vec<_> = of_modules.map(|root| root.target.block).collect();
+        modules.sort_unstable();
+        Some(BlockOfModules { block, modules })
+    }
+
+    /// Whether a reference is also a root. In a damaged snapshot it need not be.
+    fn repeats_a_root(&self, from: BlockId, to: BlockId) -> bool {
+        from == self.block && self.modules.binary_search(&to).is_ok()
+    }
 }
 
 /// What reading a group needs.
@@ -115,7 +134,7 @@ struct Reading<'a> {
     classifier: &'a Classifier<'a>,
     extras: Vec<(BlockId, Node)>,
     ephemerons: Vec<BlockId>,
-    modules: Option<BlockId>,
+    modules: Option<BlockOfModules>,
 }
 
 /// The blocks of a group as nodes.
@@ -192,10 +211,11 @@ impl Reading<'_> {
                 finish(ends, targets);
             }
             counts.add(&field.value);
-            if let FieldValue::Pointer(pointer) = field.value
-                && Some(field.block) != self.modules
-            {
-                targets.push(pointer.block.0);
+            if let FieldValue::Pointer(pointer) = field.value {
+                let modules = self.modules.as_ref();
+                if !modules.is_some_and(|all| all.repeats_a_root(field.block, pointer.block)) {
+                    targets.push(pointer.block.0);
+                }
             }
         };
         let ended = group.fields().and_then(|fields| fields.each(read));

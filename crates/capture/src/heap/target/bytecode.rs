@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use bactrian_ocaml::Version;
+use bactrian_ocaml::ExecutableName;
 use bactrian_ocaml::bytecode::Program;
 
 use super::{Files, Target};
@@ -32,13 +32,11 @@ pub(super) fn file(target: &Target, memory: &dyn Memory, files: &Files) -> Optio
 
 /// What the runtime was told to run.
 fn told(target: &Target, memory: &dyn Memory) -> Option<PathBuf> {
-    let name = match target.global("caml_exe_name") {
-        Some(variable) => memory.word(variable)?,
-        // OCaml 5: in `struct caml_params`, since 5.5 after the name of the interpreter.
-        None => {
+    let name = match target.runtime.executable_name {
+        ExecutableName::Variable => memory.word(target.global("caml_exe_name")?)?,
+        ExecutableName::Parameter(at) => {
             let parameters = memory.word(target.global("caml_params")?)?;
-            let place = if target.version < Version::new(5, 5) { 0 } else { 8 };
-            memory.word(parameters.checked_add(place)?)?
+            memory.word(parameters.checked_add(8 * at as u64)?)?
         }
     };
     let name = memory.c_string(name, LONGEST_PATH)?;
