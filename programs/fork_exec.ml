@@ -1,7 +1,7 @@
 (* A family of processes: forked, executed, started by the shell, ended by exit and by signals. Each
    allocates, so that each that is followed has something to say. Ends by executing itself in its own
    place, so that one process id has two programs.
-   With the argument "crowd" it forks while threads allocate, with "daemon" its child outlives it. *)
+   With the arguments "crowd N" it forks N times while threads allocate, with "daemon" its child outlives it. *)
 
 let churn n = List.fold_left ( + ) 0 (List.concat_map (fun m -> [ m; m + 1 ]) (List.init n Fun.id))
 
@@ -71,11 +71,11 @@ let family () =
   Unix.execv self [| self; "as"; "last" |]
 
 (* A fork copies one thread only, whatever the others were doing, and whatever they held. *)
-let crowd () =
+let crowd count =
   let stop = ref false in
   let spin () = while not !stop do ignore (churn 50) done in
   let threads = List.init 3 (fun _ -> Thread.create spin ()) in
-  for n = 1 to 25 do
+  for n = 1 to count do
     match Unix.fork () with
     | 0 -> Unix._exit (n + (churn 300 * 0))
     | child -> show "one of the crowd" (wait child)
@@ -105,7 +105,7 @@ let daemon () =
 
 let () =
   match Array.to_list Sys.argv with
-  | [ _; "crowd" ] -> crowd ()
+  | [ _; "crowd"; count ] -> crowd (int_of_string count)
   | [ _; "daemon" ] -> daemon ()
   | [ _; "as"; name ] ->
       Printf.printf "%s: %d\n" name (churn 1_500);

@@ -2,7 +2,7 @@
 //! plain, and every copy that was made starts its walker. What walkers do is not looked at here: `true` stands
 //! in for them.
 //!
-//! The quick set leaves out the crowd of children, but for OCaml 4 in native code, since it is about the kernel's limits;
+//! The quick set leaves out the crowd of children, but for a small one of OCaml 4 in native code, since it is about the kernel's limits;
 //! and of bytecode all runs of a program but the first: how a program ends or what it is told is seen in native code.
 
 use std::fs;

@@ -19,7 +19,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("exceptions", &[""]),
     ("deep_recursion", &[""]),
     ("threads", &[""]),
-    ("fork_exec", &["", "crowd"]),
+    ("fork_exec", &["", "crowd 8"]),
     ("signals", &["", "die"]),
     ("finalisers", &[""]),
     ("compaction", &[""]),
