@@ -1,6 +1,6 @@
 //! What the agent and whoever works with it agree on: the environment variables that carry its settings, what a
 //! frozen copy of a program tells its walker ([`frozen`]), the [`ledger`] of snapshots, the [`ring`] through which a trace
-//! goes to its keeper, and the [`page`] by which a program is watched.
+//! goes to its keeper, the [`page`] by which a program is watched, and the [`control`] of an agent in a program that ran already.
 //!
 //! For: `bactrian record`, which sets the variables; the agent, which reads them in the observed program; and
 //! service managers, which may set them without us (`bactrian agent` prints them, docs/record.md explains).
@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+pub mod control;
 pub mod frozen;
 pub mod ledger;
 pub mod page;

@@ -7,6 +7,7 @@
 //! - [`lock`], [`memory`], [`stacks`]: a lock that signal handlers may meet, an allocator, stacks of our own with a way back
 //!   from a panic.
 //! - [`loaded`]: objects and symbols of this process; [`patch`]: jumps in place of functions.
+//! - [`bytes`]: what the compiler takes from libc, without libc.
 //! - [`confined`]: whether the program has forbidden itself system calls.
 //!
 //! Promises: no function waits for anything but the lock it is asked to take, none but those that return collections
@@ -16,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod bytes;
 pub mod confined;
 pub mod loaded;
 pub mod lock;

@@ -301,10 +301,11 @@ fn variable_of_executable(name: &str) -> Option<usize> {
 }
 
 /// The address of a symbol in the first object behind this one that defines it: what the program would find
-/// without us.
+/// without us. If this code is in no object, because it was put into a program that ran already, all are behind it.
 pub fn find_behind(name: &str) -> Option<usize> {
     let here = find_behind as *const () as usize;
-    let (mut is_behind, mut address) = (false, None);
+    let (mut is_behind, mut address) = (true, None);
+    holding(here, |_| is_behind = false);
     each(|object| {
         if is_behind {
             address = object.find(name);

@@ -65,6 +65,11 @@ impl<T> Lock<T> {
         self.state.load(Ordering::Relaxed) & !AWAITED == me()
     }
 
+    /// The word that is 0 while the lock is open, for whoever looks from outside.
+    pub const fn state(&'static self) -> &'static AtomicU32 {
+        &self.state
+    }
+
     /// Gives the lock back.
     ///
     /// # Safety

@@ -2,21 +2,20 @@
 //!
 //! Where a system does not allow code to be changed, a patch cannot be put up, and we do without it. Patches are
 //! put up while the program has one thread. When one is lifted, other threads may come by: they are held at the
-//! door, by a jump to itself, while the bytes behind it change.
+//! door, by a jump to itself, while the bytes behind it change. In a program with many threads only the door is closed by us:
+//! whoever can stop them all puts up the rest.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
-use crate::sys;
+use bactrian_agent_abi::control::{DOOR, HELD, JUMP, JUMP_LENGTH as LENGTH};
 
-/// `jmp [rip + 0]`, and the address it jumps to.
-const JUMP: [u8; 6] = [0xFF, 0x25, 0, 0, 0, 0];
-const LENGTH: usize = JUMP.len() + 8;
+use crate::sys;
 
 /// A patch of one function.
 pub struct Patch {
     saved: UnsafeCell<[u8; LENGTH]>,
-    /// The function that is patched; 0 when none is.
+    /// The function that is patched; 0 when none is. With [`HELD`], callers wait at its door.
     function: AtomicUsize,
 }
 
@@ -49,15 +48,60 @@ impl Patch {
         true
     }
 
+    /// The word that says which function is patched, for whoever puts it up from outside.
+    pub const fn patched(&'static self) -> &'static AtomicUsize {
+        &self.function
+    }
+
+    /// Has callers of `function` wait until the patch is put up from outside, or lifted; false if code cannot be changed here.
+    ///
+    /// # Safety
+    /// `function` is one of the program's, of at least 14 bytes. One thread at a time calls this.
+    pub unsafe fn hold(&self, function: usize) -> bool {
+        if self.function.load(Ordering::Acquire) != 0 {
+            return true;
+        }
+        // SAFETY: by the caller; nobody looks at what is saved while there is no patch.
+        let is_held = unsafe {
+            *self.saved.get() = *(function as *const [u8; LENGTH]);
+            with_writable_code(function, || door(function).store(WAIT, Ordering::SeqCst))
+        };
+        if is_held {
+            self.function.store(function | HELD, Ordering::Release);
+        }
+        is_held
+    }
+
     /// Puts the function's own bytes back.
     pub fn lift(&self) {
-        let function = self.function.swap(0, Ordering::AcqRel);
-        if function != 0 {
-            // SAFETY: these are its own bytes. It was allowed before; if it is refused now, calls go on
-            // coming to us.
-            unsafe { change_beside_others(function, &*self.saved.get()) };
+        let word = self.function.swap(0, Ordering::AcqRel);
+        let function = word & !HELD;
+        if function == 0 {
+            return;
+        }
+        // SAFETY: these are its own bytes. It was allowed before; if it is refused now, calls go on
+        // coming to us.
+        unsafe {
+            let saved = &*self.saved.get();
+            if word & HELD != 0 {
+                let own = u16::from_le_bytes([saved[0], saved[1]]);
+                with_writable_code(function, || door(function).store(own, Ordering::SeqCst));
+            } else {
+                change_beside_others(function, saved);
+            }
         }
     }
+}
+
+const WAIT: u16 = u16::from_le_bytes(DOOR);
+
+/// The first two bytes of a function. Functions are aligned, so these change at once.
+///
+/// # Safety
+/// There is a function, and its code can be written when the door is.
+unsafe fn door(function: usize) -> &'static AtomicU16 {
+    // SAFETY: by the caller.
+    unsafe { &*(function as *const AtomicU16) }
 }
 
 /// Replaces code while no other thread can come by.
@@ -74,14 +118,11 @@ unsafe fn change(address: usize, bytes: &[u8; LENGTH]) -> bool {
 /// # Safety
 /// The bytes make sense there.
 unsafe fn change_beside_others(address: usize, bytes: &[u8; LENGTH]) -> bool {
-    /// A jump to itself.
-    const WAIT: u16 = u16::from_le_bytes([0xEB, 0xFE]);
     let [first, second, rest @ ..] = *bytes;
-    // SAFETY: functions are aligned, so the first two bytes change at once; nobody is behind them when the
-    // others change.
+    // SAFETY: nobody is behind the door when the other bytes change.
     unsafe {
         with_writable_code(address, || {
-            let door = &*(address as *const AtomicU16);
+            let door = door(address);
             door.store(WAIT, Ordering::SeqCst);
             sys::let_all_threads_catch_up();
             *((address + 2) as *mut [u8; LENGTH - 2]) = rest;
@@ -137,6 +178,36 @@ mod tests {
 
     extern "C" fn ours() -> usize {
         2
+    }
+
+    /// The same, for another test.
+    #[unsafe(naked)]
+    extern "C" fn others() -> usize {
+        naked_asm!(
+            ".balign 16",
+            "mov eax, 3",
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            "ret"
+        )
+    }
+
+    #[test]
+    fn callers_wait_at_the_door_until_it_is_lifted() {
+        static PATCH: Patch = Patch::new();
+        // SAFETY: it is long enough.
+        assert!(unsafe { PATCH.hold(others as *const () as usize) });
+        let caller = thread::spawn(|| others());
+        thread::sleep(core::time::Duration::from_millis(20));
+        assert!(!caller.is_finished());
+        PATCH.lift();
+        assert_eq!(caller.join().expect("it goes on"), 3);
     }
 
     #[test]

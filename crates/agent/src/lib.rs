@@ -27,6 +27,9 @@
 //! 5. Snapshots of the heap are taken by copies of the process (`snapshot`).
 //! 6. An observer of the running program shares a page with us (`page`).
 //!
+//! A program that runs already is another way in (`entry::attached`): we were written into its memory, the runtime calls
+//! us by its hooks, and each domain starts its sampler by itself (`samplers`).
+//!
 //! # Invariants
 //! - All work on the recording is done under one lock (`session`), on a stack of our own (`stacks`). In there nothing
 //!   waits for OCaml, so the lock cannot take part in a deadlock with the runtime's own.

@@ -86,12 +86,18 @@ mod tests {
         "memset",
         "strlen",
     ];
-    /// The functions of libc that it stands before, a name to be known by, and what the library for program authors
-    /// calls.
-    const EXPORTS: [&str; 22] = [
+    /// The functions of libc that it stands before, a name to be known by, what the library for program authors
+    /// calls, and what is looked for when it is put into a program that runs already.
+    const EXPORTS: [&str; 28] = [
         "__sigsetjmp",
         "_exit",
         "bactrian_agent",
+        "bactrian_bcmp",
+        "bactrian_control",
+        "bactrian_memcpy",
+        "bactrian_memmove",
+        "bactrian_memset",
+        "bactrian_strlen",
         "bactrian_take_snapshot",
         "chroot",
         "execv",

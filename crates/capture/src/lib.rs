@@ -19,6 +19,7 @@ pub mod seccomp;
 pub mod snapshot;
 pub mod types;
 
+pub use bactrian_agent_abi::control::Trouble;
 pub use bactrian_agent_abi::ledger::Limit;
 pub use bactrian_agent_abi::{
     Busy, Children, DEFAULT_DEPTH, DEFAULT_MARGIN, DEFAULT_RATE, Limits, MAX_COPIES, MAX_DEPTH,

@@ -49,6 +49,8 @@ pub enum Polling {
         limit: usize,
         /// `young_alloc_end`.
         end: usize,
+        /// `requested_major_slice`, where that is known.
+        slice: Option<usize>,
     },
     /// OCaml 5: the limit is set to the highest address, and a flag says that there is something.
     ToHighest {
@@ -56,6 +58,8 @@ pub enum Polling {
         limit: usize,
         /// `action_pending`.
         pending: usize,
+        /// `requested_external_interrupt`.
+        interrupt: usize,
     },
 }
 
@@ -143,7 +147,7 @@ const RUNTIME_4_13: Runtime = Runtime {
     location: LocationLayout::OneLine,
     domain_id: None,
     heap: Some(HEAP_4_13),
-    polling: Polling::ToEnd { limit: 0, end: 7 },
+    polling: Polling::ToEnd { limit: 0, end: 7, slice: Some(34) },
     executable_name: ExecutableName::Variable,
 };
 
@@ -156,7 +160,7 @@ const fn runtime_5(release: Release) -> Runtime {
         location: LocationLayout::TwoLines,
         domain_id: Some(release.word(36)),
         heap: Some(heap_5(release)),
-        polling: Polling::ToHighest { limit: 0, pending: 7 },
+        polling: Polling::ToHighest { limit: 0, pending: 7, interrupt: release.word(32) },
         // Since 5.5 it comes after the name of the interpreter.
         executable_name: ExecutableName::Parameter(match release {
             Release::V5_3 | Release::V5_4 => 0,
@@ -175,13 +179,13 @@ pub const RUNTIMES: [Runtime; 7] = [
         location: LocationLayout::OneLine,
         domain_id: None,
         heap: Some(HEAP_4_11),
-        polling: Polling::ToEnd { limit: 1, end: 7 },
+        polling: Polling::ToEnd { limit: 1, end: 7, slice: None },
         executable_name: ExecutableName::Variable,
     },
     Runtime {
         versions: from_to((4, 12), (4, 12)),
         heap: Some(HEAP_4_12),
-        polling: Polling::ToEnd { limit: 1, end: 7 },
+        polling: Polling::ToEnd { limit: 1, end: 7, slice: None },
         ..RUNTIME_4_13
     },
     RUNTIME_4_13,

@@ -8,6 +8,11 @@ pub const fn integer(n: usize) -> usize {
 /// `()`, `None`, `[]` and `false`.
 pub const UNIT: usize = integer(0);
 
+/// Whether what a callback returned stands for an exception that it raised.
+pub const fn is_exception(result: usize) -> bool {
+    result & 3 == 2
+}
+
 /// Whether a value is a pointer to a block.
 pub const fn is_block(value: usize) -> bool {
     value & 1 == 0

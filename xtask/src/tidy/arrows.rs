@@ -21,7 +21,7 @@ const BESIDE: &[(&str, &[&str])] = &[
         &["bactrian-agent-abi", "bactrian-agent-os", "bactrian-trace", "bactrian-ocaml"],
     ),
     ("bactrian-agent-abi", &[]),
-    ("bactrian-agent-os", &[]),
+    ("bactrian-agent-os", &["bactrian-agent-abi"]),
     ("bactrian-capture", &["bactrian-agent-abi"]),
     ("bactrian-observe", &["bactrian-live"]),
     ("bactrian-observe-ocaml", &["bactrian-observe", "bactrian-live"]),

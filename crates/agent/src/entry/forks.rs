@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use bactrian_agent_abi::Children;
 use bactrian_agent_os::loaded;
 
-use crate::record::{page, session};
+use crate::record::{doors, page, session};
 use crate::runtime::agent;
 use crate::snapshot;
 
@@ -24,14 +24,21 @@ extern "C" fn before() {
     // In the order in which a snapshot takes the locks.
     snapshot::before_fork();
     session::before_fork();
+    doors::before_fork();
 }
 
 extern "C" fn in_parent() {
+    doors::after_fork();
     session::after_fork_in_parent();
     snapshot::in_parent_after_fork();
 }
 
 extern "C" fn in_child() {
+    doors::after_fork();
+    if agent::prepared().is_some_and(|agent| agent.came_late) {
+        // If doors are closed, nobody will come to open them here.
+        doors::open();
+    }
     page::let_go();
     let follows =
         agent::prepared().is_some_and(|agent| agent.settings.children == Children::Follow);

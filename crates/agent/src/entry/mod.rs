@@ -2,8 +2,10 @@
 //!
 //! The dynamic linker calls `init` before the program. A native OCaml program asks for its own name after
 //! its runtime is initialised and before any OCaml code runs, on the main thread, by `readlink`; OCaml 4
-//! and 5 do the same. We stand before libc's functions of these names, so that is where we start.
+//! and 5 do the same. We stand before libc's functions of these names, so that is where we start. In a program that runs
+//! already, the runtime calls us by its hooks (`attached`).
 
+mod attached;
 mod behind;
 mod environment;
 mod forks;
@@ -94,19 +96,17 @@ fn prepare() {
     environment::rename(variable::HEAP, variable::HEIR);
     let is_bytecode = program.interpreter().is_some();
     let bytecode = if is_bytecode { bytecode::file() } else { None };
-    // SAFETY: once, before the program runs.
-    unsafe {
-        agent::prepare(Agent {
-            program,
-            settings,
-            is_heir,
-            is_ward,
-            bytecode,
-            hides_events,
-            rings,
-            runtime_params,
-        });
-    }
+    agent::prepare(Agent {
+        program,
+        settings,
+        is_heir,
+        is_ward,
+        bytecode,
+        hides_events,
+        rings,
+        runtime_params,
+        came_late: false,
+    });
     if is_bytecode {
         interpreter_start::expect();
     }
@@ -214,9 +214,7 @@ fn start_recording(agent: &'static Agent, trace: &'static [u8]) {
     unsafe {
         let depth = collect::take_over(agent);
         tracker::start(&agent.program, agent.settings.rate, depth);
-        let start = agent.program.memprof_start as *const () as usize;
-        let stop = agent.program.memprof_stop as *const () as usize;
-        if !guard::put_up(start, stop) {
+        if !guard::put_up(&agent.program) {
             guard::stop_sampling();
             session::with_recording(|recording| recording.end(State::SwitchedOff));
             return;

@@ -8,33 +8,33 @@
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bactrian_agent_os::patch::Patch;
+use bactrian_agent_abi::control::Gate;
+use bactrian_ocaml::value::UNIT;
 use bactrian_trace::State;
 
+use super::doors::{self, START_TARGET, STOP_TARGET};
+use super::samplers;
 use super::session::with_recording;
 use crate::runtime::agent::{self, Agent};
+use crate::runtime::program::Program;
 
 /// The runtime's sampler is ours.
 static SAMPLING: AtomicBool = AtomicBool::new(false);
 
-static START: Patch = Patch::new();
-static STOP: Patch = Patch::new();
-/// Where the program's calls go on.
-static START_TARGET: AtomicUsize = AtomicUsize::new(0);
-static STOP_TARGET: AtomicUsize = AtomicUsize::new(0);
+/// The guards, for whoever puts them up from outside.
+pub const GATES: [Gate; 2] = [
+    Gate { ours: start_gate, patched: doors::START.patched() },
+    Gate { ours: stop_gate, patched: doors::STOP.patched() },
+];
 
 /// Puts the guards up; false if code cannot be changed here.
 ///
 /// # Safety
-/// The functions are `caml_memprof_start` and `caml_memprof_stop`, and there is one thread. Called once.
-pub unsafe fn put_up(start: usize, stop: usize) -> bool {
-    START_TARGET.store(start, Ordering::Relaxed);
-    STOP_TARGET.store(stop, Ordering::Relaxed);
+/// There is one thread. Called once.
+pub unsafe fn put_up(program: &Program) -> bool {
+    let ours = [start_gate as *const () as usize, stop_gate as *const () as usize];
     // SAFETY: by the caller.
-    unsafe {
-        START.put_up(start, start_gate as *const () as usize)
-            && STOP.put_up(stop, stop_gate as *const () as usize)
-    }
+    unsafe { doors::put_up(program, ours) }
 }
 
 /// The runtime's sampler is about to be started for us.
@@ -44,19 +44,35 @@ pub fn sampling_begins() {
 
 /// Stops the runtime's sampler, if it is ours. From a callback, or with the runtime at rest.
 pub fn stop_sampling() {
-    if let Some(agent) = agent::prepared()
-        && SAMPLING.swap(false, Ordering::AcqRel)
-    {
-        START.lift();
-        STOP.lift();
-        (agent.program.memprof_stop)(bactrian_ocaml::value::UNIT);
+    let Some(agent) = agent::prepared() else { return };
+    doors::open();
+    if agent.came_late {
+        let here = samplers::here().filter(|(_, domain)| samplers::is_on(*domain));
+        // SAFETY: by the caller.
+        here.map(|(agent, domain)| unsafe { samplers::stop(agent, domain) });
+    } else if SAMPLING.swap(false, Ordering::AcqRel) {
+        (agent.program.memprof_stop)(UNIT);
+    }
+}
+
+/// A callback came though nothing is recorded. In a program that ran before we came, the recording is over, and its samplers
+/// are stopped where they show themselves.
+#[cold]
+pub fn recording_is_over() {
+    let Some((agent, domain)) = samplers::here().filter(|(agent, _)| agent.came_late) else {
+        return;
+    };
+    // SAFETY: we are in a callback.
+    if unsafe { samplers::stop(agent, domain) } == 0 {
+        doors::open();
     }
 }
 
 /// The program starts a sampler of its own: it goes first. We are called for all samples that are still waiting, and the
 /// collector may run.
 fn give_way() {
-    if SAMPLING.load(Ordering::Acquire)
+    let is_here = || samplers::here().is_some_and(|(_, domain)| samplers::is_on(domain));
+    if (SAMPLING.load(Ordering::Acquire) || is_here())
         && let Some(tell) = agent::prepared().and_then(|agent| agent.program.memprof_tell)
     {
         // OCaml 4 forgets them when its sampler is stopped. Our callbacks do not raise.
@@ -98,6 +114,9 @@ gate!(stop_gate, STOP_TARGET, give_way_to_stop);
 /// samples that are still waiting, and these calls may lead to a collection, which moves blocks. So the arguments are
 /// roots meanwhile.
 extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
+    if samplers::is_calling() {
+        return doors::open();
+    }
     let Some(Agent { program, .. }) = agent::prepared() else { return };
     let places = arguments.each_ref().map(AtomicUsize::as_ptr);
     places.iter().for_each(|place| (program.register_root)(*place));
@@ -108,5 +127,8 @@ extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
 
 /// Its argument is `()`, which no collection moves.
 extern "C" fn give_way_to_stop() {
+    if samplers::is_calling() {
+        return doors::open();
+    }
     give_way();
 }

@@ -6,13 +6,16 @@
 
 mod closures;
 pub mod collect;
+pub mod doors;
 mod file;
 pub mod guard;
 mod locate;
 mod output;
 pub mod page;
 pub mod recording;
+pub mod samplers;
 pub mod session;
+mod static_blocks;
 pub mod switch;
 pub mod tracker;
 mod waiting_stacks;

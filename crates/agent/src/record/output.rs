@@ -82,6 +82,11 @@ impl Output {
         self.waiting.len() < TOO_MUCH
     }
 
+    /// Whether nobody takes it from us: we write the file ourselves, or there is none.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.target, Target::File(_) | Target::Refused)
+    }
+
     /// Whether something waits because it could not be written.
     pub fn is_stuck(&self) -> bool {
         self.stuck

@@ -38,7 +38,7 @@ const TICKS_PER_MICROSECOND: u64 = 1000;
 
 /// Values in the hands of the runtime say which recording they belong to: a forked child still gets to
 /// hear of its parent's blocks.
-const GENERATION_BITS: u32 = 10;
+pub const GENERATIONS: u64 = 1 << 10;
 
 /// The runtime's parameters, as it tells them.
 static PARAMETERS: SetOnce<Vec<u8>> = SetOnce::new();
@@ -197,6 +197,10 @@ impl Recording {
     /// A sampled allocation.
     pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
         let now = self.now();
+        if self.agent.came_late && self.recorder.state != State::Running {
+            // Whoever asked for it was killed.
+            return Verdict::Stop;
+        }
         if let Stack::Waiting(number) = stack {
             // Also if it is not wanted: nobody will ask again.
             let found = self.waiting.find(number);
@@ -323,6 +327,10 @@ impl Recording {
         } else {
             let Ok(()) = self.writer.flush(Micros(now));
         }
+        if self.agent.came_late && self.writer.sink_mut().is_alone() {
+            // Nobody would end it.
+            self.recorder.state = State::Ended;
+        }
         self.recorder.unknown_frames = self.namer.unknown();
         if self.recorder != self.noted {
             self.writer.sink_mut().update_note(&self.recorder);
@@ -376,7 +384,7 @@ impl Recording {
 
     /// The recording of a forked child.
     pub fn after_fork(&mut self) {
-        let generation = (self.generation + 1) % (1 << GENERATION_BITS);
+        let generation = (self.generation + 1) % GENERATIONS;
         self.writer.sink_mut().abandon();
         let (state, elapsed) = (self.recorder.state, self.now());
         *self = Recording::new(self.agent, self.trace, generation);

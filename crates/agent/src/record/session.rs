@@ -1,6 +1,6 @@
 //! The recording of this process, its lock, and whether it is on.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bactrian_agent_os::lock::Lock;
 use bactrian_agent_os::stacks;
@@ -13,6 +13,10 @@ static RECORDING: Lock<Option<Recording>> = Lock::new(None);
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// A fork was made by a signal handler that had interrupted us.
 static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
+
+/// For whoever looks from outside: 0 while no thread works on the recording, and whether callbacks are answered.
+pub const LOCK: &AtomicU32 = RECORDING.state();
+pub const RUNNING_WORD: &AtomicBool = &RUNNING;
 
 /// The agent, if callbacks are to be answered.
 #[inline]
@@ -29,6 +33,18 @@ pub fn begin(recording: Recording) {
         RECORDING.release();
     }
     RUNNING.store(true, Ordering::Release);
+}
+
+/// Lets go of the recording before, if there was one; nobody works on it any more. On our own stack.
+pub fn let_go() {
+    RECORDING.take();
+    // SAFETY: we hold the lock.
+    unsafe {
+        if let Some(mut old) = RECORDING.inside().take() {
+            old.abandon();
+        }
+        RECORDING.release();
+    }
 }
 
 /// Works on the recording, on our own stack; none if there is none. If the work panics, the agent is off

@@ -1,73 +1,28 @@
 //! What the runtime's sampler calls: a tracker of five OCaml closures made of static memory.
 //!
-//! The runtime's sampler (Gc.Memprof) wants OCaml functions: argument in rax, closure in rbx, domain state
-//! in r14. Each of ours is three instructions that go on in `caml_c_call`, the runtime's own door from
-//! OCaml to C: it saves what the collector has to know and, in OCaml 5, changes from the fiber to the C
-//! stack. As that is a jump, not a call, no return address of ours is ever on an OCaml stack.
+//! The runtime's sampler (Gc.Memprof) wants OCaml functions; ours go on in C (`static_blocks`).
 //!
 //! Nothing here allocates in the OCaml heap. `Some token`, the answer that keeps a block tracked, is a
 //! static block per domain: the runtime reads it before anything else can happen in that domain.
 
-use core::arch::naked_asm;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 
-use bactrian_ocaml::value::{self, UNIT, header_tag, header_words, integer, is_block, tag};
+use bactrian_ocaml::value::{UNIT, header_tag, header_words, integer, is_block, tag};
 use bactrian_trace::{DomainId, Source};
 
 use super::closures;
 use super::collect;
 use super::recording::{Recording, Sample, Token, Verdict};
+use super::static_blocks::{Block, C_CALL, door};
 use super::{guard, session};
 use crate::runtime::agent::Agent;
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program, ProgramCode};
 
-/// A block outside the heap.
-#[repr(C, align(16))]
-struct Block<const WORDS: usize>([AtomicUsize; WORDS]);
-
-impl<const WORDS: usize> Block<WORDS> {
-    const fn new(tag: u8) -> Self {
-        let header = value::static_header(WORDS - 1, tag);
-        let mut words = [const { AtomicUsize::new(UNIT) }; WORDS];
-        words[0] = AtomicUsize::new(header);
-        Block(words)
-    }
-
-    fn set(&self, field: usize, value: usize) {
-        self.0[field + 1].store(value, Ordering::Relaxed);
-    }
-
-    fn value(&self) -> usize {
-        (&raw const self.0[1]) as usize
-    }
-}
-
 static RATE: Block<2> = Block::new(tag::DOUBLE);
 static TRACKER: Block<6> = Block::new(0);
 static CLOSURES: [Block<3>; 5] = [const { Block::new(tag::CLOSURE) }; 5];
 static SOME: [Block<2>; DOMAINS] = [const { Block::new(0) }; DOMAINS];
-
-/// `caml_c_call`.
-static C_CALL: AtomicUsize = AtomicUsize::new(0);
-
-macro_rules! door {
-    ($name:ident, $callback:ident) => {
-        /// # Safety
-        /// Called by OCaml, in OCaml's way.
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                "mov rdi, rax",
-                "mov rsi, r14",
-                "lea rax, [rip + {callback}]",
-                "jmp qword ptr [rip + {c_call}]",
-                callback = sym $callback,
-                c_call = sym C_CALL,
-            )
-        }
-    };
-}
 
 door!(alloc_minor_door, alloc_minor);
 door!(alloc_major_door, alloc_major);
@@ -79,6 +34,16 @@ door!(dealloc_door, dealloc);
 /// # Safety
 /// The runtime is initialised, no sampler is running, and this is a thread that may call into OCaml.
 pub unsafe fn start(program: &Program, rate: f64, depth: usize) {
+    // SAFETY: by the caller.
+    let [rate, depth, tracker] = unsafe { prepare(program, rate, depth) };
+    (program.memprof_start)(rate, depth, tracker);
+}
+
+/// Prepares what the sampler is started with, and gives it.
+///
+/// # Safety
+/// The runtime is initialised. If it has been prepared before, it is the same again, but for the rate.
+pub unsafe fn prepare(program: &Program, rate: f64, depth: usize) -> [usize; 3] {
     let codes = match &program.code {
         ProgramCode::Native { c_call } => {
             C_CALL.store(*c_call, Ordering::Relaxed);
@@ -101,12 +66,11 @@ pub unsafe fn start(program: &Program, rate: f64, depth: usize) {
         }
     };
     for (at, (closure, code)) in CLOSURES.iter().zip(codes).enumerate() {
-        closure.set(0, code);
-        closure.set(1, value::CLOSURE_INFO);
+        closure.set_function(code);
         TRACKER.set(at, closure.value());
     }
     RATE.set(0, rate.to_bits() as usize);
-    (program.memprof_start)(RATE.value(), integer(depth), TRACKER.value());
+    [RATE.value(), integer(depth), TRACKER.value()]
 }
 
 macro_rules! primitive {
@@ -151,7 +115,10 @@ const CUSTOM: usize = integer(2);
 /// # Safety
 /// The arguments are the runtime's: a record and a domain state.
 unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) -> usize {
-    let Some(agent) = session::running() else { return UNIT };
+    let Some(agent) = session::running() else {
+        guard::recording_is_over();
+        return UNIT;
+    };
     // SAFETY: by the caller.
     let ([samples, size, source, callstack], domain) =
         unsafe { (*record, agent.program.domain(state)) };

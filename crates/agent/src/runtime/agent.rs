@@ -1,10 +1,12 @@
-//! What the agent found and what it was asked for: known before the program starts, never changed.
+//! What the agent found and what it was asked for: known before the program starts, and never changed. In a program that
+//! ran already each recording is asked for by itself.
 
+use alloc::boxed::Box;
 use alloc::ffi::CString;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use bactrian_agent_abi::Settings;
-use bactrian_agent_os::lock::SetOnce;
 
 use super::program::Program;
 
@@ -24,19 +26,20 @@ pub struct Agent {
     pub rings: Option<CString>,
     /// The program's `OCAMLRUNPARAM`, for runtimes that do not tell their parameters.
     pub runtime_params: Vec<u8>,
+    /// The program ran before we came.
+    pub came_late: bool,
 }
 
-static AGENT: SetOnce<Agent> = SetOnce::new();
+static AGENT: AtomicPtr<Agent> = AtomicPtr::new(core::ptr::null_mut());
 
-/// # Safety
-/// Called at most once, while there is one thread.
-pub unsafe fn prepare(agent: Agent) {
-    // SAFETY: by the caller.
-    unsafe { AGENT.set(agent) };
+/// Sets what is known from now on. What was known before stays where it is: others may still look at it.
+pub fn prepare(agent: Agent) {
+    AGENT.store(Box::into_raw(Box::new(agent)), Ordering::Release);
 }
 
 /// The agent, if it has something to do in this process.
 #[inline]
 pub fn prepared() -> Option<&'static Agent> {
-    AGENT.get()
+    // SAFETY: null, or an agent that is never freed nor changed.
+    unsafe { AGENT.load(Ordering::Acquire).as_ref() }
 }

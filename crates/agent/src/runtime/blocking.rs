@@ -5,6 +5,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use bactrian_agent_abi::control::Hook;
 use bactrian_agent_os::loaded;
 use bactrian_agent_os::lock::SetOnce;
 
@@ -15,6 +16,9 @@ pub struct Work {
     pub before: fn(),
     pub after: fn(),
 }
+
+/// Our hook, for whoever takes it back from outside.
+pub const HOOK: Hook = Hook { ours: enter_blocking_section, previous: &PREVIOUS };
 
 static WORK: SetOnce<Work> = SetOnce::new();
 /// The hook that was there before ours.

@@ -30,6 +30,8 @@ pub struct Program {
     pub remove_root: extern "C" fn(place: *mut usize),
     /// `caml_runtime_parameters`: a string of all that `OCAMLRUNPARAM` can set.
     runtime_parameters: Option<extern "C" fn(unit: usize) -> usize>,
+    /// `caml_callback_exn`: calls an OCaml function, whose exceptions it returns.
+    pub callback: Option<extern "C" fn(closure: usize, argument: usize) -> usize>,
     debuginfo_extract: extern "C" fn(slot: usize) -> usize,
     debuginfo_next: extern "C" fn(info: usize) -> usize,
     debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
@@ -180,6 +182,7 @@ impl Program {
                 remove_root: loaded::function(find("caml_remove_global_root")?),
                 runtime_parameters: find("caml_runtime_parameters")
                     .map(|function| loaded::function(function)),
+                callback: find("caml_callback_exn").map(|function| loaded::function(function)),
                 debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
                 debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
                 debuginfo_location: loaded::function(find("caml_debuginfo_location")?),

@@ -21,6 +21,7 @@ pub mod lifetimes;
 pub mod live;
 pub mod man;
 pub mod record;
+mod record_running;
 pub mod report;
 pub mod snapshot;
 mod snapshots;

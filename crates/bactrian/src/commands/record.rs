@@ -18,15 +18,17 @@ use bactrian_capture::seccomp;
 use bactrian_trace::{Index, Input, Recorder, State, write_single_domain};
 
 use crate::commands::agent::{ChildrenArg, RecordArgs};
+use crate::commands::record_running;
 use crate::commands::snapshots::{self, existing, prefix};
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number, write_file};
 use crate::types::Linked;
 
-/// Record what an OCaml program allocates, as it is: not recompiled, not relinked.
+/// Record what an OCaml program allocates, as it is: not recompiled, not relinked, even while it runs.
 ///
-/// Writes a memtrace trace that all other commands read, snapshots of the heap, or both. The program runs with
-/// your standard input, output and error; the exit status is the program's own.
+/// Writes a memtrace trace that all other commands read, snapshots of the heap, or both. A program that is started runs with
+/// your standard input, output and error; the exit status is the program's own. A process that runs already is
+/// recorded until its end, for the time of --for, or until Ctrl-C; it stands still for a moment at both ends.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian record -- ./server --port 8080            into server.ctf
@@ -34,6 +36,8 @@ use crate::types::Linked;
   bactrian record --exact -- ./small                 every allocation; the program becomes slow
   bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops
   bactrian record --after 60 --for 10 -- ./server    ten seconds, a minute after the start
+  bactrian record 1234                               a process that runs; Ctrl-C ends the recording
+  bactrian record --for 30 -o slow.ctf 1234          thirty seconds of it
   bactrian record --snapshots peak,exit -- ./server  also server.1.heap, server.2.heap, ..
   bactrian record --snapshots signal --no-trace -- ./server    kill -USR2 takes a snapshot
   bactrian record --snapshots major=10 --snapshot-limits disk=2G -o run.ctf -- ./server
@@ -41,18 +45,18 @@ use crate::types::Linked;
 To have a service manager start a program so: bactrian agent --help")]
 pub struct Args {
     #[command(flatten)]
-    record: RecordArgs,
+    pub record: RecordArgs,
     /// Where to write the trace; children's traces get their process id before the extension. Snapshots
     /// are named after it: run.ctf has run.1.heap, run.2.heap; older ones of these names are removed
     /// [default: the program's name with .ctf, in the current directory]
     #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Say nothing in the end
     #[arg(long, short)]
-    quiet: bool,
-    /// The program and its arguments
+    pub quiet: bool,
+    /// The program and its arguments, or the number of a process that runs already
     #[arg(
-        value_name = "PROGRAM",
+        value_name = "PROGRAM|PID",
         required = true,
         trailing_var_arg = true,
         allow_hyphen_values = true
@@ -68,6 +72,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         let what =
             "standard output is the program's: name a file for the trace, as in -o trace.ctf";
         return Err(Failure::Usage(what.to_owned()));
+    }
+    if let Some(pid) = process(&args.command) {
+        return record_running::run(pid, args, console);
     }
     let program = find_program(name).map_err(anyhow::Error::from)?;
     // Whoever asks for children by name may start any program, a script for example.
@@ -150,6 +157,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Program(end_like(status)))
 }
 
+/// The process that is meant, if that is what it is: a number, and no program of that name.
+fn process(command: &[OsString]) -> Option<u32> {
+    let [word] = command else { return None };
+    let pid = word.to_str()?.parse().ok().filter(|pid| *pid > 0)?;
+    find_program(word).is_err().then_some(pid)
+}
+
 /// Puts what the compiler knew of the program beside what was recorded: it may be built anew before somebody asks. Without
 /// it, or if it cannot be had, snapshots are as good as before.
 fn keep_types(program: &Path, output: &Path, quiet: bool, console: &mut Console) {
@@ -196,7 +210,7 @@ fn try_out(path: &Path) -> std::io::Result<()> {
 }
 
 /// The program's name with our extension, and a number if there is such a file.
-fn unused_name(program: &OsStr) -> Result<PathBuf, Failure> {
+pub fn unused_name(program: &OsStr) -> Result<PathBuf, Failure> {
     let stem = Path::new(program).file_name().unwrap_or(program).display();
     let numbered = (2..10_000).map(|n| PathBuf::from(format!("{stem}.{n}.ctf")));
     let mut names = std::iter::once(PathBuf::from(format!("{stem}.ctf"))).chain(numbered);
@@ -237,7 +251,7 @@ fn traces_of(output: &Path, started: SystemTime) -> Vec<PathBuf> {
 }
 
 /// Makes a trace of version 2 of one of version 3, if one domain did everything and it can be read.
-fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
+pub fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
     // What is wrong with a trace is told by who tells of it.
     let Ok(input) = Input::open(path) else { return Ok(()) };
     let Ok(index) = Index::skim(&input) else { return Ok(()) };
@@ -261,7 +275,7 @@ fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
 }
 
 /// Says what was recorded, and what to do with it.
-fn tell(traces: &[PathBuf], output: &Path, console: &mut Console) -> Result<(), Failure> {
+pub fn tell(traces: &[PathBuf], output: &Path, console: &mut Console) -> Result<(), Failure> {
     if traces.is_empty() {
         let what = format!(
             "nothing was recorded: no OCaml program that can be recorded wrote {}",

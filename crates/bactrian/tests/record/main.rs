@@ -20,6 +20,7 @@ mod programs;
 mod real;
 mod refusals;
 mod rights;
+mod running;
 mod runs;
 mod snapshots;
 mod traces;

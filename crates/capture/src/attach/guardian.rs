@@ -33,6 +33,7 @@ pub struct Change {
 }
 
 /// The guardian of a process. It ends when this is dropped.
+#[derive(Debug)]
 pub struct Guardian {
     pipe: Option<PipeWriter>,
     process: Tid,
@@ -41,11 +42,16 @@ pub struct Guardian {
 impl Guardian {
     /// Begins to guard a process.
     pub fn start(pid: u32) -> io::Result<Guardian> {
+        Guardian::after(pid, Duration::ZERO)
+    }
+
+    /// The same, but it waits so long before it takes anything back: the program may go on making changes for a while.
+    pub fn after(pid: u32, delay: Duration) -> io::Result<Guardian> {
         let path = format!("/proc/{pid}/mem");
         let memory = OpenOptions::new().read(true).write(true).open(path)?;
         let (reader, writer) = pipe()?;
         let process =
-            sys::fork_guardian(&reader, &memory, |pipe, memory| guard(pid, pipe, memory))?;
+            sys::fork_guardian(&reader, &memory, |pipe, memory| guard(pid, delay, pipe, memory))?;
         Ok(Guardian { pipe: Some(writer), process })
     }
 
@@ -85,7 +91,7 @@ const NAP: Duration = Duration::from_micros(200);
 const MOST_THREADS: usize = 4096;
 
 /// What the guardian does. No allocation, no lock, no panic.
-fn guard(pid: u32, pipe: &mut File, memory: &File) {
+fn guard(pid: u32, delay: Duration, pipe: &mut File, memory: &File) {
     let mut changes = [Change::default(); MOST];
     let mut count = 0;
     let mut message = [0; MESSAGE];
@@ -109,6 +115,7 @@ fn guard(pid: u32, pipe: &mut File, memory: &File) {
     if changes.is_empty() {
         return;
     }
+    sleep(delay);
     restore(pid, memory, changes);
     // Its threads stand still until we end: it forks no others. Those that it forked before are seldom many.
     each_number("/proc", |other| {

@@ -22,10 +22,12 @@ mod calls;
 mod copy;
 mod gadgets;
 mod guardian;
+mod implant;
 mod inject;
 mod listing;
 mod net;
 mod places;
+mod recording;
 mod refusal;
 mod safe_point;
 mod signals;
@@ -43,6 +45,7 @@ use crate::heap::roots::Listing;
 use crate::heap::target::Target;
 use crate::memory::ProcessMemory;
 
+pub use recording::{LateRecording, Standing};
 pub use refusal::{Cause, Refusal};
 use tracer::trace;
 

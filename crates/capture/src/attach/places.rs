@@ -15,11 +15,11 @@ impl Places {
         };
         let bytes = |word: usize| 8 * word as u64;
         let (state, young_limit, young_alloc_end, action_pending) = match target.runtime.polling {
-            Polling::ToEnd { limit, end } => {
+            Polling::ToEnd { limit, end, .. } => {
                 let state = target.global("Caml_state").ok_or_else(|| unknown("Caml_state"))?;
                 (State::Global(state), limit, Some(end), None)
             }
-            Polling::ToHighest { limit, pending } => {
+            Polling::ToHighest { limit, pending, .. } => {
                 let state = thread_offset(target).ok_or_else(|| unknown("caml_state"))?;
                 (State::PerThread(state), limit, None, Some(pending))
             }
@@ -49,7 +49,7 @@ impl Places {
 }
 
 /// How far `caml_state` is from a thread's pointer: variables of the executable stand right below it.
-fn thread_offset(target: &Target) -> Option<i64> {
+pub(super) fn thread_offset(target: &Target) -> Option<i64> {
     let object = target.runtime_object();
     let tls = object.tls?;
     let start = tls.size.checked_next_multiple_of(tls.alignment.max(1))?;

@@ -9,6 +9,7 @@ use signal_hook::flag;
 /// What users and systems end programs with.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
+#[derive(Debug)]
 struct Registered {
     /// Nothing is under way: signals do what they do by default.
     is_idle: Arc<AtomicBool>,
@@ -18,6 +19,7 @@ struct Registered {
 }
 
 /// While this lives, signals that would end us only leave their number.
+#[derive(Debug)]
 pub struct Held {
     registered: &'static Registered,
 }

@@ -249,7 +249,7 @@ fn is_first(pid: u32) -> bool {
 
 /// Whether a process, or one of its threads, may be made to do system calls. A seccomp filter might kill it for one that it
 /// does not expect; one that it has from the same ancestor as we have lets programs start others.
-fn may_inject(pid: &str) -> Result<(), String> {
+pub(super) fn may_inject(pid: &str) -> Result<(), String> {
     let filters = |pid: &str| {
         let number = |name| status_field(pid, name).and_then(|it| it.parse::<u32>().ok());
         (number("Seccomp").unwrap_or(0), number("Seccomp_filters").unwrap_or(0))

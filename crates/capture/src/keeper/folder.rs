@@ -25,6 +25,8 @@ pub struct Folder {
     board: File,
     beats: u64,
     rings: u64,
+    /// Who else is to have it.
+    owner: Option<(u32, u32)>,
 }
 
 impl Folder {
@@ -38,10 +40,27 @@ impl Folder {
         sweep(Path::new(IN_MEMORY));
         let folder = builder.tempdir_in(IN_MEMORY).or_else(|_| builder.tempdir())?;
         let board = create(&folder.path().join(board::NAME), board::BYTES)?;
-        let mut folder = Folder { folder, board, beats: 0, rings: 0 };
+        let mut folder = Folder { folder, board, beats: 0, rings: 0, owner: None };
         folder.beat();
         folder.write(board::MAGIC, ring::MAGIC)?;
         Ok(folder)
+    }
+
+    /// Gives it to a user and group, if that is not us.
+    ///
+    /// # Errors
+    /// If we may not.
+    pub fn given_to(mut self, owner: Option<(u32, u32)>) -> io::Result<Folder> {
+        let us = rustix::process::geteuid().as_raw();
+        self.owner = owner.filter(|(user, _)| *user != us);
+        self.give(self.path())?;
+        self.give(&self.path().join(board::NAME))?;
+        Ok(self)
+    }
+
+    fn give(&self, path: &Path) -> io::Result<()> {
+        let Some((user, group)) = self.owner else { return Ok(()) };
+        std::os::unix::fs::lchown(path, Some(user), Some(group))
     }
 
     /// Where it is.
@@ -61,6 +80,7 @@ impl Folder {
     pub fn new_ring(&mut self) -> io::Result<(u64, File)> {
         let number = self.rings;
         let memory = create(&self.ring(number), ring::BYTES)?;
+        self.give(&self.ring(number))?;
         memory.write_all_at(&ring::MAGIC.to_le_bytes(), 8 * word::MAGIC as u64)?;
         self.rings += 1;
         Ok((number, memory))

@@ -128,6 +128,19 @@ impl Kept {
         true
     }
 
+    /// Sets down in a complete trace that it is one.
+    pub fn note_end(&mut self) {
+        let (Some(trace), Some(at)) = (&self.trace, self.word(word::NOTE_AT)) else { return };
+        let mut note = vec![0; Recorder::LEN];
+        if trace.read_exact_at(&mut note, at).is_ok()
+            && let Some(recorder) = Recorder::parse(&note)
+            && recorder.state == State::Running
+        {
+            // If it fails, the trace says less.
+            let _ = trace.write_all_at(&Recorder { state: State::Ended, ..recorder }.context(), at);
+        }
+    }
+
     /// Whether a process still has the ring mapped: it may be one that we do not know by its number.
     pub fn is_mapped(&self) -> bool {
         let name = self.path.as_os_str().as_bytes();
@@ -186,7 +199,8 @@ impl Kept {
     fn create(&mut self, wanted: &Path, owner: u32) -> io::Result<()> {
         for name in names(wanted.as_os_str().as_bytes(), owner) {
             let path = Path::new(OsStr::from_bytes(&name));
-            let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            let created =
+                OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
             match created {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => {

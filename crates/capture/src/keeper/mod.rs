@@ -41,10 +41,22 @@ impl Keeper {
     /// # Errors
     /// If there is no room in memory.
     pub fn new(trace: Option<PathBuf>) -> io::Result<Keeper> {
-        let folder = Folder::new()?;
+        Keeper::start(trace, Folder::new()?, false)
+    }
+
+    /// Begins to keep the trace of a process that runs already, as this user and group. When this is dropped, the process has been
+    /// told to write no more, and the trace is complete.
+    ///
+    /// # Errors
+    /// As for [`Keeper::new`], or if we may not give files to that user.
+    pub fn of_running(trace: Option<PathBuf>, owner: Option<(u32, u32)>) -> io::Result<Keeper> {
+        Keeper::start(trace, Folder::new()?.given_to(owner)?, true)
+    }
+
+    fn start(trace: Option<PathBuf>, folder: Folder, is_told: bool) -> io::Result<Keeper> {
         let path = folder.path().to_owned();
         let ends = Arc::new(AtomicBool::new(false));
-        let mut keeping = Keeping { folder, trace, free: None, kept: Vec::new() };
+        let mut keeping = Keeping { folder, trace, is_told, free: None, kept: Vec::new() };
         keeping.offer()?;
         let told = Arc::clone(&ends);
         let thread = thread::Builder::new().name("keeper".to_owned());
@@ -79,6 +91,8 @@ impl Drop for Keeper {
 struct Keeping {
     folder: Folder,
     trace: Option<PathBuf>,
+    /// Whether our end is the end of the recording, too.
+    is_told: bool,
     /// A ring that nobody has taken yet.
     free: Option<Kept>,
     kept: Vec<Kept>,
@@ -101,7 +115,12 @@ impl Keeping {
         self.kept.retain_mut(|kept| {
             // It may have put something between the look and its end.
             let trace = self.trace.as_deref();
-            !(kept.has_ended() == Some(true) && trace.is_none_or(|trace| kept.complete(trace)))
+            let is_done =
+                kept.has_ended() == Some(true) && trace.is_none_or(|trace| kept.complete(trace));
+            if is_done && self.is_told {
+                kept.note_end();
+            }
+            !is_done
         });
         is_busy
     }
@@ -123,10 +142,13 @@ impl Keeping {
         }
         self.folder.leave();
         for mut kept in self.kept {
-            if let Some(trace) = &self.trace
-                && kept.has_ended().unwrap_or_else(|| !kept.is_mapped())
-            {
+            let writes_no_more =
+                self.is_told || kept.has_ended().unwrap_or_else(|| !kept.is_mapped());
+            if let Some(trace) = self.trace.as_ref().filter(|_| writes_no_more) {
                 kept.complete(trace);
+                if self.is_told {
+                    kept.note_end();
+                }
             }
         }
     }

@@ -1,0 +1,104 @@
+//! How an agent is told what to do that was put into a program that ran already (`bactrian record PID`), and how it tells
+//! what became of it.
+//!
+//! Such an agent gets control by variables of the runtime that hold functions to call ([`Hook`]): whoever put it there
+//! sets them while all threads stand still, and says by [`Control::asked`] that a recording is wanted. Each domain starts its
+//! sampler when the runtime calls one of them.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+
+/// The first word of a page before the agent's own: so it is known in a program that had one before.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"bactrian");
+/// The name of the agent's [`Control`] among its symbols.
+pub const SYMBOL: &str = "bactrian_control";
+/// Room for settings.
+pub const SETTINGS: usize = 16 << 10;
+
+/// A hook of ours.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Hook {
+    /// Our function.
+    pub ours: extern "C" fn(),
+    /// What was there before; 0 for nothing.
+    pub previous: &'static AtomicUsize,
+}
+
+/// A function of the program that is led to us while we sample: `Gc.Memprof.start` and `stop`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Gate {
+    /// Where its calls come to us.
+    pub ours: unsafe extern "C" fn(),
+    /// The word that says which function is patched, with [`HELD`] if callers wait at its door until it is patched.
+    pub patched: &'static AtomicUsize,
+}
+
+/// Functions are aligned: this bit is none of an address.
+pub const HELD: usize = 1;
+/// A jump to itself, at the first instruction of a function.
+pub const DOOR: [u8; 2] = [0xEB, 0xFE];
+
+/// How many bytes of a function are replaced by a jump.
+pub const JUMP_LENGTH: usize = JUMP.len() + 8;
+/// `jmp [rip + 0]`, behind which the address stands.
+pub const JUMP: [u8; 6] = [0xFF, 0x25, 0, 0, 0, 0];
+
+/// So long, in microseconds, after whoever put us here was last seen, no sampler is started: it was killed.
+pub const GONE_AFTER: u64 = 1_000_000;
+
+/// What both look at.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Control {
+    /// The number of the recording that is wanted; each has its own, from 1 on.
+    pub asked: AtomicU64,
+    /// When whoever asked was last there: microseconds of the monotonic clock.
+    pub seen: AtomicU64,
+    /// The number of the last recording that was prepared.
+    pub prepared: AtomicU64,
+    /// Why it could not be, as a [`Trouble`]; 0 if it could.
+    pub trouble: AtomicU64,
+    /// How many domains have started their sampler for it.
+    pub started: AtomicU64,
+    /// How many samplers are ours, also of recordings before.
+    pub samplers: &'static AtomicUsize,
+    /// How many threads are in a hook of ours, and about to start a sampler or to leave it.
+    pub busy: AtomicU64,
+    /// 0 while no thread works on the recording.
+    pub lock: &'static AtomicU32,
+    /// Whether callbacks are answered.
+    pub running: &'static AtomicBool,
+    /// OCaml 4: `caml_major_slice_begin_hook`. OCaml 5: `caml_domain_external_interrupt_hook`.
+    pub poll: Hook,
+    /// `caml_leave_blocking_section_hook`.
+    pub leave: Hook,
+    /// `caml_enter_blocking_section_hook`, which the agent sets itself.
+    pub enter: Hook,
+    /// `caml_memprof_start` and `caml_memprof_stop`.
+    pub gates: [Gate; 2],
+    /// Settings as in an environment: each `NAME=VALUE` and NUL.
+    pub settings: [u8; SETTINGS],
+}
+
+/// Why a recording was not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Trouble {
+    /// The settings make no sense to the agent.
+    Settings = 1,
+    /// It does not find the runtime.
+    Runtime = 2,
+    /// The trace cannot be created.
+    Trace = 3,
+    /// The program uses the sampler itself.
+    ProgramSamples = 4,
+}
+
+impl Trouble {
+    /// As it stands in [`Control::trouble`].
+    pub fn of(word: u64) -> Option<Trouble> {
+        use Trouble::{ProgramSamples, Runtime, Settings, Trace};
+        [Settings, Runtime, Trace, ProgramSamples].into_iter().find(|it| *it as u64 == word)
+    }
+}

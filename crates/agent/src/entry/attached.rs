@@ -1,0 +1,240 @@
+//! Starting in a program that runs already (`bactrian record PID`).
+//!
+//! We were written into its memory from outside, while it stood still; the dynamic linker does not know of us, and none of
+//! libc's functions come by us. The runtime calls us by two hooks of its own, at moments when a collection could begin or a
+//! system call has ended. The first such call prepares the recording, and each domain starts its sampler at the first one of
+//! its own. When the recording is over, callbacks are not answered any more, and each sampler is stopped where it shows itself
+//! (`guard`). We stay mapped: the heap of OCaml 5 goes on pointing to closures of ours.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use bactrian_agent_abi::control::{Control, GONE_AFTER, Hook, SETTINGS, Trouble};
+use bactrian_agent_abi::{Children, Settings, StackSource};
+use bactrian_agent_os::sys::{self, Clock};
+use bactrian_agent_os::{loaded, stacks};
+use bactrian_ocaml::Polling;
+
+use super::{before_blocking, forks};
+use crate::keeper::ring;
+use crate::record::recording::{GENERATIONS, Recording};
+use crate::record::{doors, guard, samplers, session, tracker};
+use crate::runtime::agent::{self, Agent};
+use crate::runtime::blocking;
+use crate::runtime::program::{DOMAINS, Program};
+
+/// What whoever put us here looks at.
+#[unsafe(no_mangle)]
+pub static bactrian_control: Control = Control {
+    asked: AtomicU64::new(0),
+    seen: AtomicU64::new(0),
+    prepared: AtomicU64::new(0),
+    trouble: AtomicU64::new(0),
+    started: AtomicU64::new(0),
+    samplers: &samplers::COUNT,
+    busy: AtomicU64::new(0),
+    lock: session::LOCK,
+    running: session::RUNNING_WORD,
+    poll: Hook { ours: poll, previous: &POLL },
+    leave: Hook { ours: leave_blocking_section, previous: &LEAVE },
+    enter: blocking::HOOK,
+    gates: guard::GATES,
+    settings: [0; SETTINGS],
+};
+
+/// The hooks that were there before ours.
+static POLL: AtomicUsize = AtomicUsize::new(0);
+static LEAVE: AtomicUsize = AtomicUsize::new(0);
+
+/// For which recording each domain has started its sampler, or tried to.
+static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
+
+/// A slice of a major collection begins (OCaml 4), or the domain was asked to look what there is to do (OCaml 5).
+extern "C" fn poll() {
+    let busy = Busy::begin();
+    if let Some((agent, domain)) = wanted() {
+        // What the runtime was asked for is done: its own hook does not take note of it (OCaml 5).
+        if let Polling::ToHighest { interrupt, .. } = agent.program.runtime.polling {
+            set(agent, interrupt, 0);
+        }
+        start(agent, domain);
+    }
+    drop(busy);
+    call(&POLL);
+}
+
+/// A system call has ended, and the thread may run OCaml again.
+extern "C" fn leave_blocking_section() {
+    call(&LEAVE);
+    let _busy = Busy::begin();
+    if let Some((agent, domain)) = wanted() {
+        match agent.program.runtime.polling {
+            Polling::ToEnd { .. } => start(agent, domain),
+            // A sampler of OCaml 5 allocates when it starts, for which this is not the moment.
+            Polling::ToHighest { limit, pending, interrupt } => {
+                set(agent, interrupt, 1);
+                set(agent, pending, 1);
+                set(agent, limit, usize::MAX);
+            }
+        }
+    }
+}
+
+/// While this lives, whoever put us here does not go.
+struct Busy;
+
+impl Busy {
+    fn begin() -> Busy {
+        bactrian_control.busy.fetch_add(1, Ordering::AcqRel);
+        Busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        bactrian_control.busy.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn call(previous: &AtomicUsize) {
+    let previous = previous.load(Ordering::Acquire);
+    if previous != 0 {
+        // SAFETY: the hook that was there, with the type of ours.
+        let previous: extern "C" fn() = unsafe { loaded::function(previous) };
+        previous();
+    }
+}
+
+/// Sets a word of the state of this thread's domain.
+fn set(agent: &Agent, at: usize, word: usize) {
+    let state = agent.program.state();
+    if !state.is_null() {
+        // SAFETY: a word of the domain state by the table of runtimes; the runtime itself sets it from other threads.
+        unsafe { &*state.add(at).cast::<AtomicUsize>() }.store(word, Ordering::SeqCst);
+    }
+}
+
+/// The domain of this thread, if it has still to start its sampler. The first who comes prepares the recording.
+fn wanted() -> Option<(&'static Agent, usize)> {
+    static AT_WORK: AtomicBool = AtomicBool::new(false);
+    let control = &bactrian_control;
+    let asked = control.asked.load(Ordering::Acquire);
+    let seen = control.seen.load(Ordering::Acquire);
+    if asked == 0 || sys::micros(Clock::Monotonic).saturating_sub(seen) > GONE_AFTER {
+        return None;
+    }
+    if control.prepared.load(Ordering::Acquire) != asked {
+        while AT_WORK.swap(true, Ordering::AcqRel) {
+            // Another domain is at it, for some microseconds.
+            core::hint::spin_loop();
+        }
+        if control.prepared.load(Ordering::Acquire) != asked {
+            let trouble = prepare(asked).err();
+            control.started.store(0, Ordering::Release);
+            control.trouble.store(trouble.map_or(0, |trouble| trouble as u64), Ordering::Release);
+            control.prepared.store(asked, Ordering::Release);
+        }
+        AT_WORK.store(false, Ordering::Release);
+    }
+    if control.trouble.load(Ordering::Acquire) != 0 {
+        return None;
+    }
+    let (agent, domain) = samplers::here()?;
+    (TRIED[domain].load(Ordering::Acquire) != asked).then_some((agent, domain))
+}
+
+/// Starts the sampler of this domain.
+fn start(agent: &'static Agent, domain: usize) {
+    let control = &bactrian_control;
+    TRIED[domain].store(control.asked.load(Ordering::Acquire), Ordering::Release);
+    let is_on = samplers::is_on(domain);
+    let (rate, depth) = (agent.settings.rate, agent.settings.depth as usize);
+    // SAFETY: the runtime is initialised; it is the same each time.
+    let prepared = unsafe { tracker::prepare(&agent.program, rate, depth) };
+    let has_started = match agent.program.runtime.polling {
+        // That of the recording before has not shown itself since: it goes on.
+        Polling::ToEnd { .. } if is_on => true,
+        // SAFETY: nothing is allocated.
+        Polling::ToEnd { .. } => unsafe { samplers::start(agent, domain, prepared) },
+        // SAFETY: the runtime may collect here, and no callback is under way.
+        Polling::ToHighest { .. } => unsafe {
+            if is_on {
+                samplers::stop(agent, domain);
+            }
+            samplers::start(agent, domain, prepared)
+        },
+    };
+    if has_started {
+        doors::close(&agent.program, || control.asked.load(Ordering::Acquire) != 0);
+        control.started.fetch_add(1, Ordering::AcqRel);
+        blocking::stay(&agent.program);
+    } else if control.started.load(Ordering::Acquire) == 0 {
+        session::turn_off();
+        control.trouble.store(Trouble::ProgramSamples as u64, Ordering::Release);
+    }
+}
+
+/// Reads what is wanted, looks at the program and begins the recording.
+fn prepare(asked: u64) -> Result<(), Trouble> {
+    static IS_FIRST: AtomicBool = AtomicBool::new(true);
+    let is_first = IS_FIRST.swap(false, Ordering::AcqRel);
+    if is_first {
+        stacks::guard();
+    }
+    let mut result = Err(Trouble::Runtime);
+    let mut recording = None;
+    // SAFETY: nobody else is on this stack while nothing is recorded, and one thread is here. A panic leaves us idle.
+    unsafe {
+        stacks::run(|| result = begin(asked).map(|begun| recording = Some(begun)));
+    }
+    result?;
+    let recording = recording.ok_or(Trouble::Trace)?;
+    if is_first {
+        forks::follow();
+        // SAFETY: once.
+        unsafe {
+            blocking::set_work(blocking::Work { before: before_blocking, after: || () });
+        }
+    }
+    session::begin(recording);
+    Ok(())
+}
+
+fn begin(asked: u64) -> Result<Recording, Trouble> {
+    session::let_go();
+    let mut settings = Settings::read(setting).ok().flatten().ok_or(Trouble::Settings)?;
+    let program = Program::find().ok_or(Trouble::Runtime)?;
+    if let (Polling::ToEnd { .. }, Some(rate)) = (program.runtime.polling, samplers::rate()) {
+        settings.rate = rate;
+    }
+    if let Some(folder) = &settings.keeper {
+        ring::find_board(folder);
+    }
+    agent::prepare(Agent {
+        program,
+        // Our own way of collecting stacks replaces a function of the runtime, which some thread may be in.
+        settings: Settings {
+            stacks: StackSource::Runtime,
+            children: Children::Ignore,
+            snapshots: None,
+            ..settings
+        },
+        is_heir: false,
+        is_ward: false,
+        bytecode: None,
+        hides_events: false,
+        rings: None,
+        runtime_params: setting("OCAMLRUNPARAM").unwrap_or_default().into(),
+        came_late: true,
+    });
+    let agent = agent::prepared().ok_or(Trouble::Runtime)?;
+    let trace = agent.settings.trace.as_deref().ok_or(Trouble::Settings)?;
+    let mut recording = Recording::new(agent, trace, asked % GENERATIONS);
+    recording.create().map_err(|_| Trouble::Trace)?;
+    Ok(recording)
+}
+
+/// One of the settings.
+fn setting(name: &str) -> Option<&'static [u8]> {
+    let mut all = bactrian_control.settings.split(|byte| *byte == 0);
+    all.find_map(|text| text.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+}

@@ -1,0 +1,89 @@
+//! The runtime's two functions for samplers, `caml_memprof_start` and `caml_memprof_stop`, and who gets in: calls of the
+//! program's come to `guard` while the sampler is ours.
+//!
+//! In a program that is about to start we put the patches up ourselves. In one that runs, other threads may be in these
+//! functions: there only their doors are closed by us, so that no call of the program's comes between, and whoever put us there
+//! stops all threads some milliseconds later and puts the patches up.
+
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use bactrian_agent_os::lock::Lock;
+use bactrian_agent_os::patch::Patch;
+
+use crate::runtime::program::Program;
+
+pub static START: Patch = Patch::new();
+pub static STOP: Patch = Patch::new();
+/// Where the program's calls go on.
+pub static START_TARGET: AtomicUsize = AtomicUsize::new(0);
+pub static STOP_TARGET: AtomicUsize = AtomicUsize::new(0);
+
+/// Held by who changes the patches.
+static AT_WORK: Lock<()> = Lock::new(());
+/// A fork was made by a signal handler that had interrupted that.
+static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
+
+/// Leads calls of the program's to these functions; false if code cannot be changed here.
+///
+/// # Safety
+/// There is one thread. Called once.
+pub unsafe fn put_up(program: &Program, ours: [usize; 2]) -> bool {
+    let [start, stop] = note_targets(program);
+    // SAFETY: by the caller.
+    unsafe { START.put_up(start, ours[0]) && STOP.put_up(stop, ours[1]) }
+}
+
+/// Callers of both functions wait until the patches are put up from outside, or lifted, if that `is_wanted` still. Where code
+/// cannot be changed, they go on.
+pub fn close(program: &Program, is_wanted: impl FnOnce() -> bool) {
+    with(|| {
+        let [start, stop] = note_targets(program);
+        if is_wanted() {
+            // SAFETY: they are of this runtime, and one thread is here.
+            unsafe {
+                START.hold(start);
+                STOP.hold(stop);
+            }
+        }
+    });
+}
+
+/// Lifts both patches.
+pub fn open() {
+    with(|| {
+        START.lift();
+        STOP.lift();
+    });
+}
+
+fn with(f: impl FnOnce()) {
+    AT_WORK.take();
+    f();
+    // SAFETY: taken above.
+    unsafe { AT_WORK.release() };
+}
+
+fn note_targets(program: &Program) -> [usize; 2] {
+    let start = program.memprof_start as *const () as usize;
+    let stop = program.memprof_stop as *const () as usize;
+    START_TARGET.store(start, Ordering::Relaxed);
+    STOP_TARGET.store(stop, Ordering::Relaxed);
+    [start, stop]
+}
+
+/// A fork is about to happen: no thread may be in the middle of a change.
+pub fn before_fork() {
+    let interrupted = AT_WORK.is_mine();
+    FORKED_WITHIN.store(interrupted, Ordering::Relaxed);
+    if !interrupted {
+        AT_WORK.take();
+    }
+}
+
+/// After the fork, in both processes.
+pub fn after_fork() {
+    if !FORKED_WITHIN.load(Ordering::Relaxed) {
+        // SAFETY: taken before the fork.
+        unsafe { AT_WORK.release() };
+    }
+}

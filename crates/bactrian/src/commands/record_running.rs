@@ -1,0 +1,137 @@
+//! `bactrian record PID`: a trace of a program that runs already.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bactrian_analysis::units::show_time;
+use bactrian_capture::Trouble;
+use bactrian_capture::attach::{Cause, LateRecording, Refusal, Standing};
+use bactrian_trace::Micros;
+
+use super::record::{Args, make_version_2, replace, tell, unused_name};
+use crate::failure::{Failure, Status};
+use crate::output::Console;
+
+/// So long at least a program may take to come to a moment in which its sampler can be started.
+const PATIENCE: Duration = Duration::from_secs(1);
+const NAP: Duration = Duration::from_millis(2);
+
+/// Records a process until its end, the end of the time that was asked for, or an interrupt.
+pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let record = &args.record;
+    let others = [
+        (record.snapshots.snapshots.is_some(), "--snapshots"),
+        (record.snapshots.no_trace, "--no-trace"),
+        (record.children.is_some(), "--children"),
+        (record.signal.is_some(), "--signal"),
+        (record.after > 0.0, "--after"),
+    ];
+    if let Some((_, option)) = others.iter().find(|(is_given, _)| *is_given) {
+        let what = format!("{option} is for programs that are started: process {pid} runs already");
+        return Err(Failure::Usage(what));
+    }
+    let output = match &args.output {
+        Some(path) => std::path::absolute(path)?,
+        None => std::path::absolute(unused_name(&name_of(pid))?)?,
+    };
+    let settings = record.settings(&output, None)?;
+    let duration = record.duration.map(Duration::from_secs_f64);
+    replace(&output)?;
+    // The agent is told when it is over.
+    let settings = bactrian_capture::Settings { duration: None, ..settings };
+    let mut recording = LateRecording::begin(pid, &settings).map_err(refused)?;
+    if !args.quiet {
+        let until = match duration {
+            Some(_) => "",
+            None => "; Ctrl-C ends it",
+        };
+        console.note(&format!("recording process {pid}{until}"))?;
+    }
+    let standing = wait(&mut recording, duration);
+    let first = recording.pause;
+    let ended = recording.end();
+    let (standing, second) = (standing.map_err(refused)?, ended.map_err(refused)?);
+    if let Standing::Trouble(trouble) = standing {
+        // There is nothing in it.
+        let _ = std::fs::remove_file(&output);
+        return Err(Failure::NotSupported(words(trouble, pid)));
+    }
+    let traces: Vec<_> = output.is_file().then(|| output.clone()).into_iter().collect();
+    for trace in &traces {
+        if let Err(failure) = make_version_2(trace, console)
+            && !args.quiet
+        {
+            console.complain(&format!("the trace stays in version 3 of its format: {failure}"));
+        }
+    }
+    if !args.quiet {
+        if standing == Standing::Waiting {
+            let what = format!("process {pid} has waited all the time, and allocated nothing");
+            console.warn(&what)?;
+        } else {
+            tell(&traces, &output, console)?;
+        }
+        let time = |pause: Duration| show_time(Micros(pause.as_micros() as u64));
+        let (first, second) = (time(first), time(second));
+        console
+            .note(&format!("the program stood still for {first} at first, {second} in the end"))?;
+    }
+    Ok(Status::Done)
+}
+
+/// Waits until it is over; how it stood then. A signal is how it is ended if no time was said.
+fn wait(recording: &mut LateRecording, duration: Option<Duration>) -> Result<Standing, Refusal> {
+    let asked = Instant::now();
+    // The time begins with the first sampler. A program that waits for something outside does not start one.
+    let mut begun = None;
+    loop {
+        let standing = recording.look()?;
+        if matches!(standing, Standing::Trouble(_) | Standing::Gone) {
+            return Ok(standing);
+        }
+        if matches!(standing, Standing::Sampling(_)) {
+            begun.get_or_insert_with(Instant::now);
+        }
+        let is_over = duration.is_some_and(|duration| match begun {
+            Some(begun) => begun.elapsed() >= duration,
+            None => asked.elapsed() >= duration.max(PATIENCE),
+        });
+        if is_over || recording.is_asked_to_stop() {
+            return Ok(standing);
+        }
+        thread::sleep(NAP);
+    }
+}
+
+fn words(trouble: Trouble, pid: u32) -> String {
+    match trouble {
+        Trouble::ProgramSamples => format!(
+            "process {pid} uses Gc.Memprof itself, and the runtime has one sampler: the program goes first"
+        ),
+        Trouble::Trace => format!(
+            "process {pid} could not open the memory that its events go through: does it see the same /dev/shm?"
+        ),
+        Trouble::Runtime => {
+            format!("the agent does not find the OCaml runtime of process {pid} from within")
+        }
+        Trouble::Settings => {
+            "the agent does not understand its settings: please report it".to_owned()
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    match refusal.cause {
+        Cause::Interrupted(_) => Failure::NotSupported("interrupted".to_owned()),
+        Cause::Gone => Failure::Input(refusal.into()),
+        _ => Failure::NotSupported(refusal.to_string()),
+    }
+}
+
+/// The file of a process's program, for the name of its trace.
+fn name_of(pid: u32) -> std::ffi::OsString {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let name = program.as_deref().and_then(Path::file_name);
+    name.map_or_else(|| format!("pid{pid}").into(), std::ffi::OsStr::to_owned)
+}

@@ -1,0 +1,231 @@
+//! `bactrian record PID`: programs that run already are recorded, go on as they were, and are recorded again.
+//!
+//! The quick set has a few rounds of each; the whole table has 500 in all of each compiler.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bactrian_fixtures::{BOTH, Compiler, Variant, program, stripped, whole_table};
+
+use crate::runs::{Place, signal, text};
+use crate::traces::{info, is_clean};
+
+/// No program takes so long to end.
+const TOO_LONG: Duration = Duration::from_secs(60);
+
+/// A program that runs until it is told to end.
+struct Running {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Running {
+    fn start(program: &Path, kind: &[&str]) -> Running {
+        let mut command = Command::new(program);
+        command.args(kind).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut ready = String::new();
+        output.read_line(&mut ready).expect("it says something");
+        assert_eq!(ready, "ready\n");
+        Running { child, output }
+    }
+
+    /// Has it end: what it says then, and how it ended.
+    fn end(mut self) -> String {
+        drop(self.child.stdin.take());
+        let begin = Instant::now();
+        let status = loop {
+            match self.child.try_wait().expect("our child") {
+                Some(status) => break status,
+                None if begin.elapsed() > TOO_LONG => {
+                    self.child.kill().and_then(|()| self.child.wait()).expect("our child");
+                    panic!("it does not end any more");
+                }
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        // It says little enough for a pipe.
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).expect("UTF-8");
+        let mut complaints = String::new();
+        let mut error = self.child.stderr.take().expect("a pipe");
+        error.read_to_string(&mut complaints).expect("UTF-8");
+        format!("{said}{complaints}{status}")
+    }
+
+    fn record(&self, options: &[&str], trace: &Path) -> Output {
+        let pid = self.child.id().to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.arg("record").args(options).arg("-o").arg(trace).arg(&pid);
+        command.output().expect("bactrian starts")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // If a test fails, nothing is left behind. It may have ended.
+        let _ = self.child.kill();
+    }
+}
+
+/// How a program ends that nothing happened to.
+const UNHARMED: &str = "done, 0 wrong\nexit status: 0";
+
+fn sampled(trace: &Path) -> u64 {
+    let info = info(trace, &[]).expect("a readable trace");
+    is_clean(&info).expect("a clean trace");
+    info["result"]["sampled_allocations"].as_u64().expect("a number")
+}
+
+/// Records a program in rounds, at changing rates; it must end as if nothing had happened.
+fn check(executable: &Path, kind: &[&str], rounds: usize) {
+    let place = Place::new();
+    let program = Running::start(executable, kind);
+    for round in 0..rounds {
+        let trace = place.trace(&format!("{round}.ctf"));
+        let rate = ["1e-2", "1e-4", "1"][round % 3];
+        let seconds = ["0.05", "0.02", "0.1", "0"][round % 4];
+        let output = program.record(&["--rate", rate, "--for", seconds], &trace);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let what = format!("{} {kind:?}, round {round}: {said}", executable.display());
+        assert!(output.status.success(), "{what}");
+        let count = sampled(&trace);
+        assert!(rate == "1e-4" || seconds == "0" || count > 0, "{what}");
+    }
+    assert_eq!(program.end(), UNHARMED, "{} {kind:?}", executable.display());
+}
+
+const KINDS: [&str; 5] = ["busy", "idle", "threads", "signals", "forks"];
+
+fn check_all(compiler: Compiler) {
+    let rounds = if whole_table() { 80 } else { 4 };
+    for kind in KINDS {
+        check(&program("running", compiler, Variant::Plain), &[kind], rounds);
+    }
+}
+
+#[test]
+fn programs_of_ocaml_4_are_recorded_while_they_run() {
+    check_all(Compiler::OCaml4);
+}
+
+#[test]
+fn programs_of_ocaml_5_are_recorded_while_they_run() {
+    check_all(Compiler::OCaml5);
+}
+
+#[test]
+fn all_domains_are_recorded() {
+    let executable = program("running_domains", Compiler::OCaml5, Variant::Plain);
+    check(&executable, &[], if whole_table() { 100 } else { 4 });
+    let place = Place::new();
+    let trace = place.trace("trace.ctf");
+    let running = Running::start(&executable, &[]);
+    let output = running.record(&["--rate", "1e-2", "--for", "0.5"], &trace);
+    assert!(output.status.success(), "{output:?}");
+    let info = info(&trace, &[]).expect("a trace");
+    let domains = info["result"]["domains"].as_array().map_or(0, Vec::len);
+    // Three that stay, beside the one that waits for its input, and those that come and go.
+    assert!(domains >= 3, "{info:#}");
+    assert_eq!(running.end(), UNHARMED);
+}
+
+#[test]
+fn without_symbols_it_is_the_same() {
+    for compiler in BOTH {
+        check(&stripped(&program("running", compiler, Variant::Plain)), &["busy"], 2);
+    }
+}
+
+#[test]
+fn a_program_that_samples_itself_goes_first() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let executable = program("running", compiler, Variant::Plain);
+        let running = Running::start(&executable, &["samples"]);
+        for _ in 0..if whole_table() { 100 } else { 10 } {
+            // Whether there is something in it, or it was refused, depends on the moment.
+            running.record(&["--rate", "1e-2", "--for", "0.02"], &place.trace("trace.ctf"));
+        }
+        assert_eq!(running.end(), UNHARMED, "{compiler:?}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_recording_not_the_program() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let trace = place.trace("trace.ctf");
+        let running = Running::start(&program("running", compiler, Variant::Plain), &["busy"]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["record", "--rate", "1e-2", "-o", text(&trace)]);
+        command.arg(running.child.id().to_string()).stderr(Stdio::piped());
+        let mut recorder = command.spawn().expect("bactrian starts");
+        let mut said = BufReader::new(recorder.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it says that it records");
+        assert!(line.contains("Ctrl-C"), "{line}");
+        thread::sleep(Duration::from_millis(100));
+        signal("INT", &recorder.id().to_string());
+        said.read_to_string(&mut line).expect("UTF-8");
+        assert!(recorder.wait().expect("our child").success(), "{line}");
+        assert!(sampled(&trace) > 0, "{line}");
+        assert_eq!(running.end(), UNHARMED, "{compiler:?}");
+    }
+}
+
+/// The recorder is killed: the program goes on, and can be recorded again.
+#[test]
+fn a_recorder_that_is_killed_does_no_harm() {
+    for compiler in BOTH {
+        let place = Place::new();
+        let running = Running::start(&program("running", compiler, Variant::Plain), &["threads"]);
+        for millis in [1, 3, 10, 40, 200] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+            let trace = place.trace(&format!("killed-{millis}.ctf"));
+            command.args(["record", "--rate", "1e-2", "-o", text(&trace)]);
+            command.arg(running.child.id().to_string()).stderr(Stdio::null());
+            let mut recorder = command.spawn().expect("bactrian starts");
+            thread::sleep(Duration::from_millis(millis));
+            recorder.kill().and_then(|()| recorder.wait()).expect("our child");
+        }
+        let trace = place.trace("after.ctf");
+        let output = running.record(&["--rate", "1e-2", "--for", "0.1"], &trace);
+        assert!(output.status.success(), "{compiler:?}: {output:?}");
+        assert!(sampled(&trace) > 0, "{compiler:?}");
+        assert_eq!(running.end(), UNHARMED, "{compiler:?}");
+    }
+}
+
+/// What it is told when it cannot be done: status 4, why, and what helps.
+#[test]
+fn what_cannot_be_recorded_while_it_runs_is_told_why() {
+    let place = Place::new();
+    let trace = place.trace("trace.ctf");
+    let refused = |program: &Path, kind: &[&str], why: &str| {
+        let running = Running::start(program, kind);
+        let output = running.record(&["--for", "0.1"], &trace);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        assert!(said.contains(why), "{said}");
+        assert!(!trace.exists(), "{said}");
+        assert_eq!(running.end(), UNHARMED);
+    };
+    let bytecode = program("running", Compiler::OCaml4, Variant::Custom);
+    refused(&bytecode, &["busy"], "bytecode");
+    let shell: PathBuf = "/bin/sh".into();
+    let script = "echo ready; read line; echo done, 0 wrong";
+    refused(&shell, &["-c", script], "no OCaml runtime");
+    let mut nobody = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    let output = nobody.args(["record", "4194303"]).output().expect("bactrian starts");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let mut options = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    let pid = std::process::id().to_string();
+    let output = options.args(["record", "--snapshots", "exit", &pid]).output();
+    let output = output.expect("bactrian starts");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

@@ -1,0 +1,671 @@
+//! Recording a process that runs already and was not prepared for it.
+//!
+//! The process is stopped twice, for less than a millisecond each: once to map memory for the agent, and, when that is
+//! written there ([`super::implant`]), once to set the hooks of its runtime and to ask it to poll. No function is called from outside: the
+//! runtime itself calls the agent, where a sampler may be started. To end, the hooks are put back, and the agent
+//! is told not to answer any more; it stays mapped, and is used again by the next recording of the process.
+//!
+//! If we are killed: before the hooks are set, nothing has changed but the map of its memory. Afterwards the agent notices within
+//! seconds that nobody takes its events, and stops.
+
+use std::fs::{self, File};
+use std::io;
+use std::mem::offset_of;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bactrian_agent_abi::Settings;
+use bactrian_agent_abi::control::{
+    Control, DOOR, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, MAGIC, SETTINGS, Trouble,
+};
+use bactrian_ocaml::{Code, Polling};
+
+use super::gadgets::Gadgets;
+use super::guardian::{Change, Guardian};
+use super::implant::Implant;
+use super::inject::Lent;
+use super::net::Vectors;
+use super::places::thread_offset;
+use super::refusal::{Cause, Refusal};
+use super::signals::Held;
+use super::sys::{self, Tid};
+use super::tracee::Tracee;
+use super::tracer::may_inject;
+use crate::agent::AGENT;
+use crate::heap::target::{Files, Target};
+use crate::keeper::Keeper;
+use crate::memory::{Memory, ProcessMemory};
+
+const PAGE: u64 = 4096;
+const BREATH: Duration = Duration::from_millis(1);
+/// How long threads may take to leave what must not be changed under them.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A recording of a process that ran already. Dropped without [`LateRecording::end`], it goes on until the agent notices that
+/// nobody takes its events.
+#[derive(Debug)]
+pub struct LateRecording {
+    pid: u32,
+    memory: File,
+    /// Where the agent's [`Control`] is.
+    control: u64,
+    hooks: Vec<SetHook>,
+    /// `caml_memprof_start` and `caml_memprof_stop`.
+    samplers: [u64; 2],
+    /// Opens the doors if we are killed before it is guarded.
+    guardian: Guardian,
+    keeper: Keeper,
+    /// How long the process stood still for it.
+    pub pause: Duration,
+    held: Held,
+}
+
+/// A variable of the runtime that we have set, or may find set by the agent.
+#[derive(Clone, Copy, Debug)]
+struct SetHook {
+    variable: u64,
+    /// Where the agent's [`Hook`] is.
+    hook: u64,
+}
+
+/// How a recording stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The program has not come to a moment in which a sampler can be started: it waits for something outside.
+    Waiting,
+    /// So many domains sample.
+    Sampling(u64),
+    /// It could not be begun.
+    Trouble(Trouble),
+    /// The process has ended.
+    Gone,
+}
+
+impl LateRecording {
+    /// Begins to record a process.
+    ///
+    /// # Errors
+    /// If the kernel does not let us trace it, or it is no program that this can be done with. It goes on as it was.
+    pub fn begin(pid: u32, settings: &Settings) -> Result<LateRecording, Refusal> {
+        let held = Held::begin();
+        let memory = ProcessMemory::open(pid).map_err(|error| Refusal::opening(pid, &error))?;
+        let target = Target::find(&memory, &Files::of_process(pid)).map_err(|unknown| {
+            let way_out = "`bactrian doctor` says more about it";
+            Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), way_out)
+        })?;
+        let runtime = RuntimePlaces::of(&target)?;
+        is_possible(pid, &memory)?;
+        let gadgets = Gadgets::find(&memory).ok_or_else(|| {
+            let reason = "it has no instruction by which it could be made to map memory";
+            Refusal::new(Cause::Unknown, reason, START_UNDER_RECORD)
+        })?;
+        let trace =
+            settings.trace.as_deref().map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
+        let keeper = Keeper::of_running(trace, owner(pid))
+            .map_err(|error| Refusal::failed("making room for its events", &error))?;
+        let settings = Settings {
+            keeper: Some(keeper.folder().as_os_str().as_bytes().to_vec()),
+            ..settings.clone()
+        };
+        let implant = Implant::read(AGENT).map_err(refused)?;
+        let means = Means { gadgets, vectors: Vectors::of_this_processor() };
+        let mut tracee = Tracee::seize(pid, held.asked())?;
+        tracee.stop()?;
+        let known = find_earlier(&memory, &implant)?;
+        let base = match known {
+            Some(base) => base,
+            None => {
+                let base = map(&mut tracee, &means, &implant)?;
+                // Nobody knows of it yet, so it may run while it is written.
+                tracee.resume(true)?;
+                let written = write(&tracee, base, &implant, &target);
+                tracee.stop()?;
+                written?;
+                protect(&mut tracee, &means, base, &implant)?;
+                base
+            }
+        };
+        let control = base + implant.control;
+        let guardian = guardian_of(&tracee, runtime.samplers)?;
+        let hooks = arm(&mut tracee, control, &runtime, &settings)?;
+        let memory = tracee.memory.try_clone();
+        let memory = memory.map_err(|error| Refusal::failed("opening its memory", &error))?;
+        tracee.detach();
+        let pause = tracee.pause();
+        let samplers = runtime.samplers;
+        Ok(LateRecording { pid, memory, control, hooks, samplers, guardian, keeper, pause, held })
+    }
+
+    /// How it stands. To be asked every few milliseconds: a program that samples is guarded against using the sampler itself
+    /// from then on.
+    ///
+    /// # Errors
+    /// If the process cannot be stopped for that.
+    pub fn look(&mut self) -> Result<Standing, Refusal> {
+        be_seen(&self.memory, self.control);
+        let standing = self.standing();
+        if self.is_held() {
+            match self.guard() {
+                Err(refusal) if refusal.cause == Cause::Gone => return Ok(Standing::Gone),
+                guarded => guarded?,
+            }
+        }
+        Ok(standing)
+    }
+
+    fn gates(&self) -> [u64; 2] {
+        let first = self.control + offset_of!(Control, gates) as u64;
+        [first, first + size_of::<Gate>() as u64]
+    }
+
+    /// Whether callers of one of the sampler's functions wait until it is guarded.
+    fn is_held(&self) -> bool {
+        let patched = |gate: u64| {
+            word(&self.memory, word(&self.memory, gate + offset_of!(Gate, patched) as u64)?)
+        };
+        self.gates().into_iter().any(|gate| patched(gate).is_some_and(|at| at & HELD as u64 != 0))
+    }
+
+    fn guard(&mut self) -> Result<(), Refusal> {
+        let failed = |error: io::Error| Refusal::failed("guarding its sampler", &error);
+        let mut tracee = Tracee::seize(self.pid, Arc::default())?;
+        tracee.stop()?;
+        leave_samplers(&mut tracee, self.samplers)?;
+        for gate in self.gates() {
+            guard(&tracee.memory, gate).map_err(failed)?;
+        }
+        tracee.detach();
+        self.pause += tracee.pause();
+        Ok(())
+    }
+
+    fn standing(&self) -> Standing {
+        let word = |at: usize| word(&self.memory, self.control + at as u64);
+        let prepared = word(offset_of!(Control, prepared));
+        let asked = word(offset_of!(Control, asked));
+        let (Some(prepared), Some(asked)) = (prepared, asked) else { return Standing::Gone };
+        let started = word(offset_of!(Control, started)).unwrap_or(0);
+        let trouble = word(offset_of!(Control, trouble)).and_then(Trouble::of);
+        match trouble {
+            _ if prepared != asked => Standing::Waiting,
+            Some(trouble) => Standing::Trouble(trouble),
+            None if started == 0 => Standing::Waiting,
+            None => Standing::Sampling(started),
+        }
+    }
+
+    /// Whether the user asked us to stop, by a signal.
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.held.asked().load(Ordering::Relaxed) != 0
+    }
+
+    /// Ends it: the trace is complete then. Gives how long the process stood still for it.
+    ///
+    /// # Errors
+    /// If the process cannot be stopped once more. Then the agent ends by itself.
+    pub fn end(mut self) -> Result<Duration, Refusal> {
+        let ended = match Tracee::seize(self.pid, Arc::default()) {
+            Ok(mut tracee) => self.take_back(&mut tracee).map(|()| tracee.pause()),
+            Err(refusal) if refusal.cause == Cause::Gone => Ok(Duration::ZERO),
+            Err(refusal) => Err(refusal),
+        };
+        drop(self.keeper);
+        ended
+    }
+
+    fn take_back(&mut self, tracee: &mut Tracee) -> Result<(), Refusal> {
+        tracee.stop()?;
+        let failed = |error: io::Error| Refusal::failed("ending the recording", &error);
+        let until = Instant::now() + PATIENCE;
+        let pointer = |at: usize| word(&tracee.memory, self.control + at as u64).unwrap_or(0);
+        let lock = pointer(offset_of!(Control, lock));
+        let running = pointer(offset_of!(Control, running));
+        let busy = self.control + offset_of!(Control, busy) as u64;
+        let asked = self.control + offset_of!(Control, asked) as u64;
+        // No sampler is started from here on.
+        set_word(tracee.any_stopped()?, asked, 0).map_err(failed)?;
+        loop {
+            leave_samplers(tracee, self.samplers)?;
+            for gate in self.gates() {
+                guard(&tracee.memory, gate).map_err(failed)?;
+            }
+            let is_locked = tracee.word(lock).is_some_and(|word| word as u32 != 0);
+            let is_busy = tracee.word(busy).is_some_and(|count| count != 0);
+            if !is_locked && !is_busy || Instant::now() > until {
+                break;
+            }
+            // One is at work on the recording, or about to start a sampler.
+            tracee.resume(true)?;
+            tracee.let_run(BREATH)?;
+            tracee.stop()?;
+        }
+        let tid = tracee.any_stopped()?;
+        self.guardian.all_restored();
+        tracee.memory.write_all_at(&[0], running).map_err(failed)?;
+        for hook in &self.hooks {
+            let ours = word(&tracee.memory, hook.hook + offset_of!(Hook, ours) as u64);
+            let previous = previous_of(&tracee.memory, hook.hook);
+            // Whoever has put another one there knows of ours, and calls it.
+            if let (Some(ours), Some(previous)) = (ours, previous)
+                && tracee.word(hook.variable) == Some(ours)
+            {
+                set_word(tid, hook.variable, previous).map_err(failed)?;
+            }
+        }
+        tracee.detach();
+        Ok(())
+    }
+}
+
+const START_UNDER_RECORD: &str = "Start the program under `bactrian record`";
+
+fn refused(reason: impl Into<String>) -> Refusal {
+    Refusal::new(Cause::Failed, reason, START_UNDER_RECORD)
+}
+
+/// Where the runtime has what is to be set.
+struct RuntimePlaces {
+    polling: Polling,
+    state: StatePlace,
+    something_to_do: Option<u64>,
+    /// The variables of [`Control`]'s `poll`, `leave` and `enter`.
+    hooks: [u64; 3],
+    /// `caml_memprof_start` and `caml_memprof_stop`.
+    samplers: [u64; 2],
+}
+
+enum StatePlace {
+    Global(u64),
+    PerThread(i64),
+}
+
+impl RuntimePlaces {
+    fn of(target: &Target) -> Result<RuntimePlaces, Refusal> {
+        let version = target.version;
+        let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, START_UNDER_RECORD);
+        if target.code == Code::Bytecode {
+            let reason = "it is bytecode, in which no sampler can be started while it runs";
+            return Err(unknown(reason.to_owned()));
+        }
+        let find = |name: &str| {
+            let missing = || unknown(format!("its OCaml runtime has no name {name}"));
+            target.global(name).ok_or_else(missing)
+        };
+        let (poll, state) = match target.runtime.polling {
+            Polling::ToEnd { slice: None, .. } => {
+                let reason = format!(
+                    "of OCaml {version} it is not known how a sampler is started while it runs"
+                );
+                return Err(unknown(reason));
+            }
+            Polling::ToEnd { .. } => {
+                ("caml_major_slice_begin_hook", StatePlace::Global(find("Caml_state")?))
+            }
+            Polling::ToHighest { .. } => {
+                let offset = thread_offset(target);
+                let offset = offset.ok_or_else(|| {
+                    unknown("its OCaml runtime has no name caml_state".to_owned())
+                })?;
+                ("caml_domain_external_interrupt_hook", StatePlace::PerThread(offset))
+            }
+        };
+        find("caml_callback_exn")?;
+        Ok(RuntimePlaces {
+            polling: target.runtime.polling,
+            state,
+            something_to_do: target.global("caml_something_to_do"),
+            hooks: [
+                find(poll)?,
+                find("caml_leave_blocking_section_hook")?,
+                find("caml_enter_blocking_section_hook")?,
+            ],
+            samplers: [find("caml_memprof_start")?, find("caml_memprof_stop")?],
+        })
+    }
+
+    /// The states of domains, as far as threads tell.
+    fn domains(&self, tracee: &Tracee) -> Vec<u64> {
+        let mut states: Vec<u64> = match self.state {
+            StatePlace::Global(variable) => tracee.word(variable).into_iter().collect(),
+            StatePlace::PerThread(offset) => {
+                let threads = tracee.threads.values().filter_map(|thread| thread.registers());
+                let variables =
+                    threads.map(|registers| registers.fs_base.wrapping_add_signed(offset));
+                variables.filter_map(|variable| tracee.word(variable)).collect()
+            }
+        };
+        states.retain(|state| *state != 0);
+        states.sort_unstable();
+        states.dedup();
+        states
+    }
+}
+
+/// Shows the agent that we live.
+fn be_seen(memory: &File, control: u64) {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+    // If the process has ended, that is seen elsewhere.
+    let _ = memory.write_all_at(&micros.to_le_bytes(), control + offset_of!(Control, seen) as u64);
+}
+
+/// Whoever opens the doors that the agent closes, if we are killed before it is guarded.
+fn guardian_of(tracee: &Tracee, samplers: [u64; 2]) -> Result<Guardian, Refusal> {
+    let failed = |error: io::Error| Refusal::failed("starting a guardian for it", &error);
+    // Until then the agent may close doors.
+    let delay = Duration::from_micros(GONE_AFTER + GONE_AFTER / 2);
+    let mut guardian = Guardian::after(tracee.pid, delay).map_err(failed)?;
+    for address in samplers {
+        let was = tracee.word(address).ok_or_else(|| refused("its code cannot be read"))?;
+        let mut now = was.to_le_bytes();
+        now[..DOOR.len()].copy_from_slice(&DOOR);
+        guardian.note(Change { address, was, now: u64::from_le_bytes(now) }).map_err(failed)?;
+    }
+    Ok(guardian)
+}
+
+/// What is needed to have a thread do system calls.
+struct Means {
+    gadgets: Gadgets,
+    vectors: Vectors,
+}
+
+/// Whether this can be done with a process at all.
+fn is_possible(pid: u32, memory: &ProcessMemory) -> Result<(), Refusal> {
+    may_inject(&pid.to_string())
+        .map_err(|reason| Refusal::new(Cause::Forbidden, reason, START_UNDER_RECORD))?;
+    let namespace = |pid: &str| fs::metadata(format!("/proc/{pid}/ns/mnt")).map(|it| it.ino()).ok();
+    let root =
+        |pid: &str| fs::metadata(format!("/proc/{pid}/root/.")).map(|it| (it.dev(), it.ino())).ok();
+    let number = pid.to_string();
+    if namespace(&number) != namespace("self") || root(&number) != root("self") {
+        let reason = "it sees other files than we do: it runs in a container, or has another root";
+        return Err(Refusal::new(
+            Cause::Forbidden,
+            reason,
+            "Run `bactrian record` in that container",
+        ));
+    }
+    let is_agent = |path: &PathBuf| {
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.starts_with("agent-") && name.ends_with(".so")
+    };
+    if memory.regions().iter().any(|region| region.file.as_ref().is_some_and(is_agent)) {
+        let reason = "it was started under `bactrian record`, and has an agent";
+        return Err(Refusal::new(Cause::Unknown, reason, ""));
+    }
+    Ok(())
+}
+
+/// The user and group that a process runs as.
+fn owner(pid: u32) -> Option<(u32, u32)> {
+    let metadata = fs::metadata(format!("/proc/{pid}")).ok()?;
+    Some((metadata.uid(), metadata.gid()))
+}
+
+/// Where an agent of ours is already, of a recording before.
+fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Option<u64>, Refusal> {
+    let starts = memory.regions().iter().filter(|region| region.readable && region.file.is_none());
+    for region in starts {
+        let start = region.range.start;
+        if memory.word(start) == Some(MAGIC) {
+            if memory.word(start + 8) != Some(implant.number()) {
+                let reason = "another version of Bactrian has recorded it before";
+                return Err(Refusal::new(Cause::Unknown, reason, "Use that version"));
+            }
+            return Ok(Some(start + PAGE));
+        }
+    }
+    Ok(None)
+}
+
+/// Has the process map memory for the agent: where its first page is, behind one of ours.
+fn map(tracee: &mut Tracee, means: &Means, implant: &Implant<'_>) -> Result<u64, Refusal> {
+    let failed = |error: io::Error| Refusal::failed("mapping memory for the agent", &error);
+    let rights = u64::from((libc::PROT_READ | libc::PROT_WRITE).unsigned_abs());
+    let kind = u64::from((libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).unsigned_abs());
+    let length = implant.length() + PAGE;
+    let start = system_call(tracee, means, libc::SYS_mmap, [0, length, rights, kind, u64::MAX, 0])?;
+    let mut page = MAGIC.to_le_bytes().to_vec();
+    page.extend(implant.number().to_le_bytes());
+    tracee.memory.write_all_at(&page, start).map_err(failed)?;
+    Ok(start + PAGE)
+}
+
+/// Writes the agent to where there is room for it.
+fn write(
+    tracee: &Tracee,
+    base: u64,
+    implant: &Implant<'_>,
+    target: &Target,
+) -> Result<(), Refusal> {
+    let find = |name: &str| {
+        let mut objects = target.objects.iter();
+        objects.find_map(|object| object.symbols.find(name)).map(|symbol| symbol.address)
+    };
+    let image = implant.placed_at(base, find).map_err(refused)?;
+    // Pages of zeros are there already.
+    for (at, page) in image.chunks(PAGE as usize).enumerate() {
+        if page.iter().any(|byte| *byte != 0) {
+            let written = tracee.memory.write_all_at(page, base + at as u64 * PAGE);
+            written.map_err(|error| Refusal::failed("writing the agent", &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the agent's code executable.
+fn protect(
+    tracee: &mut Tracee,
+    means: &Means,
+    base: u64,
+    implant: &Implant<'_>,
+) -> Result<(), Refusal> {
+    let only_read = u64::from(libc::PROT_READ.unsigned_abs());
+    system_call(tracee, means, libc::SYS_mprotect, [base - PAGE, PAGE, only_read, 0, 0, 0])?;
+    for part in implant.rights() {
+        let length = part.pages.end - part.pages.start;
+        let call = [base + part.pages.start, length, part.rights, 0, 0, 0];
+        system_call(tracee, means, libc::SYS_mprotect, call)?;
+    }
+    Ok(())
+}
+
+/// Has a thread of the process do a system call.
+fn system_call(
+    tracee: &mut Tracee,
+    means: &Means,
+    number: i64,
+    arguments: [u64; 6],
+) -> Result<u64, Refusal> {
+    let failed = |error: io::Error| Refusal::failed("having it map memory", &error);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let memory = ProcessMemory::open(tracee.pid).map_err(failed)?;
+        if let Some(tid) = tracee.any_with_room(memory.regions()) {
+            // Each thread has its own filters.
+            may_inject(&format!("{}/task/{tid}", tracee.pid)).map_err(refused)?;
+            let mut lent =
+                Lent::new(tid, &tracee.memory, means.gadgets, &means.vectors).map_err(failed)?;
+            let outcome = lent.call(number, arguments).map_err(failed);
+            lent.give_back().map_err(failed)?;
+            let result = outcome?.result;
+            let is_error = (-4095..0).contains(&result);
+            return match is_error {
+                true => {
+                    Err(failed(io::Error::from_raw_os_error(i32::try_from(-result).unwrap_or(0))))
+                }
+                false => Ok(result.cast_unsigned()),
+            };
+        }
+        if Instant::now() > until {
+            return Err(refused("none of its threads has room on its stack"));
+        }
+        // They are in signal handlers that have small stacks of their own.
+        tracee.resume(true)?;
+        tracee.let_run(BREATH)?;
+        tracee.stop()?;
+    }
+}
+
+/// Tells the agent what is wanted, sets the hooks and asks the runtime to poll. All threads stand still.
+fn arm(
+    tracee: &mut Tracee,
+    control: u64,
+    runtime: &RuntimePlaces,
+    settings: &Settings,
+) -> Result<Vec<SetHook>, Refusal> {
+    if runtime.domains(tracee).is_empty() && matches!(runtime.state, StatePlace::Global(_)) {
+        let reason = "its OCaml runtime has not started yet";
+        return Err(Refusal::new(Cause::Busy, reason, "Try again"));
+    }
+    let tid = tracee.any_stopped()?;
+    let failed = |error: io::Error| Refusal::failed("setting its hooks", &error);
+    let text = text_of(settings, tracee.pid)?;
+    let settings_at = control + offset_of!(Control, settings) as u64;
+    tracee.memory.write_all_at(&text, settings_at).map_err(failed)?;
+    be_seen(&tracee.memory, control);
+    let asked = control + offset_of!(Control, asked) as u64;
+    let prepared = tracee.word(control + offset_of!(Control, prepared) as u64).unwrap_or(0);
+    set_word(tid, asked, prepared + 1).map_err(failed)?;
+    let fields =
+        [offset_of!(Control, poll), offset_of!(Control, leave), offset_of!(Control, enter)];
+    let hooks: Vec<_> = runtime
+        .hooks
+        .iter()
+        .zip(fields)
+        .map(|(&variable, field)| SetHook { variable, hook: control + field as u64 })
+        .collect();
+    // The third one the agent sets itself, when it has something to do there.
+    for hook in &hooks[..2] {
+        let ours = word(&tracee.memory, hook.hook + offset_of!(Hook, ours) as u64);
+        let before = tracee.word(hook.variable);
+        let place = word(&tracee.memory, hook.hook + offset_of!(Hook, previous) as u64);
+        let (Some(ours), Some(before), Some(place)) = (ours, before, place) else {
+            return Err(refused("its memory cannot be read"));
+        };
+        if ours != before {
+            set_word(tid, place, before).map_err(failed)?;
+            set_word(tid, hook.variable, ours).map_err(failed)?;
+        }
+    }
+    for state in runtime.domains(tracee) {
+        poll(tracee, tid, runtime, state).map_err(failed)?;
+    }
+    Ok(hooks)
+}
+
+/// Asks a domain to look what there is to do.
+fn poll(tracee: &Tracee, tid: Tid, runtime: &RuntimePlaces, state: u64) -> io::Result<()> {
+    let word_at = |at: usize| state + 8 * at as u64;
+    match runtime.polling {
+        Polling::ToEnd { limit, end, slice } => {
+            if let Some(slice) = slice {
+                set_word(tid, word_at(slice), 1)?;
+            }
+            if let Some(variable) = runtime.something_to_do {
+                // An int: what stands beside it stays.
+                let word = tracee.word(variable).unwrap_or(0);
+                set_word(tid, variable, (word & !0xffff_ffff) | 1)?;
+            }
+            match tracee.word(word_at(end)) {
+                Some(end) => set_word(tid, word_at(limit), end),
+                None => Ok(()),
+            }
+        }
+        Polling::ToHighest { limit, pending, interrupt } => {
+            set_word(tid, word_at(interrupt), 1)?;
+            set_word(tid, word_at(pending), 1)?;
+            set_word(tid, word_at(limit), u64::MAX)
+        }
+    }
+}
+
+/// Lets the program run until no thread is at the beginning of a function that is about to be changed.
+fn leave_samplers(tracee: &mut Tracee, samplers: [u64; 2]) -> Result<(), Refusal> {
+    let until = Instant::now() + PATIENCE;
+    // Those at the door have not entered.
+    let is_there =
+        |rip: u64| samplers.iter().any(|at| (at + 1..at + JUMP_LENGTH as u64).contains(&rip));
+    loop {
+        let mut threads = tracee.threads.values().filter_map(|thread| thread.registers());
+        if !threads.any(|registers| is_there(registers.rip)) {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            return Err(refused("it is about to start a sampler of its own"));
+        }
+        tracee.resume(true)?;
+        tracee.let_run(BREATH)?;
+        tracee.stop()?;
+    }
+}
+
+/// Leads calls of a function at whose door callers wait to the agent.
+fn guard(memory: &File, gate: u64) -> io::Result<()> {
+    let unreadable = || io::Error::other("its memory cannot be read");
+    let field = |at: usize| word(memory, gate + at as u64).ok_or_else(unreadable);
+    let (ours, patched) = (field(offset_of!(Gate, ours))?, field(offset_of!(Gate, patched))?);
+    let held = word(memory, patched).ok_or_else(unreadable)?;
+    if held & HELD as u64 == 0 {
+        return Ok(());
+    }
+    let function = held & !(HELD as u64);
+    let mut bytes = [0; JUMP_LENGTH];
+    bytes[..JUMP.len()].copy_from_slice(&JUMP);
+    bytes[JUMP.len()..].copy_from_slice(&ours.to_le_bytes());
+    memory.write_all_at(&bytes, function)?;
+    memory.write_all_at(&function.to_le_bytes(), patched)
+}
+
+/// The settings as the agent reads them.
+fn text_of(settings: &Settings, pid: u32) -> Result<Vec<u8>, Refusal> {
+    let mut text = Vec::new();
+    let mut add = |name: &str, value: &[u8]| {
+        text.extend_from_slice(name.as_bytes());
+        text.push(b'=');
+        text.extend_from_slice(value);
+        text.push(0);
+    };
+    for (name, path) in settings.paths() {
+        add(name, path);
+    }
+    for (name, value) in settings.variables() {
+        add(name, value.as_bytes());
+    }
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let name = "OCAMLRUNPARAM";
+    let parameters = environment.split(|byte| *byte == 0).find_map(|entry| {
+        entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+    });
+    add(name, parameters.unwrap_or_default());
+    // What an earlier recording was told ends here.
+    text.push(0);
+    match text.len() < SETTINGS {
+        true => {
+            text.resize(SETTINGS, 0);
+            Ok(text)
+        }
+        false => Err(refused("the path of the trace is too long")),
+    }
+}
+
+fn word(memory: &File, address: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    memory.read_exact_at(&mut bytes, address).ok()?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+fn previous_of(memory: &File, hook: u64) -> Option<u64> {
+    word(memory, word(memory, hook + offset_of!(Hook, previous) as u64)?)
+}
+
+/// At once, as its threads see it.
+fn set_word(tid: Tid, address: u64, value: u64) -> io::Result<()> {
+    sys::write_word(tid, address, value)
+}
