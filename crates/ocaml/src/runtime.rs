@@ -49,7 +49,7 @@ pub enum Polling {
         limit: usize,
         /// `young_alloc_end`.
         end: usize,
-        /// `requested_major_slice`, where that is known.
+        /// `requested_major_slice`, of runtimes in which a sampler can be started by it while the program runs.
         slice: Option<usize>,
     },
     /// OCaml 5: the limit is set to the highest address, and a flag says that there is something.
@@ -58,8 +58,8 @@ pub enum Polling {
         limit: usize,
         /// `action_pending`.
         pending: usize,
-        /// `requested_external_interrupt`.
-        interrupt: usize,
+        /// `requested_external_interrupt`, of runtimes in which a sampler can be started by it while the program runs.
+        interrupt: Option<usize>,
     },
 }
 
@@ -160,7 +160,15 @@ const fn runtime_5(release: Release) -> Runtime {
         location: LocationLayout::TwoLines,
         domain_id: Some(release.word(36)),
         heap: Some(heap_5(release)),
-        polling: Polling::ToHighest { limit: 0, pending: 7, interrupt: release.word(32) },
+        polling: Polling::ToHighest {
+            limit: 0,
+            pending: 7,
+            interrupt: match release {
+                Release::V5_3 | Release::V5_4 => Some(release.word(32)),
+                // A program that samples itself, now and then, was told that no profile is running.
+                Release::V5_5 => None,
+            },
+        },
         // Since 5.5 it comes after the name of the interpreter.
         executable_name: ExecutableName::Parameter(match release {
             Release::V5_3 | Release::V5_4 => 0,

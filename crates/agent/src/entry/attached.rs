@@ -17,7 +17,8 @@ use bactrian_ocaml::Polling;
 use super::{before_blocking, forks};
 use crate::keeper::ring;
 use crate::record::recording::{GENERATIONS, Recording};
-use crate::record::{doors, guard, samplers, session, tracker};
+use crate::record::samplers::{self, Here};
+use crate::record::{doors, guard, session, tracker};
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program};
@@ -51,12 +52,14 @@ static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
 /// A slice of a major collection begins (OCaml 4), or the domain was asked to look what there is to do (OCaml 5).
 extern "C" fn poll() {
     let busy = Busy::begin();
-    if let Some((agent, domain)) = wanted() {
+    if let Some(here) = wanted() {
         // What the runtime was asked for is done: its own hook does not take note of it (OCaml 5).
-        if let Polling::ToHighest { interrupt, .. } = agent.program.runtime.polling {
-            set(agent, interrupt, 0);
+        if let Polling::ToHighest { interrupt: Some(interrupt), .. } =
+            here.agent.program.runtime.polling
+        {
+            set(here.agent, interrupt, 0);
         }
-        start(agent, domain);
+        start(here);
     }
     drop(busy);
     call(&POLL);
@@ -66,12 +69,13 @@ extern "C" fn poll() {
 extern "C" fn leave_blocking_section() {
     call(&LEAVE);
     let _busy = Busy::begin();
-    if let Some((agent, domain)) = wanted() {
+    if let Some(here) = wanted() {
+        let agent = here.agent;
         match agent.program.runtime.polling {
-            Polling::ToEnd { .. } => start(agent, domain),
+            Polling::ToEnd { .. } => start(here),
             // A sampler of OCaml 5 allocates when it starts, for which this is not the moment.
             Polling::ToHighest { limit, pending, interrupt } => {
-                set(agent, interrupt, 1);
+                interrupt.into_iter().for_each(|interrupt| set(agent, interrupt, 1));
                 set(agent, pending, 1);
                 set(agent, limit, usize::MAX);
             }
@@ -114,7 +118,7 @@ fn set(agent: &Agent, at: usize, word: usize) {
 }
 
 /// The domain of this thread, if it has still to start its sampler. The first who comes prepares the recording.
-fn wanted() -> Option<(&'static Agent, usize)> {
+fn wanted() -> Option<Here> {
     static AT_WORK: AtomicBool = AtomicBool::new(false);
     let control = &bactrian_control;
     let asked = control.asked.load(Ordering::Acquire);
@@ -138,15 +142,15 @@ fn wanted() -> Option<(&'static Agent, usize)> {
     if control.trouble.load(Ordering::Acquire) != 0 {
         return None;
     }
-    let (agent, domain) = samplers::here()?;
-    (TRIED[domain].load(Ordering::Acquire) != asked).then_some((agent, domain))
+    Here::find().filter(|here| TRIED[here.domain].load(Ordering::Acquire) != asked)
 }
 
 /// Starts the sampler of this domain.
-fn start(agent: &'static Agent, domain: usize) {
+fn start(here: Here) {
+    let agent = here.agent;
     let control = &bactrian_control;
-    TRIED[domain].store(control.asked.load(Ordering::Acquire), Ordering::Release);
-    let is_on = samplers::is_on(domain);
+    TRIED[here.domain].store(control.asked.load(Ordering::Acquire), Ordering::Release);
+    let is_on = here.is_on();
     let (rate, depth) = (agent.settings.rate, agent.settings.depth as usize);
     // SAFETY: the runtime is initialised; it is the same each time.
     let prepared = unsafe { tracker::prepare(&agent.program, rate, depth) };
@@ -154,13 +158,13 @@ fn start(agent: &'static Agent, domain: usize) {
         // That of the recording before has not shown itself since: it goes on.
         Polling::ToEnd { .. } if is_on => true,
         // SAFETY: nothing is allocated.
-        Polling::ToEnd { .. } => unsafe { samplers::start(agent, domain, prepared) },
+        Polling::ToEnd { .. } => unsafe { samplers::start(here, prepared) },
         // SAFETY: the runtime may collect here, and no callback is under way.
         Polling::ToHighest { .. } => unsafe {
             if is_on {
-                samplers::stop(agent, domain);
+                samplers::stop(here);
             }
-            samplers::start(agent, domain, prepared)
+            samplers::start(here, prepared)
         },
     };
     if has_started {

@@ -48,6 +48,16 @@ pub fn close(program: &Program, is_wanted: impl FnOnce() -> bool) {
     });
 }
 
+/// Lifts one of the patches, for a call of ours.
+pub fn open_start() {
+    with(|| START.lift());
+}
+
+/// The same of the other one.
+pub fn open_stop() {
+    with(|| STOP.lift());
+}
+
 /// Lifts both patches.
 pub fn open() {
     with(|| {

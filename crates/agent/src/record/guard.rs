@@ -13,7 +13,7 @@ use bactrian_ocaml::value::UNIT;
 use bactrian_trace::State;
 
 use super::doors::{self, START_TARGET, STOP_TARGET};
-use super::samplers;
+use super::samplers::{self, Here};
 use super::session::with_recording;
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::program::Program;
@@ -47,23 +47,22 @@ pub fn stop_sampling() {
     let Some(agent) = agent::prepared() else { return };
     doors::open();
     if agent.came_late {
-        let here = samplers::here().filter(|(_, domain)| samplers::is_on(*domain));
+        let here = Here::find().filter(|here| here.is_on());
         // SAFETY: by the caller.
-        here.map(|(agent, domain)| unsafe { samplers::stop(agent, domain) });
+        here.map(|here| unsafe { samplers::stop(here) });
     } else if SAMPLING.swap(false, Ordering::AcqRel) {
         (agent.program.memprof_stop)(UNIT);
     }
 }
 
 /// A callback came though nothing is recorded. In a program that ran before we came, the recording is over, and its samplers
-/// are stopped where they show themselves.
+/// are stopped where they show themselves. (Not those that a domain has inherited from another one, which stops them: a
+/// callback may also come late, when the sampler is the program's already.)
 #[cold]
 pub fn recording_is_over() {
-    let Some((agent, domain)) = samplers::here().filter(|(agent, _)| agent.came_late) else {
-        return;
-    };
+    let here = Here::find().filter(|here| here.agent.came_late && here.is_on());
     // SAFETY: we are in a callback.
-    if unsafe { samplers::stop(agent, domain) } == 0 {
+    if here.is_some_and(|here| unsafe { samplers::stop(here) } == 0) {
         doors::open();
     }
 }
@@ -71,7 +70,7 @@ pub fn recording_is_over() {
 /// The program starts a sampler of its own: it goes first. We are called for all samples that are still waiting, and the
 /// collector may run.
 fn give_way() {
-    let is_here = || samplers::here().is_some_and(|(_, domain)| samplers::is_on(domain));
+    let is_here = || Here::find().is_some_and(Here::is_on);
     if (SAMPLING.load(Ordering::Acquire) || is_here())
         && let Some(tell) = agent::prepared().and_then(|agent| agent.program.memprof_tell)
     {
@@ -115,7 +114,7 @@ gate!(stop_gate, STOP_TARGET, give_way_to_stop);
 /// roots meanwhile.
 extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
     if samplers::is_calling() {
-        return doors::open();
+        return doors::open_start();
     }
     let Some(Agent { program, .. }) = agent::prepared() else { return };
     let places = arguments.each_ref().map(AtomicUsize::as_ptr);
@@ -128,7 +127,7 @@ extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
 /// Its argument is `()`, which no collection moves.
 extern "C" fn give_way_to_stop() {
     if samplers::is_calling() {
-        return doors::open();
+        return doors::open_stop();
     }
     give_way();
 }

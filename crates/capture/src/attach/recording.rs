@@ -296,7 +296,7 @@ impl RuntimePlaces {
             target.global(name).ok_or_else(missing)
         };
         let (poll, state) = match target.runtime.polling {
-            Polling::ToEnd { slice: None, .. } => {
+            Polling::ToEnd { slice: None, .. } | Polling::ToHighest { interrupt: None, .. } => {
                 let reason = format!(
                     "of OCaml {version} it is not known how a sampler is started while it runs"
                 );
@@ -579,7 +579,9 @@ fn poll(tracee: &Tracee, tid: Tid, runtime: &RuntimePlaces, state: u64) -> io::R
             }
         }
         Polling::ToHighest { limit, pending, interrupt } => {
-            set_word(tid, word_at(interrupt), 1)?;
+            if let Some(interrupt) = interrupt {
+                set_word(tid, word_at(interrupt), 1)?;
+            }
             set_word(tid, word_at(pending), 1)?;
             set_word(tid, word_at(limit), u64::MAX)
         }
