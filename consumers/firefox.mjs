@@ -38,18 +38,14 @@ function log() {
   return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : 'it has no log\n';
 }
 
-// What the profiler knows of the file, once it is loaded.
+// What the profiler knows of the file, once it is loaded. Its log says when: who asks in the moment in which the daemon writes
+// down its session takes it for a dead one, and removes it.
 async function loaded(daemon) {
   const giveUp = Date.now() + patience;
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    try {
-      return ask('profile', 'info', '--all');
-    } catch (error) {
-      const refused = error.message.includes('Profile load failed');
-      if (refused || end(daemon) !== null || Date.now() > giveUp) throw error;
-    }
+  while (!/Profile loaded|Failed to load/.test(log()) && end(daemon) === null && Date.now() < giveUp) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  return ask('profile', 'info', '--all');
 }
 
 function thread({ name, threadHandle }) {

@@ -198,8 +198,12 @@ mod tests {
         )
     }
 
+    /// Code of both tests is on the same page, whose rights change meanwhile.
+    static PAGE_OF_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     #[test]
     fn callers_wait_at_the_door_until_it_is_lifted() {
+        let _page = PAGE_OF_TESTS.lock().expect("no test panics");
         static PATCH: Patch = Patch::new();
         // SAFETY: it is long enough.
         assert!(unsafe { PATCH.hold(others as *const () as usize) });
@@ -212,6 +216,7 @@ mod tests {
 
     #[test]
     fn a_patched_function_is_ours_until_the_patch_is_lifted_beside_callers() {
+        let _page = PAGE_OF_TESTS.lock().expect("no test panics");
         static PATCH: Patch = Patch::new();
         assert_eq!(theirs(), 1);
         // SAFETY: no thread is in the function, and it is long enough.

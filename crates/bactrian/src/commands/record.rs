@@ -24,7 +24,7 @@ use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number, write_file};
 use crate::types::Linked;
 
-/// Record what an OCaml program allocates, as it is: not recompiled, not relinked, even while it runs.
+/// Record what an OCaml program allocates, as it is: not recompiled, not relinked.
 ///
 /// Writes a memtrace trace that all other commands read, snapshots of the heap, or both. A program that is started runs with
 /// your standard input, output and error; the exit status is the program's own. A process that runs already is

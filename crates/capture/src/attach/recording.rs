@@ -117,7 +117,10 @@ impl LateRecording {
         tracee.stop()?;
         let known = find_earlier(&memory, &implant)?;
         let base = match known {
-            Some(base) => base,
+            Some(base) => {
+                settle(&mut tracee, base + implant.control, runtime.samplers)?;
+                base
+            }
             None => {
                 let base = map(&mut tracee, &means, &implant)?;
                 // Nobody knows of it yet, so it may run while it is written.
@@ -126,6 +129,7 @@ impl LateRecording {
                 tracee.stop()?;
                 written?;
                 protect(&mut tracee, &means, base, &implant)?;
+                sign(&tracee, base, &implant)?;
                 base
             }
         };
@@ -157,17 +161,14 @@ impl LateRecording {
         Ok(standing)
     }
 
-    fn gates(&self) -> [u64; 2] {
-        let first = self.control + offset_of!(Control, gates) as u64;
-        [first, first + size_of::<Gate>() as u64]
-    }
-
     /// Whether callers of one of the sampler's functions wait until it is guarded.
     fn is_held(&self) -> bool {
         let patched = |gate: u64| {
             word(&self.memory, word(&self.memory, gate + offset_of!(Gate, patched) as u64)?)
         };
-        self.gates().into_iter().any(|gate| patched(gate).is_some_and(|at| at & HELD as u64 != 0))
+        gates(self.control)
+            .into_iter()
+            .any(|gate| patched(gate).is_some_and(|at| at & HELD as u64 != 0))
     }
 
     fn guard(&mut self) -> Result<(), Refusal> {
@@ -175,7 +176,7 @@ impl LateRecording {
         let mut tracee = Tracee::seize(self.pid, Arc::default())?;
         tracee.stop()?;
         leave_samplers(&mut tracee, self.samplers)?;
-        for gate in self.gates() {
+        for gate in gates(self.control) {
             guard(&tracee.memory, gate).map_err(failed)?;
         }
         tracee.detach();
@@ -220,29 +221,12 @@ impl LateRecording {
     fn take_back(&mut self, tracee: &mut Tracee) -> Result<(), Refusal> {
         tracee.stop()?;
         let failed = |error: io::Error| Refusal::failed("ending the recording", &error);
-        let until = Instant::now() + PATIENCE;
-        let pointer = |at: usize| word(&tracee.memory, self.control + at as u64).unwrap_or(0);
-        let lock = pointer(offset_of!(Control, lock));
-        let running = pointer(offset_of!(Control, running));
-        let busy = self.control + offset_of!(Control, busy) as u64;
+        let running = word(&tracee.memory, self.control + offset_of!(Control, running) as u64);
+        let running = running.ok_or_else(|| refused("its memory cannot be read"))?;
         let asked = self.control + offset_of!(Control, asked) as u64;
         // No sampler is started from here on.
         set_word(tracee.any_stopped()?, asked, 0).map_err(failed)?;
-        loop {
-            leave_samplers(tracee, self.samplers)?;
-            for gate in self.gates() {
-                guard(&tracee.memory, gate).map_err(failed)?;
-            }
-            let is_locked = tracee.word(lock).is_some_and(|word| word as u32 != 0);
-            let is_busy = tracee.word(busy).is_some_and(|count| count != 0);
-            if !is_locked && !is_busy || Instant::now() > until {
-                break;
-            }
-            // One is at work on the recording, or about to start a sampler.
-            tracee.resume(true)?;
-            tracee.let_run(BREATH)?;
-            tracee.stop()?;
-        }
+        settle(tracee, self.control, self.samplers)?;
         let tid = tracee.any_stopped()?;
         self.guardian.all_restored();
         tracee.memory.write_all_at(&[0], running).map_err(failed)?;
@@ -345,6 +329,34 @@ impl RuntimePlaces {
     }
 }
 
+/// Where the agent's gates are.
+fn gates(control: u64) -> [u64; 2] {
+    let first = control + offset_of!(Control, gates) as u64;
+    [first, first + size_of::<Gate>() as u64]
+}
+
+/// Lets the program run until none of its threads works on a recording, is about to start a sampler, or waits at a door.
+fn settle(tracee: &mut Tracee, control: u64, samplers: [u64; 2]) -> Result<(), Refusal> {
+    let failed = |error: io::Error| Refusal::failed("guarding its sampler", &error);
+    let until = Instant::now() + PATIENCE;
+    let lock = tracee.word(control + offset_of!(Control, lock) as u64).unwrap_or(0);
+    let busy = control + offset_of!(Control, busy) as u64;
+    loop {
+        leave_samplers(tracee, samplers)?;
+        for gate in gates(control) {
+            guard(&tracee.memory, gate).map_err(failed)?;
+        }
+        let is_locked = tracee.word(lock).is_some_and(|word| word as u32 != 0);
+        let is_busy = tracee.word(busy).is_some_and(|count| count != 0);
+        if !is_locked && !is_busy || Instant::now() > until {
+            return Ok(());
+        }
+        tracee.resume(true)?;
+        tracee.let_run(BREATH)?;
+        tracee.stop()?;
+    }
+}
+
 /// Shows the agent that we live.
 fn be_seen(memory: &File, control: u64) {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -426,14 +438,10 @@ fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Option<
 
 /// Has the process map memory for the agent: where its first page is, behind one of ours.
 fn map(tracee: &mut Tracee, means: &Means, implant: &Implant<'_>) -> Result<u64, Refusal> {
-    let failed = |error: io::Error| Refusal::failed("mapping memory for the agent", &error);
     let rights = u64::from((libc::PROT_READ | libc::PROT_WRITE).unsigned_abs());
     let kind = u64::from((libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).unsigned_abs());
     let length = implant.length() + PAGE;
     let start = system_call(tracee, means, libc::SYS_mmap, [0, length, rights, kind, u64::MAX, 0])?;
-    let mut page = MAGIC.to_le_bytes().to_vec();
-    page.extend(implant.number().to_le_bytes());
-    tracee.memory.write_all_at(&page, start).map_err(failed)?;
     Ok(start + PAGE)
 }
 
@@ -474,6 +482,14 @@ fn protect(
         system_call(tracee, means, libc::SYS_mprotect, call)?;
     }
     Ok(())
+}
+
+/// Sets down that the agent is there, when it is.
+fn sign(tracee: &Tracee, base: u64, implant: &Implant<'_>) -> Result<(), Refusal> {
+    let mut page = MAGIC.to_le_bytes().to_vec();
+    page.extend(implant.number().to_le_bytes());
+    let written = tracee.memory.write_all_at(&page, base - PAGE);
+    written.map_err(|error| Refusal::failed("writing the agent", &error))
 }
 
 /// Has a thread of the process do a system call.
@@ -532,7 +548,9 @@ fn arm(
     be_seen(&tracee.memory, control);
     let asked = control + offset_of!(Control, asked) as u64;
     let prepared = tracee.word(control + offset_of!(Control, prepared) as u64).unwrap_or(0);
-    set_word(tid, asked, prepared + 1).map_err(failed)?;
+    // That of a recorder that was killed may not have been prepared.
+    let before = prepared.max(tracee.word(asked).unwrap_or(0));
+    set_word(tid, asked, before + 1).map_err(failed)?;
     let fields =
         [offset_of!(Control, poll), offset_of!(Control, leave), offset_of!(Control, enter)];
     let hooks: Vec<_> = runtime

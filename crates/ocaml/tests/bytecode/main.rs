@@ -18,7 +18,7 @@ use bactrian_ocaml::{Error, Version};
 
 /// Programs that only one of the two compilers takes (domains, effects, the sampler's old interface), and those with a
 /// library of their own.
-const MOST_REFUSED: usize = 7;
+const MOST_REFUSED: usize = 8;
 const OPTIONS: &str = "-g -w -a -I +unix -I +threads";
 
 /// Names of the programs of `programs/`, but those that are linked with our library.
