@@ -180,31 +180,27 @@ fn start(here: Here) {
 /// Reads what is wanted, looks at the program and begins the recording.
 fn prepare(asked: u64) -> Result<(), Trouble> {
     static IS_FIRST: AtomicBool = AtomicBool::new(true);
-    let is_first = IS_FIRST.swap(false, Ordering::AcqRel);
-    if is_first {
-        stacks::guard();
+    stacks::guard();
+    let mut trouble = Some(Trouble::Runtime);
+    session::begin_anew(|| {
+        let begun = begin(asked);
+        trouble = begun.as_ref().err().copied();
+        begun.ok()
+    });
+    if let Some(trouble) = trouble {
+        return Err(trouble);
     }
-    let mut result = Err(Trouble::Runtime);
-    let mut recording = None;
-    // SAFETY: nobody else is on this stack while nothing is recorded, and one thread is here. A panic leaves us idle.
-    unsafe {
-        stacks::run(|| result = begin(asked).map(|begun| recording = Some(begun)));
-    }
-    result?;
-    let recording = recording.ok_or(Trouble::Trace)?;
-    if is_first {
+    if IS_FIRST.swap(false, Ordering::AcqRel) {
         forks::follow();
         // SAFETY: once.
         unsafe {
             blocking::set_work(blocking::Work { before: before_blocking, after: || () });
         }
     }
-    session::begin(recording);
     Ok(())
 }
 
 fn begin(asked: u64) -> Result<Recording, Trouble> {
-    session::let_go();
     let mut settings = Settings::read(setting).ok().flatten().ok_or(Trouble::Settings)?;
     let program = Program::find().ok_or(Trouble::Runtime)?;
     if let (Polling::ToEnd { .. }, Some(rate)) = (program.runtime.polling, samplers::rate()) {

@@ -35,16 +35,25 @@ pub fn begin(recording: Recording) {
     RUNNING.store(true, Ordering::Release);
 }
 
-/// Lets go of the recording before, if there was one; nobody works on it any more. On our own stack.
-pub fn let_go() {
+/// Starts a recording in place of the one before, if there was one: its recorder may have been killed, and others still be at
+/// work on it. `make` runs on our own stack.
+pub fn begin_anew(make: impl FnOnce() -> Option<Recording>) {
+    turn_off();
     RECORDING.take();
-    // SAFETY: we hold the lock.
+    let mut has_begun = false;
+    // SAFETY: we hold the lock, for the recording as for the stack. After a panic there is none.
     unsafe {
-        if let Some(mut old) = RECORDING.inside().take() {
-            old.abandon();
-        }
+        let recording = RECORDING.inside();
+        stacks::run(|| {
+            if let Some(mut old) = recording.take() {
+                old.abandon();
+            }
+            *recording = make();
+            has_begun = recording.is_some();
+        });
         RECORDING.release();
     }
+    RUNNING.store(has_begun, Ordering::Release);
 }
 
 /// Works on the recording, on our own stack; none if there is none. If the work panics, the agent is off

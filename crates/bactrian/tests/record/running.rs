@@ -189,26 +189,39 @@ fn an_interrupt_ends_the_recording_not_the_program() {
     }
 }
 
+/// Kills recorders of a program, at moments up to which they have stopped it, written the agent, and recorded.
+fn check_kills(executable: &Path, kind: &[&str]) {
+    let place = Place::new();
+    let running = Running::start(executable, kind);
+    let few = [1_000, 3_000, 10_000, 40_000, 200_000];
+    let many = (0..100).map(|at| at * 300);
+    let moments: Vec<u64> = if whole_table() { many.collect() } else { few.into() };
+    for micros in moments {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        let trace = place.trace(&format!("killed-{micros}.ctf"));
+        command.args(["record", "--rate", "1e-2", "-o", text(&trace)]);
+        command.arg(running.child.id().to_string()).stderr(Stdio::null());
+        let mut recorder = command.spawn().expect("bactrian starts");
+        thread::sleep(Duration::from_micros(micros));
+        recorder.kill().and_then(|()| recorder.wait()).expect("our child");
+    }
+    let trace = place.trace("after.ctf");
+    let output = running.record(&["--rate", "1e-2", "--for", "0.1"], &trace);
+    let what = format!("{} {kind:?}: {output:?}", executable.display());
+    assert!(output.status.success(), "{what}");
+    assert!(sampled(&trace) > 0, "{what}");
+    assert_eq!(running.end(), UNHARMED, "{what}");
+}
+
 /// The recorder is killed: the program goes on, and can be recorded again.
 #[test]
 fn a_recorder_that_is_killed_does_no_harm() {
     for compiler in compilers() {
-        let place = Place::new();
-        let running = Running::start(&program("running", compiler, Variant::Plain), &["threads"]);
-        for millis in [1, 3, 10, 40, 200] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
-            let trace = place.trace(&format!("killed-{millis}.ctf"));
-            command.args(["record", "--rate", "1e-2", "-o", text(&trace)]);
-            command.arg(running.child.id().to_string()).stderr(Stdio::null());
-            let mut recorder = command.spawn().expect("bactrian starts");
-            thread::sleep(Duration::from_millis(millis));
-            recorder.kill().and_then(|()| recorder.wait()).expect("our child");
+        let executable = program("running", compiler, Variant::Plain);
+        check_kills(&executable, &["threads"]);
+        if compiler == Compiler::OCaml5 {
+            check_kills(&program("running_domains", compiler, Variant::Plain), &[]);
         }
-        let trace = place.trace("after.ctf");
-        let output = running.record(&["--rate", "1e-2", "--for", "0.1"], &trace);
-        assert!(output.status.success(), "{compiler:?}: {output:?}");
-        assert!(sampled(&trace) > 0, "{compiler:?}");
-        assert_eq!(running.end(), UNHARMED, "{compiler:?}");
     }
 }
 
