@@ -5,7 +5,7 @@
 //! sets them while all threads stand still, and says by [`Control::asked`] that a recording is wanted. Each domain starts its
 //! sampler when the runtime calls one of them.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
 /// The first word of a page before the agent's own: so it is known in a program that had one before.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"bactrian");
@@ -77,8 +77,9 @@ pub struct Control {
     pub enter: Hook,
     /// `caml_memprof_start` and `caml_memprof_stop`.
     pub gates: [Gate; 2],
-    /// Settings as in an environment: each `NAME=VALUE` and NUL.
-    pub settings: [u8; SETTINGS],
+    /// Settings as in an environment: each `NAME=VALUE` and NUL. They are written from outside, so nobody may take them for
+    /// constant.
+    pub settings: [AtomicU8; SETTINGS],
 }
 
 /// Why a recording was not begun.

@@ -6,7 +6,7 @@
 //! its own. When the recording is over, callbacks are not answered any more, and each sampler is stopped where it shows itself
 //! (`guard`). We stay mapped: the heap of OCaml 5 goes on pointing to closures of ours.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::control::{Control, GONE_AFTER, Hook, SETTINGS, Trouble};
 use bactrian_agent_abi::{Children, Settings, StackSource};
@@ -39,7 +39,7 @@ pub static bactrian_control: Control = Control {
     leave: Hook { ours: leave_blocking_section, previous: &LEAVE },
     enter: blocking::HOOK,
     gates: guard::GATES,
-    settings: [0; SETTINGS],
+    settings: [const { AtomicU8::new(0) }; SETTINGS],
 };
 
 /// The hooks that were there before ours.
@@ -235,6 +235,9 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
 
 /// One of the settings.
 fn setting(name: &str) -> Option<&'static [u8]> {
-    let mut all = bactrian_control.settings.split(|byte| *byte == 0);
+    let settings = &raw const bactrian_control.settings;
+    // SAFETY: they are written while all threads stand still and none is in here.
+    let settings: &'static [u8; SETTINGS] = unsafe { &*settings.cast() };
+    let mut all = settings.split(|byte| *byte == 0);
     all.find_map(|text| text.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
