@@ -14,7 +14,7 @@ use crate::failure::{Failure, Status};
 use crate::output::Console;
 
 /// So long at least a program may take to come to a moment in which its sampler can be started.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(3);
 const NAP: Duration = Duration::from_millis(2);
 
 /// Records a process until its end, the end of the time that was asked for, or an interrupt.
