@@ -55,6 +55,8 @@ pub struct Control {
     pub asked: AtomicU64,
     /// When whoever asked was last there: microseconds of the monotonic clock.
     pub seen: AtomicU64,
+    /// The process that asked.
+    pub recorder: AtomicU64,
     /// The number of the last recording that was prepared.
     pub prepared: AtomicU64,
     /// Why it could not be, as a [`Trouble`]; 0 if it could.

@@ -28,6 +28,7 @@ use crate::runtime::program::{DOMAINS, Program};
 pub static bactrian_control: Control = Control {
     asked: AtomicU64::new(0),
     seen: AtomicU64::new(0),
+    recorder: AtomicU64::new(0),
     prepared: AtomicU64::new(0),
     trouble: AtomicU64::new(0),
     started: AtomicU64::new(0),
@@ -117,7 +118,7 @@ fn set(agent: &Agent, at: usize, word: usize) {
     }
 }
 
-/// The domain of this thread, if it has still to start its sampler. The first who comes prepares the recording.
+/// The domain of this thread, unless its sampler was started already. The first thread that asks prepares the recording.
 fn wanted() -> Option<Here> {
     static AT_WORK: AtomicBool = AtomicBool::new(false);
     let control = &bactrian_control;
@@ -177,7 +178,7 @@ fn start(here: Here) {
     }
 }
 
-/// Reads what is wanted, looks at the program and begins the recording.
+/// Makes the recording that was asked for. From then on callbacks are answered.
 fn prepare(asked: u64) -> Result<(), Trouble> {
     static IS_FIRST: AtomicBool = AtomicBool::new(true);
     stacks::guard();

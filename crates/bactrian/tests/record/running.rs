@@ -225,6 +225,31 @@ fn a_recorder_that_is_killed_does_no_harm() {
     }
 }
 
+/// A second recorder is refused, and the first has all that it asked for.
+#[test]
+fn one_recorder_at_a_time() {
+    for compiler in compilers() {
+        let place = Place::new();
+        let running = Running::start(&program("running", compiler, Variant::Plain), &["busy"]);
+        let [first, second] = ["first.ctf", "second.ctf"].map(|name| place.trace(name));
+        thread::scope(|scope| {
+            let recorder =
+                scope.spawn(|| running.record(&["--rate", "1e-2", "--for", "1"], &first));
+            let begin = Instant::now();
+            while !first.exists() && begin.elapsed() < TOO_LONG {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let output = running.record(&["--for", "0.1"], &second);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(4), "{said}");
+            assert!(said.contains("recorded already"), "{said}");
+            assert!(recorder.join().expect("it ends").status.success());
+        });
+        assert!(sampled(&first) > 0 && !second.exists());
+        assert_eq!(running.end(), UNHARMED, "{compiler:?}");
+    }
+}
+
 /// What it is told when it cannot be done: status 4, why, and what helps.
 #[test]
 fn what_cannot_be_recorded_while_it_runs_is_told_why() {

@@ -118,6 +118,7 @@ impl LateRecording {
         let known = find_earlier(&memory, &implant)?;
         let base = match known {
             Some(base) => {
+                is_free(&tracee, base + implant.control)?;
                 settle(&mut tracee, base + implant.control, runtime.samplers)?;
                 base
             }
@@ -173,7 +174,7 @@ impl LateRecording {
 
     fn guard(&mut self) -> Result<(), Refusal> {
         let failed = |error: io::Error| Refusal::failed("guarding its sampler", &error);
-        let mut tracee = Tracee::seize(self.pid, Arc::default())?;
+        let mut tracee = seize(self.pid)?;
         tracee.stop()?;
         leave_samplers(&mut tracee, self.samplers)?;
         for gate in gates(self.control) {
@@ -209,7 +210,7 @@ impl LateRecording {
     /// # Errors
     /// If the process cannot be stopped once more. Then the agent ends by itself.
     pub fn end(mut self) -> Result<Duration, Refusal> {
-        let ended = match Tracee::seize(self.pid, Arc::default()) {
+        let ended = match seize(self.pid) {
             Ok(mut tracee) => self.take_back(&mut tracee).map(|()| tracee.pause()),
             Err(refusal) if refusal.cause == Cause::Gone => Ok(Duration::ZERO),
             Err(refusal) => Err(refusal),
@@ -359,10 +360,14 @@ fn settle(tracee: &mut Tracee, control: u64, samplers: [u64; 2]) -> Result<(), R
 
 /// Shows the agent that we live.
 fn be_seen(memory: &File, control: u64) {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
     // If the process has ended, that is seen elsewhere.
-    let _ = memory.write_all_at(&micros.to_le_bytes(), control + offset_of!(Control, seen) as u64);
+    let _ = memory.write_all_at(&now().to_le_bytes(), control + offset_of!(Control, seen) as u64);
+}
+
+/// Microseconds of the monotonic clock.
+fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    (now.tv_sec * 1_000_000 + now.tv_nsec / 1000).cast_unsigned()
 }
 
 /// Whoever opens the doors that the agent closes, if we are killed before it is guarded.
@@ -434,6 +439,34 @@ fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Option<
         }
     }
     Ok(None)
+}
+
+/// Whether nobody else records the process.
+fn is_free(tracee: &Tracee, control: u64) -> Result<(), Refusal> {
+    let word = |at: usize| tracee.word(control + at as u64).unwrap_or(0);
+    let recorder = word(offset_of!(Control, recorder));
+    let is_seen = now().saturating_sub(word(offset_of!(Control, seen))) < GONE_AFTER;
+    let is_there = fs::exists(format!("/proc/{recorder}")).unwrap_or(false);
+    match word(offset_of!(Control, asked)) != 0 && is_seen && is_there {
+        true => {
+            let reason = format!("it is being recorded already, by process {recorder}");
+            Err(Refusal::new(Cause::Busy, reason, "Wait for the end of that recording"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Becomes the tracer of a process, as soon as nobody else is: a snapshot takes some milliseconds.
+fn seize(pid: u32) -> Result<Tracee, Refusal> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match Tracee::seize(pid, Arc::default()) {
+            Err(refusal) if refusal.cause == Cause::Forbidden && Instant::now() < until => {
+                std::thread::sleep(BREATH);
+            }
+            seized => return seized,
+        }
+    }
 }
 
 /// Has the process map memory for the agent: where its first page is, behind one of ours.
@@ -529,7 +562,7 @@ fn system_call(
     }
 }
 
-/// Tells the agent what is wanted, sets the hooks and asks the runtime to poll. All threads stand still.
+/// Hands the settings to the agent, sets the hooks and asks the runtime to poll, while all threads stand still.
 fn arm(
     tracee: &mut Tracee,
     control: u64,
@@ -546,6 +579,8 @@ fn arm(
     let settings_at = control + offset_of!(Control, settings) as u64;
     tracee.memory.write_all_at(&text, settings_at).map_err(failed)?;
     be_seen(&tracee.memory, control);
+    let recorder = control + offset_of!(Control, recorder) as u64;
+    set_word(tid, recorder, std::process::id().into()).map_err(failed)?;
     let asked = control + offset_of!(Control, asked) as u64;
     let prepared = tracee.word(control + offset_of!(Control, prepared) as u64).unwrap_or(0);
     // That of a recorder that was killed may not have been prepared.
