@@ -158,44 +158,28 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
-    /// A function that is long enough to be patched: gives 1.
-    #[unsafe(naked)]
-    extern "C" fn theirs() -> usize {
-        naked_asm!(
-            ".balign 16",
-            "mov eax, 1",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "ret"
-        )
+    /// A function that is long enough to be patched, and gives a number.
+    macro_rules! gives {
+        ($name:ident, $number:literal) => {
+            #[unsafe(naked)]
+            extern "C" fn $name() -> usize {
+                naked_asm!(
+                    ".balign 16",
+                    concat!("mov eax, ", $number),
+                    ".rept 8",
+                    "nop",
+                    ".endr",
+                    "ret"
+                )
+            }
+        };
     }
+
+    gives!(theirs, "1");
+    gives!(others, "3");
 
     extern "C" fn ours() -> usize {
         2
-    }
-
-    /// The same, for another test.
-    #[unsafe(naked)]
-    extern "C" fn others() -> usize {
-        naked_asm!(
-            ".balign 16",
-            "mov eax, 3",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "nop",
-            "ret"
-        )
     }
 
     /// Code of both tests is on the same page, whose rights change meanwhile.
