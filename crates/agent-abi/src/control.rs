@@ -63,8 +63,6 @@ pub struct Control {
     pub trouble: AtomicU64,
     /// How many domains have started their sampler for it.
     pub started: AtomicU64,
-    /// How many samplers are ours, also of recordings before.
-    pub samplers: &'static AtomicUsize,
     /// How many threads are in a hook of ours, and about to start a sampler or to leave it.
     pub busy: AtomicU64,
     /// 0 while no thread works on the recording.

@@ -32,7 +32,6 @@ pub static bactrian_control: Control = Control {
     prepared: AtomicU64::new(0),
     trouble: AtomicU64::new(0),
     started: AtomicU64::new(0),
-    samplers: &samplers::COUNT,
     busy: AtomicU64::new(0),
     lock: session::LOCK,
     running: session::RUNNING_WORD,

@@ -16,7 +16,7 @@ use crate::runtime::program::DOMAINS;
 /// Of each number of a domain: the domain whose sampler we have started and not stopped, by its key.
 static ON: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
 /// How many there are.
-pub static COUNT: AtomicUsize = AtomicUsize::new(0);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The rate at which they sample.
 static RATE: AtomicU64 = AtomicU64::new(0);
 

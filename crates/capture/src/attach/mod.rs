@@ -27,6 +27,7 @@ mod inject;
 mod listing;
 mod net;
 mod places;
+mod placing;
 mod recording;
 mod refusal;
 mod safe_point;

@@ -20,17 +20,17 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::Settings;
 use bactrian_agent_abi::control::{
-    Control, DOOR, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, MAGIC, SETTINGS, Trouble,
+    Control, DOOR, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, SETTINGS, Trouble,
 };
 use bactrian_ocaml::{Code, Polling};
 
 use super::gadgets::Gadgets;
 use super::guardian::{Change, Guardian};
 use super::implant::Implant;
-use super::inject::Lent;
 use super::net::Vectors;
 use super::places::thread_offset;
-use super::refusal::{Cause, Refusal};
+use super::placing::{Means, find_earlier, map, protect, sign, write};
+use super::refusal::{Cause, Refusal, WITHOUT_TRACING};
 use super::signals::Held;
 use super::sys::{self, Tid};
 use super::tracee::Tracee;
@@ -40,7 +40,6 @@ use crate::heap::target::{Files, Target};
 use crate::keeper::Keeper;
 use crate::memory::{Memory, ProcessMemory};
 
-const PAGE: u64 = 4096;
 const BREATH: Duration = Duration::from_millis(1);
 /// How long threads may take to leave what must not be changed under them.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -101,7 +100,7 @@ impl LateRecording {
         is_possible(pid, &memory)?;
         let gadgets = Gadgets::find(&memory).ok_or_else(|| {
             let reason = "it has no instruction by which it could be made to map memory";
-            Refusal::new(Cause::Unknown, reason, START_UNDER_RECORD)
+            Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING)
         })?;
         let trace =
             settings.trace.as_deref().map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
@@ -111,7 +110,7 @@ impl LateRecording {
             keeper: Some(keeper.folder().as_os_str().as_bytes().to_vec()),
             ..settings.clone()
         };
-        let implant = Implant::read(AGENT).map_err(refused)?;
+        let implant = Implant::read(AGENT).map_err(Refusal::late)?;
         let means = Means { gadgets, vectors: Vectors::of_this_processor() };
         let mut tracee = Tracee::seize(pid, held.asked())?;
         tracee.stop()?;
@@ -223,7 +222,7 @@ impl LateRecording {
         tracee.stop()?;
         let failed = |error: io::Error| Refusal::failed("ending the recording", &error);
         let running = word(&tracee.memory, self.control + offset_of!(Control, running) as u64);
-        let running = running.ok_or_else(|| refused("its memory cannot be read"))?;
+        let running = running.ok_or_else(|| Refusal::late("its memory cannot be read"))?;
         let asked = self.control + offset_of!(Control, asked) as u64;
         // No sampler is started from here on.
         set_word(tracee.any_stopped()?, asked, 0).map_err(failed)?;
@@ -246,12 +245,6 @@ impl LateRecording {
     }
 }
 
-const START_UNDER_RECORD: &str = "Start the program under `bactrian record`";
-
-fn refused(reason: impl Into<String>) -> Refusal {
-    Refusal::new(Cause::Failed, reason, START_UNDER_RECORD)
-}
-
 /// Where the runtime has what is to be set.
 struct RuntimePlaces {
     polling: Polling,
@@ -271,7 +264,7 @@ enum StatePlace {
 impl RuntimePlaces {
     fn of(target: &Target) -> Result<RuntimePlaces, Refusal> {
         let version = target.version;
-        let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, START_UNDER_RECORD);
+        let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING);
         if target.code == Code::Bytecode {
             let reason = "it is bytecode, in which no sampler can be started while it runs";
             return Err(unknown(reason.to_owned()));
@@ -377,7 +370,7 @@ fn guardian_of(tracee: &Tracee, samplers: [u64; 2]) -> Result<Guardian, Refusal>
     let delay = Duration::from_micros(GONE_AFTER + GONE_AFTER / 2);
     let mut guardian = Guardian::after(tracee.pid, delay).map_err(failed)?;
     for address in samplers {
-        let was = tracee.word(address).ok_or_else(|| refused("its code cannot be read"))?;
+        let was = tracee.word(address).ok_or_else(|| Refusal::late("its code cannot be read"))?;
         let mut now = was.to_le_bytes();
         now[..DOOR.len()].copy_from_slice(&DOOR);
         guardian.note(Change { address, was, now: u64::from_le_bytes(now) }).map_err(failed)?;
@@ -385,16 +378,10 @@ fn guardian_of(tracee: &Tracee, samplers: [u64; 2]) -> Result<Guardian, Refusal>
     Ok(guardian)
 }
 
-/// What is needed to have a thread do system calls.
-struct Means {
-    gadgets: Gadgets,
-    vectors: Vectors,
-}
-
 /// Whether this can be done with a process at all.
 fn is_possible(pid: u32, memory: &ProcessMemory) -> Result<(), Refusal> {
     may_inject(&pid.to_string())
-        .map_err(|reason| Refusal::new(Cause::Forbidden, reason, START_UNDER_RECORD))?;
+        .map_err(|reason| Refusal::new(Cause::Forbidden, reason, WITHOUT_TRACING))?;
     let namespace = |pid: &str| fs::metadata(format!("/proc/{pid}/ns/mnt")).map(|it| it.ino()).ok();
     let root =
         |pid: &str| fs::metadata(format!("/proc/{pid}/root/.")).map(|it| (it.dev(), it.ino())).ok();
@@ -425,22 +412,6 @@ fn owner(pid: u32) -> Option<(u32, u32)> {
     Some((metadata.uid(), metadata.gid()))
 }
 
-/// Where an agent of ours is already, of a recording before.
-fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Option<u64>, Refusal> {
-    let starts = memory.regions().iter().filter(|region| region.readable && region.file.is_none());
-    for region in starts {
-        let start = region.range.start;
-        if memory.word(start) == Some(MAGIC) {
-            if memory.word(start + 8) != Some(implant.number()) {
-                let reason = "another version of Bactrian has recorded it before";
-                return Err(Refusal::new(Cause::Unknown, reason, "Use that version"));
-            }
-            return Ok(Some(start + PAGE));
-        }
-    }
-    Ok(None)
-}
-
 /// Whether nobody else records the process.
 fn is_free(tracee: &Tracee, control: u64) -> Result<(), Refusal> {
     let word = |at: usize| tracee.word(control + at as u64).unwrap_or(0);
@@ -466,99 +437,6 @@ fn seize(pid: u32) -> Result<Tracee, Refusal> {
             }
             seized => return seized,
         }
-    }
-}
-
-/// Has the process map memory for the agent: where its first page is, behind one of ours.
-fn map(tracee: &mut Tracee, means: &Means, implant: &Implant<'_>) -> Result<u64, Refusal> {
-    let rights = u64::from((libc::PROT_READ | libc::PROT_WRITE).unsigned_abs());
-    let kind = u64::from((libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).unsigned_abs());
-    let length = implant.length() + PAGE;
-    let start = system_call(tracee, means, libc::SYS_mmap, [0, length, rights, kind, u64::MAX, 0])?;
-    Ok(start + PAGE)
-}
-
-/// Writes the agent to where there is room for it.
-fn write(
-    tracee: &Tracee,
-    base: u64,
-    implant: &Implant<'_>,
-    target: &Target,
-) -> Result<(), Refusal> {
-    let find = |name: &str| {
-        let mut objects = target.objects.iter();
-        objects.find_map(|object| object.symbols.find(name)).map(|symbol| symbol.address)
-    };
-    let image = implant.placed_at(base, find).map_err(refused)?;
-    // Pages of zeros are there already.
-    for (at, page) in image.chunks(PAGE as usize).enumerate() {
-        if page.iter().any(|byte| *byte != 0) {
-            let written = tracee.memory.write_all_at(page, base + at as u64 * PAGE);
-            written.map_err(|error| Refusal::failed("writing the agent", &error))?;
-        }
-    }
-    Ok(())
-}
-
-/// Makes the agent's code executable.
-fn protect(
-    tracee: &mut Tracee,
-    means: &Means,
-    base: u64,
-    implant: &Implant<'_>,
-) -> Result<(), Refusal> {
-    let only_read = u64::from(libc::PROT_READ.unsigned_abs());
-    system_call(tracee, means, libc::SYS_mprotect, [base - PAGE, PAGE, only_read, 0, 0, 0])?;
-    for part in implant.rights() {
-        let length = part.pages.end - part.pages.start;
-        let call = [base + part.pages.start, length, part.rights, 0, 0, 0];
-        system_call(tracee, means, libc::SYS_mprotect, call)?;
-    }
-    Ok(())
-}
-
-/// Sets down that the agent is there, when it is.
-fn sign(tracee: &Tracee, base: u64, implant: &Implant<'_>) -> Result<(), Refusal> {
-    let mut page = MAGIC.to_le_bytes().to_vec();
-    page.extend(implant.number().to_le_bytes());
-    let written = tracee.memory.write_all_at(&page, base - PAGE);
-    written.map_err(|error| Refusal::failed("writing the agent", &error))
-}
-
-/// Has a thread of the process do a system call.
-fn system_call(
-    tracee: &mut Tracee,
-    means: &Means,
-    number: i64,
-    arguments: [u64; 6],
-) -> Result<u64, Refusal> {
-    let failed = |error: io::Error| Refusal::failed("having it map memory", &error);
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let memory = ProcessMemory::open(tracee.pid).map_err(failed)?;
-        if let Some(tid) = tracee.any_with_room(memory.regions()) {
-            // Each thread has its own filters.
-            may_inject(&format!("{}/task/{tid}", tracee.pid)).map_err(refused)?;
-            let mut lent =
-                Lent::new(tid, &tracee.memory, means.gadgets, &means.vectors).map_err(failed)?;
-            let outcome = lent.call(number, arguments).map_err(failed);
-            lent.give_back().map_err(failed)?;
-            let result = outcome?.result;
-            let is_error = (-4095..0).contains(&result);
-            return match is_error {
-                true => {
-                    Err(failed(io::Error::from_raw_os_error(i32::try_from(-result).unwrap_or(0))))
-                }
-                false => Ok(result.cast_unsigned()),
-            };
-        }
-        if Instant::now() > until {
-            return Err(refused("none of its threads has room on its stack"));
-        }
-        // They are in signal handlers that have small stacks of their own.
-        tracee.resume(true)?;
-        tracee.let_run(BREATH)?;
-        tracee.stop()?;
     }
 }
 
@@ -600,7 +478,7 @@ fn arm(
         let before = tracee.word(hook.variable);
         let place = word(&tracee.memory, hook.hook + offset_of!(Hook, previous) as u64);
         let (Some(ours), Some(before), Some(place)) = (ours, before, place) else {
-            return Err(refused("its memory cannot be read"));
+            return Err(Refusal::late("its memory cannot be read"));
         };
         if ours != before {
             set_word(tid, place, before).map_err(failed)?;
@@ -653,7 +531,7 @@ fn leave_samplers(tracee: &mut Tracee, samplers: [u64; 2]) -> Result<(), Refusal
             return Ok(());
         }
         if Instant::now() > until {
-            return Err(refused("it is about to start a sampler of its own"));
+            return Err(Refusal::late("it is about to start a sampler of its own"));
         }
         tracee.resume(true)?;
         tracee.let_run(BREATH)?;
@@ -706,7 +584,7 @@ fn text_of(settings: &Settings, pid: u32) -> Result<Vec<u8>, Refusal> {
             text.resize(SETTINGS, 0);
             Ok(text)
         }
-        false => Err(refused("the path of the trace is too long")),
+        false => Err(Refusal::late("the path of the trace is too long")),
     }
 }
 

@@ -37,7 +37,15 @@ pub struct Refusal {
 const START_UNDER_RECORD: &str =
     "start the program under `bactrian record --snapshots signal`, which needs no tracing";
 
+/// What helps where a process cannot be recorded while it runs.
+pub(super) const WITHOUT_TRACING: &str = "Start the program under `bactrian record`";
+
 impl Refusal {
+    /// A process cannot be recorded while it runs.
+    pub(super) fn late(reason: impl Into<String>) -> Refusal {
+        Refusal::new(Cause::Failed, reason, WITHOUT_TRACING)
+    }
+
     pub(crate) fn new(
         cause: Cause,
         reason: impl Into<String>,

@@ -1,0 +1,137 @@
+//! Placing the agent in a process that runs: it is made to map memory, and the agent is written there from outside.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use bactrian_agent_abi::control::MAGIC;
+
+use super::gadgets::Gadgets;
+use super::implant::Implant;
+use super::inject::Lent;
+use super::net::Vectors;
+use super::refusal::{Cause, Refusal};
+use super::tracee::Tracee;
+use super::tracer::may_inject;
+use crate::heap::target::Target;
+use crate::memory::{Memory, ProcessMemory};
+
+const PAGE: u64 = 4096;
+const BREATH: Duration = Duration::from_millis(1);
+/// How long threads may take to leave signal handlers that have small stacks of their own.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is needed to have a thread do system calls.
+pub struct Means {
+    pub gadgets: Gadgets,
+    pub vectors: Vectors,
+}
+
+/// Where an agent of ours is already, of a recording before.
+pub fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Option<u64>, Refusal> {
+    let starts = memory.regions().iter().filter(|region| region.readable && region.file.is_none());
+    for region in starts {
+        let start = region.range.start;
+        if memory.word(start) == Some(MAGIC) {
+            if memory.word(start + 8) != Some(implant.number()) {
+                let reason = "another version of Bactrian has recorded it before";
+                return Err(Refusal::new(Cause::Unknown, reason, "Use that version"));
+            }
+            return Ok(Some(start + PAGE));
+        }
+    }
+    Ok(None)
+}
+
+/// Has the process map memory for the agent: where its first page is, behind one of ours.
+pub fn map(tracee: &mut Tracee, means: &Means, implant: &Implant<'_>) -> Result<u64, Refusal> {
+    let rights = u64::from((libc::PROT_READ | libc::PROT_WRITE).unsigned_abs());
+    let kind = u64::from((libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).unsigned_abs());
+    let length = implant.length() + PAGE;
+    let start = system_call(tracee, means, libc::SYS_mmap, [0, length, rights, kind, u64::MAX, 0])?;
+    Ok(start + PAGE)
+}
+
+/// Writes the agent to where there is room for it.
+pub fn write(
+    tracee: &Tracee,
+    base: u64,
+    implant: &Implant<'_>,
+    target: &Target,
+) -> Result<(), Refusal> {
+    let find = |name: &str| {
+        let mut objects = target.objects.iter();
+        objects.find_map(|object| object.symbols.find(name)).map(|symbol| symbol.address)
+    };
+    let image = implant.placed_at(base, find).map_err(Refusal::late)?;
+    // Pages of zeros are there already.
+    for (at, page) in image.chunks(PAGE as usize).enumerate() {
+        if page.iter().any(|byte| *byte != 0) {
+            let written = tracee.memory.write_all_at(page, base + at as u64 * PAGE);
+            written.map_err(|error| Refusal::failed("writing the agent", &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the agent's code executable.
+pub fn protect(
+    tracee: &mut Tracee,
+    means: &Means,
+    base: u64,
+    implant: &Implant<'_>,
+) -> Result<(), Refusal> {
+    let only_read = u64::from(libc::PROT_READ.unsigned_abs());
+    system_call(tracee, means, libc::SYS_mprotect, [base - PAGE, PAGE, only_read, 0, 0, 0])?;
+    for part in implant.rights() {
+        let length = part.pages.end - part.pages.start;
+        let call = [base + part.pages.start, length, part.rights, 0, 0, 0];
+        system_call(tracee, means, libc::SYS_mprotect, call)?;
+    }
+    Ok(())
+}
+
+/// Sets down that the agent is there, when it is.
+pub fn sign(tracee: &Tracee, base: u64, implant: &Implant<'_>) -> Result<(), Refusal> {
+    let mut page = MAGIC.to_le_bytes().to_vec();
+    page.extend(implant.number().to_le_bytes());
+    let written = tracee.memory.write_all_at(&page, base - PAGE);
+    written.map_err(|error| Refusal::failed("writing the agent", &error))
+}
+
+/// Has a thread of the process do a system call.
+fn system_call(
+    tracee: &mut Tracee,
+    means: &Means,
+    number: i64,
+    arguments: [u64; 6],
+) -> Result<u64, Refusal> {
+    let failed = |error: io::Error| Refusal::failed("having it map memory", &error);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let memory = ProcessMemory::open(tracee.pid).map_err(failed)?;
+        if let Some(tid) = tracee.any_with_room(memory.regions()) {
+            // Each thread has its own filters.
+            may_inject(&format!("{}/task/{tid}", tracee.pid)).map_err(Refusal::late)?;
+            let mut lent =
+                Lent::new(tid, &tracee.memory, means.gadgets, &means.vectors).map_err(failed)?;
+            let outcome = lent.call(number, arguments).map_err(failed);
+            lent.give_back().map_err(failed)?;
+            let result = outcome?.result;
+            let is_error = (-4095..0).contains(&result);
+            return match is_error {
+                true => {
+                    Err(failed(io::Error::from_raw_os_error(i32::try_from(-result).unwrap_or(0))))
+                }
+                false => Ok(result.cast_unsigned()),
+            };
+        }
+        if Instant::now() > until {
+            return Err(Refusal::late("none of its threads has room on its stack"));
+        }
+        // They are in signal handlers that have small stacks of their own.
+        tracee.resume(true)?;
+        tracee.let_run(BREATH)?;
+        tracee.stop()?;
+    }
+}
