@@ -211,7 +211,11 @@ impl LateRecording {
     pub fn end(mut self) -> Result<Duration, Refusal> {
         let ended = match seize(self.pid) {
             Ok(mut tracee) => self.take_back(&mut tracee).map(|()| tracee.pause()),
-            Err(refusal) if refusal.cause == Cause::Gone => Ok(Duration::ZERO),
+            Err(refusal) if refusal.cause == Cause::Gone => {
+                // There is nothing left to take back.
+                self.guardian.all_restored();
+                Ok(Duration::ZERO)
+            }
             Err(refusal) => Err(refusal),
         };
         drop(self.keeper);
