@@ -41,6 +41,9 @@ impl By {
     ];
 }
 
+/// What recorders write for a file that they do not know.
+const UNKNOWN_FILE: &str = "<unknown>";
+
 /// A label of a [`Labels`], numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
@@ -222,7 +225,11 @@ impl Labels {
         let name = match self.by {
             By::Site | By::Instruction | By::Function => function.to_owned(),
             By::Line if location.line > 0 => format!("{}:{}", file(), location.line),
-            By::Line | By::File => file(),
+            By::Line | By::File => {
+                let file = file();
+                let nowhere = location.line == 0 && (file.is_empty() || file == UNKNOWN_FILE);
+                if nowhere { without_place(self.by, function) } else { file }
+            }
             By::Module => module_of(function).to_owned(),
         };
         match self.by {
@@ -251,6 +258,15 @@ impl Labels {
             self.labels.push(label);
         }
         id
+    }
+}
+
+/// The line or file of a function that was compiled without debug information: as near as its name tells.
+fn without_place(by: By, function: &str) -> String {
+    match (function.starts_with('['), by) {
+        (true, _) => function.to_owned(),
+        (false, By::File) => format!("{} [no debug info]", module_of(function)),
+        (false, _) => format!("{function} [no debug info]"),
     }
 }
 
@@ -294,6 +310,28 @@ mod tests {
         assert_eq!(texts(By::Module, &[]), ["Main", "Stdlib__List"]);
         assert_eq!(texts(By::File, &[]), ["list.ml", "list.ml"]);
         assert_eq!(texts(By::Site, &[])[1], "Stdlib__List.map  list.ml:92:2-9");
+    }
+
+    #[test]
+    fn code_without_debug_info_is_labelled_by_its_function() {
+        for (file, function, by, expected) in [
+            ("", "Main.run", By::Line, "Main.run [no debug info]"),
+            ("", "Main.run", By::File, "Main [no debug info]"),
+            ("", "Main.run", By::Site, "Main.run"),
+            ("<unknown>", "[no stack]", By::Line, "[no stack]"),
+            ("<unknown>", "[no stack]", By::File, "[no stack]"),
+            ("libc.so.6", "qsort", By::Line, "libc.so.6"),
+        ] {
+            let mut frames = Frames::default();
+            let id = frames.intern(0x10);
+            let [file, function] =
+                [file, function].map(|name| frames.names_mut().intern(name.as_bytes()));
+            let location = Location { file, function, line: 0, start_char: 0, end_char: 0 };
+            frames.announce(id, &[location]);
+            let mut labels = Labels::new(by, &[]);
+            let label = labels.of(id, &frames)[0];
+            assert_eq!(labels.get(label).text(), expected, "{by:?}");
+        }
     }
 
     #[test]

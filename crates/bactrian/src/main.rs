@@ -24,6 +24,7 @@ use crate::output::Console;
 
 fn main() -> ExitCode {
     bactrian_capture::inherited::settle();
+    bactrian_capture::temporary::settle();
     let cli = cli::Cli::parse();
     let mut console = Console::new(cli.color);
     let ended = commands::run(cli.command, &mut console);

@@ -254,6 +254,7 @@ fn a_process_is_known_by_its_number() {
     assert_eq!(said["process"]["agent"], Value::Null);
     assert_eq!(said["process"]["other_mount_namespace"], false);
     assert_eq!(said["record"]["works"], "yes", "if it is started anew");
+    assert_eq!(said["record_running"]["works"], "yes");
     assert_eq!(said["attach"]["works"], "yes");
     assert_eq!(said["program"]["path"].as_str(), folder().join("native").to_str());
     end(child);
@@ -264,10 +265,13 @@ fn a_process_is_known_by_its_number() {
     let said = result(&pid.to_string());
     let agent = said["process"]["agent"].as_str().expect("the agent is in it");
     assert!(agent.ends_with(".so"), "{agent}");
+    assert_eq!(said["record_running"]["works"], "no", "it is recorded already");
     end(child);
 
     let (child, pid) = waiting(&mut Command::new(folder().join("bytecode")));
-    assert_eq!(result(&pid.to_string())["program"]["ocaml"]["kind"], "bytecode-runtime");
+    let said = result(&pid.to_string());
+    assert_eq!(said["program"]["ocaml"]["kind"], "bytecode-runtime");
+    assert_eq!(said["record_running"]["works"], "no");
     end(child);
 }
 

@@ -11,14 +11,16 @@ pub fn user_directory() -> Option<PathBuf> {
     below_cache_home().or_else(below_home)
 }
 
-/// Directories of this user's to try, the best first. Others may have made the last one before us.
+/// Directories of this user's to try, the best first. Others may have made the last ones before us.
 fn directories() -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let own = [
         below_cache_home(),
         below_home(),
         variable("XDG_RUNTIME_DIR").map(|path| path.join("bactrian")),
-        Some(env::temp_dir().join(format!("bactrian-{user}"))),
+        Some(tempfile::env::temp_dir().join(format!("bactrian-{user}"))),
+        // TMPDIR may be where no code may be loaded from.
+        Some(PathBuf::from(format!("/tmp/bactrian-{user}"))),
     ];
     let mut all: Vec<PathBuf> = Vec::new();
     for path in own.into_iter().flatten().filter(|path| path.is_absolute()) {
@@ -55,7 +57,7 @@ pub(crate) fn in_first<T>(
     }
     let reasons = reasons.join("; ");
     let what = format!(
-        "there is no folder for it: {reasons}. Set XDG_CACHE_HOME to a folder that only this user can change"
+        "there is no folder for it: {reasons}. Set XDG_CACHE_HOME to a folder that only this user can change, and from which code may be loaded"
     );
     Err(io::Error::new(kind, what))
 }
@@ -76,8 +78,10 @@ fn below_cache_home() -> Option<PathBuf> {
     variable("XDG_CACHE_HOME").map(|path| path.join("bactrian"))
 }
 
+/// A home that is not there is not made: `/nonexistent` is that of users who are to have none.
 fn below_home() -> Option<PathBuf> {
-    variable("HOME").map(|path| path.join(".cache/bactrian"))
+    let home = variable("HOME").filter(|home| home.is_dir());
+    home.map(|path| path.join(".cache/bactrian"))
 }
 
 /// A path that a variable holds. Relative ones are to be ignored.

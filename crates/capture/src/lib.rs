@@ -17,6 +17,7 @@ pub mod memory;
 pub mod program;
 pub mod seccomp;
 pub mod snapshot;
+pub mod temporary;
 pub mod types;
 
 pub use bactrian_agent_abi::control::Trouble;

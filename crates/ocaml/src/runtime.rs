@@ -233,6 +233,14 @@ impl Runtime {
         }
     }
 
+    /// Whether a sampler can be started in a program that runs already.
+    pub fn starts_late(&self) -> bool {
+        match self.polling {
+            Polling::ToEnd { slice, .. } => slice.is_some(),
+            Polling::ToHighest { interrupt, .. } => interrupt.is_some(),
+        }
+    }
+
     /// The runtime of a version; none if it has no Gc.Memprof or is not known.
     pub fn of(version: Version) -> Option<&'static Runtime> {
         RUNTIMES.iter().find(|runtime| {

@@ -85,13 +85,16 @@ fn print(report: &Report, console: &mut Console) -> Result<(), Failure> {
     }
     writeln!(console.out())?;
     let verdicts = [
-        ("record", &report.record),
-        ("snapshot", &report.snapshot),
-        ("attach", &report.attach),
-        ("types", &report.types),
+        ("record", Some(&report.record)),
+        ("record PID", report.record_running.as_ref()),
+        ("snapshot", Some(&report.snapshot)),
+        ("attach", Some(&report.attach)),
+        ("types", Some(&report.types)),
     ];
     for (name, verdict) in verdicts {
-        print_verdict(name, verdict, console)?;
+        if let Some(verdict) = verdict {
+            print_verdict(name, verdict, console)?;
+        }
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ pub mod live;
 pub mod man;
 pub mod record;
 mod record_running;
+mod recorded;
 pub mod report;
 pub mod snapshot;
 mod snapshots;

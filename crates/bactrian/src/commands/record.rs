@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
-use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_capture::doctor::{self, Cause, Refusal};
 use bactrian_capture::find_program;
 use bactrian_capture::launch::{Launch, end_like};
@@ -19,9 +18,10 @@ use bactrian_trace::{Index, Input, Recorder, State, write_single_domain};
 
 use crate::commands::agent::{ChildrenArg, RecordArgs};
 use crate::commands::record_running;
+use crate::commands::recorded::{Recorded, shortened};
 use crate::commands::snapshots::{self, existing, prefix};
 use crate::failure::{Failure, Status};
-use crate::output::{Console, show_number, write_file};
+use crate::output::{Console, write_file};
 use crate::types::Linked;
 
 /// Record what an OCaml program allocates, as it is: not recompiled, not relinked.
@@ -34,6 +34,7 @@ use crate::types::Linked;
   bactrian record -- ./server --port 8080            into server.ctf
   bactrian record --rate 1e-4 -o out.ctf -- ocamlopt.opt -c big.ml
   bactrian record --exact -- ./small                 every allocation; the program becomes slow
+  bactrian record -- make check                      every OCaml program that make starts
   bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops
   bactrian record --after 60 --for 10 -- ./server    ten seconds, a minute after the start
   bactrian record 1234                               a process that runs; Ctrl-C ends the recording
@@ -54,7 +55,8 @@ pub struct Args {
     /// Say nothing in the end
     #[arg(long, short)]
     pub quiet: bool,
-    /// The program and its arguments, or the number of a process that runs already
+    /// The program and its arguments, or the number of a process that runs already. A program that is no OCaml, such
+    /// as a shell, is started too: what it starts is recorded
     #[arg(
         value_name = "PROGRAM|PID",
         required = true,
@@ -77,10 +79,17 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return record_running::run(pid, args, console);
     }
     let program = find_program(name).map_err(anyhow::Error::from)?;
-    // Whoever asks for children by name may start any program, a script for example.
-    if args.record.children != Some(ChildrenArg::Follow) {
-        doctor::recordable(&program).map_err(refused)?;
-    }
+    let is_wrapper = match doctor::recordable(&program) {
+        Ok(_) => false,
+        // A shell, a script, `timeout`: what it starts may be OCaml.
+        Err(refusal) if refusal.cause == Cause::NotOcaml => match args.record.children {
+            Some(ChildrenArg::Ignore) => return Err(refused(refusal)),
+            Some(ChildrenArg::Follow) | None => true,
+        },
+        // Children are asked for by name, whatever the program is.
+        Err(_) if args.record.children == Some(ChildrenArg::Follow) => true,
+        Err(refusal) => return Err(refused(refusal)),
+    };
     let wants = &args.record.snapshots;
     if wants.snapshots.is_some() && std::env::current_exe().is_err() {
         console.complain("no snapshots are taken: there is no /proc, by which copies are read");
@@ -141,7 +150,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !args.quiet {
         let mut told = Ok(());
         if !wants.no_trace {
-            told = tell(&traces, &output, console);
+            let recorded = Recorded { traces: &traces, args: &args.record, is_wrapper };
+            told = recorded.tell(name, console);
         }
         if let (Some(account), Some(when)) = (account, &wants.snapshots) {
             let of_snapshots = snapshots::tell(&account, &prefix(&output), when, status, console);
@@ -272,45 +282,4 @@ pub fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure>
         }
     });
     if stays { Ok(()) } else { written }
-}
-
-/// Says what was recorded, and what to do with it.
-pub fn tell(traces: &[PathBuf], output: &Path, console: &mut Console) -> Result<(), Failure> {
-    if traces.is_empty() {
-        let what = format!(
-            "nothing was recorded: no OCaml program that can be recorded wrote {}",
-            output.display()
-        );
-        return Ok(console.warn(&what)?);
-    }
-    for path in traces {
-        let shown = shortened(path);
-        let Ok(input) = Input::open(path) else { continue };
-        let Ok(index) = Index::skim(&input) else {
-            console.warn(&format!("{}: the program ended before it was begun", shown.display()))?;
-            continue;
-        };
-        let samples = show_number(index.allocations(), "sampled allocation");
-        let time = show_time(index.duration());
-        let size = show_bytes(index.bytes() as f64);
-        console.note(&format!("{}: {samples} in {time}, {size}", shown.display()))?;
-        let recorder = Recorder::parse(&index.info().context);
-        for sentence in recorder.iter().flat_map(Recorder::sentences) {
-            console.warn(&format!("{}: {sentence}", shown.display()))?;
-        }
-        let losses = index.losses();
-        if losses.bytes_missing > 0 || losses.bytes_unread > 0 {
-            // By a limit of file sizes, or on a full disk.
-            let what = "its end could not be written, and is lost";
-            console.warn(&format!("{}: {what}", shown.display()))?;
-        }
-    }
-    console.note(&format!("look at it: bactrian top {}", shortened(&traces[0]).display()))?;
-    Ok(())
-}
-
-/// As a person would write it who is in this directory.
-pub fn shortened(path: &Path) -> &Path {
-    let here = std::env::current_dir().ok();
-    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }

@@ -9,7 +9,8 @@ use bactrian_capture::Trouble;
 use bactrian_capture::attach::{Cause, LateRecording, Refusal, Standing};
 use bactrian_trace::Micros;
 
-use super::record::{Args, make_version_2, replace, tell, unused_name};
+use super::record::{Args, make_version_2, replace, unused_name};
+use super::recorded::Recorded;
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 
@@ -31,9 +32,10 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
         let what = format!("{option} is for programs that are started: process {pid} runs already");
         return Err(Failure::Usage(what));
     }
+    let name = name_of(pid);
     let output = match &args.output {
         Some(path) => std::path::absolute(path)?,
-        None => std::path::absolute(unused_name(&name_of(pid))?)?,
+        None => std::path::absolute(unused_name(&name)?)?,
     };
     let settings = record.settings(&output, None)?;
     let duration = record.duration.map(Duration::from_secs_f64);
@@ -70,7 +72,8 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
             let what = format!("process {pid} has waited all the time, and allocated nothing");
             console.warn(&what)?;
         } else {
-            tell(&traces, &output, console)?;
+            let recorded = Recorded { traces: &traces, args: record, is_wrapper: false };
+            recorded.tell(&name, console)?;
         }
         let time = |pause: Duration| show_time(Micros(pause.as_micros() as u64));
         let (first, second) = (time(first), time(second));

@@ -17,7 +17,7 @@ use bactrian_capture::{Busy, DEFAULT_MARGIN, Limit, Limits, MAX_COPIES, Snapshot
 use bactrian_trace::Micros;
 
 use super::agent::Signal;
-use super::record::shortened;
+use super::recorded::shortened;
 use crate::failure::Failure;
 use crate::open;
 use crate::output::{Console, show_number};

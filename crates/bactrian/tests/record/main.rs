@@ -24,3 +24,4 @@ mod running;
 mod runs;
 mod snapshots;
 mod traces;
+mod words;

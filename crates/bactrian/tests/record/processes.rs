@@ -81,8 +81,7 @@ fn an_executable_may_have_its_own_copy_of_the_runtimes_variables() {
     let plain = place.run(&run);
     let trace = place.trace("trace.ctf");
     // The runtime is not in the executable itself.
-    let options = ["--rate", "1", "--children", "follow"];
-    assert_eq!(difference(&plain, &place.run(&run.observed(&options, &trace))), "");
+    assert_eq!(difference(&plain, &place.run(&run.observed(&["--rate", "1"], &trace))), "");
     let info = info(&trace, &[]).expect("a trace");
     is_clean(&info).expect("a clean trace");
     assert!(info["result"]["sampled_allocations"].as_u64() > Some(10_000), "{info:#}");

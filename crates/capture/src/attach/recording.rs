@@ -277,13 +277,13 @@ impl RuntimePlaces {
             let missing = || unknown(format!("its OCaml runtime has no name {name}"));
             target.global(name).ok_or_else(missing)
         };
+        if !target.runtime.starts_late() {
+            let reason = format!(
+                "of OCaml {version} it is not known how a sampler is started while it runs"
+            );
+            return Err(unknown(reason));
+        }
         let (poll, state) = match target.runtime.polling {
-            Polling::ToEnd { slice: None, .. } | Polling::ToHighest { interrupt: None, .. } => {
-                let reason = format!(
-                    "of OCaml {version} it is not known how a sampler is started while it runs"
-                );
-                return Err(unknown(reason));
-            }
             Polling::ToEnd { .. } => {
                 ("caml_major_slice_begin_hook", StatePlace::Global(find("Caml_state")?))
             }

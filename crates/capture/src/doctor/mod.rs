@@ -28,6 +28,8 @@ pub struct Report {
     pub process: Option<Process>,
     /// Whether what it allocates can be recorded, from its start.
     pub record: Verdict,
+    /// Whether the process that was asked about can be recorded as it runs.
+    pub record_running: Option<Verdict>,
     /// Whether a snapshot of its heap can be taken.
     pub snapshot: Verdict,
     /// Whether it can be observed once it runs.
@@ -76,6 +78,7 @@ fn judge(program: Facts, process: Option<Process>) -> Report {
     };
     Report {
         record,
+        record_running: process.as_ref().map(|process| verdict::record_running(&program, process)),
         snapshot: verdict::snapshot(&program),
         attach: verdict::attach(&program, process.as_ref()),
         types: verdict::types(&program),

@@ -172,7 +172,8 @@ fn has_ocaml(facts: &Facts) -> Result<&OcamlFacts, Refusal> {
             }
             None => "there is no OCaml runtime in it".to_owned(),
         };
-        let way_out = "If it starts OCaml programs, name one of those, or give --children follow to record them";
+        let way_out =
+            "If it starts OCaml programs, name one of those; bactrian record takes it as it is, and records them";
         Refusal::new(Cause::NotOcaml, reason, way_out)
     })
 }
@@ -344,6 +345,46 @@ pub(super) fn attach(facts: &Facts, process: Option<&Process>) -> Verdict {
                 some => format!("{some}; or start it anew by record --snapshots signal"),
             },
         },
+    }
+}
+
+/// Whether a process can be recorded as it runs.
+pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
+    match recordable_late(facts, process) {
+        Ok(version) => Verdict::Yes {
+            note: format!("{}, by bactrian record {}", how_sure(version), process.pid),
+        },
+        Err(refusal) => said_before(refusal),
+    }
+}
+
+fn recordable_late(facts: &Facts, process: &Process) -> Result<Version, Refusal> {
+    let closed = |reason: &str, way_out: &str| Err(Refusal::new(Cause::Closed, reason, way_out));
+    let version = from_outside(facts)?;
+    let anew = "Start it anew by bactrian record";
+    if facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native) {
+        return closed("it is bytecode, in which no sampler can be started while it runs", anew);
+    }
+    if facts.image.as_ref().is_some_and(|image| image.is_static) {
+        let way_out = format!("bactrian snapshot {} works", process.pid);
+        return closed("it is linked statically", &way_out);
+    }
+    if !Runtime::of(version).is_some_and(Runtime::starts_late) {
+        let reason =
+            format!("of OCaml {version} it is not known how a sampler is started while it runs");
+        return Err(Refusal::new(Cause::Version, reason, anew));
+    }
+    if process.agent.is_some() {
+        return closed("it was started under bactrian record, and has an agent", "");
+    }
+    if process.has_other_files {
+        return closed("it sees other files than we do", "Run bactrian in that container");
+    }
+    match &process.tracing {
+        Tracing::Yes => Ok(version),
+        Tracing::No { reason, way_out } => {
+            closed(&format!("it may not be traced: {reason}"), way_out)
+        }
     }
 }
 

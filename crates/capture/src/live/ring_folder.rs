@@ -54,7 +54,7 @@ impl RingFolder {
         }
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
-        let places = [PathBuf::from(IN_MEMORY), std::env::temp_dir()];
+        let places = [PathBuf::from(IN_MEMORY), tempfile::env::temp_dir()];
         places.iter().for_each(|place| sweep(place));
         let mut folders = places.iter().filter(|place| has_room(place));
         let folder = folders.find_map(|place| builder.tempdir_in(place).ok());

@@ -1,0 +1,145 @@
+//! What a recording came to, in words: for `record`, when the program or the time is over.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_trace::{Index, Input, Recorder};
+
+use crate::commands::agent::RecordArgs;
+use crate::failure::Failure;
+use crate::output::{Console, show_number};
+
+/// With fewer samples than this a rate was too low: a tenth of what is measured is then uncertain by half.
+const FEW_SAMPLES: u64 = 100;
+/// With so many a hundredth of what is measured is known to a tenth.
+const ENOUGH_SAMPLES: f64 = 10_000.0;
+/// Where nothing was sampled, a program has allocated less than this many times what one sample stands for, in 95 of 100 cases.
+const AT_MOST_WITHOUT_SAMPLE: f64 = 3.0;
+/// From this rate on, sampling costs about as much as recording everything.
+const AS_GOOD_AS_EXACT: f64 = 1e-2;
+
+/// What was recorded.
+pub struct Recorded<'a> {
+    /// The traces that were written: the one asked for first, then those of children.
+    pub traces: &'a [PathBuf],
+    /// What was asked for.
+    pub args: &'a RecordArgs,
+    /// Whether the program itself could not be recorded, only what it started.
+    pub is_wrapper: bool,
+}
+
+impl Recorded<'_> {
+    /// Says what was recorded of the program of this name, and what to do with it.
+    pub fn tell(&self, program: &OsStr, console: &mut Console) -> Result<(), Failure> {
+        if self.traces.is_empty() {
+            let program = program.display();
+            let what = match self.is_wrapper {
+                true => format!(
+                    "nothing was recorded: {program} is no OCaml program, and started none that can be recorded"
+                ),
+                false => format!(
+                    "nothing was recorded: the agent did not get into {program}, or found no OCaml runtime there \
+                     that it knows; bactrian doctor {program} may say why"
+                ),
+            };
+            return Ok(console.warn(&what)?);
+        }
+        let mut most: Option<(u64, &Path)> = None;
+        for path in self.traces {
+            let shown = shortened(path).display();
+            let Ok(input) = Input::open(path) else { continue };
+            let Ok(index) = Index::skim(&input) else {
+                console.warn(&format!("{shown}: the program ended before it was begun"))?;
+                continue;
+            };
+            let samples = index.allocations();
+            if samples > 0 && most.is_none_or(|(count, _)| count < samples) {
+                most = Some((samples, path));
+            }
+            let whose = match self.is_wrapper || self.traces.len() > 1 {
+                true => format!(" ({}, process {})", executable(&index), index.info().pid),
+                false => String::new(),
+            };
+            let count = show_number(samples, "sampled allocation");
+            let time = show_time(index.duration());
+            let size = show_bytes(index.bytes() as f64);
+            console.note(&format!("{shown}{whose}: {count} in {time}, {size}"))?;
+            let recorder = Recorder::parse(&index.info().context);
+            for sentence in recorder.iter().flat_map(Recorder::sentences) {
+                console.warn(&format!("{shown}: {sentence}"))?;
+            }
+            let losses = index.losses();
+            if losses.bytes_missing > 0 || losses.bytes_unread > 0 {
+                // By a limit of file sizes, or on a full disk.
+                let what = "its end could not be written, and is lost";
+                console.warn(&format!("{shown}: {what}"))?;
+            }
+        }
+        let samples = most.map_or(0, |(samples, _)| samples);
+        if samples < FEW_SAMPLES && !self.args.exact && self.args.rate < 1.0 {
+            console.warn(&self.too_few(samples))?;
+        }
+        if let Some((_, path)) = most {
+            console.note(&format!("look at it: bactrian top {}", shortened(path).display()))?;
+        }
+        Ok(())
+    }
+
+    /// Why there are so few samples, and what would give more.
+    fn too_few(&self, samples: u64) -> String {
+        let RecordArgs { rate, after, signal, .. } = *self.args;
+        let was_off = match (samples, signal) {
+            (0, Some(_)) => "the signal did not come before the end, or ",
+            (0, None) if after > 0.0 => "the program ended before the time of --after, or ",
+            _ => "",
+        };
+        format!(
+            "{was_off}the rate of {rate:e} was too low for so little allocation: {}",
+            better(samples, rate)
+        )
+    }
+}
+
+/// What would give enough samples of a program of which there are so few at this rate.
+fn better(samples: u64, rate: f64) -> String {
+    let words = (samples as f64).max(AT_MOST_WITHOUT_SAMPLE) / rate;
+    let wanted = ENOUGH_SAMPLES / words;
+    if wanted >= AS_GOOD_AS_EXACT {
+        return "--exact records every allocation".to_owned();
+    }
+    // One digit is as much as so few samples tell.
+    format!("--rate {wanted:.0e} would give about 10,000 samples")
+}
+
+/// The name of the program that a trace is of.
+fn executable(index: &Index) -> String {
+    let path = String::from_utf8_lossy(&index.info().executable).into_owned();
+    Path::new(&path).file_name().map_or(path.clone(), |name| name.display().to_string())
+}
+
+/// As a person would write it who is in this directory.
+pub fn shortened(path: &Path) -> &Path {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_better_rate_gives_ten_thousand_samples() {
+        for (samples, rate, expected) in [
+            (0, 1e-5, "--exact"),
+            (0, 1e-7, "--rate 3e-4 would give about 10,000 samples"),
+            (50, 1e-5, "--rate 2e-3 would give"),
+            (99, 1e-6, "--rate 1e-4 would give"),
+            (2, 1e-6, "--rate 3e-3 would give"),
+            (3, 1e-5, "--exact"),
+        ] {
+            let said = better(samples, rate);
+            assert!(said.contains(expected), "{samples} at {rate}: {said}");
+        }
+    }
+}
