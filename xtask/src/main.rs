@@ -9,6 +9,7 @@ mod demo;
 mod fuzz;
 mod page;
 mod progress;
+mod reach;
 mod release;
 mod test;
 mod tidy;
@@ -60,6 +61,11 @@ const TASKS: &[Task] = &[
         name: "release",
         about: "build the binary for others: stripped, its symbols in a file beside it",
         run: release::run,
+    },
+    Task {
+        name: "reach",
+        about: "observe every kind of program in every way, and write docs/reach.md",
+        run: reach::run,
     },
     Task { name: "bench", about: "measure; alone it says what and how", run: bench::run },
     Task {

@@ -37,7 +37,8 @@ pub const QUICK: &[Compiler] = &[V5_3, V5_4];
 /// Those with which tests are run again before a release. Not 5.5 yet, of which bytecode for another runtime is built in
 /// another way.
 pub const OTHERS: &[Compiler] = &[V5_4];
-const ALL: &[Compiler] = &[V5_3, V5_4, V5_5];
+/// All that are known.
+pub const ALL: &[Compiler] = &[V5_3, V5_4, V5_5];
 /// Of Debian 13.
 pub const V5_3: Compiler = Compiler { version: "5.3", suites: &["trixie"] };
 /// Of the Debian after that.

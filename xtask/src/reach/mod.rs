@@ -1,0 +1,125 @@
+//! What works with which OCaml, from real runs: `cargo xtask reach` writes docs/reach.md.
+//!
+//! [`subjects`] lists programs: one of ours as every compiler at hand makes it, and programs of others. [`ways`] observes
+//! each in every way that there is, with the commands that a user would type. A cell of the table says what came of it: it
+//! works, or it was refused, with the words of the refusal. Anything else is a fault, and fails the chore.
+
+mod subjects;
+mod ways;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::command::root;
+use crate::{Outcome, progress};
+use subjects::Subject;
+use ways::{Answer, WAYS};
+
+const DOCUMENT: &str = "docs/reach.md";
+
+const INTRODUCTION: &str = "\
+# Reach
+
+What can be observed of which OCaml program, as `cargo xtask reach` found it by doing it, on Linux and x86-64. `yes`: it was done, and what came of
+it was looked at. A number: it was refused, with exit status 4, and the words below. `-`: the program does not run
+long enough to be asked, or there is no snapshot.
+
+- record: `bactrian record -- PROGRAM`
+- record PID: `bactrian record PID`, of a process that runs already
+- snapshots: `bactrian record --snapshots exit --no-trace -- PROGRAM`
+- snapshot PID: `bactrian snapshot PID`, of a process that runs already
+- core: `bactrian snapshot --core CORE`
+- types: whether blocks of the program's own types are called by them, from its `.cmt` files
+- live: `bactrian live PID`
+";
+
+/// Where subjects are made and observed.
+const FOLDER: &str = "target/reach";
+
+pub fn run(arguments: &[String]) -> Outcome {
+    let only = arguments.first().map(String::as_str);
+    progress::build("--profile quick")?;
+    let folder = root().join(FOLDER);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut table = Table::default();
+    println!("\n## Every compiler\n");
+    table.begin("Every compiler", "OCaml | code | linked");
+    for subject in subjects::compiled(&folder)? {
+        table.observe(&subject, &folder, only);
+    }
+    println!("\n## Programs of others\n");
+    table.begin("Programs of others", "program | OCaml | code");
+    for subject in subjects::of_others(&folder)? {
+        table.observe(&subject, &folder, only);
+    }
+    if only.is_some() {
+        println!("{}", table.text());
+    } else {
+        let path = root().join(DOCUMENT);
+        fs::write(&path, table.text()).map_err(|error| format!("{DOCUMENT}: {error}"))?;
+        println!("{DOCUMENT} is written");
+    }
+    match table.faults.is_empty() {
+        true => Ok(()),
+        false => Err(format!("neither done nor refused:\n{}", table.faults.join("\n"))),
+    }
+}
+
+/// The document as it grows.
+#[derive(Default)]
+struct Table {
+    rows: String,
+    /// Words of refusals, numbered from 1 in this order.
+    reasons: Vec<String>,
+    faults: Vec<String>,
+}
+
+impl Table {
+    fn begin(&mut self, title: &str, first: &str) {
+        let names = WAYS.map(|way| way.name).join(" | ");
+        let lines = vec!["---"; first.split('|').count() + WAYS.len()].join("|");
+        // Writing to a string does not fail.
+        let _ = write!(self.rows, "\n## {title}\n\n| {first} | {names} |\n|{lines}|\n");
+    }
+
+    /// Observes a subject in every way; `only` names one.
+    fn observe(&mut self, subject: &Subject, folder: &Path, only: Option<&str>) {
+        if only.is_some_and(|only| !subject.title.contains(only)) {
+            return;
+        }
+        println!("-- {}", subject.title);
+        let cells = ways::observe(subject, folder).map(|(way, answer)| match answer {
+            Answer::Works => "yes".to_owned(),
+            Answer::Refused(words) => self.number(words),
+            Answer::NotAsked => "-".to_owned(),
+            Answer::Fault(what) => {
+                println!("   {way}: {what}");
+                self.faults.push(format!("{}, {way}: {what}", subject.title));
+                "FAULT".to_owned()
+            }
+        });
+        println!("   {}", cells.join(" | "));
+        let _ = writeln!(self.rows, "| {} | {} |", subject.title, cells.join(" | "));
+    }
+
+    fn number(&mut self, words: String) -> String {
+        let known = self.reasons.iter().position(|reason| *reason == words);
+        let at = known.unwrap_or_else(|| {
+            self.reasons.push(words);
+            self.reasons.len() - 1
+        });
+        format!("{}", at + 1)
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{INTRODUCTION}{}", self.rows);
+        if !self.reasons.is_empty() {
+            text.push_str("\n## Refusals\n\n");
+        }
+        for (at, reason) in self.reasons.iter().enumerate() {
+            let _ = writeln!(text, "{}. {reason}", at + 1);
+        }
+        text
+    }
+}

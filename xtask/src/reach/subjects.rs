@@ -1,0 +1,184 @@
+//! The programs that are observed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{output, root, succeed};
+use crate::compilers;
+
+/// A program to observe.
+pub struct Subject {
+    /// The first cells of its row.
+    pub title: String,
+    /// The program and arguments with which it comes to its end.
+    pub once: Vec<String>,
+    /// Those with which it stays until it is ended; none if it does not.
+    pub on: Vec<String>,
+    /// Where that is started.
+    pub folder: PathBuf,
+    /// Whether it says on its standard output that it has come to its work.
+    pub says_ready: bool,
+    /// A type of its own, of which it has blocks; known only of ours.
+    pub own_type: Option<&'static str>,
+}
+
+/// Our program, [`programs/reach.ml`](../../../programs/reach.ml), and the type that it has blocks of.
+const OURS: &str = "reach";
+const OWN_TYPE: &str = "Reach.node";
+
+/// How it is compiled: code, linking, compiler, options, and whether it is stripped.
+const MADE: [(&str, &str, &str, &str, bool); 6] = [
+    ("native", "dynamic", "ocamlopt", "", false),
+    ("native", "dynamic, stripped", "ocamlopt", "", true),
+    ("native", "static", "ocamlopt", "-ccopt -static", false),
+    ("native", "static, stripped", "ocamlopt", "-ccopt -static", true),
+    ("bytecode", "by ocamlrun", "ocamlc", "", false),
+    ("bytecode", "-custom", "ocamlc", "-custom", false),
+];
+
+/// Our program, as every compiler at hand makes it.
+pub fn compiled(folder: &Path) -> Result<Vec<Subject>, String> {
+    let mut subjects = Vec::new();
+    let mut tools = vec![(version("ocamlopt")?, None)];
+    for compiler in compilers::ALL {
+        tools.push((compiler.version.to_owned(), Some(compiler)));
+    }
+    tools.sort_by_key(|(version, _)| numbers(version));
+    for (version, compiler) in tools {
+        for (code, linked, tool, options, is_stripped) in MADE {
+            let place = folder.join(format!("{version}-{code}-{linked}").replace([' ', ','], "-"));
+            fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+            let source = root().join("programs").join(format!("{OURS}.ml"));
+            fs::copy(&source, place.join(format!("{OURS}.ml")))
+                .map_err(|error| format!("{}: {error}", source.display()))?;
+            let tool = match compiler {
+                Some(compiler) => compiler.program(tool)?,
+                None => tool.into(),
+            };
+            let mut command = Command::new(tool);
+            command.args(["-g", "-bin-annot"]).args(options.split_whitespace());
+            command.arg(format!("{OURS}.ml")).args(["-o", OURS]).current_dir(&place);
+            output(&mut command)?;
+            let program = place.join(OURS).display().to_string();
+            if is_stripped {
+                succeed(Command::new("strip").arg(&program))?;
+            }
+            subjects.push(Subject {
+                title: format!("{version} | {code} | {linked}"),
+                once: vec![program.clone()],
+                on: vec![program, "on".to_owned()],
+                folder: place,
+                says_ready: true,
+                own_type: Some(OWN_TYPE),
+            });
+        }
+    }
+    Ok(subjects)
+}
+
+/// Major and minor version of a compiler.
+fn version(tool: &str) -> Result<String, String> {
+    let said = output(Command::new(tool).arg("-version"))?;
+    let mut numbers = said.trim().split('.');
+    Ok([numbers.next(), numbers.next()].map(Option::unwrap_or_default).join("."))
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').filter_map(|number| number.parse().ok()).collect()
+}
+
+/// A program of somebody else's, if it is installed: its name, what it does once, and how it stays. `INPUT` names a file of
+/// [`INPUTS`].
+const OTHERS: &[(&str, &str, &str)] = &[
+    ("coqtop", "coqc -q one.v", "coqtop -q"),
+    ("frama-c", "frama-c -eva one.c", "frama-c -eva -eva-slevel 10000000 long.c"),
+    ("liquidsoap", "liquidsoap --check one.liq", "liquidsoap one.liq"),
+    ("ocsigenserver", "ocsigenserver --version", "ocsigenserver -c server.conf"),
+    ("opam", "opam lint one.opam", "opam lint -"),
+    ("dune", "dune build --root project", ""),
+    ("utop", "utop one.ml", "utop"),
+    ("why3", "why3 prove one.mlw", "why3 prove -F whyml -"),
+    ("unison", "unison -batch -root left right", "unison -socket 50707"),
+    ("haxe", "haxe -main One --interp", "haxe --wait 50708"),
+    ("ocamlopt.opt", "ocamlopt.opt -c one.ml", ""),
+    // Of packages elsewhere: put into a folder of PATH by hand.
+    ("flow", "flow version", ""),
+    ("pyre.bin", "pyre.bin -help", ""),
+];
+
+/// What they work on.
+const INPUTS: &[(&str, &str)] = &[
+    (
+        "one.v",
+        "Require Import Arith.\nGoal forall n, n + 0 = n.\nProof. induction n; simpl; auto. Qed.\n",
+    ),
+    ("one.c", "int main(void) { int i, s = 0; for (i = 0; i < 100; i++) s += i; return s; }\n"),
+    (
+        "long.c",
+        "int main(void) { unsigned i, j, s = 0; for (i = 0; i < 100000; i++) for (j = 0; j < 1000; j++) s += i ^ j; return s; }\n",
+    ),
+    ("one.liq", "settings.init.allow_root.set(true)\noutput.dummy(noise())\n"),
+    (
+        "server.conf",
+        "<ocsigen><server><port>50709</port><logdir>.</logdir><datadir>.</datadir><commandpipe>./pipe</commandpipe>\
+         <user></user><group></group><host defaulthostname=\"localhost\"></host></server></ocsigen>\n",
+    ),
+    ("one.opam", "opam-version: \"2.0\"\nname: \"one\"\nversion: \"1\"\n"),
+    ("project/dune-project", "(lang dune 3.0)\n"),
+    ("project/dune", "(executable (name one))\n"),
+    ("project/one.ml", "let () = print_endline \"one\"\n"),
+    ("one.ml", "let list = List.init 1000 string_of_int\n"),
+    ("one.mlw", "theory T use int.Int goal g : forall x:int. x + 0 = x end\n"),
+    ("left/file", "left\n"),
+    ("right/other", "right\n"),
+    ("One.hx", "class One { static function main() { trace(\"one\"); } }\n"),
+];
+
+/// Programs of others that are installed on this machine.
+pub fn of_others(folder: &Path) -> Result<Vec<Subject>, String> {
+    let place = folder.join("inputs");
+    for (name, text) in INPUTS {
+        let path = place.join(name);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| fs::write(&path, text))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let mut subjects = Vec::new();
+    for (name, once, on) in OTHERS {
+        let [once, on] =
+            [once, on].map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let is_there = |words: &[String]| words.first().is_none_or(|word| found(word).is_some());
+        if !is_there(&once) || !is_there(&on) {
+            println!("-- {name} is not installed");
+            continue;
+        }
+        subjects.push(Subject {
+            title: format!("{name} | {}", described(&once[0])),
+            once,
+            on,
+            folder: place.clone(),
+            says_ready: false,
+            own_type: None,
+        });
+    }
+    Ok(subjects)
+}
+
+/// Where PATH has a program.
+fn found(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Its version of OCaml and its code, as doctor says.
+fn described(program: &str) -> String {
+    let said =
+        Command::new(root().join("target/quick/bactrian")).args(["doctor", program]).output();
+    let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
+    let said = said.unwrap_or_default();
+    let line = said.lines().find_map(|line| line.strip_prefix("OCaml ")).unwrap_or_default();
+    let version = line.split_whitespace().next().unwrap_or("?").trim_end_matches(',');
+    let code = if line.contains("bytecode") { "bytecode" } else { "native" };
+    format!("{version} | {code}")
+}

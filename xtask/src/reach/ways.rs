@@ -1,0 +1,286 @@
+//! The ways to observe a program, each as a user would type it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::subjects::Subject;
+use crate::command::root;
+
+/// What came of it.
+pub enum Answer {
+    Works,
+    /// The words of the refusal.
+    Refused(String),
+    /// The program does not run long enough, or there is no snapshot to look at.
+    NotAsked,
+    /// It went wrong.
+    Fault(String),
+}
+
+/// A way to observe a program.
+pub struct Way {
+    pub name: &'static str,
+    observe: fn(&Attempt<'_>) -> Result<Answer, String>,
+}
+
+pub const WAYS: [Way; 7] = [
+    Way { name: "record", observe: |attempt| attempt.record() },
+    Way { name: "record PID", observe: |attempt| attempt.record_running() },
+    Way { name: "snapshots", observe: |attempt| attempt.snapshots() },
+    Way { name: "snapshot PID", observe: |attempt| attempt.attach() },
+    Way { name: "core", observe: |attempt| attempt.core() },
+    Way { name: "types", observe: |attempt| attempt.types() },
+    Way { name: "live", observe: |attempt| attempt.live() },
+];
+
+/// The exit status of a refusal.
+const REFUSED: i32 = 4;
+/// A program that waits for something this often in a row has come to its work, and one that still works after this time.
+const ASLEEP: u32 = 10;
+const AT_WORK: Duration = Duration::from_secs(3);
+
+/// Observes a program in every way.
+pub fn observe(subject: &Subject, folder: &Path) -> [(&'static str, Answer); WAYS.len()] {
+    let attempt = Attempt { subject, place: folder.join("observed") };
+    // What another subject left; there is nothing at first.
+    fs::remove_dir_all(&attempt.place).ok();
+    let made = fs::create_dir_all(&attempt.place).map_err(|error| error.to_string());
+    WAYS.map(|way| {
+        let answer = made.clone().and_then(|()| (way.observe)(&attempt));
+        (way.name, answer.unwrap_or_else(Answer::Fault))
+    })
+}
+
+struct Attempt<'a> {
+    subject: &'a Subject,
+    /// Where files go.
+    place: PathBuf,
+}
+
+/// A process that is ended when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.kill().and_then(|()| self.0.wait()).ok();
+    }
+}
+
+impl Attempt<'_> {
+    fn record(&self) -> Result<Answer, String> {
+        let trace = self.file("run.ctf");
+        self.has_samples(self.started(&["record", "--rate", "1e-3", "-o", &trace])?, &trace)
+    }
+
+    fn record_running(&self) -> Result<Answer, String> {
+        let trace = self.file("running.ctf");
+        let options = ["record", "--rate", "1e-3", "--for", "0.5", "-o", &trace];
+        match self.with_process(|pid| bactrian(&options, &[pid]))? {
+            Some(said) => self.has_samples(said, &trace),
+            None => Ok(Answer::NotAsked),
+        }
+    }
+
+    fn snapshots(&self) -> Result<Answer, String> {
+        let name = self.file("exit");
+        let said = self.started(&["record", "--snapshots", "exit", "--no-trace", "-o", &name])?;
+        self.is_sound(said, &self.file("exit.1.heap"))
+    }
+
+    fn attach(&self) -> Result<Answer, String> {
+        let heap = self.file("attached.heap");
+        match self.with_process(|pid| bactrian(&["snapshot", "-o", &heap], &[pid]))? {
+            Some(said) => self.is_sound(said, &heap),
+            None => Ok(Answer::NotAsked),
+        }
+    }
+
+    fn core(&self) -> Result<Answer, String> {
+        let (prefix, heap) = (self.file("core"), self.file("core.heap"));
+        let gcore = |pid: &str| {
+            let made =
+                Command::new("gcore").args(["-o", &prefix, pid]).stdin(Stdio::null()).output();
+            made.map_err(|error| format!("gcore: {error}"))?;
+            let program = fs::read_link(format!("/proc/{pid}/exe"));
+            let program = program.map_err(|error| format!("process {pid}: {error}"))?;
+            Ok((format!("{prefix}.{pid}"), program.display().to_string()))
+        };
+        let Some((core, program)) = self.with_process(gcore)? else { return Ok(Answer::NotAsked) };
+        let said = bactrian(&["snapshot", "-o", &heap, "--core", &core, "--exe", &program], &[]);
+        // They are large.
+        fs::remove_file(&core).ok();
+        self.is_sound(said?, &heap)
+    }
+
+    fn types(&self) -> Result<Answer, String> {
+        let heaps = ["attached.heap", "exit.1.heap"].map(|name| self.file(name));
+        let Some(heap) = heaps.iter().find(|heap| Path::new(heap).is_file()) else {
+            return Ok(Answer::NotAsked);
+        };
+        let Some(own_type) = self.subject.own_type else { return self.doctor("types") };
+        let said = bactrian(&["heap", "types", heap], &[])?;
+        let text = String::from_utf8_lossy(&said.stdout);
+        let is_named = text.lines().any(|line| line.split_whitespace().last() == Some(own_type));
+        match self.doctor("types")? {
+            _ if is_named => Ok(Answer::Works),
+            Answer::Works => Err(format!("no block is called {own_type}: {text:.600}")),
+            answer => Ok(answer),
+        }
+    }
+
+    fn live(&self) -> Result<Answer, String> {
+        let watch = |pid: &str| bactrian(&["live", "--json", "--for", "1s"], &[pid]);
+        let Some(said) = self.with_process(watch)? else { return Ok(Answer::NotAsked) };
+        if let Some(answer) = self.refusal(&said) {
+            return Ok(answer);
+        }
+        let text = String::from_utf8_lossy(&said.stdout);
+        let rest = text.split_once("runtime.minor_collections").map(|(_, rest)| rest);
+        let observer = rest.and_then(|rest| rest.split("\"name\"").next()).unwrap_or_default();
+        let value = observer.split_once("\"value\": ").map(|(_, value)| value.trim());
+        match value {
+            Some(value) if observer.contains("\"failed\"") => {
+                let words = value.split('"').nth(1).unwrap_or_default();
+                Ok(Answer::Refused(self.without_places(words)))
+            }
+            Some(_) => Ok(Answer::Works),
+            None => Err(format!("it has no numbers of the collector: {}", words(&said))),
+        }
+    }
+
+    /// What doctor says of one thing.
+    fn doctor(&self, what: &str) -> Result<Answer, String> {
+        let said = bactrian(&["doctor"], &[&self.subject.once[0]])?;
+        let text = String::from_utf8_lossy(&said.stdout);
+        let line = text.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_default();
+        match line.trim().split_once(": ") {
+            Some(("no", why)) => Ok(Answer::Refused(self.without_places(why))),
+            Some(("yes", _)) => Ok(Answer::Works),
+            _ => Err(format!("doctor says nothing of {what}")),
+        }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.place.join(name).display().to_string()
+    }
+
+    /// Runs the program to its end under bactrian.
+    fn started(&self, options: &[&str]) -> Result<Output, String> {
+        let words: Vec<&str> = self.subject.once.iter().map(String::as_str).collect();
+        let mut command = command(&[options, &["--"]].concat(), &words);
+        command
+            .current_dir(&self.subject.folder)
+            .output()
+            .map_err(|error| format!("bactrian: {error}"))
+    }
+
+    /// Does something to a process that has come to its work; none if it does not stay for that.
+    fn with_process<T>(
+        &self,
+        act: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        let Some((program, arguments)) = self.subject.on.split_first() else { return Ok(None) };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.subject.folder);
+        // Most of them wait for their input, which does not end.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
+        let mut running = Running(child);
+        let pid = running.0.id().to_string();
+        // What is not read is as much as a pipe holds.
+        let mut stdout = running.0.stdout.take().map(BufReader::new);
+        if self.subject.says_ready {
+            let mut line = String::new();
+            let read = stdout.as_mut().map(|stdout| stdout.read_line(&mut line));
+            read.transpose().map_err(|error| format!("{program}: {error}"))?;
+        } else {
+            until_at_work(&pid);
+        }
+        let done = act(&pid)?;
+        match running.0.try_wait() {
+            Ok(None) => Ok(Some(done)),
+            Ok(Some(status)) => Err(format!("the program has ended: {status}")),
+            Err(error) => Err(format!("{program}: {error}")),
+        }
+    }
+
+    /// Whether a trace has samples.
+    fn has_samples(&self, said: Output, trace: &str) -> Result<Answer, String> {
+        if let Some(answer) = self.refusal(&said) {
+            return Ok(answer);
+        }
+        let info = bactrian(&["info", "--json", trace], &[])?;
+        let info = String::from_utf8_lossy(&info.stdout);
+        let count = info.split_once("\"sampled_allocations\": ").and_then(|(_, rest)| {
+            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+        });
+        match count {
+            Some(1..) => Ok(Answer::Works),
+            // Most programs of others wait for their input. It was begun and ended as for any other.
+            None if words(&said).contains("has waited all the time") => Ok(Answer::Works),
+            _ => Err(format!("no samples: {}", words(&said))),
+        }
+    }
+
+    /// Whether a snapshot is sound.
+    fn is_sound(&self, said: Output, heap: &str) -> Result<Answer, String> {
+        if let Some(answer) = self.refusal(&said) {
+            return Ok(answer);
+        }
+        let check = bactrian(&["check", heap], &[])?;
+        match check.status.success() {
+            true => Ok(Answer::Works),
+            false => Err(format!("{} {}", words(&said), words(&check))),
+        }
+    }
+
+    fn refusal(&self, said: &Output) -> Option<Answer> {
+        let is_refused = said.status.code() == Some(REFUSED);
+        is_refused.then(|| Answer::Refused(self.without_places(&words(said))))
+    }
+
+    /// Words that are the same in every run: without paths and numbers of processes.
+    fn without_places(&self, words: &str) -> String {
+        let program = &self.subject.once[0];
+        let words = words.replace("bactrian: ", "").replace(&format!("{program}: "), "");
+        let words = words.replace(program.as_str(), "PROGRAM");
+        let words = words.replace(&root().display().to_string(), "");
+        let numbered = words.split(' ').map(|word| {
+            let bare = word.trim_end_matches([':', ',', '.', ';']);
+            let is_number = bare.len() > 2 && bare.bytes().all(|byte| byte.is_ascii_digit());
+            if is_number { word.replace(bare, "PID") } else { word.to_owned() }
+        });
+        numbered.collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn until_at_work(pid: &str) {
+    let start = Instant::now();
+    let mut asleep = 0;
+    while asleep < ASLEEP && start.elapsed() < AT_WORK {
+        thread::sleep(Duration::from_millis(50));
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let sleeps = stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'));
+        asleep = if sleeps { asleep + 1 } else { 0 };
+    }
+}
+
+fn bactrian(options: &[&str], rest: &[&str]) -> Result<Output, String> {
+    command(options, rest).output().map_err(|error| format!("bactrian: {error}"))
+}
+
+fn command(options: &[&str], rest: &[&str]) -> Command {
+    let mut command = Command::new(root().join("target/quick/bactrian"));
+    command.args(options).args(rest).stdin(Stdio::null());
+    command
+}
+
+/// What was said on standard error, in one line.
+fn words(said: &Output) -> String {
+    String::from_utf8_lossy(&said.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+}
