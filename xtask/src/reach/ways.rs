@@ -188,18 +188,17 @@ impl Attempt<'_> {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.subject.folder);
         // Most of them wait for their input, which does not end.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let stdout = if self.subject.says_ready { Stdio::piped() } else { Stdio::null() };
+        command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
         let mut running = Running(child);
         let pid = running.0.id().to_string();
-        // What is not read is as much as a pipe holds.
-        let mut stdout = running.0.stdout.take().map(BufReader::new);
-        if self.subject.says_ready {
-            let mut line = String::new();
-            let read = stdout.as_mut().map(|stdout| stdout.read_line(&mut line));
-            read.transpose().map_err(|error| format!("{program}: {error}"))?;
-        } else {
-            until_at_work(&pid);
+        match running.0.stdout.as_mut() {
+            Some(stdout) => {
+                let said = BufReader::new(stdout).read_line(&mut String::new());
+                said.map_err(|error| format!("{program}: {error}"))?;
+            }
+            None => until_at_work(&pid),
         }
         let done = act(&pid)?;
         match running.0.try_wait() {
