@@ -175,6 +175,7 @@ impl Attempt<'_> {
         let mut command = command(&[options, &["--"]].concat(), &words);
         command
             .current_dir(&self.subject.folder)
+            .env("PWD", &self.subject.folder)
             .output()
             .map_err(|error| format!("bactrian: {error}"))
     }
@@ -187,6 +188,8 @@ impl Attempt<'_> {
         let Some((program, arguments)) = self.subject.on.split_first() else { return Ok(None) };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.subject.folder);
+        // Some believe it.
+        command.env("PWD", &self.subject.folder);
         // Most of them wait for their input, which does not end.
         let stdout = if self.subject.says_ready { Stdio::piped() } else { Stdio::null() };
         command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::null());
