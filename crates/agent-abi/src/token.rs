@@ -7,6 +7,10 @@ pub const EXTERNAL: u64 = 1 << OBJECT_BITS;
 /// Where the recording's number begins. It has the rest, but for the two bits that OCaml needs.
 pub const RECORDING_SHIFT: u32 = OBJECT_BITS + 1;
 
+/// Recordings of a process are counted up to this, and then again from 0: a forked child still gets to hear of its parent's
+/// blocks, and a process that is recorded again of those of the recording before.
+pub const RECORDINGS: u64 = 1 << 10;
+
 /// An allocation that was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {

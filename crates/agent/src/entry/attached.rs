@@ -9,14 +9,14 @@
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::control::{Control, GONE_AFTER, Hook, SETTINGS, Trouble};
-use bactrian_agent_abi::{Children, Settings, StackSource};
+use bactrian_agent_abi::{Children, Settings, StackSource, token};
 use bactrian_agent_os::sys::{self, Clock};
 use bactrian_agent_os::{loaded, stacks};
 use bactrian_ocaml::Polling;
 
 use super::{before_blocking, forks};
 use crate::keeper::ring;
-use crate::record::recording::{GENERATIONS, Recording};
+use crate::record::recording::Recording;
 use crate::record::samplers::{self, Here};
 use crate::record::{doors, guard, session, tracker};
 use crate::runtime::agent::{self, Agent};
@@ -228,7 +228,7 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
     });
     let agent = agent::prepared().ok_or(Trouble::Runtime)?;
     let trace = agent.settings.trace.as_deref().ok_or(Trouble::Settings)?;
-    let mut recording = Recording::new(agent, trace, asked % GENERATIONS);
+    let mut recording = Recording::new(agent, trace, asked % token::RECORDINGS);
     recording.create().map_err(|_| Trouble::Trace)?;
     Ok(recording)
 }

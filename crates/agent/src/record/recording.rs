@@ -7,7 +7,7 @@ use alloc::ffi::CString;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use bactrian_agent_abi::token::{EXTERNAL, RECORDING_SHIFT};
+use bactrian_agent_abi::token::{EXTERNAL, RECORDING_SHIFT, RECORDINGS};
 use bactrian_agent_os::lock::SetOnce;
 use bactrian_agent_os::sys::{self, Clock, Pid, SysResult};
 use bactrian_agent_os::{confined, proc};
@@ -35,10 +35,6 @@ const FLUSH_BEFORE_WAITING: u64 = 50_000;
 
 /// Few processors count slower than this; on faster ones the clock is asked more often.
 const TICKS_PER_MICROSECOND: u64 = 1000;
-
-/// Values in the hands of the runtime say which recording they belong to: a forked child still gets to
-/// hear of its parent's blocks.
-pub const GENERATIONS: u64 = 1 << 10;
 
 /// The runtime's parameters, as it tells them.
 static PARAMETERS: SetOnce<Vec<u8>> = SetOnce::new();
@@ -384,7 +380,7 @@ impl Recording {
 
     /// The recording of a forked child.
     pub fn after_fork(&mut self) {
-        let generation = (self.generation + 1) % GENERATIONS;
+        let generation = (self.generation + 1) % RECORDINGS;
         self.writer.sink_mut().abandon();
         let (state, elapsed) = (self.recorder.state, self.now());
         *self = Recording::new(self.agent, self.trace, generation);

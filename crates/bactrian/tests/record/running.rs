@@ -278,3 +278,46 @@ fn what_cannot_be_recorded_while_it_runs_is_told_why() {
     let output = output.expect("bactrian starts");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
+
+/// Whoever looks at the process meanwhile finds its trace: blocks of a snapshot have their sites, and live numbers too.
+#[test]
+fn sites_are_known_while_it_is_recorded() {
+    for compiler in compilers() {
+        let place = Place::new();
+        let running = Running::start(&program("running", compiler, Variant::Plain), &["busy"]);
+        let pid = running.child.id().to_string();
+        let bactrian = |arguments: &[&str]| {
+            let output = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(arguments).output();
+            let output = output.expect("bactrian starts");
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+            String::from_utf8(output.stdout).expect("UTF-8")
+        };
+        // Does something when there is something in the trace.
+        let while_recorded = |rate: &str, act: &dyn Fn() -> String| {
+            let trace = place.trace(&format!("{rate}.ctf"));
+            let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+            command.args(["record", "--quiet", "--rate", rate, "-o", text(&trace), &pid]);
+            let mut recorder = command.spawn().expect("bactrian starts");
+            let begin = Instant::now();
+            while trace.metadata().is_ok_and(|file| file.len() < 1 << 13) || !trace.exists() {
+                assert!(begin.elapsed() < TOO_LONG, "nothing is written");
+                thread::sleep(Duration::from_millis(5));
+            }
+            let outcome = act();
+            signal("INT", &recorder.id().to_string());
+            assert!(recorder.wait().expect("our child").success());
+            outcome
+        };
+        let live = while_recorded("1e-3", &|| bactrian(&["live", "--json", "--for", "2s", &pid]));
+        let live: serde_json::Value = serde_json::from_str(&live).expect("JSON");
+        let observers = live["result"]["observers"].as_array().expect("observers");
+        let sites = observers.iter().find(|one| one["name"] == "sites").expect("sites");
+        assert!(sites.to_string().contains("running.ml"), "{compiler:?}: {sites:#}");
+        // Few blocks of it are alive at a time.
+        let heap = place.trace("x.heap");
+        while_recorded("1", &|| bactrian(&["snapshot", "-o", text(&heap), &pid]));
+        let sites = bactrian(&["heap", "sites", text(&heap)]);
+        assert!(sites.contains(".ml:"), "{compiler:?}: {sites}");
+        assert_eq!(running.end(), UNHARMED, "{compiler:?}");
+    }
+}

@@ -24,6 +24,7 @@ mod gadgets;
 mod guardian;
 mod implant;
 mod inject;
+mod late_trace;
 mod listing;
 mod net;
 mod places;
@@ -46,6 +47,7 @@ use crate::heap::roots::Listing;
 use crate::heap::target::Target;
 use crate::memory::ProcessMemory;
 
+pub use late_trace::LateTrace;
 pub use recording::{LateRecording, Standing};
 pub use refusal::{Cause, Refusal};
 use tracer::trace;

@@ -128,7 +128,8 @@ impl Accountant<'_> {
     fn samples(&mut self) {
         // A child of a fork still has its parent's, which are in the parent's trace: those of older recordings.
         let known = |sample: &super::roots::Sample| token::read(sample.user_data);
-        let newest = self.roots.samples.iter().filter_map(known).map(|token| token.recording).max();
+        let all = self.roots.samples.iter().filter_map(known).map(|token| token.recording);
+        let newest = self.subject.recording.or(all.max());
         let mut alive = Vec::new();
         for sample in &self.roots.samples {
             let Some(token) = known(sample).filter(|token| Some(token.recording) == newest) else {

@@ -43,6 +43,8 @@ pub struct Subject<'a> {
     pub process: Option<PathBuf>,
     /// The trace that is recorded at the same time.
     pub trace: Option<PathBuf>,
+    /// Which recording of the process that is, as tokens tell it; none if it is the newest that there are tokens of.
+    pub recording: Option<u64>,
     /// What could not be read before the walk begins, and why.
     pub gaps: Vec<String>,
     /// Where the number of a signal is left that asks to stop; 0 for none.

@@ -356,7 +356,7 @@ impl Watch {
 
     /// Opens the trace that the agent writes.
     fn find_sites(&self) -> Known<Sites> {
-        let not_there = "the agent is not in it: start it under bactrian live or bactrian record";
+        let not_there = "the agent is not in it: start it under bactrian live or bactrian record, or record it as it runs";
         match &self.trace {
             Trace::Ours(path) => Sites::open(path, true),
             Trace::Kept(path) => Sites::open(path, false),

@@ -47,6 +47,7 @@ pub fn of_core(
         listing: None,
         process: None,
         trace: None,
+        recording: None,
         gaps: memory.gaps().to_vec(),
         asked: None,
         progress,

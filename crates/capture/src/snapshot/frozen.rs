@@ -112,6 +112,7 @@ fn take(
         listing: Some(&listing),
         process: Some(format!("/proc/{}", facts.copy).into()),
         trace: facts.trace.map(path_of),
+        recording: None,
         gaps: Vec::new(),
         asked: None,
         progress,

@@ -10,7 +10,7 @@ use bactrian_snapshot::{Info, Reason, Way};
 use bactrian_trace::{Index, Input};
 
 use super::{Failure, Written, describe, file, info_of};
-use crate::attach::{self, Cause, freeze};
+use crate::attach::{self, Cause, LateTrace, freeze};
 use crate::heap::{Options, Subject};
 
 /// What is wanted.
@@ -57,12 +57,14 @@ pub fn of_process(
     };
     describe(pid, &mut info);
     let options = Options { strings: wanted.strings, ..Options::default() };
+    let late = LateTrace::of(pid);
     let subject = Subject {
         memory: &frozen.memory,
         target: &frozen.target,
         listing: frozen.listing.as_ref(),
         process: Some(format!("/proc/{}", frozen.pid).into()),
-        trace: own_trace(pid),
+        recording: late.as_ref().map(|late| late.recording),
+        trace: late.map(|late| late.path).or_else(|| own_trace(pid)),
         gaps: frozen.gaps.clone(),
         asked: Some(&frozen.asked),
         progress,
@@ -75,6 +77,9 @@ pub fn of_process(
 
 /// The trace that a process was told to write, or its parent was.
 pub(crate) fn trace_of(pid: u32) -> Option<PathBuf> {
+    if let Some(late) = LateTrace::of(pid) {
+        return Some(late.path);
+    }
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let value = environment
         .split(|&byte| byte == 0)
