@@ -18,6 +18,8 @@ pub struct Accounting {
     pub counters: &'static [Counter],
     /// Numbers that stand under a symbol of their own.
     pub globals: &'static [Global],
+    /// Whether it can compact its heap; 5.0 and 5.1 cannot, and count no compactions.
+    pub compacts: bool,
 }
 
 /// Of what the major heap consists.
@@ -68,9 +70,10 @@ pub struct Pools {
     pub counts: u64,
     /// The same of what has no owner, in a static variable.
     pub ownerless: Ownerless,
-    /// What ended domains allocated, in a static variable: words in minor heaps, promoted, in the major heap, and
-    /// forced major collections.
+    /// What ended domains counted, in a static variable.
     pub ended: Hidden,
+    /// What the words there are, by name.
+    pub ended_names: &'static [&'static str],
 }
 
 /// A static variable of the runtime. Stripped executables have no name for it, but for functions that use it.
@@ -200,7 +203,8 @@ const fn real(name: &'static str, symbol: &'static str) -> Global {
     Global { name, symbol, stored: Stored::Double }
 }
 
-/// Names that are more than what one word holds: what was allocated since the last slice must be added.
+/// Names that are used in several places. Words that were allocated are more than what one word holds: what was allocated
+/// since the last slice must be added.
 pub mod name {
     /// Words allocated in minor heaps.
     pub const MINOR_WORDS: &str = "minor_words";
@@ -210,17 +214,23 @@ pub mod name {
     pub const MAJOR_WORDS: &str = "major_words";
     /// Words allocated in the major heap since its last slice; part of `major_words`.
     pub const SINCE_SLICE: &str = "major_words_since_slice";
+    /// Minor collections.
+    pub const MINOR_COLLECTIONS: &str = "minor_collections";
+    /// Major collections that the program has asked for.
+    pub const FORCED: &str = "forced_major_collections";
+    /// Compactions.
+    pub const COMPACTIONS: &str = "compactions";
 }
 
 const COUNTERS_4_11: &[Counter] = &[
     double(name::MINOR_WORDS, 36),
     double(name::PROMOTED_WORDS, 37),
     double(name::MAJOR_WORDS, 38),
-    integer("minor_collections", 39),
+    integer(name::MINOR_COLLECTIONS, 39),
     integer("major_collections", 40),
     integer("heap_words", 41),
     integer("top_heap_words", 42),
-    integer("compactions", 43),
+    integer(name::COMPACTIONS, 43),
     integer("heap_chunks", 44),
     integer("minor_heap_size", 10),
 ];
@@ -229,12 +239,12 @@ const COUNTERS_4_12: &[Counter] = &[
     double(name::MINOR_WORDS, 37),
     double(name::PROMOTED_WORDS, 38),
     double(name::MAJOR_WORDS, 39),
-    integer("minor_collections", 40),
+    integer(name::MINOR_COLLECTIONS, 40),
     integer("major_collections", 41),
     integer("heap_words", 42),
     integer("top_heap_words", 43),
-    integer("compactions", 44),
-    integer("forced_major_collections", 45),
+    integer(name::COMPACTIONS, 44),
+    integer(name::FORCED, 45),
     integer("heap_chunks", 46),
     integer("minor_heap_size", 10),
 ];
@@ -244,14 +254,22 @@ const COUNTERS_5_3: [Counter; 9] = [
     integer(name::PROMOTED_WORDS, 49),
     integer(name::MAJOR_WORDS, 50),
     integer(name::SINCE_SLICE, 16),
-    integer("forced_major_collections", 51),
+    integer(name::FORCED, 51),
     integer("minor_heap_size", 34),
     integer("dependent_bytes", 41),
     integer("dependent_bytes_allocated", 42),
     double("extra_heap_resources", 39),
 ];
 
-/// The same, where a later release has them.
+/// Those of 5.0, in whose domain state each domain counts minor collections by itself.
+const COUNTERS_5_0: [Counter; COUNTERS_5_3.len() + 1] = {
+    let mut counters = [integer(name::MINOR_COLLECTIONS, 50); COUNTERS_5_3.len() + 1];
+    let (first, _) = counters.split_at_mut(COUNTERS_5_3.len());
+    first.copy_from_slice(&counters_5(Release::V5_0));
+    counters
+};
+
+/// The same, where another release has them.
 const fn counters_5(release: Release) -> [Counter; COUNTERS_5_3.len()] {
     let mut counters = COUNTERS_5_3;
     let mut at = 0;
@@ -279,10 +297,11 @@ const GLOBALS_4: &[Global] = &[
     real("extra_heap_resources", "caml_extra_heap_resources"),
 ];
 
+/// Of all releases of OCaml 5. What came later stands first: 5.0 has neither of the first two, and 5.1 not the first.
 const GLOBALS_5: &[Global] = &[
+    global(name::COMPACTIONS, "caml_compactions_count"),
+    global(name::MINOR_COLLECTIONS, "caml_minor_collections_count"),
     global("major_collections", "caml_major_cycles_completed"),
-    global("minor_collections", "caml_minor_collections_count"),
-    global("compactions", "caml_compactions_count"),
     global("space_overhead", "caml_percent_free"),
     global("custom_major_ratio", "caml_custom_major_ratio"),
     global("custom_minor_ratio", "caml_custom_minor_ratio"),
@@ -331,24 +350,44 @@ const POOLS_5_3: Pools = Pools {
         parts: &[0, 8, 16, 24],
         is_read: true,
     },
+    ended_names: &[name::MINOR_WORDS, name::PROMOTED_WORDS, name::MAJOR_WORDS, name::FORCED],
 };
+
+/// Before 5.2.
+const SLOTS_5_0: &[u16] = &[
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 29, 33, 37, 42, 47, 53, 59, 65, 73,
+    81, 89, 99, 108, 118, 128,
+];
 
 const CHUNKS: MajorHeap = MajorHeap::Chunks(Chunks { size: 2, next: 3 });
 
 /// The heaps that are known.
-static ACCOUNTINGS: [Accounting; 5] = [
+static ACCOUNTINGS: [Accounting; 8] = [
     Accounting {
         versions: (Version::new(4, 11), Version::new(4, 11)),
         major: CHUNKS,
         counters: COUNTERS_4_11,
         globals: GLOBALS_4,
+        compacts: true,
     },
     Accounting {
         versions: (Version::new(4, 12), Version::new(4, 14)),
         major: CHUNKS,
         counters: COUNTERS_4_12,
         globals: GLOBALS_4,
+        compacts: true,
     },
+    accounting_5(Release::V5_0, &const { pools_5(Release::V5_0) }, &COUNTERS_5_0),
+    accounting_5(
+        Release::V5_1,
+        &const { pools_5(Release::V5_1) },
+        &const { counters_5(Release::V5_1) },
+    ),
+    accounting_5(
+        Release::V5_2,
+        &const { pools_5(Release::V5_2) },
+        &const { counters_5(Release::V5_2) },
+    ),
     accounting_5(
         Release::V5_3,
         &const { pools_5(Release::V5_3) },
@@ -367,14 +406,25 @@ static ACCOUNTINGS: [Accounting; 5] = [
 ];
 
 const fn pools_5(release: Release) -> Pools {
-    Pools {
-        heap: release.word(POOLS_5_3.heap as usize) as u64,
-        free: match release {
-            Release::V5_3 | Release::V5_4 => FreeSlots::One,
-            Release::V5_5 => FreeSlots::Run,
-        },
-        ..POOLS_5_3
+    let mut pools = POOLS_5_3;
+    pools.heap = release.word(pools.heap as usize) as u64;
+    match release {
+        Release::V5_0 => {
+            pools.slots = SLOTS_5_0;
+            pools.ended.parts = &[0, 8, 16, 24, 32];
+            pools.ended_names = &[
+                name::MINOR_WORDS,
+                name::PROMOTED_WORDS,
+                name::MAJOR_WORDS,
+                name::MINOR_COLLECTIONS,
+                name::FORCED,
+            ];
+        }
+        Release::V5_1 => pools.slots = SLOTS_5_0,
+        Release::V5_2 | Release::V5_3 | Release::V5_4 => {}
+        Release::V5_5 => pools.free = FreeSlots::Run,
     }
+    pools
 }
 
 const fn accounting_5(
@@ -382,11 +432,17 @@ const fn accounting_5(
     pools: &'static Pools,
     counters: &'static [Counter],
 ) -> Accounting {
+    let missing = match release {
+        Release::V5_0 => 2,
+        Release::V5_1 => 1,
+        _ => 0,
+    };
     Accounting {
         versions: (release.version(), release.version()),
         major: MajorHeap::Pools(pools),
         counters,
-        globals: GLOBALS_5,
+        globals: GLOBALS_5.split_at(missing).1,
+        compacts: missing == 0,
     }
 }
 
@@ -420,7 +476,8 @@ mod tests {
             (4, 11, true),
             (4, 13, true),
             (4, 14, true),
-            (5, 2, false),
+            (5, 0, true),
+            (5, 2, true),
             (5, 3, true),
             (5, 4, true),
             (5, 6, false),
@@ -430,17 +487,41 @@ mod tests {
         }
     }
 
-    /// `wastage_sizeclass` of the runtime, which is not a remainder for all classes by chance.
+    /// `wastage_sizeclass` of the runtimes, which is not a remainder for all classes by chance.
     #[test]
     fn slots_fill_pools_to_their_end() {
-        let wasted = [
+        let check = |release, wasted: [u64; 32]| {
+            let pools = pools_5(release);
+            assert_eq!(pools.slots.len(), wasted.len());
+            for (class, wasted) in wasted.into_iter().enumerate() {
+                assert_eq!(pools.before_slots(class), Some(4 + wasted), "class {class}");
+            }
+            assert_eq!(pools.before_slots(32), None);
+        };
+        let before_5_2 = [
+            0, 0, 0, 0, 2, 0, 4, 4, 6, 2, 0, 4, 12, 6, 12, 21, 10, 3, 0, 22, 18, 3, 11, 21, 62, 4,
+            42, 87, 33, 96, 80, 124,
+        ];
+        let since_5_2 = [
             0, 0, 0, 0, 2, 0, 4, 4, 2, 0, 4, 12, 12, 7, 0, 17, 4, 28, 0, 22, 18, 3, 11, 21, 62, 4,
             42, 87, 33, 96, 80, 124,
         ];
-        assert_eq!(POOLS_5_3.slots.len(), wasted.len());
-        for (class, wasted) in wasted.into_iter().enumerate() {
-            assert_eq!(POOLS_5_3.before_slots(class), Some(4 + wasted), "class {class}");
-        }
-        assert_eq!(POOLS_5_3.before_slots(32), None);
+        check(Release::V5_0, before_5_2);
+        check(Release::V5_1, before_5_2);
+        check(Release::V5_2, since_5_2);
+        check(Release::V5_5, since_5_2);
+    }
+
+    #[test]
+    fn what_a_release_does_not_count_is_not_asked_for() {
+        let of = |minor| Accounting::of(Version::new(5, minor)).expect("it is known");
+        let has = |minor, symbol| of(minor).globals.iter().any(|global| global.symbol == symbol);
+        let minor = |minor| has(minor, "caml_minor_collections_count");
+        let compactions = |minor| has(minor, "caml_compactions_count");
+        assert_eq!([0, 1, 2, 3].map(minor), [false, true, true, true]);
+        assert_eq!([0, 1, 2, 3].map(compactions), [false, false, true, true]);
+        assert_eq!([0, 1, 2, 3].map(|minor| of(minor).compacts), [false, false, true, true]);
+        let by_domain = of(0).counters.iter().find(|it| it.name == name::MINOR_COLLECTIONS);
+        assert_eq!(by_domain.map(|counter| counter.word), Some(50));
     }
 }

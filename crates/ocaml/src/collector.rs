@@ -55,7 +55,7 @@ mod tests {
             (4, 10, false),
             (4, 11, true),
             (4, 13, true),
-            (5, 2, false),
+            (5, 0, true),
             (5, 3, true),
             (5, 5, true),
             (5, 6, false),

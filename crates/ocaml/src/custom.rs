@@ -112,12 +112,13 @@ impl Channel {
 
     /// Channels of a version.
     pub fn of(version: Version) -> Channel {
-        if version.major >= 5 {
-            Channel { bytes: 128, buffer: Some((16, 112)) }
-        } else {
+        let with_buffer = |rest: u64| Channel { bytes: rest + (64 << 10), buffer: None };
+        match (version.major, version.minor) {
             // 4.12 and before had two more numbers.
-            let more = if version.minor <= 12 { 8 } else { 0 };
-            Channel { bytes: 80 + more + (64 << 10), buffer: None }
+            (..=4, ..=12) => with_buffer(88),
+            (..=4, _) => with_buffer(80),
+            (5, ..=1) => with_buffer(120),
+            _ => Channel { bytes: 128, buffer: Some((16, 112)) },
         }
     }
 }
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn channels_are_as_long_as_io_h_says() {
         for (major, minor, bytes) in
-            [(4, 12, 65_624), (4, 13, 65_616), (4, 14, 65_616), (5, 3, 128)]
+            [(4, 12, 65_624), (4, 13, 65_616), (4, 14, 65_616), (5, 1, 65_656), (5, 2, 128)]
         {
             assert_eq!(Channel::of(Version::new(major, minor)).bytes, bytes);
         }

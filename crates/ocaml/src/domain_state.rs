@@ -1,14 +1,20 @@
-//! How the domain state of OCaml 5 has grown.
+//! How the domain state differs between releases of OCaml 5.
 //!
 //! Layouts are written down for 5.3 ([`crate::heap_layout`], [`crate::accounting`], [`crate::collector`],
-//! [`crate::runtime`]). Later releases have put words between the old ones and moved no others: here it stands which, from
-//! `domain_state.tbl` of each release, so that each layout stands once.
+//! [`crate::runtime`]). Other releases have the same words in the same order, with some more or some fewer between them: here
+//! it stands where, from `domain_state.tbl` of each release, so that each layout stands once.
 
 use crate::version::Version;
 
-/// A release of OCaml 5 whose domain state is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A release of OCaml 5 whose domain state is known, from the oldest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Release {
+    /// 5.0.
+    V5_0,
+    /// 5.1.
+    V5_1,
+    /// 5.2: words of a sampler that does not work yet, at the end.
+    V5_2,
     /// 5.3.
     V5_3,
     /// 5.4: three words before `swept_words` of 5.3, and `gc_policy` after it.
@@ -17,15 +23,13 @@ pub(crate) enum Release {
     V5_5,
 }
 
-/// Where `swept_words` is in 5.3.
-const SWEPT_WORDS: usize = 18;
-/// Where `major_work_done_between_slices` is in 5.4.
-const WORK_DONE: usize = 49;
-
 impl Release {
     /// The release of a version; none if it is not of these.
     pub(crate) fn of(version: Version) -> Option<Release> {
         match (version.major, version.minor) {
+            (5, 0) => Some(Release::V5_0),
+            (5, 1) => Some(Release::V5_1),
+            (5, 2) => Some(Release::V5_2),
             (5, 3) => Some(Release::V5_3),
             (5, 4) => Some(Release::V5_4),
             (5, 5) => Some(Release::V5_5),
@@ -35,26 +39,38 @@ impl Release {
 
     /// Its version.
     pub(crate) const fn version(self) -> Version {
+        Version::new(5, self as u8)
+    }
+
+    /// Whether it has Gc.Memprof, which the first releases of OCaml 5 lack.
+    pub(crate) const fn has_sampler(self) -> bool {
+        self as u8 >= Release::V5_3 as u8
+    }
+
+    /// From which word of 5.3 on, and up to the next one here, words are how many later than in 5.3.
+    const fn shifts(self) -> &'static [(usize, isize)] {
         match self {
-            Release::V5_3 => Version::new(5, 3),
-            Release::V5_4 => Version::new(5, 4),
-            Release::V5_5 => Version::new(5, 5),
+            // Without `young_trigger`; then others come and go before `swept_words`, `local_roots`, `requested_minor_gc`,
+            // `dls_root`, `extern_state` and `stat_forced_major_collections`.
+            Release::V5_0 => &[(5, -1), (18, -2), (20, 0), (31, -1), (38, 2), (46, -1), (51, 0)],
+            // Without `allocated_words_direct`.
+            Release::V5_1 | Release::V5_2 => &[(18, -1)],
+            Release::V5_3 => &[],
+            Release::V5_4 => &[(18, 3), (19, 4)],
+            Release::V5_5 => &[(18, 3), (19, 4), (46, 5)],
         }
     }
 
-    /// Where a word of 5.3's domain state is in this release.
+    /// Where a word of 5.3's domain state is in this release, which must have it.
     pub(crate) const fn word(self, of_5_3: usize) -> usize {
-        let of_5_4 = match of_5_3 {
-            0..SWEPT_WORDS => of_5_3,
-            SWEPT_WORDS => of_5_3 + 3,
-            _ => of_5_3 + 4,
-        };
-        match self {
-            Release::V5_3 => of_5_3,
-            Release::V5_4 => of_5_4,
-            Release::V5_5 if of_5_4 > WORK_DONE => of_5_4 + 1,
-            Release::V5_5 => of_5_4,
+        let shifts = self.shifts();
+        let mut word = of_5_3;
+        let mut at = 0;
+        while at < shifts.len() && shifts[at].0 <= of_5_3 {
+            word = of_5_3.wrapping_add_signed(shifts[at].1);
+            at += 1;
         }
+        word
     }
 
     /// As [`Release::word`], for what only some versions have.
@@ -70,14 +86,33 @@ impl Release {
 mod tests {
     use super::Release;
 
-    /// Counted in `domain_state.tbl` of each release.
+    /// Counted in `domain_state.tbl` of each release: action_pending, gc_regs, allocated_words, swept_words, local_roots,
+    /// final_info, backtrace_last_exn, requested_external_interrupt, id, dls_root, dependent_allocated, stat_minor_words,
+    /// stat_forced_major_collections, trap_sp_off.
     #[test]
     fn words_are_where_the_releases_have_them() {
         let of = |release: Release| {
+            [7, 11, 16, 18, 20, 22, 26, 32, 36, 38, 42, 48, 51, 54].map(|word| release.word(word))
+        };
+        let of_5_1 = [7, 11, 16, 17, 19, 21, 25, 31, 35, 37, 41, 47, 50, 53];
+        assert_eq!(of(Release::V5_0), [6, 10, 15, 16, 20, 22, 26, 31, 35, 40, 44, 47, 51, 54]);
+        assert_eq!(of(Release::V5_1), of_5_1);
+        assert_eq!(of(Release::V5_2), of_5_1);
+        assert_eq!(of(Release::V5_3), [7, 11, 16, 18, 20, 22, 26, 32, 36, 38, 42, 48, 51, 54]);
+        let later = |release: Release| {
             [7, 16, 18, 20, 36, 38, 45, 48, 54, 58].map(|word| release.word(word))
         };
-        assert_eq!(of(Release::V5_3), [7, 16, 18, 20, 36, 38, 45, 48, 54, 58]);
-        assert_eq!(of(Release::V5_4), [7, 16, 21, 24, 40, 42, 49, 52, 58, 62]);
-        assert_eq!(of(Release::V5_5), [7, 16, 21, 24, 40, 42, 49, 53, 59, 63]);
+        assert_eq!(later(Release::V5_4), [7, 16, 21, 24, 40, 42, 49, 52, 58, 62]);
+        assert_eq!(later(Release::V5_5), [7, 16, 21, 24, 40, 42, 49, 53, 59, 63]);
+    }
+
+    #[test]
+    fn releases_know_their_versions() {
+        for minor in 0..=5 {
+            let version = crate::Version::new(5, minor);
+            assert_eq!(Release::of(version).map(Release::version), Some(version));
+        }
+        assert_eq!(Release::of(crate::Version::new(5, 6)), None);
+        assert!(!Release::V5_2.has_sampler() && Release::V5_3.has_sampler());
     }
 }

@@ -12,10 +12,13 @@ pub struct HeapLayout {
     pub state: StateLayout,
     /// Words of a thread of systhreads.
     pub thread: ThreadLayout,
-    /// How the sampler keeps its entries.
-    pub memprof: MemprofLayout,
+    /// How the sampler keeps its entries; none in runtimes without one.
+    pub memprof: Option<MemprofLayout>,
     /// OCaml 4: how many words stand before a chunk of the major heap.
     pub chunk_head: usize,
+    /// OCaml 5: whether static variables with something for each domain hold that themselves, as until 5.2, where there
+    /// can be 128 domains and no more, or point to it.
+    pub holds_domains_in_place: bool,
 }
 
 /// Words of the domain state.
@@ -245,14 +248,15 @@ pub(crate) const HEAP_4_11: HeapLayout = HeapLayout {
         ..STATE_4_13
     },
     thread: ThreadLayout { memprof: None, ..THREAD_4 },
-    memprof: MemprofLayout {
+    memprof: Some(MemprofLayout {
         flags: 4,
         is_deallocated: 1 << 3,
         is_deleted: 1 << 7,
         table_length: 2,
         ..MEMPROF_4_12
-    },
+    }),
     chunk_head: 4,
+    holds_domains_in_place: false,
 };
 
 /// OCaml 4.12.
@@ -260,8 +264,13 @@ pub(crate) const HEAP_4_12: HeapLayout =
     HeapLayout { state: StateLayout { young_pointer: 0, ..STATE_4_13 }, ..HEAP_4_13 };
 
 /// OCaml 4.13.
-pub(crate) const HEAP_4_13: HeapLayout =
-    HeapLayout { state: STATE_4_13, thread: THREAD_4, memprof: MEMPROF_4_12, chunk_head: 6 };
+pub(crate) const HEAP_4_13: HeapLayout = HeapLayout {
+    state: STATE_4_13,
+    thread: THREAD_4,
+    memprof: Some(MEMPROF_4_12),
+    chunk_head: 6,
+    holds_domains_in_place: false,
+};
 
 /// OCaml 4.14.
 pub(crate) const HEAP_4_14: HeapLayout = HeapLayout { chunk_head: 7, ..HEAP_4_13 };
@@ -281,53 +290,90 @@ const STATE_5_3: StateLayout = StateLayout {
     domain_local: Some(38),
 };
 
-/// OCaml 5: only the domain state differs.
+/// OCaml 5.
 pub(crate) const fn heap_5(release: Release) -> HeapLayout {
     let state = STATE_5_3;
     let state = StateLayout {
+        stack_cache: release.maybe(state.stack_cache),
+        registers: release.word(state.registers),
         local_roots: release.word(state.local_roots),
         last_exception: release.word(state.last_exception),
         finalisers: release.maybe(state.finalisers),
         ephemerons: release.maybe(state.ephemerons),
-        memprof: release.maybe(state.memprof),
+        memprof: if release.has_sampler() { release.maybe(state.memprof) } else { None },
         domain_local: release.maybe(state.domain_local),
         ..state
     };
-    HeapLayout { state, ..HEAP_5_3 }
+    let is_old = (release as u8) < Release::V5_3 as u8;
+    let thread = ThreadLayout {
+        // 5.3 has added `tick_thread_stop`.
+        table_stride: Some(if is_old { 17 } else { 18 }),
+        ..THREAD_5
+    };
+    HeapLayout {
+        state,
+        thread,
+        memprof: if release.has_sampler() { Some(MEMPROF_5_3) } else { None },
+        chunk_head: 0,
+        holds_domains_in_place: is_old,
+    }
 }
 
-const HEAP_5_3: HeapLayout = HeapLayout {
-    state: STATE_5_3,
-    thread: ThreadLayout {
-        next: 1,
-        stack: 4,
-        return_address: None,
-        registers: 10,
-        interpreter_stack_high: None,
-        interpreter_stack: None,
-        local_roots: 6,
-        last_exception: 9,
-        memprof: None,
-        table_stride: Some(18),
-    },
-    memprof: MemprofLayout {
-        entry: 6,
-        samples: 2,
-        user_data: 1,
-        flags: 5,
-        is_offset: 1 << 2,
-        is_deallocated: 1 << 5,
-        is_deleted: 1 << 6,
-        table_length: 3,
-        thread_table: 3,
-        domain: Some(MemprofDomain {
-            table: 1,
-            configuration: 7,
-            orphans: 9,
-            next_orphan: 8,
-            threads: 11,
-            next_thread: 12,
-        }),
-    },
-    chunk_head: 0,
+const THREAD_5: ThreadLayout = ThreadLayout {
+    next: 1,
+    stack: 4,
+    return_address: None,
+    registers: 10,
+    interpreter_stack_high: None,
+    interpreter_stack: None,
+    local_roots: 6,
+    last_exception: 9,
+    memprof: None,
+    table_stride: None,
 };
+
+const MEMPROF_5_3: MemprofLayout = MemprofLayout {
+    entry: 6,
+    samples: 2,
+    user_data: 1,
+    flags: 5,
+    is_offset: 1 << 2,
+    is_deallocated: 1 << 5,
+    is_deleted: 1 << 6,
+    table_length: 3,
+    thread_table: 3,
+    domain: Some(MemprofDomain {
+        table: 1,
+        configuration: 7,
+        orphans: 9,
+        next_orphan: 8,
+        threads: 11,
+        next_thread: 12,
+    }),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counted in `domain_state.tbl` and `st_stubs.c` of each release.
+    #[test]
+    fn early_releases_of_ocaml_5_have_their_own_words() {
+        let of = |release| {
+            let HeapLayout { state, thread, .. } = heap_5(release);
+            let some = [state.stack_cache, state.finalisers, state.ephemerons, state.domain_local];
+            let [cache, finalisers, ephemerons, local] = some.map(Option::unwrap_or_default);
+            let words = [cache, state.registers, state.local_roots, ephemerons, finalisers];
+            (words, state.last_exception, local, thread.table_stride)
+        };
+        assert_eq!(of(Release::V5_0), ([8, 10, 20, 21, 22], 26, 40, Some(17)));
+        assert_eq!(of(Release::V5_1), ([9, 11, 19, 20, 21], 25, 37, Some(17)));
+        assert_eq!(of(Release::V5_2), of(Release::V5_1));
+        assert_eq!(of(Release::V5_3), ([9, 11, 20, 21, 22], 26, 38, Some(18)));
+        for release in [Release::V5_0, Release::V5_1, Release::V5_2] {
+            let heap = heap_5(release);
+            assert!(heap.holds_domains_in_place && heap.memprof.is_none(), "{release:?}");
+            assert_eq!(heap.state.memprof, None, "{release:?}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! What differs between the runtimes of OCaml that are observed from inside: one table, keyed by version.
+//! What differs between the runtimes of OCaml that can be observed: one table, keyed by version.
 //!
 //! Word indices count 8-byte words of the domain state. They were read from `domain_state.tbl` of each
 //! release; the layouts of location records from `backtrace_prim.h`.
@@ -12,6 +12,8 @@ use crate::version::Version;
 pub struct Runtime {
     /// Versions of OCaml with this runtime, from the first to the last.
     pub versions: (Version, Version),
+    /// Whether it has a working Gc.Memprof, without which no trace can be recorded: all of 4.11 to 4.14, and from 5.3 on.
+    pub has_sampler: bool,
     /// Where the stack of the running program is found.
     pub stack: StackLayout,
     /// Word of the domain state with the interpreter's stack pointer, in bytecode programs of OCaml 4; in OCaml
@@ -141,6 +143,7 @@ const fn from_to(first: (u8, u8), last: (u8, u8)) -> (Version, Version) {
 
 const RUNTIME_4_13: Runtime = Runtime {
     versions: from_to((4, 13), (4, 13)),
+    has_sampler: true,
     stack: StackLayout::System { top: 25, bottom: 26, return_address: 27 },
     interpreter_stack: Some(20),
     traps: Some(TrapLayout { innermost: 21, link: TrapLink::FromThis }),
@@ -154,33 +157,40 @@ const RUNTIME_4_13: Runtime = Runtime {
 const fn runtime_5(release: Release) -> Runtime {
     Runtime {
         versions: (release.version(), release.version()),
-        stack: StackLayout::Fibers { current: 5 },
+        has_sampler: release.has_sampler(),
+        stack: StackLayout::Fibers { current: release.word(5) },
         interpreter_stack: None,
         traps: Some(TrapLayout { innermost: release.word(54), link: TrapLink::FromHighUntagged }),
-        location: LocationLayout::TwoLines,
+        location: match release {
+            Release::V5_0 | Release::V5_1 => LocationLayout::OneLine,
+            _ => LocationLayout::TwoLines,
+        },
         domain_id: Some(release.word(36)),
         heap: Some(heap_5(release)),
         polling: Polling::ToHighest {
             limit: 0,
-            pending: 7,
+            pending: release.word(7),
             interrupt: match release {
                 Release::V5_3 | Release::V5_4 => Some(release.word(32)),
                 // A program that samples itself, now and then, was told that no profile is running.
                 Release::V5_5 => None,
+                // There is no sampler to start.
+                Release::V5_0 | Release::V5_1 | Release::V5_2 => None,
             },
         },
         // Since 5.5 it comes after the name of the interpreter.
         executable_name: ExecutableName::Parameter(match release {
-            Release::V5_3 | Release::V5_4 => 0,
             Release::V5_5 => 1,
+            _ => 0,
         }),
     }
 }
 
-/// The runtimes that have a working Gc.Memprof: all of 4.11 to 4.14, and from 5.3 on.
-pub const RUNTIMES: [Runtime; 7] = [
+/// The runtimes that are known, in the order of versions.
+pub const RUNTIMES: [Runtime; 10] = [
     Runtime {
         versions: from_to((4, 11), (4, 11)),
+        has_sampler: true,
         stack: StackLayout::System { top: 24, bottom: 25, return_address: 26 },
         interpreter_stack: Some(19),
         traps: Some(TrapLayout { innermost: 20, link: TrapLink::Address }),
@@ -198,6 +208,9 @@ pub const RUNTIMES: [Runtime; 7] = [
     },
     RUNTIME_4_13,
     Runtime { versions: from_to((4, 14), (4, 14)), heap: Some(HEAP_4_14), ..RUNTIME_4_13 },
+    runtime_5(Release::V5_0),
+    runtime_5(Release::V5_1),
+    runtime_5(Release::V5_2),
     runtime_5(Release::V5_3),
     runtime_5(Release::V5_4),
     runtime_5(Release::V5_5),
@@ -241,7 +254,7 @@ impl Runtime {
         }
     }
 
-    /// The runtime of a version; none if it has no Gc.Memprof or is not known.
+    /// The runtime of a version; none if it is not known.
     pub fn of(version: Version) -> Option<&'static Runtime> {
         RUNTIMES.iter().find(|runtime| {
             let (first, last) = runtime.versions;
@@ -262,17 +275,21 @@ mod tests {
     }
 
     #[test]
-    fn versions_without_memprof_have_no_runtime_here() {
+    fn some_runtimes_have_no_sampler() {
         for (major, minor, known) in [
-            (4, 10, false),
-            (4, 11, true),
-            (4, 14, true),
-            (5, 0, false),
-            (5, 2, false),
-            (5, 3, true),
-            (5, 9, false),
+            (4, 10, None),
+            (4, 11, Some(true)),
+            (4, 14, Some(true)),
+            (5, 0, Some(false)),
+            (5, 1, Some(false)),
+            (5, 2, Some(false)),
+            (5, 3, Some(true)),
+            (5, 9, None),
         ] {
-            assert_eq!(Runtime::of(Version::new(major, minor)).is_some(), known, "{major}.{minor}");
+            let found = Runtime::of(Version::new(major, minor));
+            assert_eq!(found.map(|runtime| runtime.has_sampler), known, "{major}.{minor}");
+            let layout = found.and_then(|runtime| runtime.heap?.memprof);
+            assert_eq!(layout.is_some(), known == Some(true), "{major}.{minor}");
         }
     }
 }

@@ -150,18 +150,46 @@ const COUNTERS: &[&str] = &[
     "minor_promoted_words",
 ];
 
-/// The table of one release: the first so many phases and counters. Releases since 5.3 have added theirs at the end.
-const fn table(minor: u8, phases: usize, counters: usize) -> EventTable {
+/// Phases of 5.2, which has no sampler.
+const PHASES_5_2: [&str; 44] = {
+    let mut phases = [""; 44];
+    let (mut of_5_3, mut at) = (0, 0);
+    while at < phases.len() {
+        // major_memprof_roots, minor_memprof_roots, minor_memprof_clean, major_memprof_clean.
+        if !matches!(of_5_3, 9 | 13 | 14 | 37) {
+            phases[at] = PHASES[of_5_3];
+            at += 1;
+        }
+        of_5_3 += 1;
+    }
+    phases
+};
+
+/// The table of one release: the first so many phases and counters of a list. Releases since 5.3, and those up to 5.2, have
+/// added theirs at the end.
+const fn table(
+    minor: u8,
+    phases: &'static [&'static str],
+    counted: usize,
+    counters: usize,
+) -> EventTable {
     let version = Version::new(5, minor);
     EventTable {
         versions: (version, version),
-        phases: PHASES.split_at(phases).0,
+        phases: phases.split_at(counted).0,
         stops: STOPS,
         counters: COUNTERS.split_at(counters).0,
     }
 }
 
-static TABLES: [EventTable; 3] = [table(3, 48, 26), table(4, 50, 26), table(5, 50, 28)];
+static TABLES: [EventTable; 6] = [
+    table(0, &PHASES_5_2, 40, 11),
+    table(1, &PHASES_5_2, 40, 17),
+    table(2, &PHASES_5_2, 44, 17),
+    table(3, PHASES, 48, 26),
+    table(4, PHASES, 50, 26),
+    table(5, PHASES, 50, 28),
+];
 
 impl EventTable {
     /// The table of a version; none if it is not known, or has no such rings.
@@ -176,7 +204,7 @@ mod tests {
 
     #[test]
     fn numbers_are_known_by_version() {
-        for (major, minor, known) in [(4, 14, false), (5, 2, false), (5, 3, true), (5, 6, false)] {
+        for (major, minor, known) in [(4, 14, false), (5, 0, true), (5, 3, true), (5, 6, false)] {
             assert_eq!(EventTable::of(Version::new(major, minor)).is_some(), known);
         }
     }
@@ -188,5 +216,20 @@ mod tests {
         assert_eq!((PHASES[34], PHASES[47]), ("stw_handler", "compact_release"));
         assert_eq!(COUNTERS[25], "major_slice_budget");
         assert!(STOPS.iter().all(|name| PHASES.contains(name)));
+    }
+
+    /// Counted in the headers of these releases.
+    #[test]
+    fn early_releases_have_no_phases_of_a_sampler() {
+        let last = |minor| {
+            let table = EventTable::of(Version::new(5, minor)).expect("it is known");
+            assert!(!table.phases.iter().any(|name| name.contains("memprof")), "5.{minor}");
+            assert_eq!(table.phases.iter().position(|name| *name == "stw_leader"), Some(32));
+            (table.phases.last().copied(), table.counters.last().copied())
+        };
+        let resize = Some("domain_resize_heap_reservation");
+        assert_eq!(last(0), (resize, Some("request_minor_realloc_custom_table")));
+        assert_eq!(last(1), (resize, Some("major_heap_large_blocks")));
+        assert_eq!(last(2), (Some("compact_release"), Some("major_heap_large_blocks")));
     }
 }

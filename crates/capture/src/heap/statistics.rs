@@ -124,6 +124,9 @@ pub fn read(target: &Target, memory: &dyn Memory, states: &[u64]) -> Statistics 
             None => found.gaps.push(format!("{} cannot be read", global.symbol)),
         }
     }
+    if !accounting.compacts {
+        found.push(name::COMPACTIONS, Number::Whole(0));
+    }
     if let MajorHeap::Pools(pools) = accounting.major {
         reader.ended_domains(pools, &mut found);
         found.push("domains", Number::Whole(states.len() as u64));
@@ -233,13 +236,7 @@ impl Reader<'_> {
             return;
         };
         self.heap_counts(heap.wrapping_add(pools.ownerless.counts * WORD), found);
-        let names = [
-            name::MINOR_WORDS,
-            name::PROMOTED_WORDS,
-            name::MAJOR_WORDS,
-            "forced_major_collections",
-        ];
-        for (name, index) in names.into_iter().zip(0..) {
+        for (name, index) in pools.ended_names.iter().zip(0..) {
             match self.memory.word(counts.wrapping_add(index * WORD)) {
                 Some(number) => found.add(name, Number::Whole(number)),
                 None => found.gaps.push(format!("{name} of ended domains cannot be read")),

@@ -157,9 +157,9 @@ fn collector(found: &Statistics) -> Known<Collector> {
         live,
         allocated: both.saturating_sub(promoted),
         promoted,
-        minor_collections: number("minor_collections")?,
+        minor_collections: number(name::MINOR_COLLECTIONS)?,
         major_collections: number("major_collections")?,
-        compactions: number("compactions")?,
+        compactions: number(name::COMPACTIONS)?,
         domains: 0,
         gaps: of_ended.collect(),
     })

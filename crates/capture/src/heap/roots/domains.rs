@@ -93,11 +93,14 @@ impl Finder<'_> {
         states
     }
 
-    /// `stw_domains`: how many there are, and where a list of them is.
+    /// `stw_domains`: how many there are, and then a list of them, or where that is.
     fn participating(&mut self) -> Option<Vec<u64>> {
         let domains = self.target.local("domain", "stw_domains")?;
         let count = u64::from(self.field(domains, 0)? as u32);
-        let list = self.field(domains, 1)?;
+        let list = match self.layout.holds_domains_in_place {
+            true => domains.checked_add(8)?,
+            false => self.field(domains, 1)?,
+        };
         let each = (0..count.min(MOST_DOMAINS)).filter_map(|at| {
             let domain = self.words.word(list.checked_add(8 * at)?)?;
             // After the number.

@@ -1,5 +1,7 @@
 //! What the sampler follows: blocks, which it does not keep alive, and what its user gave for each, which it does.
 
+use bactrian_ocaml::heap_layout::MemprofLayout;
+
 use super::finder::Finder;
 use super::{List, Place, Sample};
 
@@ -12,21 +14,21 @@ const DISCARDED: u64 = 2 << 1 | 1;
 
 impl Finder<'_> {
     pub(super) fn memprof(&mut self) {
+        let Some(layout) = &self.layout.memprof else { return };
         match self.layout.state.memprof {
             Some(word) => {
                 for state in self.states.clone() {
                     let domain = self.field(state, word).unwrap_or(0);
-                    if domain != 0 && self.memprof_domain(domain).is_none() {
+                    if domain != 0 && self.memprof_domain(layout, domain).is_none() {
                         self.gap("the sampler's entries cannot be read");
                     }
                 }
             }
-            None => self.memprof_of_4(),
+            None => self.memprof_of_4(layout),
         }
     }
 
-    fn memprof_of_4(&mut self) {
-        let layout = &self.layout.memprof;
+    fn memprof_of_4(&mut self, layout: &MemprofLayout) {
         let file = "memprof";
         let table = self.target.local(file, "entries_global");
         let table = table.or_else(|| self.target.local(file, "trackst"));
@@ -37,7 +39,7 @@ impl Finder<'_> {
                 Some(slots) => {
                     for slot in slots {
                         let entry = slot.wrapping_sub(8 * layout.user_data as u64);
-                        if self.entry(entry).is_none() {
+                        if self.entry(layout, entry).is_none() {
                             return self.gap("the sampler's entries cannot be read");
                         }
                     }
@@ -57,7 +59,7 @@ impl Finder<'_> {
         tables.sort_unstable();
         tables.dedup();
         for table in tables {
-            if self.entries(table).is_none() {
+            if self.entries(layout, table).is_none() {
                 self.gap("the sampler's entries cannot be read");
             }
         }
@@ -66,63 +68,61 @@ impl Finder<'_> {
     /// What a thread of OCaml 4 has: a table of its own.
     pub(super) fn note_memprof_thread(&mut self, thread: u64) -> Option<()> {
         let context = self.field(thread, self.layout.thread.memprof?)?;
-        let table = context.checked_add(8 * self.layout.memprof.thread_table as u64)?;
+        let table = context.checked_add(8 * self.layout.memprof?.thread_table as u64)?;
         if context != 0 {
             self.memprof_threads.push(table);
         }
         Some(())
     }
 
-    fn memprof_domain(&mut self, domain: u64) -> Option<()> {
-        let layout = self.layout.memprof.domain?;
+    fn memprof_domain(&mut self, layout: &MemprofLayout, domain: u64) -> Option<()> {
+        let places = layout.domain?;
         let within = |at: u64, index: usize| at.saturating_add(8 * index as u64);
-        self.configured_entries(within(domain, layout.table))?;
-        let mut thread = self.field(domain, layout.threads)?;
+        self.configured_entries(layout, within(domain, places.table))?;
+        let mut thread = self.field(domain, places.threads)?;
         for _ in 0..MOST_LINKS {
             if thread == 0 {
                 break;
             }
-            self.configured_entries(within(thread, self.layout.memprof.thread_table))?;
-            thread = self.field(thread, layout.next_thread)?;
+            self.configured_entries(layout, within(thread, layout.thread_table))?;
+            thread = self.field(thread, places.next_thread)?;
         }
-        let mut orphan = self.field(domain, layout.orphans)?;
+        let mut orphan = self.field(domain, places.orphans)?;
         for _ in 0..MOST_LINKS {
             if orphan == 0 {
                 break;
             }
-            self.configured_entries(orphan)?;
-            orphan = self.field(orphan, layout.next_orphan)?;
+            self.configured_entries(layout, orphan)?;
+            orphan = self.field(orphan, places.next_orphan)?;
         }
         Some(())
     }
 
     /// A table of OCaml 5, which is in use only with a configuration.
-    fn configured_entries(&mut self, table: u64) -> Option<()> {
-        let at = self.layout.memprof.domain?.configuration;
+    fn configured_entries(&mut self, layout: &MemprofLayout, table: u64) -> Option<()> {
+        let at = layout.domain?.configuration;
         let slot = table.checked_add(8 * at as u64)?;
         let configuration = self.words.word(slot)?;
         if configuration == NO_CONFIGURATION || self.words.word(configuration)? == DISCARDED {
             return Some(());
         }
         self.add(slot, configuration, Place::Memprof);
-        self.entries(table)
+        self.entries(layout, table)
     }
 
-    fn entries(&mut self, table: u64) -> Option<()> {
-        let layout = &self.layout.memprof;
+    fn entries(&mut self, layout: &MemprofLayout, table: u64) -> Option<()> {
         let first = self.words.word(table)?;
         let count = self.field(table, layout.table_length)?;
         if count > MOST_ENTRIES {
             return None;
         }
         for entry in 0..count {
-            self.entry(first.checked_add(8 * layout.entry as u64 * entry)?)?;
+            self.entry(layout, first.checked_add(8 * layout.entry as u64 * entry)?)?;
         }
         Some(())
     }
 
-    fn entry(&mut self, entry: u64) -> Option<()> {
-        let layout = &self.layout.memprof;
+    fn entry(&mut self, layout: &MemprofLayout, entry: u64) -> Option<()> {
         let block = self.words.word(entry)?;
         let samples = self.field(entry, layout.samples)?;
         let user_data = self.field(entry, layout.user_data)?;

@@ -129,14 +129,10 @@ impl Finder<'_> {
         let file = "st_stubs";
         let known = match self.layout.thread.table_stride {
             None => self.static_word(file, "curr_thread"),
-            Some(stride) => self.static_word(file, "thread_table").and_then(|table| {
-                if table == 0 {
-                    return Some(0);
-                }
-                let state = *self.states.get(domain)?;
-                let number = self.domain_number(state) as usize;
-                self.field(table, stride.checked_mul(number)?)
-            }),
+            Some(stride) => self
+                .target
+                .local(file, "thread_table")
+                .and_then(|variable| self.active_thread_in(variable, stride, domain)),
         };
         // The hook names the descriptor first, which a thread begins with, and then the exception.
         let listed = self.listed(List::Threads, domain).map(|slots| match slots.as_slice() {
@@ -158,17 +154,26 @@ impl Finder<'_> {
     fn active_thread_by_code(&mut self, domain: usize) -> Option<u64> {
         let variables = self.target.variables_of(self.memory, "caml_thread_self");
         variables.into_iter().find_map(|variable| {
-            let value = self.words.word(variable)?;
             let thread = match self.layout.thread.table_stride {
-                None => value,
-                Some(stride) => {
-                    let state = *self.states.get(domain)?;
-                    let number = self.domain_number(state) as usize;
-                    self.field(value, stride.checked_mul(number)?)?
-                }
+                None => self.words.word(variable)?,
+                Some(stride) => self.active_thread_in(variable, stride, domain)?,
             };
             self.is_in_ring(thread).then_some(thread)
         })
+    }
+
+    /// The thread that runs in a domain, by the variable `thread_table` of OCaml 5.
+    fn active_thread_in(&mut self, variable: u64, stride: usize, domain: usize) -> Option<u64> {
+        let table = match self.layout.holds_domains_in_place {
+            true => variable,
+            false => self.words.word(variable)?,
+        };
+        if table == 0 {
+            return Some(0);
+        }
+        let state = *self.states.get(domain)?;
+        let number = self.domain_number(state) as usize;
+        self.field(table, stride.checked_mul(number)?)
     }
 
     fn one_thread(
