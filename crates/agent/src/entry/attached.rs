@@ -148,6 +148,8 @@ fn wanted() -> Option<Here> {
 /// Starts the sampler of this domain.
 fn start(here: Here) {
     let agent = here.agent;
+    // Looked for when the recording was made.
+    let Some(sampler) = &agent.program.sampler else { return };
     let control = &bactrian_control;
     TRIED[here.domain].store(control.asked.load(Ordering::Acquire), Ordering::Release);
     let is_on = here.is_on();
@@ -168,7 +170,7 @@ fn start(here: Here) {
         },
     };
     if has_started {
-        doors::close(&agent.program, || control.asked.load(Ordering::Acquire) != 0);
+        doors::close(sampler, || control.asked.load(Ordering::Acquire) != 0);
         control.started.fetch_add(1, Ordering::AcqRel);
         blocking::stay(&agent.program);
     } else if control.started.load(Ordering::Acquire) == 0 {
@@ -202,7 +204,8 @@ fn prepare(asked: u64) -> Result<(), Trouble> {
 
 fn begin(asked: u64) -> Result<Recording, Trouble> {
     let mut settings = Settings::read(setting).ok().flatten().ok_or(Trouble::Settings)?;
-    let program = Program::find().ok_or(Trouble::Runtime)?;
+    let program = Program::find().filter(|program| program.sampler.is_some());
+    let program = program.ok_or(Trouble::Runtime)?;
     if let (Polling::ToEnd { .. }, Some(rate)) = (program.runtime.polling, samplers::rate()) {
         settings.rate = rate;
     }

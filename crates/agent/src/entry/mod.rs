@@ -26,7 +26,7 @@ use crate::keeper::ring;
 use crate::record::recording::{self, Recording};
 use crate::record::{collect, guard, page, session, switch, tracker};
 use crate::runtime::agent::{self, Agent};
-use crate::runtime::program::Program;
+use crate::runtime::program::{Program, Sampler};
 use crate::runtime::{blocking, bytecode};
 use crate::snapshot::{self, BesideRecording};
 
@@ -149,8 +149,8 @@ fn start(agent: &'static Agent) {
     }
     // SAFETY: there is one thread. A panic leaves the page alone.
     unsafe { stacks::run(|| page::start(agent)) };
-    if let Some(trace) = &agent.settings.trace {
-        start_recording(agent, trace);
+    if let (Some(trace), Some(sampler)) = (&agent.settings.trace, &agent.program.sampler) {
+        start_recording(agent, sampler, trace);
     }
     if let Some(snapshots) = &agent.settings.snapshots {
         if process::adopts_orphans() {
@@ -180,7 +180,7 @@ fn before_blocking() {
 }
 
 /// Starts the recording and the sampler.
-fn start_recording(agent: &'static Agent, trace: &'static [u8]) {
+fn start_recording(agent: &'static Agent, sampler: &Sampler, trace: &'static [u8]) {
     let mut recording = None;
     // SAFETY: the runtime is initialised and no OCaml code runs yet. Nobody else is on our stack before the recording
     // begins; a panic leaves what the environment says of the parameters.
@@ -213,8 +213,8 @@ fn start_recording(agent: &'static Agent, trace: &'static [u8]) {
     // SAFETY: the runtime is initialised and no OCaml code runs yet.
     unsafe {
         let depth = collect::take_over(agent);
-        tracker::start(&agent.program, agent.settings.rate, depth);
-        if !guard::put_up(&agent.program) {
+        tracker::start(&agent.program, sampler, agent.settings.rate, depth);
+        if !guard::put_up(sampler) {
             guard::stop_sampling();
             session::with_recording(|recording| recording.end(State::SwitchedOff));
             return;

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bactrian_agent_os::lock::Lock;
 use bactrian_agent_os::patch::Patch;
 
-use crate::runtime::program::Program;
+use crate::runtime::program::Sampler;
 
 pub static START: Patch = Patch::new();
 pub static STOP: Patch = Patch::new();
@@ -27,17 +27,17 @@ static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 /// There is one thread. Called once.
-pub unsafe fn put_up(program: &Program, ours: [usize; 2]) -> bool {
-    let [start, stop] = note_targets(program);
+pub unsafe fn put_up(sampler: &Sampler, ours: [usize; 2]) -> bool {
+    let [start, stop] = note_targets(sampler);
     // SAFETY: by the caller.
     unsafe { START.put_up(start, ours[0]) && STOP.put_up(stop, ours[1]) }
 }
 
 /// Callers of both functions wait until the patches are put up from outside, or lifted, if that `is_wanted` still. Where code
 /// cannot be changed, they go on.
-pub fn close(program: &Program, is_wanted: impl FnOnce() -> bool) {
+pub fn close(sampler: &Sampler, is_wanted: impl FnOnce() -> bool) {
     with(|| {
-        let [start, stop] = note_targets(program);
+        let [start, stop] = note_targets(sampler);
         if is_wanted() {
             // SAFETY: they are of this runtime, and one thread is here.
             unsafe {
@@ -73,9 +73,9 @@ fn with(f: impl FnOnce()) {
     unsafe { AT_WORK.release() };
 }
 
-fn note_targets(program: &Program) -> [usize; 2] {
-    let start = program.memprof_start as *const () as usize;
-    let stop = program.memprof_stop as *const () as usize;
+fn note_targets(sampler: &Sampler) -> [usize; 2] {
+    let start = sampler.start as *const () as usize;
+    let stop = sampler.stop as *const () as usize;
     START_TARGET.store(start, Ordering::Relaxed);
     STOP_TARGET.store(stop, Ordering::Relaxed);
     [start, stop]

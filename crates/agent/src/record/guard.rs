@@ -16,7 +16,7 @@ use super::doors::{self, START_TARGET, STOP_TARGET};
 use super::samplers::{self, Here};
 use super::session::with_recording;
 use crate::runtime::agent::{self, Agent};
-use crate::runtime::program::Program;
+use crate::runtime::program::Sampler;
 
 /// The runtime's sampler is ours.
 static SAMPLING: AtomicBool = AtomicBool::new(false);
@@ -31,10 +31,10 @@ pub const GATES: [Gate; 2] = [
 ///
 /// # Safety
 /// There is one thread. Called once.
-pub unsafe fn put_up(program: &Program) -> bool {
+pub unsafe fn put_up(sampler: &Sampler) -> bool {
     let ours = [start_gate as *const () as usize, stop_gate as *const () as usize];
     // SAFETY: by the caller.
-    unsafe { doors::put_up(program, ours) }
+    unsafe { doors::put_up(sampler, ours) }
 }
 
 /// The runtime's sampler is about to be started for us.
@@ -50,8 +50,10 @@ pub fn stop_sampling() {
         let here = Here::find().filter(|here| here.is_on());
         // SAFETY: by the caller.
         here.map(|here| unsafe { samplers::stop(here) });
-    } else if SAMPLING.swap(false, Ordering::AcqRel) {
-        (agent.program.memprof_stop)(UNIT);
+    } else if SAMPLING.swap(false, Ordering::AcqRel)
+        && let Some(sampler) = &agent.program.sampler
+    {
+        (sampler.stop)(UNIT);
     }
 }
 
@@ -72,7 +74,7 @@ pub fn recording_is_over() {
 fn give_way() {
     let is_here = || Here::find().is_some_and(Here::is_on);
     if (SAMPLING.load(Ordering::Acquire) || is_here())
-        && let Some(tell) = agent::prepared().and_then(|agent| agent.program.memprof_tell)
+        && let Some(tell) = agent::prepared().and_then(|agent| agent.program.sampler.as_ref()?.tell)
     {
         // OCaml 4 forgets them when its sampler is stopped. Our callbacks do not raise.
         tell();

@@ -11,7 +11,7 @@ use bactrian_ocaml::value::{UNIT, is_exception, tag};
 use super::doors;
 use super::static_blocks::{Block, C_CALL, door};
 use crate::runtime::agent::{self, Agent};
-use crate::runtime::program::DOMAINS;
+use crate::runtime::program::{DOMAINS, Sampler};
 
 /// Of each number of a domain: the domain whose sampler we have started and not stopped, by its key.
 static ON: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
@@ -77,13 +77,17 @@ door!(stop_door, stop_here);
 /// Called by OCaml.
 unsafe extern "C" fn start_here(_unit: usize, _state: *const usize) -> usize {
     let [rate, depth, tracker] = ARGUMENTS.each_ref().map(|word| word.load(Ordering::Relaxed));
-    agent::prepared().map_or(UNIT, |agent| (agent.program.memprof_start)(rate, depth, tracker))
+    sampler().map_or(UNIT, |sampler| (sampler.start)(rate, depth, tracker))
 }
 
 /// # Safety
 /// Called by OCaml.
 unsafe extern "C" fn stop_here(_unit: usize, _state: *const usize) -> usize {
-    agent::prepared().map_or(UNIT, |agent| (agent.program.memprof_stop)(UNIT))
+    sampler().map_or(UNIT, |sampler| (sampler.stop)(UNIT))
+}
+
+fn sampler() -> Option<&'static Sampler> {
+    agent::prepared()?.program.sampler.as_ref()
 }
 
 /// Starts the sampler of this thread's domain with what was prepared for it; false if it is the program's, or inherited from

@@ -17,7 +17,7 @@ use super::static_blocks::{Block, C_CALL, door};
 use super::{guard, session};
 use crate::runtime::agent::Agent;
 use crate::runtime::blocking;
-use crate::runtime::program::{DOMAINS, Program, ProgramCode};
+use crate::runtime::program::{DOMAINS, Program, ProgramCode, Sampler};
 
 static RATE: Block<2> = Block::new(tag::DOUBLE);
 static TRACKER: Block<6> = Block::new(0);
@@ -33,10 +33,10 @@ door!(dealloc_door, dealloc);
 ///
 /// # Safety
 /// The runtime is initialised, no sampler is running, and this is a thread that may call into OCaml.
-pub unsafe fn start(program: &Program, rate: f64, depth: usize) {
+pub unsafe fn start(program: &Program, sampler: &Sampler, rate: f64, depth: usize) {
     // SAFETY: by the caller.
     let [rate, depth, tracker] = unsafe { prepare(program, rate, depth) };
-    (program.memprof_start)(rate, depth, tracker);
+    (sampler.start)(rate, depth, tracker);
 }
 
 /// Prepares what the sampler is started with, and gives it.

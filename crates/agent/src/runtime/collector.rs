@@ -63,13 +63,14 @@ pub struct Many {
     pub cycles: *const usize,
     /// `caml_num_domains_running`.
     pub running: &'static AtomicUsize,
-    /// `caml_interrupt_all_signal_safe`.
-    pub interrupt_all: extern "C" fn(),
+    /// `caml_interrupt_all_signal_safe`, since 5.2.
+    pub interrupt_all: Option<extern "C" fn()>,
     /// `caml_try_run_on_all_domains`.
     pub try_run: extern "C" fn(Still, *mut c_void, extern "C" fn(*const usize)) -> c_int,
     pub do_roots: Scan5,
     pub final_roots: Scan5,
-    pub memprof_roots: Scan5,
+    /// `caml_memprof_scan_roots`, where there is a sampler.
+    pub memprof_roots: Option<Scan5>,
     pub global_roots: extern "C" fn(Action5, *mut c_void),
     /// `caml_collect_heap_stats_sample`.
     statistics: extern "C" fn(*const c_void, *mut [isize; 8]),
@@ -107,11 +108,13 @@ impl Collector {
                     interrupted: hook("caml_domain_external_interrupt_hook")?,
                     cycles: find("caml_major_cycles_completed")? as *const usize,
                     running: hook("caml_num_domains_running")?,
-                    interrupt_all: loaded::function(find("caml_interrupt_all_signal_safe")?),
+                    interrupt_all: find("caml_interrupt_all_signal_safe")
+                        .map(|function| loaded::function(function)),
                     try_run: loaded::function(find("caml_try_run_on_all_domains")?),
                     do_roots: loaded::function(find("caml_do_roots")?),
                     final_roots: loaded::function(find("caml_final_do_roots")?),
-                    memprof_roots: loaded::function(find("caml_memprof_scan_roots")?),
+                    memprof_roots: find("caml_memprof_scan_roots")
+                        .map(|function| loaded::function(function)),
                     global_roots: loaded::function(find("caml_scan_global_roots")?),
                     statistics: loaded::function(find("caml_collect_heap_stats_sample")?),
                     young_limit,

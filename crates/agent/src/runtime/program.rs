@@ -21,10 +21,8 @@ pub struct Program {
     /// each thread's own, which it is in OCaml 5; null in there before start-up.
     state: usize,
     pub code: ProgramCode,
-    pub memprof_start: extern "C" fn(rate: usize, depth: usize, tracker: usize) -> usize,
-    pub memprof_stop: extern "C" fn(unit: usize) -> usize,
-    /// `caml_memprof_handle_postponed_exn` of OCaml 4: calls back for all samples that wait.
-    pub memprof_tell: Option<extern "C" fn() -> usize>,
+    /// None in versions of OCaml without Gc.Memprof: they have these functions, which raise an exception.
+    pub sampler: Option<Sampler>,
     /// `caml_register_global_root` and `caml_remove_global_root`.
     pub register_root: extern "C" fn(place: *mut usize),
     pub remove_root: extern "C" fn(place: *mut usize),
@@ -35,7 +33,7 @@ pub struct Program {
     debuginfo_extract: extern "C" fn(slot: usize) -> usize,
     debuginfo_next: extern "C" fn(info: usize) -> usize,
     debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
-    /// How stacks can be collected by us.
+    /// How stacks of samples can be collected by us.
     pub collection: Option<Collection>,
     /// What is needed for snapshots of the heap.
     pub collector: Option<Collector>,
@@ -44,6 +42,31 @@ pub struct Program {
     pub pause_hooks: Option<[usize; 4]>,
     /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
     pub blocking_hook: Option<usize>,
+}
+
+/// The runtime's sampler.
+pub struct Sampler {
+    /// `caml_memprof_start`.
+    pub start: extern "C" fn(rate: usize, depth: usize, tracker: usize) -> usize,
+    /// `caml_memprof_stop`.
+    pub stop: extern "C" fn(unit: usize) -> usize,
+    /// `caml_memprof_handle_postponed_exn` of OCaml 4: calls back for all samples that wait.
+    pub tell: Option<extern "C" fn() -> usize>,
+}
+
+impl Sampler {
+    fn of(object: &Object) -> Option<Sampler> {
+        let find = |name| object.find(name);
+        // SAFETY: functions of these types in every version of the table of runtimes that has a sampler.
+        unsafe {
+            Some(Sampler {
+                start: loaded::function(find("caml_memprof_start")?),
+                stop: loaded::function(find("caml_memprof_stop")?),
+                tell: find("caml_memprof_handle_postponed_exn")
+                    .map(|function| loaded::function(function)),
+            })
+        }
+    }
 }
 
 /// Domains that are recorded; OCaml 5 allows 128 unless told otherwise.
@@ -157,15 +180,15 @@ impl Program {
     }
 
     fn of(object: &Object) -> Option<Program> {
-        object.find("caml_memprof_start")?;
         let found = bactrian_ocaml::fingerprint(|name| object.find(name).is_some())?;
         let version = found.version;
+        let runtime = Runtime::of(version)?;
         let find = |name| object.find(name);
         // SAFETY: these functions have these types in every version of the table of runtimes.
         unsafe {
             Some(Program {
                 version,
-                runtime: Runtime::of(version)?,
+                runtime,
                 state: match find("caml_state") {
                     Some(own) => own.wrapping_sub(sys::thread_pointer()),
                     None => find("Caml_state")?,
@@ -174,10 +197,10 @@ impl Program {
                     Code::Native => ProgramCode::Native { c_call: find("caml_c_call")? },
                     Code::Bytecode => ProgramCode::Bytecode(Interpreter::of(object)?),
                 },
-                memprof_start: loaded::function(find("caml_memprof_start")?),
-                memprof_stop: loaded::function(find("caml_memprof_stop")?),
-                memprof_tell: find("caml_memprof_handle_postponed_exn")
-                    .map(|function| loaded::function(function)),
+                sampler: match runtime.has_sampler {
+                    true => Some(Sampler::of(object)?),
+                    false => None,
+                },
                 register_root: loaded::function(find("caml_register_global_root")?),
                 remove_root: loaded::function(find("caml_remove_global_root")?),
                 runtime_parameters: find("caml_runtime_parameters")
@@ -186,7 +209,10 @@ impl Program {
                 debuginfo_extract: loaded::function(find("caml_debuginfo_extract")?),
                 debuginfo_next: loaded::function(find("caml_debuginfo_next")?),
                 debuginfo_location: loaded::function(find("caml_debuginfo_location")?),
-                collection: Collection::of(object, found.code, Runtime::of(version)?),
+                collection: match runtime.has_sampler {
+                    true => Collection::of(object, found.code, runtime),
+                    false => None,
+                },
                 collector: Collector::of(object, version),
                 pause_hooks: pause_hooks(object, version),
                 blocking_hook: find("caml_enter_blocking_section_hook"),

@@ -71,8 +71,10 @@ fn list_many(collector: &Collector, many: &Many, domains: &[*const usize]) {
             listed(list, number as u32, || scan(found_5, 0, ptr::null_mut(), domain, last));
         };
         scan(List::Final, many.final_roots, 0);
-        // Without what the sampler does not keep alive.
-        scan(List::Memprof, many.memprof_roots, 0);
+        if let Some(memprof) = many.memprof_roots {
+            // Without what the sampler does not keep alive.
+            scan(List::Memprof, memprof, 0);
+        }
         if hook != 0 {
             // SAFETY: the type of this hook; it does not look at a fifth argument.
             scan(List::Threads, unsafe { bactrian_agent_os::loaded::function(hook) }, 0);

@@ -374,13 +374,19 @@ extern "C" fn on_signal(_signal: c_int) {
             put(many.interrupted, &BEFORE_INTERRUPTED, when_interrupted_5);
             for state in STATES.iter().map(|state| state.load(Ordering::Relaxed)) {
                 if state != 0 {
-                    // SAFETY: a domain state, which stays.
+                    // SAFETY: a domain state, which stays, and words of it that the runtime changes in the same way.
                     unsafe {
-                        word(state as *const usize, many.interrupt).store(1, Ordering::SeqCst)
+                        word(state as *const usize, many.interrupt).store(1, Ordering::SeqCst);
+                        if many.interrupt_all.is_none() {
+                            word(state as *const usize, many.young_limit)
+                                .store(usize::MAX, Ordering::SeqCst);
+                        }
                     };
                 }
             }
-            (many.interrupt_all)();
+            if let Some(interrupt_all) = many.interrupt_all {
+                interrupt_all();
+            }
         }
     }
 }
