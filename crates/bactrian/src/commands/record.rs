@@ -79,7 +79,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return record_running::run(pid, args, console);
     }
     let program = find_program(name).map_err(anyhow::Error::from)?;
-    let is_wrapper = match doctor::recordable(&program) {
+    // Snapshots need no sampler.
+    let judge = match args.record.snapshots.no_trace {
+        true => doctor::enterable,
+        false => doctor::recordable,
+    };
+    let is_wrapper = match judge(&program) {
         Ok(_) => false,
         // A shell, a script, `timeout`: what it starts may be OCaml.
         Err(refusal) if refusal.cause == Cause::NotOcaml => match args.record.children {

@@ -45,7 +45,8 @@ impl HowToWatch<'_> {
         messages: SyncSender<Message>,
     ) -> Result<Started, Failure> {
         let program = find_program(name).map_err(anyhow::Error::from)?;
-        doctor::recordable(&program).map_err(refused)?;
+        // What cannot be sampled can be watched.
+        doctor::enterable(&program).map_err(refused)?;
         let (streams, output) =
             if self.is_captured { captured()? } else { (Streams::default(), Vec::new()) };
         let wanted = Wanted {

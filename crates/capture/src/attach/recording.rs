@@ -36,6 +36,7 @@ use super::sys::{self, Tid};
 use super::tracee::Tracee;
 use super::tracer::may_inject;
 use crate::agent::AGENT;
+use crate::doctor::no_sampler;
 use crate::heap::target::{Files, Target};
 use crate::keeper::Keeper;
 use crate::memory::{Memory, ProcessMemory};
@@ -269,6 +270,10 @@ impl RuntimePlaces {
     fn of(target: &Target) -> Result<RuntimePlaces, Refusal> {
         let version = target.version;
         let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING);
+        if !target.runtime.has_sampler {
+            let (reason, way_out) = no_sampler(&version.to_string());
+            return Err(Refusal::new(Cause::Unknown, reason, way_out));
+        }
         if target.code == Code::Bytecode {
             let reason = "it is bytecode, in which no sampler can be started while it runs";
             return Err(unknown(reason.to_owned()));

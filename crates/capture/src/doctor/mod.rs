@@ -1,8 +1,8 @@
 //! Doctor: what can be observed of a program, and why not.
 //!
 //! [`examine`] looks at a file and [`examine_process`] at a process; both gather facts first ([`Facts`],
-//! [`Process`]) and judge them then ([`Verdict`]). [`recordable`] is the same judgement for `record`, so that both
-//! commands say the same words.
+//! [`Process`]) and judge them then ([`Verdict`]). [`recordable`] and [`enterable`] are the same judgement for `record`
+//! and `live`, so that all commands say the same words.
 
 mod facts;
 mod privilege;
@@ -17,6 +17,7 @@ pub use bactrian_ocaml::executable::{Kind, Machine, Purpose};
 pub use facts::{Debug, Facts, Image, OcamlFacts, VersionSource};
 pub use privilege::Privilege;
 pub use process::{Process, Tracing};
+pub(crate) use verdict::no_sampler;
 pub use verdict::{Cause, Refusal, Verdict};
 
 /// What can be observed of a program.
@@ -62,7 +63,27 @@ pub fn examine_process(pid: u32) -> Result<Report, Refusal> {
 /// If not: why, and the way out.
 pub fn recordable(path: &Path) -> Result<Facts, Refusal> {
     let facts = Facts::of_file(path)?;
-    match verdict::record(&facts) {
+    facts.recordable()?;
+    Ok(facts)
+}
+
+impl Facts {
+    /// Whether the program can be recorded.
+    ///
+    /// # Errors
+    /// If not: why, and the way out.
+    pub fn recordable(&self) -> Result<(), Refusal> {
+        verdict::record(self).map(drop).map_err(|refusal| refusal.about(&self.path))
+    }
+}
+
+/// Whether the agent can be in the program in a file: for snapshots and numbers, which need no sampler.
+///
+/// # Errors
+/// If not: why, and the way out.
+pub fn enterable(path: &Path) -> Result<Facts, Refusal> {
+    let facts = Facts::of_file(path)?;
+    match verdict::agent(&facts) {
         Ok(_) => Ok(facts),
         Err(refusal) => Err(refusal.about(path)),
     }

@@ -12,11 +12,12 @@ use super::process::{Process, Tracing};
 use crate::agent::AGENT;
 use crate::types::build_of;
 
-/// The first version with Gc.Memprof, those that came without again, and the first that has it back.
+/// The first version with Gc.Memprof.
 const FIRST_MEMPROF: Version = Version::new(4, 11);
-const WITHOUT_MEMPROF: std::ops::RangeInclusive<Version> = Version::new(5, 0)..=Version::new(5, 2);
 /// Versions on which all tests of the recorder run.
 const TESTED: &[Version] = &[Version::new(4, 13), Version::new(5, 3), Version::new(5, 4)];
+/// Versions of which there is no package: the tests were run with compilers that were built by hand.
+const CHECKED: &[Version] = &[Version::new(5, 0), Version::new(5, 1), Version::new(5, 2)];
 
 /// Whether something works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,8 +48,10 @@ pub enum Cause {
     NotOcaml,
     /// No agent can be brought into it.
     Closed,
-    /// Its OCaml is of a version that cannot be recorded, or is not known.
+    /// Its OCaml is of a version that is not known.
     Version,
+    /// Its OCaml is known, but has no sampler (Gc.Memprof).
+    NoSampler,
 }
 
 /// Why a program cannot be recorded.
@@ -102,6 +105,37 @@ impl From<Refusal> for Verdict {
 
 /// Whether a program can be recorded; if so, how sure that is.
 pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
+    // What helps against other reasons is of no use then.
+    if let Some(refusal) = facts.ocaml.as_ref().and_then(without_sampler) {
+        return Err(refusal);
+    }
+    agent(facts).map(how_sure)
+}
+
+/// The refusal for a runtime that is known, but has no sampler.
+fn without_sampler(ocaml: &OcamlFacts) -> Option<Refusal> {
+    let version = known_version(ocaml).ok()?;
+    let is_without = Runtime::of(version).is_some_and(|runtime| !runtime.has_sampler);
+    let named = ocaml.version.clone().unwrap_or_else(|| version.to_string());
+    is_without.then(|| {
+        let (reason, way_out) = no_sampler(&named);
+        Refusal::new(Cause::NoSampler, reason, way_out)
+    })
+}
+
+/// Why a program of such a version cannot be recorded, and what can be done instead.
+pub(crate) fn no_sampler(version: &str) -> (String, &'static str) {
+    let reason = format!(
+        "OCaml {version} has no Gc.Memprof, by which allocations are sampled: recording a trace needs OCaml 5.3 or \
+         newer, or 4.11 to 4.14"
+    );
+    let way_out = "Snapshots and numbers need none: bactrian snapshot PID once it runs, bactrian record --no-trace \
+                   --snapshots exit -- PROGRAM, bactrian live PID";
+    (reason, way_out)
+}
+
+/// Whether the agent can be in a program, for what needs no sampler; the version of OCaml if so.
+pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
     if let Some(image) = &facts.image {
         is_program(image)?;
     }
@@ -118,7 +152,7 @@ pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
         // The runtime is another file, or has other symbols than that of native code; if the agent does not find
         // what it needs there, nothing is recorded, and `record` says so.
         Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime => {
-            return known_version(ocaml).map(how_sure);
+            return known_version(ocaml);
         }
         Kind::NativeWithoutRuntime | Kind::Unknown => is_whole(ocaml)?,
     }
@@ -126,7 +160,7 @@ pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
     if let Some(image) = &facts.image {
         has_symbols(image)?;
     }
-    Ok(how_sure(version))
+    Ok(version)
 }
 
 /// Whether the runtime is in it, and has names.
@@ -148,9 +182,12 @@ fn is_whole(ocaml: &OcamlFacts) -> Result<(), Refusal> {
 }
 
 fn how_sure(version: Version) -> String {
-    match TESTED.contains(&version) {
-        true => format!("tested with OCaml {version}"),
-        false => format!("expected to work, not tested with OCaml {version}"),
+    if TESTED.contains(&version) {
+        format!("tested with OCaml {version}")
+    } else if CHECKED.contains(&version) {
+        format!("checked by hand with OCaml {version}")
+    } else {
+        format!("expected to work, not tested with OCaml {version}")
     }
 }
 
@@ -214,14 +251,15 @@ fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
     Err(Refusal::new(Cause::Closed, reason, way_out))
 }
 
-/// The version, if it is one that can be recorded.
+/// The version, if its runtime is known.
 fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     let refuse =
         |reason: String, way_out: String| Err(Refusal::new(Cause::Version, reason, way_out));
-    let way_out = || format!("Compile it with OCaml {}", known_versions("or"));
+    let way_out =
+        || format!("Compile it with OCaml {}", versions(|runtime| runtime.has_sampler, "or"));
     // What a bytecode file is for is told by its magic number alone.
     let is_bytecode = ocaml.kind == Kind::Bytecode;
-    let can_be_recorded = |version| Runtime::of(version).is_some();
+    let is_known = |version| Runtime::of(version).is_some();
     let named = ocaml.version.as_deref().map_or(String::new(), |text| format!(" {text}"));
     match (ocaml.release, ocaml.runtime) {
         (Some(said), Some(runtime)) if said != runtime => {
@@ -235,18 +273,11 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
             let reason = format!("OCaml{named} has no Gc.Memprof, which came with {FIRST_MEMPROF}");
             refuse(reason, way_out())
         }
-        (Some(version), _) if WITHOUT_MEMPROF.contains(&version) => {
-            let reason =
-                format!("OCaml{named} has no Gc.Memprof: 5.0, 5.1 and 5.2 came without it");
-            refuse(reason, "Compile it with OCaml 4.14 or 5.3".to_owned())
-        }
-        (Some(version), runtime)
-            if can_be_recorded(version) && (runtime.is_some() || is_bytecode) =>
-        {
+        (Some(version), runtime) if is_known(version) && (runtime.is_some() || is_bytecode) => {
             Ok(version)
         }
         _ => {
-            let known = known_versions("and");
+            let known = versions(|_| true, "and");
             let reason = match &ocaml.version {
                 Some(version) => {
                     format!(
@@ -262,12 +293,7 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     }
 }
 
-/// The versions that can be recorded, as `4.11 to 4.14 or 5.3`.
-fn known_versions(conjunction: &str) -> String {
-    versions(|_| true, conjunction)
-}
-
-/// The versions of some runtimes.
+/// The versions of some runtimes, as `4.11 to 4.14 or 5.3 to 5.5`.
 fn versions(wanted: impl Fn(&Runtime) -> bool, conjunction: &str) -> String {
     let mut ranges: Vec<(Version, Version)> = Vec::new();
     let runtimes = RUNTIMES.iter().filter(|runtime| wanted(runtime));
@@ -311,7 +337,7 @@ pub(super) fn snapshot(facts: &Facts) -> Verdict {
         Ok(version) => version,
         Err(refusal) => return said_before(refusal),
     };
-    match record(facts) {
+    match agent(facts) {
         Ok(_) => Verdict::Yes { note: how_sure(outside) },
         Err(refusal) => Verdict::Yes {
             note: format!(
@@ -428,7 +454,7 @@ fn walkable(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
         Err(refusal) => match ocaml.release {
             Some(version)
                 if ocaml.runtime.is_none_or(|runtime| runtime == version)
-                    && (version < FIRST_MEMPROF || WITHOUT_MEMPROF.contains(&version)) =>
+                    && version < FIRST_MEMPROF =>
             {
                 unknown(ocaml.version.as_deref().unwrap_or("of this version"))
             }
@@ -531,8 +557,10 @@ mod tests {
         of("4.14.2", (4, 14), Ok("expected to work, not tested"));
         of("4.10.2", (4, 10), no("OCaml 4.10.2 has no Gc.Memprof, which came with 4.11"));
         of("4.02.3", (0, 0), no("OCaml 4.02.3 has no Gc.Memprof"));
-        of("5.0.0", (5, 0), no("5.0, 5.1 and 5.2 came without it"));
-        of("5.2.1", (5, 2), no("5.0, 5.1 and 5.2 came without it"));
+        for (said, minor) in [("5.0.0", 0), ("5.1.1", 1), ("5.2.1", 2)] {
+            let reason = "has no Gc.Memprof, by which allocations are sampled: recording a trace needs OCaml 5.3";
+            of(said, (5, minor), Err((Cause::NoSampler, reason)));
+        }
         of("5.2.0+jst", (5, 3), no("a changed OCaml"));
         of("4.14.0+changed", (5, 3), no("says that it is OCaml 4.14.0+changed, but its runtime"));
         of(
@@ -550,6 +578,27 @@ mod tests {
         check(Ok("tested with OCaml 5.3"), |facts, _| {
             facts.ocaml = Some(ocaml("5.3", Some(Version::new(5, 3))));
         });
+    }
+
+    #[test]
+    fn what_has_no_sampler_is_told_what_works() {
+        let mut facts = program();
+        facts.ocaml = Some(ocaml("5.2.1", Some(Version::new(5, 2))));
+        // That it is linked statically is not what is wrong with it.
+        facts.image.as_mut().expect("it has one").is_static = true;
+        let refusal = record(&facts).expect_err("it has no sampler").to_string();
+        for part in [
+            "OCaml 5.2.1",
+            "needs OCaml 5.3 or newer",
+            "bactrian snapshot PID",
+            "bactrian record --no-trace --snapshots exit",
+            "bactrian live",
+        ] {
+            assert!(refusal.contains(part), "{refusal}");
+        }
+        assert_eq!(agent(&facts).map_err(|refusal| refusal.cause), Err(Cause::Closed));
+        facts.image.as_mut().expect("it has one").is_static = false;
+        assert_eq!(agent(&facts).ok(), Some(Version::new(5, 2)));
     }
 
     #[test]
@@ -652,7 +701,8 @@ mod tests {
         of("5.3.0", (5, 3), Ok("tested with OCaml 5.3"));
         of("4.14.2", (4, 14), Ok("not tested with OCaml 4.14"));
         of("4.10.2", (4, 10), Err("heaps of OCaml 4.10.2 are not known"));
-        of("5.1.0", (5, 1), Err("heaps of OCaml 5.1.0 are not known"));
+        of("5.1.0", (5, 1), Ok("checked by hand with OCaml 5.1"));
+        of("5.6.0", (5, 6), Err("OCaml 5.6.0 is not known to this version of Bactrian"));
         of("5.2.0+jst", (5, 3), Err("a changed OCaml"));
         let bytecode = |said: &'static str, version: Version| {
             move |facts: &mut Facts, _: &mut Image| {

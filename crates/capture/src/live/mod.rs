@@ -29,8 +29,8 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::{Children, Settings, variable};
 use bactrian_live::Histogram;
-use bactrian_ocaml::Version;
 use bactrian_ocaml::runtime_events::EventTable;
+use bactrian_ocaml::{Runtime, Version};
 use tempfile::TempDir;
 
 use crate::doctor;
@@ -87,7 +87,7 @@ pub struct Watch {
     events: Known<Events>,
     sites: Known<Sites>,
     trace: Trace,
-    /// Why the agent cannot be in a program that we have started.
+    /// Why a program that we have started cannot be sampled.
     refusal: Option<String>,
     /// Where a program that we have started writes its rings.
     rings: Option<RingFolder>,
@@ -172,8 +172,10 @@ impl Watch {
             page: Some(page.path().as_os_str().as_encoded_bytes().to_vec()),
             ..Settings::new(trace)
         };
-        let recordable = doctor::recordable(&program);
-        let version = recordable.as_ref().ok().and_then(|facts| facts.ocaml.as_ref()?.runtime);
+        let (version, refusal) = match doctor::enterable(&program) {
+            Ok(facts) => (facts.ocaml.as_ref().and_then(|it| it.runtime), facts.recordable().err()),
+            Err(refusal) => (None, Some(refusal)),
+        };
         // Without them the program runs as well.
         let rings = writes_rings(version).then(RingFolder::new).transpose().ok().flatten();
         let [start, to] = variable::RUNTIME_EVENTS.map(OsStr::new);
@@ -189,7 +191,7 @@ impl Watch {
         let mut watch = Watch::of(launched.pid(), Some(launched))?;
         (watch.folder, watch.rings, watch.page) = (Some(folder), rings, Some(page));
         watch.trace = if is_kept { Trace::Kept(path) } else { Trace::Ours(path) };
-        watch.refusal = recordable.err().map(|refusal| refusal.to_string());
+        watch.refusal = refusal.map(|refusal| refusal.to_string());
         Ok(watch)
     }
 
@@ -283,6 +285,9 @@ impl Watch {
         let page = self.page.as_ref().ok_or(
             "sampling can be switched in programs that bactrian live has started, and in no others",
         )?;
+        if let Some(why) = self.refusal.as_ref().filter(|_| is_wanted) {
+            return Err(why.clone());
+        }
         if page.owner().is_none() {
             return Err("the agent is not in it, or has not begun yet".to_owned());
         }
@@ -361,6 +366,10 @@ impl Watch {
             Trace::Ours(path) => Sites::open(path, true),
             Trace::Kept(path) => Sites::open(path, false),
             Trace::OfProcess => {
+                let runtime = self.version().and_then(Runtime::of);
+                if let Some(runtime) = runtime.filter(|runtime| !runtime.has_sampler) {
+                    return Err(doctor::no_sampler(&runtime.versions.0.to_string()).0);
+                }
                 let path = snapshot::trace_of(self.pid).ok_or(not_there)?;
                 return Sites::open(&path, false).map_err(|error| format!("its trace: {error}"));
             }
@@ -427,9 +436,9 @@ const FIRST_WITH_RINGS: Version = Version::new(5, 0);
 
 /// Whether a program can be made to write rings that we can read, without its children seeing anything of it: for that the
 /// agent has to be in it.
-fn writes_rings(recordable: Option<Version>) -> bool {
+fn writes_rings(entered: Option<Version>) -> bool {
     let is_asked_by_others = variable::RUNTIME_EVENTS.iter().any(|n| std::env::var_os(n).is_some());
-    !is_asked_by_others && recordable.is_some_and(|version| EventTable::of(version).is_some())
+    !is_asked_by_others && entered.is_some_and(|version| EventTable::of(version).is_some())
 }
 
 /// Opens the file that a process has mapped, if it is still the one of that name.
