@@ -387,6 +387,9 @@ pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
 fn recordable_late(facts: &Facts, process: &Process) -> Result<Version, Refusal> {
     let closed = |reason: &str, way_out: &str| Err(Refusal::new(Cause::Closed, reason, way_out));
     let version = from_outside(facts)?;
+    if let Some(refusal) = facts.ocaml.as_ref().and_then(without_sampler) {
+        return Err(refusal);
+    }
     let anew = "Start it anew by bactrian record";
     if facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native) {
         return closed("it is bytecode, in which no sampler can be started while it runs", anew);
