@@ -93,6 +93,19 @@ let bound pattern =
   let variable (id, _, ty, _) = (id, ty) in (*! 5.2 5.3 5.4 5.5 *)
   List.map variable (Typedtree.pat_bound_idents_full pattern)
 
+(* Parameters of a function, those of its last cases but for what their patterns bind. *)
+let parameters = function
+  | Typedtree.Texp_function { param; cases = { c_lhs; _ } :: _; _ } -> [ (param, c_lhs.pat_type) ] (*! 4.11 4.12 4.13 4.14 5.0 5.1 *)
+  | Typedtree.Texp_function (parameters, body) -> (*! 5.2 5.3 5.4 5.5 *)
+      let parameter { Typedtree.fp_param; fp_kind; _ } = (*! 5.2 5.3 5.4 5.5 *)
+        match fp_kind with (*! 5.2 5.3 5.4 5.5 *)
+        | Tparam_pat pattern -> (fp_param, pattern.pat_type) :: bound pattern (*! 5.2 5.3 5.4 5.5 *)
+        | Tparam_optional_default (pattern, _) -> bound pattern (*! 5.2 5.3 5.4 5.5 *)
+      in (*! 5.2 5.3 5.4 5.5 *)
+      let last = match body with Tfunction_cases { param; cases = { c_lhs; _ } :: _; _ } -> [ (param, c_lhs.pat_type) ] | _ -> [] in (*! 5.2 5.3 5.4 5.5 *)
+      List.concat_map parameter parameters @ last (*! 5.2 5.3 5.4 5.5 *)
+  | _ -> []
+
 let applied = function
   | Typedtree.Tmod_apply (functor_, argument, _) -> Some (functor_, Some argument)
   | Typedtree.Tmod_apply_unit functor_ -> Some (functor_, None) (*! 5.1 5.2 5.3 5.4 5.5 *)

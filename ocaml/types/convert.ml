@@ -295,6 +295,11 @@ let type_ context ty =
   try type_at 0 context ty with Not_found | Lazy.Undefined | Failure _ | Invalid_argument _ -> Table.type_ (Opaque "?")
 
 
+let is_immediate ty =
+  match Compat.desc ty with
+  | Tconstr (Path.Pident id, [], _) -> Ident.is_predef id && List.mem (Ident.name id) [ "int"; "char"; "bool"; "unit" ]
+  | _ -> false
+
 let is_function context ty =
   let rec of_ frame depth ty =
     match Compat.desc ty with

@@ -8,6 +8,9 @@ type context
 val context : Modules.frame -> context
 val type_ : context -> type_expr -> int
 
+(* Whether values of this type are never blocks, as its name says. *)
+val is_immediate : type_expr -> bool
+
 (* Whether values of this type are functions, also if it is called otherwise. *)
 val is_function : context -> type_expr -> bool
 

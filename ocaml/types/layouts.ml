@@ -62,6 +62,10 @@ let of_item frame item =
   | Tstr_class cs -> List.map (fun (c, _) -> class_ c.ci_id_class) cs
   | Tstr_eval _ | Tstr_primitive _ | Tstr_type _ | Tstr_modtype _ | Tstr_class_type _ | Tstr_attribute _ -> []
 
+let shown slots = List.map (fun slot -> (slot.id, slot.item)) slots
+let bound frame item = shown (of_item frame item)
+let opened frame (o : open_declaration) = shown (of_signature frame o.open_bound_items)
+
 (* Native code keeps what is in structures inside the unit in fields of the unit's block, too. *)
 let flattened item =
   let plain m = match m.mod_desc with Tmod_structure s -> s.str_items | _ -> [] in

@@ -11,6 +11,8 @@ let boxed_tag name =
 
 let add ~unit frame structure =
   let frame = ref frame in
+  let variables = Variables.of_unit unit in
+  let variable known = Variables.value variables !frame known in
   let emit (loc : Location.t) kind ?tag ?words ?(what = "") type_ =
     let start = loc.loc_start in
     if start.pos_lnum > 0 && start.pos_cnum >= start.pos_bol && start.pos_fname <> "" then
@@ -19,11 +21,7 @@ let add ~unit frame structure =
           stop = max 0 (loc.loc_end.pos_cnum - start.pos_bol); site = kind; block_tag = tag; words; type_; what }
   in
   (* What is never a block itself says nothing of blocks that are allocated on the way to it. *)
-  let is_immediate ty =
-    match Compat.desc ty with
-    | Tconstr (Path.Pident id, [], _) -> Ident.is_predef id && List.mem (Ident.name id) [ "int"; "char"; "bool"; "unit" ]
-    | _ -> false
-  in
+  let is_immediate = Convert.is_immediate in
   let convert ty = Convert.type_ (Convert.context !frame) ty in
   let is_function ty = Convert.is_function (Convert.context !frame) ty in
   (* Blocks of a boxed number come from primitives of the compiler, and from those that return it unboxed. *)
@@ -94,6 +92,7 @@ let add ~unit frame structure =
   let expr (self : Tast_iterator.iterator) e =
     let loc = e.exp_loc in
     let boxed_for = List.iter (boxed_for loc) in
+    List.iter variable (Compat.parameters e.exp_desc);
     (match e.exp_desc with
     | Texp_construct (_, c, arguments) ->
         constructor e c arguments;
@@ -128,13 +127,15 @@ let add ~unit frame structure =
         (match Compat.array desc with
         | None | Some [] -> ()
         | Some parts -> emit loc S_array ~words:(List.length parts) (convert e.exp_type));
-        match Compat.local desc with
+        let local = Compat.local desc in
+        (match local with
         | Some (Module (id, m)) -> Modules.bind_module !frame id m
         | Some (Exception e) ->
             made_constructor e.ext_loc;
             Modules.bind_exception !frame e
         | Some (Opened o) -> Modules.bind_opened !frame o
-        | None -> ()));
+        | None -> ());
+        Option.iter (Variables.local variables !frame) local));
     Tast_iterator.default_iterator.expr self e
   in
   let module_at loc m =
@@ -182,7 +183,16 @@ let add ~unit frame structure =
     | Tstr_exception e -> made_constructor e.tyexn_constructor.ext_loc
     | Tstr_typext e -> List.iter (fun (e : extension_constructor) -> made_constructor e.ext_loc) e.tyext_constructors
     | _ -> ());
+    Variables.item variables !frame i;
     Tast_iterator.default_iterator.structure_item self i
   in
-  let iterator = { Tast_iterator.default_iterator with expr; structure_item; module_binding; module_expr; class_expr } in
+  let case (type k) (self : Tast_iterator.iterator) (c : k Typedtree.case) =
+    List.iter variable (Compat.bound c.c_lhs);
+    Tast_iterator.default_iterator.case self c
+  in
+  let value_binding (self : Tast_iterator.iterator) vb =
+    List.iter variable (Compat.bound vb.vb_pat);
+    Tast_iterator.default_iterator.value_binding self vb
+  in
+  let iterator = { Tast_iterator.default_iterator with expr; case; value_binding; structure_item; module_binding; module_expr; class_expr } in
   iterator.structure iterator structure

@@ -39,6 +39,8 @@ type site = {
   block_tag : int option; words : int option; type_ : int; what : string;
 }
 
+type variable = { unit_of : int; variable : string; stamp : int; item : item }
+
 type unit_ = {
   unit_name : string; source : string; cmt : string;
   interface : Digest.t option; implementation : Digest.t option; unit_layout : int option;
@@ -71,6 +73,7 @@ let extensions : extension Rows.t = Rows.create ()
 let layouts : layout Rows.t = Rows.create ()
 let failures : (string * string) Rows.t = Rows.create ()
 let sites : (site, unit) Hashtbl.t = Hashtbl.create 100_000
+let variables : (int * int, variable) Hashtbl.t = Hashtbl.create 10_000 (* by unit and stamp *)
 
 (* Types that are equal are kept once. The hash looks far enough to tell wide tuples apart. *)
 module Numbers = Hashtbl.Make (struct
@@ -91,6 +94,7 @@ let type_ t =
       number
 
 let site s = Hashtbl.replace sites s ()
+let variable v = Hashtbl.replace variables (v.unit_of, v.stamp) v
 
 (* A type as a person writes it; [depth] keeps what is built from many parts short. *)
 let rec show ?(depth = 6) number =
@@ -182,14 +186,20 @@ let put_site sink s =
   byte sink (kind_number s.site); option byte sink s.block_tag; option varint sink s.words; varint sink s.type_;
   text sink s.what
 
+let put_variable sink v =
+  varint sink v.unit_of; varint sink v.stamp;
+  put_item sink (v.variable, v.item)
+
 let put_failure sink (file, reason) = text sink file; text sink reason
 
 let save file =
   let sites = Array.of_seq (Hashtbl.to_seq_keys sites) in
   let place s = (s.file, s.line, s.start, s.stop) in
   Array.sort (fun a b -> compare (place a, kind_number a.site, a) (place b, kind_number b.site, b)) sites;
+  let variables = Array.of_seq (Hashtbl.to_seq_values variables) in
+  Array.sort (fun a b -> compare (a.unit_of, a.stamp) (b.unit_of, b.stamp)) variables;
   let sink = sink () in
-  varint sink 1;
+  varint sink 2;
   text sink Sys.ocaml_version;
   array put_unit sink (Rows.all units);
   array put_type sink (Rows.all types);
@@ -197,6 +207,7 @@ let save file =
   array put_extension sink (Rows.all extensions);
   array put_layout sink (Rows.all layouts);
   array put_site sink sites;
+  array put_variable sink variables;
   array put_failure sink (Rows.all failures);
   Wire.save sink file
 

@@ -12,7 +12,7 @@ type t = {
 }
 
 let folders : string list ref = ref []
-let program : string option ref = ref None
+let linked : string list ref = ref []
 let input_folders : string list ref = ref []
 let all : t Table.Rows.t = Table.Rows.create ()
 let known : (string, t) Hashtbl.t = Hashtbl.create 100 (* several may have the same name *)
@@ -105,7 +105,9 @@ let changed_since unit_ =
   match (written unit_.file, Option.bind unit_.text written) with
   | Some cmt, Some text ->
       let is_before name = match written name with Some time -> time < cmt && time < text | None -> false in
-      List.find_opt is_before (Option.to_list (implementation unit_.file) @ Option.to_list !program)
+      (* It may be of any of what was linked. *)
+      let linked = match !linked with one :: _ as all when List.for_all is_before all -> [ one ] | _ -> [] in
+      List.find_opt is_before (Option.to_list (implementation unit_.file) @ linked)
   | _ -> None
 
 let register unit_ =

@@ -3,8 +3,8 @@
 (* Where else units are looked for. *)
 val folders : string list ref
 
-(* What was linked from the units, if that is known: those that were changed later are none of its. *)
-val program : string option ref
+(* Programs and plugins that were linked from the units, as far as they are known: units that were changed later are of none of them. *)
+val linked : string list ref
 
 (* .cmt files among these, and in these folders. *)
 val search : string list -> string list

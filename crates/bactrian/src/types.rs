@@ -56,7 +56,8 @@ impl TypesArg {
             name: tables.names.get(module.name).to_owned(),
             implementation: module.implementation,
         });
-        made(Path::new(&info.program), version, &modules.collect::<Vec<_>>(), console)
+        let files = (Path::new(&info.program), &tables.plugins[..]);
+        made(files, version, &modules.collect::<Vec<_>>(), console)
     }
 
     /// The same for a trace.
@@ -71,7 +72,7 @@ impl TypesArg {
             return Ok(Some(beside));
         }
         let (false, Some(version)) = (self.no_types, linked.version) else { return Ok(None) };
-        made(program, version, &linked.modules(), console)
+        made((program, &[]), version, &linked.modules(), console)
     }
 
     /// The table that is named, or that lies beside a file: `server.types` beside `server.1.heap` or `server.ctf`. One
@@ -124,7 +125,7 @@ impl Linked {
 
     /// The table of such a program, made if what the compiler left is where it is.
     pub fn table(&self, program: &Path, note: &mut dyn FnMut(&str)) -> Option<PathBuf> {
-        let sound = sound(program, self.version?, &self.modules(), note);
+        let sound = sound((program, &[]), self.version?, &self.modules(), note);
         sound.ok().flatten().map(|(path, _)| path)
     }
 
@@ -152,17 +153,17 @@ impl Linked {
     }
 }
 
-/// A table made from what the compiler left. If that fails, it is said, and there is none: questions can be answered
+/// A table made from what the compiler left for a program and its plugins. If that fails, it is said, and there is none: questions can be answered
 /// without types.
 fn made(
-    program: &Path,
+    files: (&Path, &[String]),
     version: Version,
     modules: &[LinkedModule],
     console: &mut Console,
 ) -> Result<Option<Table>, Failure> {
     // Before it is done, because it takes seconds; that it cannot be said is no reason to stop.
     let mut say = |note: &str| drop(console.note(note));
-    match sound(program, version, modules, &mut say) {
+    match sound(files, version, modules, &mut say) {
         Ok(found) => Ok(found.map(|(_, table)| table)),
         Err(error) => {
             console.warn(&format!("no types: {error}"))?;
@@ -173,14 +174,14 @@ fn made(
 
 /// A table that can be read, made from what the compiler left or made before. One that was damaged since is made anew.
 fn sound(
-    program: &Path,
+    files: (&Path, &[String]),
     version: Version,
     modules: &[LinkedModule],
     note: &mut dyn FnMut(&str),
 ) -> Result<Option<(PathBuf, Table)>, types::Error> {
     const ATTEMPTS: usize = 2;
     for _ in 0..ATTEMPTS {
-        let Some(path) = types::table_for(program, version, modules, note)? else { break };
+        let Some(path) = types::table_for(files, version, modules, note)? else { break };
         match open_types(&path) {
             Ok(table) => return Ok(Some((path, table))),
             Err(failure) => note(&format!("a table of types is ignored: {failure}")),

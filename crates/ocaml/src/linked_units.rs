@@ -3,7 +3,7 @@
 //!
 //! Native programs carry them for Dynlink, marshalled, in a string called `caml_globals_map`; bytecode in the section
 //! CRCS. Both are lists of tuples that begin with the unit's name and the digest of its interface, if there is
-//! one; in native programs the digest of the implementation follows.
+//! one; in native programs the digest of the implementation follows. Plugins carry their own.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -38,6 +38,28 @@ pub fn linked_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
             name: String::from_utf8_lossy(name).into_owned(),
             interface: digest(&data, data.field(unit, 1)),
             implementation: digest(&data, data.field(unit, 2)),
+        })
+    });
+    Ok(units.collect())
+}
+
+/// Reads the marshalled header of a plugin, as its string `caml_plugin_header` holds it: a magic number and a list of units. Each has a
+/// name, the digest of its implementation, and the digests of all interfaces that it knows, its own among them.
+///
+/// # Errors
+/// If it is no marshalled value. What is in it and no unit is left out.
+pub fn plugin_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
+    let (data, _) = Data::read(bytes, 0)?;
+    let Some(list) = data.field(data.root(), 1) else { return Ok(Vec::new()) };
+    let units = data.list(list).filter_map(|unit| {
+        let name = data.string(data.field(unit, 0)?)?;
+        let is_own =
+            |import: &Value| data.field(*import, 0).and_then(|of| data.string(of)) == Some(name);
+        let own = data.field(unit, 2).and_then(|imports| data.list(imports).find(is_own));
+        Some(LinkedUnit {
+            name: String::from_utf8_lossy(name).into_owned(),
+            interface: own.and_then(|own| digest(&data, data.field(own, 1))),
+            implementation: data.string(data.field(unit, 1)?)?.try_into().ok(),
         })
     });
     Ok(units.collect())

@@ -44,4 +44,10 @@ pub fn check(bytes: &[u8]) {
         // An event is a block with a dozen fields, an element of a list.
         assert!(debug.events().len() <= bytes.len());
     }
+    let starts = program.functions.iter().map(|function| function.start);
+    let ends = program.instructions().map(|instruction| instruction.end());
+    if let Ok(found) = program.variables(starts, ends) {
+        let all = found.environments.values().chain(found.stacks.values());
+        assert!(all.map(Vec::len).sum::<usize>() <= bytes.len());
+    }
 }

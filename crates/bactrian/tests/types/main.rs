@@ -1,5 +1,7 @@
 //! Types of blocks of real programs, compared with what the programs themselves know, on both compilers.
 
+mod bytecode;
+mod plugins;
 mod tables;
 mod told;
 mod truth;

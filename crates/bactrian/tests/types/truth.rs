@@ -27,6 +27,13 @@ pub fn annotated(name: &str, compiler: Compiler) -> PathBuf {
     recipe.source(&format!("{name}.ml")).step(compiler.ocamlopt(), &arguments).build()
 }
 
+/// The same as bytecode.
+fn annotated_bytecode(name: &str, compiler: Compiler) -> PathBuf {
+    let recipe = Recipe::new(format!("{name}-{compiler:?}-annotated-bytecode"));
+    let arguments = format!("-g -bin-annot -custom {name}.ml -o {name}");
+    recipe.source(&format!("{name}.ml")).step(compiler.ocamlc(), &arguments).build()
+}
+
 /// Runs it in a folder, with samples at a rate or none; what it said of its blocks, and what was found.
 fn observed(folder: &Path, program: &Path, rate: Option<&str>) -> (Vec<(u64, String)>, Snapshot) {
     let name = rate.unwrap_or("none");
@@ -50,19 +57,25 @@ fn observed(folder: &Path, program: &Path, rate: Option<&str>) -> (Vec<(u64, Str
 #[test]
 fn no_type_is_wrong_and_nearly_all_are_known() {
     for compiler in BOTH {
-        let built = annotated("types_truth", compiler);
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut build = bactrian();
-        build.args(["types", "build"]).arg(&built).args(["-o", "truth.types", "--compiler"]);
-        run(build.arg(compiler.ocamlopt()).current_dir(folder.path()));
-        let table = fs::read(folder.path().join("truth.types")).expect("a table");
-        let table = Table::read(&table).expect("it can be read");
-        for rate in [None, Some("1e-2")] {
-            let what = format!("{compiler:?}, {rate:?}");
-            let (truth, snapshot) = observed(folder.path(), &built.join("types_truth"), rate);
-            assert!(truth.len() > 10_000, "{what}: {}", truth.len());
-            check(&what, &truth, &snapshot, &Typing::infer(&table, &snapshot, &mut |_| {}));
-        }
+        let rates = [None, Some("1e-2")];
+        compare(&format!("{compiler:?}"), compiler, &annotated("types_truth", compiler), &rates);
+        let bytecode = annotated_bytecode("types_truth", compiler);
+        compare(&format!("bytecode of {compiler:?}"), compiler, &bytecode, &[None]);
+    }
+}
+
+fn compare(what: &str, compiler: Compiler, built: &Path, rates: &[Option<&str>]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut build = bactrian();
+    build.args(["types", "build"]).arg(built).args(["-o", "truth.types", "--compiler"]);
+    run(build.arg(compiler.ocamlopt()).current_dir(folder.path()));
+    let table = fs::read(folder.path().join("truth.types")).expect("a table");
+    let table = Table::read(&table).expect("it can be read");
+    for &rate in rates {
+        let what = format!("{what}, {rate:?}");
+        let (truth, snapshot) = observed(folder.path(), &built.join("types_truth"), rate);
+        assert!(truth.len() > 10_000, "{what}: {}", truth.len());
+        check(&what, &truth, &snapshot, &Typing::infer(&table, &snapshot, &mut |_| {}));
     }
 }
 

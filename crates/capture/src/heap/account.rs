@@ -17,7 +17,7 @@ use super::roots::{Roots, Stacks};
 use super::spaces::HeapUse;
 use super::tables::TableMaker;
 use super::walk::Subject;
-use super::{samples, statistics};
+use super::{samples, statistics, variables};
 use crate::memory::Memory;
 
 /// Asks the program's memory for all that is not blocks.
@@ -46,22 +46,34 @@ impl Accountant<'_> {
         self.maker.ephemerons(reached, none.unwrap_or(0));
         self.maker.labels();
         self.samples();
-        let references = self.references(&reached.met, &stacks);
+        let names = Names::new(self.subject.target, self.memory, &stacks);
+        let references = self.references(&reached.met, &names);
+        self.variables(reached, &names);
         self.use_of_memory(reached);
         self.gaps(reached);
         references
     }
 
-    fn references(&mut self, met: &Met, stacks: &Stacks<'_>) -> References {
+    /// Variables of bytecode. Without them less is known of types, but nothing is missing.
+    fn variables(&mut self, reached: &Reached, names: &Names<'_>) {
+        let Some(program) = names.program() else { return };
+        let suspended = reached.continuations.iter().flat_map(|(_, scanned)| &scanned.calls);
+        let calls: Vec<_> = self.roots.calls.iter().chain(suspended).copied().collect();
+        let pc = |address| names.instruction(address);
+        if let Err(error) = variables::add(program, pc, &calls, &mut self.maker.tables) {
+            let gap = format!("names of variables: {error}");
+            self.maker.tables.gaps.push(gap);
+        }
+    }
+
+    fn references(&mut self, met: &Met, names: &Names<'_>) -> References {
         let mut references = References::default();
-        self.codes(&met.codes, stacks, &mut references);
+        self.codes(&met.codes, names, &mut references);
         self.customs(&met.customs, &mut references);
         references
     }
 
-    fn codes(&mut self, codes: &HashSet<u64>, stacks: &Stacks<'_>, references: &mut References) {
-        let target = self.subject.target;
-        let names = Names::new(target, self.memory, stacks);
+    fn codes(&mut self, codes: &HashSet<u64>, names: &Names<'_>, references: &mut References) {
         let mut codes: Vec<u64> = codes.iter().copied().collect();
         codes.sort_unstable();
         let tables = &mut self.maker.tables;

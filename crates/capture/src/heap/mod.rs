@@ -21,6 +21,7 @@ mod tables;
 pub mod target;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod walk;
 
 pub use mark::Count;

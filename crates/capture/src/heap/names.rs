@@ -64,6 +64,17 @@ impl<'a> Names<'a> {
         Names { target, stacks, program, bytecode }
     }
 
+    /// The program's bytecode, if that is what it is and its file is at hand.
+    pub fn program(&self) -> Option<&Program<'a>> {
+        self.program.as_ref()
+    }
+
+    /// The number of the instruction of bytecode at an address.
+    pub fn instruction(&self, address: u64) -> Option<Pc> {
+        let words = self.bytecode.contains(&address).then(|| address - self.bytecode.start)?;
+        u32::try_from(words / INSTRUCTION).ok().map(Pc)
+    }
+
     /// The function that an address is in, as a closure's code pointer.
     pub fn function(&self, address: u64) -> Function {
         if self.bytecode.contains(&address) {

@@ -98,6 +98,8 @@ impl<'a> TableMaker<'a> {
 
     /// Modules, with the digests of what they were linked from.
     fn modules(&mut self, found: &Roots) {
+        let plugins = found.plugins.iter().map(|path| path.to_string_lossy().into_owned());
+        self.tables.plugins.extend(plugins);
         let units: HashMap<&str, &LinkedUnit> =
             found.units.iter().map(|unit| (unit.name.as_str(), unit)).collect();
         for module in &found.modules {

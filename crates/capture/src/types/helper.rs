@@ -73,17 +73,17 @@ fn compile(compiler: &Compiler, folder: &PrivateFolder, name: &str) -> Result<Pa
     Ok(path)
 }
 
-/// Has the helper read all sources, of a program if that is known; what it said in the end.
+/// Has the helper read all sources, of a program and its plugins if they are known; what it said in the end.
 pub(super) fn run(
     helper: &Path,
-    (sources, program): (&Sources, Option<&Path>),
+    (sources, linked): (&Sources, &[PathBuf]),
     compiler: &Compiler,
     output: &Path,
 ) -> Result<String, Error> {
     let mut command = Command::new(helper);
     command.arg("-o").arg(output).arg("-I").arg(&compiler.library);
-    if let Some(program) = program {
-        command.arg("-p").arg(program);
+    for linked in linked {
+        command.arg("-p").arg(linked);
     }
     command.args(sources.files()).stdin(Stdio::null());
     let ended = command.output().map_err(|error| Error::Io(helper.to_owned(), error))?;

@@ -95,5 +95,5 @@ pub fn build(
     let compiler = Compiler::find(version, compiler)?;
     sources.add_folder(&compiler.library);
     let helper = helper::installed(&compiler, note)?;
-    helper::run(&helper, (&sources, None), &compiler, output)
+    helper::run(&helper, (&sources, &[]), &compiler, output)
 }

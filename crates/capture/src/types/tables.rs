@@ -17,13 +17,13 @@ const WORTHWHILE: f64 = 0.9;
 /// The folder of tables in the user's cache directory.
 const FOLDER: Option<&str> = Some("types");
 
-/// The table of a program that is still where it was built, or all of libraries; made, or made before. None if
-/// nothing is known of its types.
+/// The table of a program that is still where it was built, or all of libraries, with the plugins that it loaded; made, or made before.
+/// None if nothing is known of its types.
 ///
 /// # Errors
 /// If there is a build and no table can be made of it.
 pub fn table_for(
-    program: &Path,
+    (program, plugins): (&Path, &[String]),
     version: Version,
     modules: &[LinkedModule],
     note: &mut dyn FnMut(&str),
@@ -35,16 +35,24 @@ pub fn table_for(
         Err(error) if build.is_some() => return Err(error),
         Err(_) => return Ok(None),
     };
-    let places: Vec<_> = build.iter().cloned().chain([libraries(&compiler)]).collect();
+    let mut places: Vec<_> = build.iter().cloned().collect();
+    for plugin in plugins.iter().filter_map(|plugin| build_of(Path::new(plugin))) {
+        if !places.contains(&plugin) {
+            places.push(plugin);
+        }
+    }
+    let linked: Vec<_> = [program].into_iter().chain(plugins.iter().map(PathBuf::from)).collect();
+    let is_built_here = !places.is_empty();
+    places.push(libraries(&compiler));
     let sources = Sources::of_modules(modules, &places);
     let is_standard = |file: &&PathBuf| file.parent() == Some(&compiler.library);
     let standard = sources.files().iter().filter(is_standard).count();
     let [found, all] =
         [sources.files().len(), modules.len()].map(|count| (count - standard) as f64);
-    if found == 0.0 || build.is_none() && found < WORTHWHILE * all {
+    if found == 0.0 || !is_built_here && found < WORTHWHILE * all {
         return Ok(None);
     }
-    let name = format!("{:016x}.types", print(&compiler, &sources, &program));
+    let name = format!("{:016x}.types", print(&compiler, &sources, &linked));
     let path = |folder: &PrivateFolder| folder.path().join(&name);
     let is_there = |folder: PrivateFolder| folder.find(&name).ok().map(|_| path(&folder));
     if let Some(kept) = cache::find(FOLDER, is_there) {
@@ -54,7 +62,7 @@ pub fn table_for(
     note(&format!("reading the types of {} modules (once)", sources.files().len()));
     let made = cache::in_first(FOLDER, |folder| Ok(path(folder)));
     let path = made.map_err(|error| Error::Io(PathBuf::from(&name), error))?;
-    helper::run(&helper, (&sources, Some(&program)), &compiler, &path)?;
+    helper::run(&helper, (&sources, &linked), &compiler, &path)?;
     Ok(Some(path))
 }
 
@@ -67,9 +75,9 @@ fn libraries(compiler: &Compiler) -> PathBuf {
 }
 
 /// Tells builds apart: by their files, and when these were written.
-fn print(compiler: &Compiler, sources: &Sources, program: &Path) -> u64 {
+fn print(compiler: &Compiler, sources: &Sources, linked: &[PathBuf]) -> u64 {
     let mut print = Fingerprint::new().with(helper::name(compiler).as_bytes());
-    for file in sources.files().iter().map(PathBuf::as_path).chain([program]) {
+    for file in sources.files().iter().chain(linked) {
         print = print.with(file.as_os_str().as_encoded_bytes());
         if let Ok(metadata) = fs::metadata(file) {
             print = print.with(&metadata.len().to_le_bytes());

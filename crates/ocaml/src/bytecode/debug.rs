@@ -23,15 +23,29 @@ const NO_FILE: &[u8] = b"_none_";
 /// How it calls what is in no definition.
 const NO_NAME: &[u8] = b"??";
 
+/// How an event counts the fields of a closure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Positions {
+    /// From the function's part of it.
+    OfFunction,
+    /// From its beginning, and says where the function's part is.
+    OfBlock,
+}
+
 /// Which field of the compiler's records is which, for versions from the first to the last.
-struct Layout {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
     versions: (Version, Version),
     position: usize,
-    module: usize,
+    pub module: usize,
     location: usize,
     kind: usize,
     function: usize,
     info: usize,
+    /// Where variables are: first those on the stack, then those of the environment.
+    pub places: usize,
+    pub stack_size: usize,
+    pub environment: Positions,
     /// Of a location.
     start: usize,
     end: usize,
@@ -44,21 +58,33 @@ struct Layout {
 
 /// Read from `instruct.mli`, `warnings.mli` and `lexing.mli` of 4.11, 4.13, 5.0, 5.1, 5.2 and 5.3, and of 5.4 and 5.5 from
 /// the code of their `ocamldumpobj`; tried on 4.11, 4.13, 4.14 and 5.3. Before 4.11 events did not name functions.
-const LAYOUTS: &[Layout] = &[Layout {
-    versions: (Version::new(4, 11), Version::new(5, 5)),
+const LAYOUTS: &[Layout] = &[
+    Layout {
+        versions: (Version::new(4, 11), Version::new(5, 1)),
+        environment: Positions::OfFunction,
+        ..LATEST
+    },
+    LATEST,
+];
+
+const LATEST: Layout = Layout {
+    versions: (Version::new(5, 2), Version::new(5, 5)),
     position: 0,
     module: 1,
     location: 2,
     kind: 3,
     function: 4,
     info: 5,
+    places: 8,
+    stack_size: 9,
+    environment: Positions::OfBlock,
     start: 0,
     end: 1,
     file: 0,
     line: 1,
     line_begin: 2,
     character: 3,
-}];
+};
 
 /// What an event tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +126,14 @@ pub struct Event<'a> {
     pub function: Option<Cow<'a, str>>,
     /// Where in the source; none in what the compiler made up.
     pub location: Option<Location<'a>>,
+    pub(super) number: EventNumber,
+}
+
+/// Which event of the file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct EventNumber {
+    pub unit: u32,
+    index: u32,
 }
 
 /// A module with debug information.
@@ -116,6 +150,10 @@ pub struct DebugUnit<'a> {
 pub struct DebugEvents<'a> {
     events: Vec<Event<'a>>,
     units: Vec<DebugUnit<'a>>,
+    /// The file up to the section's end, and where the list of each unit begins in it, in the order of the file.
+    file: &'a [u8],
+    lists: Vec<usize>,
+    layout: Option<&'static Layout>,
 }
 
 impl<'a> DebugEvents<'a> {
@@ -144,16 +182,18 @@ impl<'a> DebugEvents<'a> {
             *at += WORD;
             Ok::<u32, Error>(number)
         };
-        let mut found = DebugEvents::default();
-        for _ in 0..number(&mut at)? {
+        let mut found = DebugEvents { file, layout: Some(layout), ..DebugEvents::default() };
+        for number_of_unit in 0..number(&mut at)? {
             let begin = at;
             let start = number(&mut at)?;
             let (list, next) = Data::read(file, at)?;
+            found.lists.push(at);
             let (folders, next) = Data::read(file, next)?;
             at = next;
             let unit = Unit { layout, data: &list, start, code_end, offset: begin as u64 };
-            for event in list.list(list.root()) {
-                found.events.push(unit.event(event)?);
+            for (index, event) in (0..).zip(list.list(list.root())) {
+                let number = EventNumber { unit: number_of_unit, index };
+                found.events.push(unit.event(event, number)?);
             }
             let folders = folders.list(folders.root()).filter_map(|folder| folders.string(folder));
             let folders = folders.map(name).collect();
@@ -167,6 +207,29 @@ impl<'a> DebugEvents<'a> {
         found.events.sort_by_key(|event| (event.at, place(event)));
         found.units.sort_by_key(|unit| unit.start);
         Ok(found)
+    }
+
+    /// Bytes of the file, up to the end of the section.
+    pub(super) fn file_length(&self) -> usize {
+        self.file.len()
+    }
+
+    /// Reads the lists of these units again, in order, and shows all events in them.
+    pub(super) fn revisit(
+        &self,
+        units: impl Iterator<Item = u32>,
+        mut visit: impl FnMut(EventNumber, &Layout, &Data<'a>, Value),
+    ) -> Result<(), Error> {
+        let mut last = None;
+        for unit in units.filter(|unit| last.replace(*unit) != Some(*unit)) {
+            let offset = usize::try_from(unit).ok().and_then(|unit| self.lists.get(unit));
+            let Some((offset, layout)) = offset.zip(self.layout) else { continue };
+            let (data, _) = Data::read(self.file, *offset)?;
+            for (index, event) in (0..).zip(data.list(data.root())) {
+                visit(EventNumber { unit, index }, layout, &data, event);
+            }
+        }
+        Ok(())
     }
 
     /// All, in the order of the code.
@@ -209,7 +272,7 @@ struct Unit<'d, 'a> {
 }
 
 impl<'a> Unit<'_, 'a> {
-    fn event(&self, event: Value) -> Result<Event<'a>, Error> {
+    fn event(&self, event: Value, number: EventNumber) -> Result<Event<'a>, Error> {
         let Layout { position, module, location, kind, function, info, .. } = *self.layout;
         let field = |index| self.data.field(event, index);
         let text = |index| field(index).and_then(|text| self.data.string(text));
@@ -236,6 +299,7 @@ impl<'a> Unit<'_, 'a> {
             module: name(text(module).ok_or_else(|| damaged("a module"))?),
             function: (function != NO_NAME).then(|| name(function)),
             location: field(location).and_then(|location| self.location(location)),
+            number,
         })
     }
 

@@ -18,6 +18,7 @@ mod opcode;
 mod program;
 mod sections;
 mod text;
+mod variables;
 
 pub use debug::{DebugEvents, DebugUnit, Event, EventKind, Location};
 pub use functions::{Function, FunctionKind};
@@ -28,3 +29,4 @@ pub use program::{Place, Program};
 #[cfg(feature = "std")]
 pub(crate) use sections::version_of;
 pub use sections::{Section, Sections, version_of_file};
+pub use variables::{Variable, Variables};

@@ -192,7 +192,7 @@ impl<'a> Program<'a> {
 }
 
 /// The events of a function up to a place in it. One at its very beginning may be of what stands before.
-fn own_events<'d, 'a>(
+pub(super) fn own_events<'d, 'a>(
     debug: &'d DebugEvents<'a>,
     function: &Function<'_>,
     end: Pc,
@@ -205,7 +205,7 @@ fn own_events<'d, 'a>(
 }
 
 /// Whether an instruction calls a function and comes back.
-fn is_call(opcode: Opcode) -> bool {
+pub(super) fn is_call(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::APPLY | Opcode::APPLY1 | Opcode::APPLY2 | Opcode::APPLY3)
 }
 

@@ -25,6 +25,9 @@ fn use_all(program: &Program<'_>) -> usize {
         length += program.show(&instruction).len();
         length += program.place(&instruction).map_or(0, |place| place.location.file.len());
     }
+    let functions = program.functions.iter().map(|function| function.start);
+    let calls = program.instructions().map(|instruction| instruction.end());
+    length += program.variables(functions, calls).map_or(0, |found| found.environments.len());
     length + program.functions.iter().map(|function| function.name.len()).sum::<usize>()
 }
 

@@ -32,4 +32,6 @@ ids! {
     CustomId
     /// An entry of [`Tables::stacks`](crate::Tables::stacks).
     StackId
+    /// An entry of [`Variables::all`](crate::Variables::all).
+    VariableId
 }

@@ -9,7 +9,9 @@ mod shape;
 mod tables;
 
 pub use group::{GROUP_BLOCKS, GroupFacts};
-pub use ids::{BlockId, CodeId, CustomId, FrameId, ModuleId, NameId, StackId, ThreadId};
+pub use ids::{
+    BlockId, CodeId, CustomId, FrameId, ModuleId, NameId, StackId, ThreadId, VariableId,
+};
 pub use info::{CodeKind, Info, Reason, Skipped, Way};
 pub use names::Names;
 pub use roots::{
@@ -18,6 +20,6 @@ pub use roots::{
 };
 pub use shape::{Columns, Scanned, tag};
 pub use tables::{
-    Code, Frame, Label, Location, Memory, Module, Number, Oddity, Space, SpaceKind, StackNode,
-    Statistic, Tables, Thread,
+    Code, Environment, FieldVariable, Frame, Label, Location, Memory, Module, Number, Oddity,
+    SlotVariable, Space, SpaceKind, StackNode, Statistic, Tables, Thread, Variable, Variables,
 };

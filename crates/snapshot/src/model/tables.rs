@@ -1,8 +1,8 @@
 //! What a snapshot knows besides its blocks.
 
 use super::{
-    Continuation, Ephemeron, FiberStack, Finaliser, FrameId, NameId, Names, Root, Sample, StackId,
-    ThreadId,
+    CodeId, Continuation, Ephemeron, FiberStack, Finaliser, FrameId, NameId, Names, Root, Sample,
+    StackId, ThreadId, VariableId,
 };
 use crate::BlockId;
 
@@ -47,6 +47,10 @@ pub struct Tables {
     pub oddities: Vec<Oddity>,
     /// Stacks of fibers, each once. `None` is "not known": older files do not tell.
     pub fibers: Option<Vec<FiberStack>>,
+    /// Variables of the source. `None` is "not known": so it is of native code.
+    pub variables: Option<Variables>,
+    /// Files of native code that the program loaded with Dynlink.
+    pub plugins: Vec<String>,
 }
 
 /// A range of addresses in which blocks were looked for.
@@ -180,6 +184,55 @@ pub struct Code {
     pub address: u64,
     /// Its name and where it is defined.
     pub location: Location,
+}
+
+/// Which variables of the source are in environments and on stacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variables {
+    /// The variables.
+    pub all: Vec<Variable>,
+    /// Those of closures, by function.
+    pub environments: Vec<Environment>,
+    /// Those on stacks.
+    pub slots: Vec<SlotVariable>,
+}
+
+/// A variable of the source, as the compiler tells it from others of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Variable {
+    /// The name of its module.
+    pub module: NameId,
+    /// Its name.
+    pub name: NameId,
+    /// A number that no other variable of the module has.
+    pub stamp: u32,
+}
+
+/// What closures hold whose first function is this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// The function.
+    pub code: CodeId,
+    /// Fields of the closure's block, and the variables that they are.
+    pub fields: Vec<FieldVariable>,
+}
+
+/// A field that is a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldVariable {
+    /// The field.
+    pub field: u32,
+    /// The variable.
+    pub variable: VariableId,
+}
+
+/// A word of a stack that is a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotVariable {
+    /// The address of the word.
+    pub slot: u64,
+    /// The variable.
+    pub variable: VariableId,
 }
 
 /// The symbol of a static block.

@@ -30,6 +30,8 @@ pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut 
         gaps: reading.table(Kind::GapSentences),
         oddities: reading.table(Kind::Oddities),
         fibers: reading.later_table(Kind::FiberStacks),
+        variables: reading.later_table(Kind::Variables),
+        plugins: reading.later_table(Kind::Plugins).unwrap_or_default(),
     };
     losses.entries += keep_sound(&mut tables, blocks);
     tables

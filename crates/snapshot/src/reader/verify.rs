@@ -4,7 +4,9 @@ use super::directory::group_facts;
 use super::{FieldValue, Snapshot};
 use crate::error::{Error, Result};
 use crate::losses::Losses;
-use crate::model::{FiberOwner, FrameId, Held, Location, NameId, RootKind, Tables, ThreadId};
+use crate::model::{
+    FiberOwner, FrameId, Held, Location, NameId, RootKind, Tables, ThreadId, VariableId,
+};
 
 impl Snapshot {
     /// Reads everything, checks that it fits together, and tells all that is missing or damaged. `progress` is
@@ -114,6 +116,16 @@ fn verify_tables(tables: &Tables, losses: &mut Losses) {
         });
     }
     tables.codes.iter().for_each(|code| expect(location(&code.location)));
+    for variables in tables.variables.iter() {
+        let variable = |id: VariableId| id.index() < variables.all.len();
+        variables.all.iter().for_each(|known| expect(name(known.module) && name(known.name)));
+        for environment in &variables.environments {
+            let mut fields = environment.fields.iter();
+            let is_code = environment.code.index() < tables.codes.len();
+            expect(is_code && fields.all(|field| variable(field.variable)));
+        }
+        variables.slots.iter().for_each(|slot| expect(variable(slot.variable)));
+    }
     tables.customs.iter().for_each(|&custom| expect(name(custom)));
     tables.labels.iter().for_each(|label| expect(name(label.name)));
     for sample in &tables.samples {

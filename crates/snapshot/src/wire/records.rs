@@ -160,7 +160,7 @@ macro_rules! ids {
         }
     )*};
 }
-ids!(BlockId, NameId, ModuleId, ThreadId, FrameId, CodeId, CustomId, StackId);
+ids!(BlockId, NameId, ModuleId, ThreadId, FrameId, CodeId, CustomId, StackId, VariableId);
 
 macro_rules! structs {
     ($($type:ident { $($field:ident),* })*) => {$(
@@ -230,6 +230,11 @@ structs! {
     Location { function, file, line, start_char, end_char }
     Frame { location, return_address, is_inlined }
     Code { address, location }
+    Variables { all, environments, slots }
+    Variable { module, name, stamp }
+    Environment { code, fields }
+    FieldVariable { field, variable }
+    SlotVariable { slot, variable }
     Label { block, name }
     StackNode { caller, location }
     Oddity { what, count }

@@ -60,6 +60,8 @@ kinds! {
     GapSentences = 80, "gap sentences";
     Oddities = 81, "oddities";
     FiberStacks = 82, "fiber stacks";
+    Variables = 83, "variables";
+    Plugins = 84, "plugins";
 }
 
 impl Kind {

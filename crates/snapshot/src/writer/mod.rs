@@ -97,6 +97,8 @@ impl<W: Write> Writer<W> {
             gaps,
             oddities,
             fibers,
+            variables,
+            plugins,
         } = tables;
         self.record(Kind::Names, names)?;
         self.record(Kind::Spaces, spaces)?;
@@ -116,9 +118,15 @@ impl<W: Write> Writer<W> {
         self.record(Kind::Stacks, stacks)?;
         self.record(Kind::GapSentences, gaps)?;
         self.record(Kind::Oddities, oddities)?;
-        match fibers {
-            Some(fibers) => self.record(Kind::FiberStacks, fibers),
-            None => Ok(()),
+        if let Some(fibers) = fibers {
+            self.record(Kind::FiberStacks, fibers)?;
+        }
+        if let Some(variables) = variables {
+            self.record(Kind::Variables, variables)?;
+        }
+        match plugins.is_empty() {
+            true => Ok(()),
+            false => self.record(Kind::Plugins, plugins),
         }
     }
 

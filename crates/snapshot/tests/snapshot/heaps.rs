@@ -232,6 +232,15 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
             fiber(address, FiberOwner::Cache { domain: 1 }),
         ]
     });
+    // Programs of an even number of blocks are bytecode, and load plugins, as none does.
+    tables.variables = count.is_multiple_of(2).then(|| {
+        let all = vec![Variable { module: name(dice), name: name(dice), stamp: 277 }];
+        let field = FieldVariable { field: 3, variable: VariableId(0) };
+        let environments = vec![Environment { code: CodeId(0), fields: vec![field] }];
+        let slots = vec![SlotVariable { slot: 0x7f00_0000_0010, variable: VariableId(0) }];
+        Variables { all, environments, slots }
+    });
+    tables.plugins.extend(count.is_multiple_of(2).then(|| "/opt/plugin.cmxs".to_owned()));
     tables.labels = vec![Label { block: pointer(dice).block, name: name(dice) }];
     tables.stacks = vec![
         StackNode { caller: None, location },

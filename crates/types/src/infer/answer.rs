@@ -39,6 +39,7 @@ pub(crate) fn infer(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut
         samples: Default::default(),
     };
     evidence.globals();
+    evidence.variables();
     progress(0.6);
     evidence.samples();
     progress(0.7);

@@ -1,4 +1,4 @@
-//! Where types come from: globals, samples, finalisers.
+//! Where types come from: globals, samples, finalisers; variables are in `variables.rs`.
 
 use bactrian_snapshot::{Location, RootKind, Snapshot, Tables};
 
@@ -20,7 +20,7 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    fn add(&mut self, spread: &mut Spread<'_>, text: String, rank: Category) -> Origin {
+    pub(super) fn add(&mut self, spread: &mut Spread<'_>, text: String, rank: Category) -> Origin {
         self.texts.push(text);
         spread.ranks.push(rank);
         self.texts.len() as Origin - 1

@@ -60,6 +60,8 @@ pub(crate) struct Image {
     statics: Vec<u64>,
     /// Blocks that look like polymorphic variants, and the integer that says which case they are.
     cases: Vec<(u32, i32)>,
+    /// Closures and their first functions, if it is known what is in their environments.
+    pub closures: Vec<(u32, u32)>,
 }
 
 impl Image {
@@ -79,6 +81,7 @@ impl Image {
             positions: Vec::with_capacity(edges),
             statics: vec![0; blocks.div_ceil(64)],
             cases: Vec::new(),
+            closures: Vec::new(),
         };
         image.offsets.push(0);
         let spaces = &snapshot.tables().spaces;
@@ -157,6 +160,7 @@ impl Image {
             self.statics[block / 64] |= 1 << (block % 64);
         }
         self.cases.extend_from_slice(&part.cases);
+        self.closures.extend_from_slice(&part.closures);
         let edges = self.targets.len();
         if u32::try_from(edges + part.targets.len()).is_err() {
             // Past what numbers of pointers can count. What points from here is not known.
@@ -180,6 +184,7 @@ struct Part {
     /// Those in static data, counted from the group's first.
     statics: Vec<u32>,
     cases: Vec<(u32, i32)>,
+    closures: Vec<(u32, u32)>,
 }
 
 impl Part {
@@ -193,6 +198,11 @@ impl Part {
         let first = group.facts().first.0;
         for custom in group.customs().unwrap_or_default() {
             part.forms[(custom.block.0 - first) as usize] = Form::of_custom(custom.identifier.0);
+        }
+        let has_environments = snapshot.tables().variables.is_some();
+        for closure in group.closures().unwrap_or_default().iter().filter(|_| has_environments) {
+            let first = closure.codes.first().map(|code| (closure.block.0, code.0));
+            part.closures.extend(first);
         }
         // What was read before an error counts.
         let _: std::result::Result<(), Error> = part.fields(&group, hashes);

@@ -20,6 +20,8 @@ pub(crate) struct Units {
     pub layouts: Vec<Option<(LayoutId, u32)>>,
     /// For each unit of the table, whether it is used.
     pub is_used: Vec<bool>,
+    /// Those, by their plain names.
+    pub used: Map<String, UnitId>,
     pub standings: Vec<UnitStanding>,
     /// Whether the program is bytecode: then a global is the block of a module itself, an exception of the language, or a
     /// constant.
@@ -45,6 +47,7 @@ impl Units {
         let mut units = Units {
             layouts: vec![None; tables.modules.len()],
             is_used: vec![false; table.units.len()],
+            used: Map::default(),
             standings: Vec::new(),
             is_bytecode: snapshot.info().code == CodeKind::Bytecode,
         };
@@ -62,7 +65,10 @@ impl Units {
                 // No module at all.
                 (_, []) if units.is_bytecode && module.interface.is_none() => UnitFate::Whole,
                 (_, []) => UnitFate::Missing,
-                (&[unit], _) => units.take(table, unit, at, (module.fields, last)),
+                (&[unit], _) => {
+                    units.used.insert(plain(name), unit);
+                    units.take(table, unit, at, (module.fields, last))
+                }
                 ([], &[unit]) if fits(&table.units[unit.index()], module).is_none() => {
                     UnitFate::Unchecked
                 }

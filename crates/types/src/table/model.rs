@@ -24,6 +24,8 @@ pub struct Table {
     pub layouts: Vec<Layout>,
     /// Where something may be allocated, in order of file, line and characters.
     pub sites: Vec<Site>,
+    /// Variables that may hold blocks, in order of unit and stamp.
+    pub variables: Vec<Variable>,
     /// Files that could not be read.
     pub failures: Vec<Failure>,
 }
@@ -296,6 +298,19 @@ pub enum SiteKind {
     /// Some other expression, which allocates if what is inlined or boxed there does. If a closure is allocated by a
     /// call, it is not what the call returns, but a function that was given some of its arguments on the way.
     Other,
+}
+
+/// A variable of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// The unit it is in.
+    pub unit: UnitId,
+    /// A number that no other variable of the unit has, as debug information of bytecode repeats it.
+    pub stamp: u32,
+    /// Its name.
+    pub name: Text,
+    /// What it is.
+    pub item: ModuleItem,
 }
 
 /// A file that could not be read.

@@ -6,7 +6,7 @@ use super::model::{
     Declaration, Extension, Field, Kind, Layout, ModuleItem, Representation, Table, Type,
 };
 use super::wire::{Parse, Record, Source};
-use super::{DeclarationId, LayoutId, MAGIC, TypeId, VERSION};
+use super::{DeclarationId, LayoutId, MAGIC, TypeId, UnitId, VERSION};
 
 /// Length of the magic number, the length of the rest and its checksum.
 const HEADER: usize = MAGIC.len() + 8 + 4;
@@ -87,6 +87,7 @@ fn get(source: &mut Source<'_>) -> Parse<Table> {
         extensions: Record::get(source)?,
         layouts: Record::get(source)?,
         sites: Record::get(source)?,
+        variables: Record::get(source)?,
         failures: Record::get(source)?,
     };
     if source.left() == 0 { Ok(table) } else { Err("there is more than a table") }
@@ -104,7 +105,11 @@ fn check(table: &Table) -> Parse<()> {
     table.units.iter().try_for_each(|unit| unit.layout.map_or(Ok(()), |id| checks.layout(id)))?;
     for site in &table.sites {
         checks.of(site.of)?;
-        there(site.unit.index(), table.units.len(), "a unit that is not there")?;
+        checks.unit(site.unit)?;
+    }
+    for variable in &table.variables {
+        checks.unit(variable.unit)?;
+        checks.item(&variable.item)?;
     }
     Ok(())
 }
@@ -120,6 +125,10 @@ fn there(number: usize, count: usize, otherwise: &'static str) -> Parse<()> {
 impl Checks<'_> {
     fn of(&self, id: TypeId) -> Parse<()> {
         there(id.index(), self.table.types.len(), "a type that is not there")
+    }
+
+    fn unit(&self, id: UnitId) -> Parse<()> {
+        there(id.index(), self.table.units.len(), "a unit that is not there")
     }
 
     fn layout(&self, id: LayoutId) -> Parse<()> {
@@ -194,13 +203,17 @@ impl Checks<'_> {
 
     fn module(&self, layout: &Layout) -> Parse<()> {
         there(layout.public as usize, layout.fields.len() + 1, "a module with too few fields")?;
-        layout.fields.iter().try_for_each(|field| match &field.item {
+        layout.fields.iter().try_for_each(|field| self.item(&field.item))
+    }
+
+    fn item(&self, item: &ModuleItem) -> Parse<()> {
+        match item {
             ModuleItem::Value(of) => self.of(*of),
             ModuleItem::Module(layout) => self.layout(*layout),
             ModuleItem::Extension(id) => {
                 there(id.index(), self.table.extensions.len(), "a constructor that is not there")
             }
             ModuleItem::Other(_) => Ok(()),
-        })
+        }
     }
 }

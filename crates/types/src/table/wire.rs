@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::model::{
     Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, ModuleField,
-    ModuleItem, Representation, Site, SiteKind, Text, Type, Unit,
+    ModuleItem, Representation, Site, SiteKind, Text, Type, Unit, Variable,
 };
 use super::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 
@@ -235,6 +235,7 @@ structures! {
     Layout { name, fields, public }
     ModuleField { name, item }
     Site { unit, file, line, start, end, kind, tag, words, of, name }
+    Variable { unit, stamp, name, item }
     Failure { file, reason }
 }
 

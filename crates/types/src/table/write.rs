@@ -16,6 +16,7 @@ impl Table {
         self.extensions.put(&mut sink);
         self.layouts.put(&mut sink);
         self.sites.put(&mut sink);
+        self.variables.put(&mut sink);
         self.failures.put(&mut sink);
         let body = sink.bytes;
         let mut bytes = MAGIC.to_vec();

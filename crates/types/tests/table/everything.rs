@@ -3,7 +3,7 @@
 use bactrian_types::{
     Builtin, Case, Constructor, Declaration, DeclarationId, Extension, ExtensionId, Failure, Field,
     Kind, Layout, LayoutId, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type,
-    TypeId, Unit, UnitId,
+    TypeId, Unit, UnitId, Variable,
 };
 
 fn field(name: &str, of: u32) -> Field {
@@ -114,6 +114,12 @@ pub fn everything() -> Table {
             words: Some(2),
             of: TypeId(2),
             name: "::".into(),
+        }],
+        variables: vec![Variable {
+            unit: UnitId(0),
+            stamp: 300,
+            name: "kept".into(),
+            item: ModuleItem::Value(TypeId(2)),
         }],
         failures: vec![Failure { file: "other.cmt".into(), reason: "it is cut".into() }],
     }

@@ -2,7 +2,7 @@
 
 mod everything;
 
-use bactrian_types::{Error, LayoutId, Table, Type, TypeId};
+use bactrian_types::{Error, ExtensionId, LayoutId, ModuleItem, Table, Type, TypeId, UnitId};
 use everything::everything;
 
 #[test]
@@ -46,6 +46,12 @@ fn numbers_stand_for_something() {
         "a type with too few or too many arguments"
     );
     assert_eq!(wrong(&|table| table.sites[0].of = TypeId(99)), "a type that is not there");
+    assert_eq!(wrong(&|table| table.variables[0].unit = UnitId(1)), "a unit that is not there");
+    let nothing = ModuleItem::Extension(ExtensionId(1));
+    assert_eq!(
+        wrong(&|table| table.variables[0].item = nothing.clone()),
+        "a constructor that is not there"
+    );
     assert_eq!(wrong(&|table| table.layouts[0].public = 9), "a module with too few fields");
     assert_eq!(
         wrong(&|table| table.units[0].layout = Some(LayoutId(1))),

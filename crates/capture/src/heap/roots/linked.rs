@@ -2,7 +2,7 @@
 
 use bactrian_ocaml::Code;
 use bactrian_ocaml::bytecode::Sections;
-use bactrian_ocaml::linked_units::{LinkedUnit, linked_units};
+use bactrian_ocaml::linked_units::{LinkedUnit, linked_units, plugin_units};
 use bactrian_ocaml::value::header_words;
 
 use super::finder::Finder;
@@ -18,19 +18,31 @@ impl Finder<'_> {
             Code::Bytecode => self.bytecode_units(),
         };
         self.found.units = units.unwrap_or_default();
+        for object in &self.target.objects {
+            let header = object.symbols.find("caml_plugin_header");
+            let header = header.and_then(|header| self.string(header.address));
+            if let Some(units) = header.and_then(|header| plugin_units(&header).ok()) {
+                self.found.units.extend(units);
+                self.found.plugins.push(object.path.clone());
+            }
+        }
     }
 
     /// A string in the program's data holds a marshalled list.
     fn native_units(&mut self) -> Option<Vec<LinkedUnit>> {
         let map = self.target.global("caml_globals_map")?;
-        let header = self.words.word(map.checked_sub(8)?)?;
+        linked_units(&self.string(map)?).ok()
+    }
+
+    /// The words of a string.
+    fn string(&mut self, at: u64) -> Option<Vec<u8>> {
+        let header = self.words.word(at.checked_sub(8)?)?;
         let length = header_words(header as usize).checked_mul(8)?;
         if length > LONGEST_MAP {
             return None;
         }
         let mut bytes = vec![0; length];
-        self.memory.read(map, &mut bytes).then_some(())?;
-        linked_units(&bytes).ok()
+        self.memory.read(at, &mut bytes).then_some(bytes)
     }
 
     /// A section of the file holds one, of interfaces only.

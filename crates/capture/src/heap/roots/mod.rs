@@ -28,6 +28,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use bactrian_agent_abi::frozen::Frozen;
 pub use bactrian_agent_abi::frozen::{List, Listed, Slot};
@@ -51,10 +52,14 @@ pub struct Roots {
     pub roots: Vec<Root>,
     /// Frames that roots are in, by return address.
     pub frames: BTreeMap<u64, Frame>,
+    /// Words of interpreters' stacks that are places in the code: where they stand, and the place.
+    pub calls: Vec<(u64, u64)>,
     /// Modules, by number.
     pub modules: Vec<Module>,
     /// What the program was linked from, as far as it tells.
     pub units: Vec<LinkedUnit>,
+    /// Files of native code that Dynlink loaded.
+    pub plugins: Vec<PathBuf>,
     /// Threads, by number.
     pub threads: Vec<Thread>,
     /// Values with a finaliser that was not called yet.

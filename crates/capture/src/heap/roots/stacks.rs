@@ -40,6 +40,8 @@ pub struct Stacks<'a> {
 pub struct Scanned {
     /// Live values, innermost first.
     pub slots: Vec<StackSlot>,
+    /// Words of the interpreter's stack that are places in the code: where they stand, and the place.
+    pub calls: Vec<(u64, u64)>,
     /// Where it could not be read further, and why.
     pub gap: Option<String>,
 }
@@ -114,6 +116,7 @@ impl<'a> Stacks<'a> {
             descriptors: &self.descriptors,
             code: &self.code,
             found: Vec::new(),
+            calls: Vec::new(),
             depth: 0,
         };
         let gap = match start {
@@ -123,7 +126,7 @@ impl<'a> Stacks<'a> {
             Start::Fiber { stack, registers } => scan.fibers(stack, registers),
             Start::Interpreter { low, high } => scan.interpreted(low, high),
         };
-        Scanned { slots: scan.found, gap: gap.err() }
+        Scanned { slots: scan.found, calls: scan.calls, gap: gap.err() }
     }
 
     /// Values of C code's local variables: where each stands, and the value. Also why there may be more.
@@ -167,6 +170,7 @@ struct Scan<'s, 'a> {
     descriptors: &'s Descriptors<'a>,
     code: &'s Range<u64>,
     found: Vec<StackSlot>,
+    calls: Vec<(u64, u64)>,
     depth: u32,
 }
 
@@ -245,6 +249,7 @@ impl Scan<'_, '_> {
                     self.depth = self.depth.saturating_add(1);
                 }
                 frame = value;
+                self.calls.push((slot, value));
                 // The runtime passes over it: it knows what is heap, or what is code.
                 value = 0;
             }
@@ -293,6 +298,7 @@ impl Finder<'_> {
     /// Roots on a stack, and in the local variables of C code on it.
     pub(super) fn stack(&mut self, thread: u32, start: Option<Start>, local_roots: u64) {
         let scanned = start.map_or_else(Scanned::default, |start| self.stacks.scan(start));
+        self.found.calls.extend(scanned.calls);
         for StackSlot { slot, value, frame, depth } in scanned.slots {
             let place = match (frame, self.target.code) {
                 (Some(frame), Code::Native) => Place::Stack { thread, frame, depth },
