@@ -50,14 +50,8 @@ impl TypesArg {
         // What comes through a pipe can be read once only. What is wrong with a file is told when it is asked.
         let snapshot = file.is_file().then(|| Snapshot::open(file).ok()).flatten();
         let (false, Some(snapshot)) = (self.no_types, snapshot) else { return Ok(None) };
-        let (info, tables) = (snapshot.info(), snapshot.tables());
-        let Some(version) = Version::parse(&info.ocaml) else { return Ok(None) };
-        let modules = tables.modules.iter().map(|module| LinkedModule {
-            name: tables.names.get(module.name).to_owned(),
-            implementation: module.implementation,
-        });
-        let files = (Path::new(&info.program), &tables.plugins[..]);
-        made(files, version, &modules.collect::<Vec<_>>(), console)
+        let linked = Linked::of_snapshot(&snapshot);
+        made(Path::new(&snapshot.info().program), &linked, console)
     }
 
     /// The same for a trace.
@@ -71,8 +65,7 @@ impl TypesArg {
         if let Some(beside) = self.named_or_beside(file, console)? {
             return Ok(Some(beside));
         }
-        let (false, Some(version)) = (self.no_types, linked.version) else { return Ok(None) };
-        made((program, &[]), version, &linked.modules(), console)
+        if self.no_types { Ok(None) } else { made(program, linked, console) }
     }
 
     /// The table that is named, or that lies beside a file: `server.types` beside `server.1.heap` or `server.ctf`. One
@@ -107,6 +100,8 @@ pub struct Linked {
     pub version: Option<Version>,
     /// Its modules.
     pub units: Vec<LinkedUnit>,
+    /// Files of native code that it loaded with Dynlink, as far as they are known: its file does not tell.
+    plugins: Vec<String>,
 }
 
 impl Linked {
@@ -120,13 +115,38 @@ impl Linked {
             _ => None,
         };
         let units = map.and_then(|map| linked_units(map).ok()).unwrap_or_default();
-        Linked { version: ocaml.as_ref().and_then(Ocaml::version), units }
+        let version = ocaml.as_ref().and_then(Ocaml::version);
+        Linked { version, units, plugins: Vec::new() }
+    }
+
+    /// Of a snapshot, which also knows what the program loaded.
+    fn of_snapshot(snapshot: &Snapshot) -> Linked {
+        let tables = snapshot.tables();
+        let units = tables.modules.iter().map(|module| LinkedUnit {
+            name: tables.names.get(module.name).to_owned(),
+            interface: module.interface,
+            implementation: module.implementation,
+        });
+        let version = Version::parse(&snapshot.info().ocaml);
+        Linked { version, units: units.collect(), plugins: tables.plugins.clone() }
+    }
+
+    /// Of the last of these snapshots, if it is of the program; otherwise of the program's file.
+    pub fn of_last(snapshots: &[PathBuf], program: &Path) -> Linked {
+        let written = |path: &&PathBuf| path.metadata().and_then(|data| data.modified()).ok();
+        let last = snapshots.iter().max_by_key(written).and_then(|path| Snapshot::open(path).ok());
+        let own = program.canonicalize().unwrap_or_else(|_| program.to_owned());
+        let is_it = |snapshot: &Snapshot| Path::new(&snapshot.info().program) == own;
+        match (last.filter(is_it), fs::read(program)) {
+            (Some(last), _) => Linked::of_snapshot(&last),
+            (None, Ok(file)) => Linked::read(&file),
+            (None, Err(_)) => Linked::default(),
+        }
     }
 
     /// The table of such a program, made if what the compiler left is where it is.
     pub fn table(&self, program: &Path, note: &mut dyn FnMut(&str)) -> Option<PathBuf> {
-        let sound = sound((program, &[]), self.version?, &self.modules(), note);
-        sound.ok().flatten().map(|(path, _)| path)
+        sound(program, self, note).ok().flatten().map(|(path, _)| path)
     }
 
     fn modules(&self) -> Vec<LinkedModule> {
@@ -155,15 +175,10 @@ impl Linked {
 
 /// A table made from what the compiler left for a program and its plugins. If that fails, it is said, and there is none: questions can be answered
 /// without types.
-fn made(
-    files: (&Path, &[String]),
-    version: Version,
-    modules: &[LinkedModule],
-    console: &mut Console,
-) -> Result<Option<Table>, Failure> {
+fn made(program: &Path, linked: &Linked, console: &mut Console) -> Result<Option<Table>, Failure> {
     // Before it is done, because it takes seconds; that it cannot be said is no reason to stop.
     let mut say = |note: &str| drop(console.note(note));
-    match sound(files, version, modules, &mut say) {
+    match sound(program, linked, &mut say) {
         Ok(found) => Ok(found.map(|(_, table)| table)),
         Err(error) => {
             console.warn(&format!("no types: {error}"))?;
@@ -174,14 +189,15 @@ fn made(
 
 /// A table that can be read, made from what the compiler left or made before. One that was damaged since is made anew.
 fn sound(
-    files: (&Path, &[String]),
-    version: Version,
-    modules: &[LinkedModule],
+    program: &Path,
+    linked: &Linked,
     note: &mut dyn FnMut(&str),
 ) -> Result<Option<(PathBuf, Table)>, types::Error> {
     const ATTEMPTS: usize = 2;
+    let Some(version) = linked.version else { return Ok(None) };
+    let (files, modules) = ((program, &linked.plugins[..]), linked.modules());
     for _ in 0..ATTEMPTS {
-        let Some(path) = types::table_for(files, version, modules, note)? else { break };
+        let Some(path) = types::table_for(files, version, &modules, note)? else { break };
         match open_types(&path) {
             Ok(table) => return Ok(Some((path, table))),
             Err(failure) => note(&format!("a table of types is ignored: {failure}")),

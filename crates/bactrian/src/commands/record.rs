@@ -182,7 +182,7 @@ fn process(command: &[OsString]) -> Option<u32> {
 /// Puts what the compiler knew of the program beside what was recorded: it may be built anew before somebody asks. Without
 /// it, or if it cannot be had, snapshots are as good as before.
 fn keep_types(program: &Path, output: &Path, quiet: bool, console: &mut Console) {
-    let linked = fs::read(program).map_or_else(|_| Linked::default(), |file| Linked::read(&file));
+    let linked = Linked::of_last(&existing(&prefix(output)), program);
     let mut say = |note: &str| drop((!quiet).then(|| console.note(note)));
     let Some(table) = linked.table(program, &mut say) else { return };
     let beside = output.with_extension("types");

@@ -66,7 +66,8 @@ fn types_of_plugins_are_found_where_they_were_loaded_from() {
         };
         assert_eq!(blocks("Plug.entry"), 1000.0, "{what} {:#}", answer["result"]["coverage"]);
         assert_eq!(blocks("(int, Plug.entry) Hashtbl.t"), 1.0, "{what}");
-        let typed = answer["result"]["coverage"]["typed"].as_f64().expect("a share");
-        assert!(typed > 0.95, "{what} {:#}", answer["result"]["coverage"]);
+        // Dynlink itself has no .cmt files, so this is not all.
+        let coverage = &answer["result"]["coverage"];
+        assert!(!coverage.to_string().contains("Plug"), "{what} {coverage:#}");
     }
 }

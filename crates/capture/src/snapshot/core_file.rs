@@ -33,7 +33,7 @@ pub fn of_core(
     let taken = written.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
     let taken = taken.and_then(|time| u64::try_from(time.as_micros()).ok()).unwrap_or(0);
     let info = Info {
-        program: exe.display().to_string(),
+        program: target.bytecode_path.as_deref().unwrap_or(exe).display().to_string(),
         pid: memory.pid().unwrap_or(0),
         taken,
         reason: Reason::Asked,

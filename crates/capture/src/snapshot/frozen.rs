@@ -159,7 +159,7 @@ fn info(facts: &Facts<'_>, target: &Target) -> Info {
         trace: facts.trace.map(text),
         ..info_of(target)
     };
-    describe(facts.copy, &mut info);
+    describe(facts.copy, target, &mut info);
     info
 }
 

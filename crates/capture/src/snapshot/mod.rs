@@ -62,10 +62,12 @@ fn info_of(target: &Target) -> Info {
     }
 }
 
-/// What `/proc` tells of a process: its program, its arguments and the machine.
-fn describe(pid: u32, info: &mut Info) {
+/// What `/proc` tells of a process: its program, its arguments and the machine. Of bytecode, the executable may be the interpreter, and the program
+/// is what that was given.
+fn describe(pid: u32, target: &Target, info: &mut Info) {
     let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
-    if let Ok(program) = std::fs::read_link(folder.join("exe")) {
+    let executable = || std::fs::read_link(folder.join("exe")).ok();
+    if let Some(program) = target.bytecode_path.clone().or_else(executable) {
         info.program = program.display().to_string();
     }
     if let Ok(line) = std::fs::read(folder.join("cmdline")) {

@@ -55,7 +55,7 @@ pub fn of_process(
         },
         ..info_of(&frozen.target)
     };
-    describe(pid, &mut info);
+    describe(pid, &frozen.target, &mut info);
     let options = Options { strings: wanted.strings, ..Options::default() };
     let late = LateTrace::of(pid);
     let subject = Subject {

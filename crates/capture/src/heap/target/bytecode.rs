@@ -16,8 +16,12 @@ use crate::memory::Memory;
 const LARGEST: u64 = 1 << 28;
 const LONGEST_PATH: usize = 4096;
 
-/// Looks for the file and reads it. It is the one that runs if it has as much code.
-pub(super) fn file(target: &Target, memory: &dyn Memory, files: &Files) -> Option<Vec<u8>> {
+/// Looks for the file and reads it; where it is, and what is in it. It is the one that runs if it has as much code.
+pub(super) fn file(
+    target: &Target,
+    memory: &dyn Memory,
+    files: &Files,
+) -> Option<(PathBuf, Vec<u8>)> {
     let size = memory.word(target.global("caml_code_size")?)?;
     let mut paths = files.candidates(&target.runtime_object().path);
     if let Some(name) = told(target, memory) {
@@ -26,7 +30,9 @@ pub(super) fn file(target: &Target, memory: &dyn Memory, files: &Files) -> Optio
     paths.iter().find_map(|path| {
         let bytes = read(path)?;
         let code = u64::from(Program::read(&bytes).ok()?.code.end().0) * 4;
-        (code == size).then_some(bytes)
+        // As the process calls it, it may be relative, and what is in /proc ends with the process.
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        (code == size).then_some((path, bytes))
     })
 }
 

@@ -39,6 +39,8 @@ pub struct Target {
     pub threads: Vec<Thread>,
     /// The file with the program's bytecode, if that is what it is and the file is at hand.
     pub bytecode: Option<Vec<u8>>,
+    /// Where that is.
+    pub bytecode_path: Option<PathBuf>,
     /// Which object the runtime is in.
     runtime_object: usize,
 }
@@ -143,10 +145,12 @@ impl Target {
             layout,
             threads: Vec::new(),
             bytecode: None,
+            bytecode_path: None,
             runtime_object,
         };
         if found.code == Code::Bytecode {
-            target.bytecode = bytecode::file(&target, memory, files);
+            (target.bytecode_path, target.bytecode) =
+                bytecode::file(&target, memory, files).unzip();
         }
         Ok(target)
     }
