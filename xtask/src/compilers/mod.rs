@@ -8,7 +8,7 @@
 //! - they find a C compiler in `tools/` that is the machine's, told to link with the newer libc and to
 //!   write its place into the executable (`cc.sh`).
 //!
-//! So what they compile starts here as any program does, and takes `LD_PRELOAD`.
+//! So what they compile starts here as any program does, and takes `LD_PRELOAD`. What is older than this machine runs with its libc.
 
 mod sources;
 
@@ -30,20 +30,48 @@ pub struct Compiler {
     pub version: &'static str,
     /// The suite that has it, and one that has what it lacks.
     suites: &'static [&'static str],
+    packages: &'static [&'static str],
+    /// Starts its programs.
+    starter: &'static str,
+    /// The C compiler that it is to find; none if it is the machine's.
+    c_compiler: Option<&'static str>,
+    /// A program that uses each library that tests need, and what it says.
+    host: (&'static str, &'static str),
 }
 
 /// What `make test` needs beside the machine's own.
 pub const QUICK: &[Compiler] = &[V5_3, V5_4];
 /// Those with which tests are run again before a release. Not 5.5 yet, of which bytecode for another runtime is built in
 /// another way.
-pub const OTHERS: &[Compiler] = &[V5_4];
+pub const OTHERS: &[Compiler] = &[V5_4, V4_11];
 /// All that are known.
-pub const ALL: &[Compiler] = &[V5_3, V5_4, V5_5];
+pub const ALL: &[Compiler] = &[V4_11, V5_3, V5_4, V5_5];
+/// Of Debian 11: the oldest that can be recorded.
+const V4_11: Compiler = Compiler {
+    version: "4.11",
+    suites: &["bullseye"],
+    packages: &["ocaml-nox", "ocaml-base-nox", "ocaml-compiler-libs"],
+    starter: include_str!("program_4.sh"),
+    c_compiler: None,
+    host: (include_str!("host_4.ml"), "process thread plugin"),
+};
 /// Of Debian 13.
-pub const V5_3: Compiler = Compiler { version: "5.3", suites: &["trixie"] };
+pub const V5_3: Compiler = newer("5.3", &["trixie"]);
 /// Of the Debian after that.
-pub const V5_4: Compiler = Compiler { version: "5.4", suites: &["forky"] };
-const V5_5: Compiler = Compiler { version: "5.5", suites: &["experimental", "sid"] };
+pub const V5_4: Compiler = newer("5.4", &["forky"]);
+const V5_5: Compiler = newer("5.5", &["experimental", "sid"]);
+
+/// One that is newer than this machine.
+const fn newer(version: &'static str, suites: &'static [&'static str]) -> Compiler {
+    Compiler {
+        version,
+        suites,
+        packages: PACKAGES,
+        starter: include_str!("program.sh"),
+        c_compiler: Some(include_str!("cc.sh")),
+        host: (include_str!("host.ml"), "process thread domain effect plugin"),
+    }
+}
 
 /// The recorder knows no other machine yet.
 const ARCHITECTURE: &str = "amd64";
@@ -65,8 +93,6 @@ const PACKAGES: &[&str] = &[
 ];
 /// Programs of `usr/bin` that get a starter in `bin`.
 const PROGRAMS: &[&str] = &["ocamlopt", "ocamlc", "ocamldep", "ocamlobjinfo", "ocamlrun"];
-const STARTER: &str = include_str!("program.sh");
-const C_COMPILER: &str = include_str!("cc.sh");
 /// Says what was done, and so whether it is to be done again.
 const STAMP: &str = "made-by";
 
@@ -125,10 +151,10 @@ impl Compiler {
         // Beside the place it is for, so that it can be moved there in one step.
         let scratch = Scratch::new(&prefix)?;
         let new = scratch.0.join("prefix");
-        download(self.suites, &mirror, &scratch.0)?;
+        self.download(&mirror, &scratch.0)?;
         unpack(&scratch.0.join("packages"), &new)?;
-        add_starters(&new).map_err(|error| format!("{}: {error}", new.display()))?;
-        let found = try_it(&new, &scratch.0)?;
+        self.add_starters(&new).map_err(|error| format!("{}: {error}", new.display()))?;
+        let found = self.try_it(&new, &scratch.0)?;
         if !found.starts_with(&format!("{version}.")) {
             return Err(format!(
                 "Debian {} has OCaml {found} now, and not {version}",
@@ -146,13 +172,87 @@ impl Compiler {
 
     /// All that decides what the folder holds.
     fn recipe(&self) -> String {
-        let lists = [PACKAGES, PROGRAMS].map(|words| words.join(" "));
-        format!("{}\n{}\n{STARTER}\n{C_COMPILER}", self.suites.join(" "), lists.join("\n"))
+        let lists = [self.packages, PROGRAMS].map(|words| words.join(" "));
+        let scripts = [self.starter, self.c_compiler.unwrap_or_default()].join("\n");
+        format!("{}\n{}\n{scripts}", self.suites.join(" "), lists.join("\n"))
     }
 
     fn is_done(&self) -> bool {
         let stamp = fs::read_to_string(self.prefix().join(STAMP));
         stamp.is_ok_and(|stamp| stamp == self.recipe())
+    }
+
+    /// Puts the packages into `packages`. All that apt keeps is kept in `scratch`, so this needs no rights
+    /// and changes nothing of the machine; proxies and the like are the machine's own, as apt reads its
+    /// configuration before ours.
+    fn download(&self, mirror: &Mirror, scratch: &Path) -> Outcome {
+        for folder in ["lists/partial", "cache/archives/partial", "packages"] {
+            let path = scratch.join(folder);
+            fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        let suites = self.suites;
+        let sources = suites.iter().map(|suite| mirror.line(suite, ARCHITECTURE));
+        write(&scratch.join("sources.list"), &sources.collect::<String>())?;
+        write(&scratch.join("status"), "")?;
+        let configuration = scratch.join("apt.conf");
+        write(&configuration, &settings(scratch))?;
+        let apt = |arguments: &[&str]| {
+            let mut command = Command::new("apt-get");
+            command.arg("-qq").arg("-c").arg(&configuration).args(arguments);
+            let done = succeed(command.current_dir(scratch.join("packages")));
+            done.map_err(|reason| {
+                format!(
+                    "{reason}\nThis needs apt-get, a network, and {} with the suites {}; if the \
+                 signature is refused, a newer package debian-archive-keyring",
+                    mirror.uri,
+                    suites.join(", ")
+                )
+            })
+        };
+        // Without --error-on a mirror that cannot be reached is a warning.
+        apt(&["--error-on=any", "update"])?;
+        apt(&[&["--target-release", suites[0], "download"], self.packages].concat())
+    }
+
+    fn add_starters(&self, prefix: &Path) -> io::Result<()> {
+        let script = |path: &str, text: &str| {
+            let path = prefix.join(path);
+            fs::write(&path, text)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+        };
+        fs::create_dir(prefix.join("bin"))?;
+        for program in PROGRAMS {
+            script(&format!("bin/{program}"), self.starter)?;
+        }
+        let Some(c_compiler) = self.c_compiler else { return Ok(()) };
+        // A package of Debian's makes these, and linker scripts name files through them.
+        symlink("usr/lib", prefix.join("lib"))?;
+        symlink("usr/lib64", prefix.join("lib64"))?;
+        fs::create_dir(prefix.join("tools"))?;
+        // The name under which the compilers look for it.
+        script("tools/x86_64-linux-gnu-gcc", c_compiler)
+    }
+
+    /// Compiles and runs a program that needs all libraries that tests need; tells the version.
+    fn try_it(&self, prefix: &Path, scratch: &Path) -> Result<String, String> {
+        let folder = scratch.join("try");
+        fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let (host, expected) = self.host;
+        write(&folder.join("plugin.ml"), include_str!("plugin.ml"))?;
+        write(&folder.join("host.ml"), host)?;
+        let ocamlopt = |arguments: &str| {
+            let mut command = Command::new(prefix.join("bin/ocamlopt"));
+            command.args(arguments.split_whitespace()).current_dir(&folder);
+            output(&mut command)
+                .map_err(|reason| format!("what was downloaded does not work here: {reason}"))
+        };
+        ocamlopt("-shared plugin.ml -o plugin.cmxs")?;
+        ocamlopt(
+            "-I +unix -I +threads -I +dynlink unix.cmxa threads.cmxa dynlink.cmxa host.ml -o host",
+        )?;
+        let said = output(Command::new(folder.join("host")).current_dir(&folder))?;
+        let version = said.trim_end().strip_prefix(expected).map(|rest| rest.trim().to_owned());
+        version.ok_or_else(|| format!("a program compiled to try it says {said:?}"))
     }
 
     /// Moves the finished folder to its place; one from an older recipe makes way.
@@ -186,37 +286,6 @@ impl Drop for Scratch {
         // What is left over only takes space.
         fs::remove_dir_all(&self.0).ok();
     }
-}
-
-/// Puts the packages into `packages`. All that apt keeps is kept in `scratch`, so this needs no rights
-/// and changes nothing of the machine; proxies and the like are the machine's own, as apt reads its
-/// configuration before ours.
-fn download(suites: &[&str], mirror: &Mirror, scratch: &Path) -> Outcome {
-    for folder in ["lists/partial", "cache/archives/partial", "packages"] {
-        let path = scratch.join(folder);
-        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    let sources = suites.iter().map(|suite| mirror.line(suite, ARCHITECTURE));
-    write(&scratch.join("sources.list"), &sources.collect::<String>())?;
-    write(&scratch.join("status"), "")?;
-    let configuration = scratch.join("apt.conf");
-    write(&configuration, &settings(scratch))?;
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.arg("-qq").arg("-c").arg(&configuration).args(arguments);
-        let done = succeed(command.current_dir(scratch.join("packages")));
-        done.map_err(|reason| {
-            format!(
-                "{reason}\nThis needs apt-get, a network, and {} with the suites {}; if the \
-                 signature is refused, a newer package debian-archive-keyring",
-                mirror.uri,
-                suites.join(", ")
-            )
-        })
-    };
-    // Without --error-on a mirror that cannot be reached is a warning.
-    apt(&["--error-on=any", "update"])?;
-    apt(&[&["--target-release", suites[0], "download"], PACKAGES].concat())
 }
 
 fn settings(scratch: &Path) -> String {
@@ -253,46 +322,6 @@ fn unpack(packages: &Path, prefix: &Path) -> Outcome {
         succeed(Command::new("dpkg-deb").arg("-x").arg(file.path()).arg(prefix))?;
     }
     Ok(())
-}
-
-fn add_starters(prefix: &Path) -> io::Result<()> {
-    // A package of Debian's makes these, and linker scripts name files through them.
-    symlink("usr/lib", prefix.join("lib"))?;
-    symlink("usr/lib64", prefix.join("lib64"))?;
-    let script = |path: &str, text: &str| {
-        let path = prefix.join(path);
-        fs::write(&path, text)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-    };
-    fs::create_dir(prefix.join("bin"))?;
-    for program in PROGRAMS {
-        script(&format!("bin/{program}"), STARTER)?;
-    }
-    fs::create_dir(prefix.join("tools"))?;
-    // The name under which the compilers look for it.
-    script("tools/x86_64-linux-gnu-gcc", C_COMPILER)
-}
-
-/// Compiles and runs a program that needs all libraries that tests need; tells the version.
-fn try_it(prefix: &Path, scratch: &Path) -> Result<String, String> {
-    let folder = scratch.join("try");
-    fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    write(&folder.join("plugin.ml"), include_str!("plugin.ml"))?;
-    write(&folder.join("host.ml"), include_str!("host.ml"))?;
-    let ocamlopt = |arguments: &str| {
-        let mut command = Command::new(prefix.join("bin/ocamlopt"));
-        command.args(arguments.split_whitespace()).current_dir(&folder);
-        output(&mut command)
-            .map_err(|reason| format!("what was downloaded does not work here: {reason}"))
-    };
-    ocamlopt("-shared plugin.ml -o plugin.cmxs")?;
-    ocamlopt(
-        "-I +unix -I +threads -I +dynlink unix.cmxa threads.cmxa dynlink.cmxa host.ml -o host",
-    )?;
-    let said = output(Command::new(folder.join("host")).current_dir(&folder))?;
-    let expected = "process thread domain effect plugin";
-    let version = said.trim_end().strip_prefix(expected).map(|rest| rest.trim().to_owned());
-    version.ok_or_else(|| format!("a program compiled to try it says {said:?}"))
 }
 
 fn write(path: &Path, text: &str) -> Outcome {

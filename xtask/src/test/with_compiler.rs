@@ -1,4 +1,4 @@
-//! The tests that compile OCaml programs, with another OCaml 5 than usual: `cargo xtask test --ocaml VERSION`.
+//! The tests that compile OCaml programs, with another OCaml than usual: `cargo xtask test --ocaml VERSION`.
 
 use super::binaries::{self, Start};
 use crate::{Outcome, compilers};

@@ -1,6 +1,7 @@
 //! What a block is made of, from its header and first words.
 
 use bactrian_ocaml::value::{header_tag, header_words};
+use bactrian_ocaml::{Code, Version};
 use bactrian_snapshot::tag;
 
 /// Tag of what looks like a block inside a closure.
@@ -59,38 +60,96 @@ impl Contents {
     }
 }
 
-/// Where the environment of a closure starts, from its second word (since OCaml 4.12).
-#[inline]
-pub fn environment(info: u64, words: u64) -> u64 {
-    ((info << 8) >> 9).min(words)
+/// How a closure tells its functions and its environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closures {
+    /// Since OCaml 4.12: the word after a function's code says how many arguments it takes, and where the environment starts.
+    Told,
+    /// Native code of OCaml 4.11: that word says only how many arguments it takes.
+    Counted,
+    /// Bytecode of OCaml 4.11: there is no such word.
+    Bare,
 }
 
-/// Calls `each` with the code addresses of a closure's functions. `words` are the closure's, up to its
-/// environment.
-pub fn functions(words: &[u64], mut each: impl FnMut(u64)) {
-    let mut at = 0;
-    while let [code, info, ..] = words[at.min(words.len())..] {
-        // A function of several arguments has another entry for all of them at once.
-        let arity = (info as i64) >> 56;
-        let direct = words.get(at + 2).copied().filter(|_| !(0..=1).contains(&arity));
-        each(direct.unwrap_or(code));
-        // Then comes the header of the next one.
-        at += if direct.is_some() { 4 } else { 3 };
+impl Closures {
+    /// Of a program.
+    pub fn of(version: Version, code: Code) -> Closures {
+        match code {
+            _ if version >= Version::new(4, 12) => Closures::Told,
+            Code::Native => Closures::Counted,
+            Code::Bytecode => Closures::Bare,
+        }
     }
+
+    /// From where on a closure of so many words has values; `second` is its second word. In OCaml 4.11 there may be functions among them,
+    /// which its collector takes for values, too: they point to no block.
+    #[inline]
+    pub fn values(self, second: Option<u64>, words: u64) -> u64 {
+        let start = match (self, second) {
+            (Closures::Bare, _) => 1,
+            (_, None) => words,
+            (Closures::Told, Some(info)) => (info << 8) >> 9,
+            (Closures::Counted, Some(arity)) => {
+                if has_two_entries(arity as i64 >> 1) {
+                    3
+                } else {
+                    2
+                }
+            }
+        };
+        start.min(words)
+    }
+
+    /// How many words of a closure are to be read for its functions.
+    #[inline]
+    pub fn heads(self, values: u64, words: u64) -> u64 {
+        if self == Closures::Told { values } else { words }
+    }
+
+    /// Calls `each` with the code addresses of a closure's functions. `words` are its first, as many as [`Closures::heads`] says.
+    pub fn functions(self, words: &[u64], mut each: impl FnMut(u64)) {
+        let mut at = 0;
+        while let Some(&code) = words.get(at) {
+            let info = words.get(at + 1).map(|info| *info as i64);
+            let arity = match self {
+                Closures::Told => info.map(|info| info >> 56),
+                Closures::Counted => info.map(|info| info >> 1),
+                Closures::Bare => Some(1),
+            };
+            let Some(arity) = arity else { return };
+            let direct = words.get(at + 2).copied().filter(|_| has_two_entries(arity));
+            each(direct.unwrap_or(code));
+            // Then comes the header of the next one.
+            let own = if self == Closures::Bare { 1 } else { 2 };
+            at += own + usize::from(direct.is_some()) + 1;
+            let header = words.get(at - 1).map(|header| Header::of(*header));
+            let is_next = |header: Header| header.tag == INFIX && header.words == at as u64;
+            if self != Closures::Told && !header.is_some_and(is_next) {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether a function has another entry for all of its arguments at once. One that takes a tuple has a negative arity.
+fn has_two_entries(arity: i64) -> bool {
+    !(0..=1).contains(&arity)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn found(closures: Closures, words: &[u64]) -> Vec<u64> {
+        let mut codes = Vec::new();
+        closures.functions(words, |code| codes.push(code));
+        codes
+    }
+
     #[test]
     fn functions_of_closures() {
         let info = |arity: i64| (arity as u64) << 56 | 9 << 1 | 1;
-        let found = |words: &[u64]| {
-            let mut codes = Vec::new();
-            functions(words, |code| codes.push(code));
-            codes
-        };
+        let found = |words: &[u64]| found(Closures::Told, words);
         assert_eq!(found(&[10, info(1)]), [10]);
         assert_eq!(found(&[10, info(2), 20]), [20]);
         // A function that takes a tuple has a negative arity.
@@ -98,7 +157,28 @@ mod tests {
         assert_eq!(found(&[10, info(1), 0xF9, 30, info(3), 40]), [10, 40]);
         assert_eq!(found(&[]), []);
         assert_eq!(found(&[10]), []);
-        assert_eq!(environment(info(1), 20), 9);
-        assert_eq!(environment(u64::MAX, 20), 20);
+        assert_eq!(Closures::Told.values(Some(info(1)), 20), 9);
+        assert_eq!(Closures::Told.values(Some(u64::MAX), 20), 20);
+        assert_eq!(Closures::Told.values(None, 1), 1);
+    }
+
+    #[test]
+    fn functions_of_closures_of_4_11() {
+        let arity = |arity: i64| (arity as u64) << 1 | 1;
+        let infix = |words: u64| words << 10 | u64::from(INFIX);
+        let native = |words: &[u64]| found(Closures::Counted, words);
+        assert_eq!(native(&[10, arity(1), 1664]), [10]);
+        assert_eq!(native(&[10, arity(2), 20, 1664]), [20]);
+        assert_eq!(native(&[10, arity(-2), 20]), [20]);
+        assert_eq!(native(&[10, arity(1), infix(3), 30, arity(3), 40, 1664]), [10, 40]);
+        assert_eq!(native(&[10, arity(1), infix(4), 30, arity(1)]), [10]);
+        assert_eq!(native(&[10]), []);
+        assert_eq!([1, 2, -2].map(|n| Closures::Counted.values(Some(arity(n)), 9)), [2, 3, 3]);
+        let bytecode = |words: &[u64]| found(Closures::Bare, words);
+        assert_eq!(bytecode(&[10]), [10]);
+        assert_eq!(bytecode(&[10, 1664, 30]), [10]);
+        assert_eq!(bytecode(&[10, infix(2), 20, infix(4), 30, 1664]), [10, 20, 30]);
+        assert_eq!(Closures::Bare.values(None, 1), 1);
+        assert_eq!(Closures::Bare.values(Some(1664), 2), 1);
     }
 }

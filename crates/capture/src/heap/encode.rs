@@ -8,7 +8,7 @@ use bactrian_snapshot::{
     BlockId, CodeId, Columns, CustomId, EncodedGroup, Error, GROUP_BLOCKS, GroupBuilder, tag,
 };
 
-use super::block::{Contents, Header, INFIX, environment, functions};
+use super::block::{Closures, Contents, Header, INFIX};
 use super::equal::{Equals, HASHED_WORDS, NO_OTHER};
 use super::image::{Image, Page, Spot};
 
@@ -28,6 +28,7 @@ pub struct References {
 /// Turns marked blocks into groups.
 pub struct Encoder<'i> {
     pub image: &'i Image<'i>,
+    pub closures: Closures,
     pub columns: Columns,
     pub references: &'i References,
     pub equals: &'i Equals,
@@ -115,12 +116,13 @@ impl Encoder<'_> {
         match Contents::of(tag, self.columns.continuations) {
             Contents::Values => self.values(spot, 0..words, builder),
             Contents::Closure => {
-                let info = (words >= 2).then(|| self.image.word(spot.address() + 16)).flatten();
-                let start = info.map_or(words, |info| environment(info, words));
+                let second = (words >= 2).then(|| self.image.word(spot.address() + 16)).flatten();
+                let start = self.closures.values(second, words);
                 scratch.words.clear();
-                self.image.fields(spot, 0..start, |piece| scratch.words.extend_from_slice(piece));
+                let heads = 0..self.closures.heads(start, words);
+                self.image.fields(spot, heads, |piece| scratch.words.extend_from_slice(piece));
                 scratch.codes.clear();
-                functions(&scratch.words, |code| {
+                self.closures.functions(&scratch.words, |code| {
                     scratch.codes.extend(self.references.codes.get(&code))
                 });
                 builder.closure(u32::try_from(start).unwrap_or(u32::MAX), &scratch.codes);

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use super::block::{Contents, Header, INFIX, environment, functions};
+use super::block::{Closures, Contents, Header, INFIX};
 use super::image::{Image, Spot};
 use super::roots::SpaceKind;
 
@@ -76,6 +76,7 @@ impl Met {
 #[derive(Clone, Copy)]
 pub struct Marker<'i> {
     pub image: &'i Image<'i>,
+    pub closures: Closures,
     /// OCaml 5: some blocks are continuations, and some are not managed.
     pub is_ocaml_5: bool,
     pub threads: usize,
@@ -200,11 +201,12 @@ impl Marker<'_> {
         match Contents::of(tag, self.is_ocaml_5) {
             Contents::Values => self.image.fields(spot, 0..words, push),
             Contents::Closure => {
-                let Some(info) = self.image.word(value + 8).filter(|_| words >= 2) else { return };
-                let start = environment(info, words);
+                let second = (words >= 2).then(|| self.image.word(value + 8)).flatten();
+                let start = self.closures.values(second, words);
                 let mut heads = Vec::new();
-                self.image.fields(spot, 0..start, |piece| heads.extend_from_slice(piece));
-                functions(&heads, |code| {
+                let head_words = 0..self.closures.heads(start, words);
+                self.image.fields(spot, head_words, |piece| heads.extend_from_slice(piece));
+                self.closures.functions(&heads, |code| {
                     met.codes.insert(code);
                 });
                 self.image.fields(spot, start..words, &mut push);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bactrian_snapshot::{BlockId, Columns, CustomId, Info, Snapshot, Tables, Writer, tag};
 
+use super::block::Closures;
 use super::encode::{Encoder, References};
 use super::equal::{HASHED_WORDS, Search};
 use super::held::Held;
@@ -77,8 +78,15 @@ fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<O
     let image = Image::new(memory, spaces());
     let mut met = Met::default();
     let opaque_words = HASHED_WORDS;
-    Marker { image: &image, is_ocaml_5, threads: 2, is_to_stop: &|| false, opaque_words }
-        .mark(roots.to_vec(), &mut met);
+    Marker {
+        image: &image,
+        closures: Closures::Told,
+        is_ocaml_5,
+        threads: 2,
+        is_to_stop: &|| false,
+        opaque_words,
+    }
+    .mark(roots.to_vec(), &mut met);
     let blocks = u32::try_from(image.number()).expect("few");
     let columns =
         Columns { immediates: true, equals: true, continuations: is_ocaml_5, ..Columns::default() };
@@ -90,8 +98,14 @@ fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<O
     };
     let search = Search::new(&image, &references, 2, &|| false);
     let equals = search.find(blocks, met.opaque);
-    let encoder =
-        Encoder { image: &image, columns, references: &references, equals: &equals, threads: 2 };
+    let encoder = Encoder {
+        image: &image,
+        closures: Closures::Told,
+        columns,
+        references: &references,
+        equals: &equals,
+        threads: 2,
+    };
     encoder.encode(blocks, |group| writer.group(group)).expect("encodes");
     writer.tables(&Tables::default()).expect("memory");
     let snapshot = Snapshot::from_bytes(writer.finish().expect("memory")).expect("opens");
@@ -190,8 +204,15 @@ fn what_cannot_be_read_is_counted() {
     memory.unreadable = Some(HEAP + 0x10_000);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker { image: &image, is_ocaml_5: false, threads: 1, is_to_stop: &|| false, opaque_words: 1 }
-        .mark(vec![near], &mut met);
+    Marker {
+        image: &image,
+        closures: Closures::Told,
+        is_ocaml_5: false,
+        threads: 1,
+        is_to_stop: &|| false,
+        opaque_words: 1,
+    }
+    .mark(vec![near], &mut met);
     assert_eq!(image.unreadable_bytes(), 4096);
     assert_eq!(image.number_at(near).map(BlockId), Some(BlockId(0)));
 }
@@ -204,8 +225,15 @@ fn the_end_of_a_long_string_is_copied_while_it_is_there() {
     memory.words.insert(HEAP + 8 * words, 5 << 56);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker { image: &image, is_ocaml_5: false, threads: 1, is_to_stop: &|| false, opaque_words: 1 }
-        .mark(vec![HEAP + 8], &mut met);
+    Marker {
+        image: &image,
+        closures: Closures::Told,
+        is_ocaml_5: false,
+        threads: 1,
+        is_to_stop: &|| false,
+        opaque_words: 1,
+    }
+    .mark(vec![HEAP + 8], &mut met);
     // The first page and the last, but not those between.
     assert_eq!(image.pages().count(), 2);
     assert_eq!(image.word(HEAP + 8 * words), Some(5 << 56));
@@ -219,8 +247,15 @@ fn marking_ends_when_it_is_to() {
     let second = memory.block(HEAP + 0x200, 0, &[first]);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker { image: &image, is_ocaml_5: false, threads: 2, is_to_stop: &|| true, opaque_words: 1 }
-        .mark(vec![second, first], &mut met);
+    Marker {
+        image: &image,
+        closures: Closures::Told,
+        is_ocaml_5: false,
+        threads: 2,
+        is_to_stop: &|| true,
+        opaque_words: 1,
+    }
+    .mark(vec![second, first], &mut met);
     assert_eq!(met.major.blocks, 0);
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bactrian_snapshot::{Columns, Error, GROUP_BLOCKS, Info, Writer};
 
 use super::account::Accountant;
+use super::block::Closures;
 use super::encode::{Encoder, opaque_words};
 use super::equal::{Equals, Search};
 use super::held::Held;
@@ -170,8 +171,10 @@ pub fn walk<W: Write>(
     let asked = subject.asked;
     let is_to_stop = &|| asked.is_some_and(|signal| signal.load(Ordering::Relaxed) != 0);
     let is_ocaml_5 = target.version.major >= 5;
+    let closures = Closures::of(target.version, target.code);
     let marker = Marker {
         image: &image,
+        closures,
         is_ocaml_5,
         threads: options.threads,
         is_to_stop,
@@ -216,6 +219,7 @@ pub fn walk<W: Write>(
     let mut writer = Writer::new(Counted { out, bytes: 0 }, columns, blocks, &subject.info)?;
     let encoder = Encoder {
         image: &image,
+        closures,
         columns,
         references: &references,
         equals: &equals,

@@ -11,7 +11,7 @@ use bactrian_capture::memory::{Bytes, Core, Memory, ProcessMemory};
 
 use bactrian_fixtures::{Compiler, Variant, until_it_reads};
 
-use crate::running::{Running, compile};
+use crate::running::Running;
 use crate::{core_file, programs};
 
 /// Where roots are, and their values.
@@ -68,22 +68,18 @@ fn gcore(pid: u32, folder: &Path) -> Option<PathBuf> {
 }
 
 fn check(name: &str, source: &str, compiler: Compiler, variant: Variant) {
-    let executable = compile(name, source, compiler, variant);
     let folder = tempfile::tempdir().expect("room");
     let mut running = Running::start_in(name, source, compiler, variant, folder.path());
     until_it_reads(running.pid());
     let memory = ProcessMemory::open(running.pid()).expect("its memory");
     let target = Target::find(&memory, &Files::of_process(running.pid())).expect("OCaml");
     let live = found(&memory, &target);
+    // Bytecode is run by a program of its own.
+    let executable = fs::read_link(format!("/proc/{}/exe", running.pid())).expect("it runs");
     assert!(live.len() > 10, "{}", live.len());
     let mut cores = Vec::from_iter(gcore(running.pid(), folder.path()));
     cores.extend(kernel_core(&mut running, folder.path()));
     assert!(!cores.is_empty(), "neither gcore nor the kernel made a core");
-    // Bytecode is run by a program of its own.
-    let executable = match variant {
-        Variant::Bytecode => PathBuf::from("/usr/bin/ocamlrun"),
-        _ => executable,
-    };
     for core in cores {
         let (read, roots) = of_core(&core, &executable);
         assert_eq!(read.gaps(), Vec::<String>::new(), "{}", core.display());

@@ -198,6 +198,8 @@ let () =
 /// Children all the time, each waited for; none may come that the program did not start.
 pub const FORKING: &str = r#"
 let children = ref 0
+(* OCaml 4.11 has no Unix._exit. *)
+external exit_at_once : int -> 'a = "caml_sys_exit"
 let () = Sys.set_signal Sys.sigchld (Sys.Signal_handle (fun _ -> ()))
 let rec wait () =
   try Unix.waitpid [] (-1) with Unix.Unix_error (Unix.EINTR, _, _) -> wait ()
@@ -209,7 +211,7 @@ let () =
     (match Unix.fork () with
      | 0 ->
        let l = List.init 10_000 (fun i -> i * n) in
-       Unix._exit (if List.length l = 10_000 then n else 255)
+       exit_at_once (if List.length l = 10_000 then n else 255)
      | child ->
        let seen, status = wait () in
        if seen <> child || status <> Unix.WEXITED n then good := false);

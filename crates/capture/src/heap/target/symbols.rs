@@ -185,10 +185,14 @@ impl fmt::Debug for Symbols {
     }
 }
 
-/// The name of a file without folders and what comes after a dot.
+/// How the objects of OCaml 4.11's runtimes end that were compiled from one source: `memprof_n.o`. Since 4.12 it is `memprof.n.o`.
+const RUNTIMES: [&str; 9] = ["_b", "_bd", "_bi", "_bpic", "_n", "_nd", "_ni", "_np", "_npic"];
+
+/// The name of a file without folders, what comes after a dot, and which runtime it is of.
 fn stem(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
-    name.split('.').next().unwrap_or(name)
+    let name = name.split('.').next().unwrap_or(name);
+    RUNTIMES.iter().find_map(|runtime| name.strip_suffix(runtime)).unwrap_or(name)
 }
 
 /// FNV-1a.
@@ -233,6 +237,14 @@ mod tests {
         assert_eq!(name(found.function_at(0x1020)), None);
         assert_eq!(name(found.data_at(0x1210)).as_deref(), Some("camlFoo"));
         assert_eq!(name(found.data_at(0x1110)), None);
+    }
+
+    #[test]
+    fn files_are_known_by_their_sources() {
+        let names =
+            ["memprof.c", "runtime/memprof.c", "memprof.n.o", "memprof_n.o", "memprof_bpic.o"];
+        assert_eq!(names.map(stem), ["memprof"; 5]);
+        assert_eq!(stem("roots_nat_n.o"), "roots_nat");
     }
 
     #[test]
