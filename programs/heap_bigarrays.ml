@@ -4,8 +4,7 @@
 open Bigarray
 
 (* OCaml 4.11 has no Array1.init. *)
-let vector n = Array1.of_array float64 c_layout (Array.init n float_of_int)
-let vectors = List.init 50 (fun n -> vector (n * 100))
+let vectors = List.init 50 (fun n -> Array1.of_array float64 c_layout (Array.init (n * 100) float_of_int))
 let matrix = Array2.create int32 fortran_layout 300 200
 let large = Array1.create char c_layout 8_000_000
 let cube = Genarray.create complex32 c_layout [| 10; 20; 30 |]

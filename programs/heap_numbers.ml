@@ -26,7 +26,8 @@ let print_stat (stat : Gc.stat) =
   print "minor_collections" stat.minor_collections;
   print "major_collections" stat.major_collections;
   print "compactions" stat.compactions;
-  print "forced_major_collections" stat.forced_major_collections;
+  (* The last field, since OCaml 4.12. *)
+  if Obj.size (Obj.repr stat) > 16 then print "forced_major_collections" (Obj.obj (Obj.field (Obj.repr stat) 16));
   print "heap_words" stat.heap_words;
   print "top_heap_words" stat.top_heap_words;
   print "heap_chunks" stat.heap_chunks;

@@ -8,7 +8,7 @@ use bactrian_capture::types::{self, LinkedModule};
 use bactrian_ocaml::Version;
 use bactrian_ocaml::executable::{Executable, Form, Ocaml};
 use bactrian_ocaml::linked_units::{LinkedUnit, linked_units};
-use bactrian_snapshot::Snapshot;
+use bactrian_snapshot::{CodeKind, Snapshot};
 use bactrian_types::{Table, Unit};
 
 use crate::failure::Failure;
@@ -122,7 +122,11 @@ impl Linked {
     /// Of a snapshot, which also knows what the program loaded.
     fn of_snapshot(snapshot: &Snapshot) -> Linked {
         let tables = snapshot.tables();
-        let units = tables.modules.iter().map(|module| LinkedUnit {
+        // Among what bytecode has for modules are constants.
+        let is_bytecode = snapshot.info().code == CodeKind::Bytecode;
+        let modules =
+            tables.modules.iter().filter(|module| !is_bytecode || module.interface.is_some());
+        let units = modules.map(|module| LinkedUnit {
             name: tables.names.get(module.name).to_owned(),
             interface: module.interface,
             implementation: module.implementation,

@@ -131,7 +131,7 @@ fn a_loop_that_allocates_nothing() {
     }
     // Such loops did not poll.
     let source = programs::COMPUTING;
-    let mut running = Running::start("computing", source, Compiler::OCaml4, Variant::Plain);
+    let running = Running::start("computing", source, Compiler::OCaml4, Variant::Plain);
     let options = Options { wait: Duration::from_millis(300), ..Options::default() };
     let refusal = freeze(running.pid(), options).expect_err("it does not poll");
     assert_eq!(refusal.cause, Cause::Busy, "{refusal}");

@@ -36,11 +36,9 @@ fn chunks_are_what_gc_stat_says() {
         assert_eq!(found.unknown, 0);
         let sum = found.live.words + found.dead.words + found.free.words + found.fragments;
         assert_eq!(sum, found.words);
-        assert_eq!(
-            found.dead.blocks > 0,
-            moment == "sweeping",
-            "the moment is the one that is meant"
-        );
+        // OCaml 4.11 takes other slices, and comes to no such moment.
+        let is_there = moment == "sweeping" && Compiler::OCaml4.version() >= (4, 12);
+        assert_eq!(found.dead.blocks > 0, is_there, "the moment is the one that is meant");
         if moment == "collected" {
             assert_eq!(found.largest_free, said("largest_free"));
         }
@@ -96,7 +94,10 @@ fn statistics_are_what_gc_says() {
             "custom_major_ratio",
             "custom_minor_ratio",
             "custom_minor_max_size",
-        ] {
+        ]
+        .into_iter()
+        .filter(|name| compiler.version() >= (4, 12) || *name != "forced_major_collections")
+        {
             assert_eq!(number(name), program.said(name), "{compiler:?}: {name}");
         }
         // Printing allocates.

@@ -2,17 +2,27 @@
 
 use bactrian_ocaml::heap_layout::skip_list;
 
+use bactrian_ocaml::Version;
+
 use super::Place;
 use super::finder::Finder;
 
+/// A cell of OCaml 4.11: the variable, then the next cell. The list itself begins as a cell does.
+const NEXT_4_11: usize = 1;
+
 impl Finder<'_> {
     pub(super) fn c_roots(&mut self) {
+        let (first, next) = match self.target.version < Version::new(4, 12) {
+            true => (NEXT_4_11, NEXT_4_11),
+            false => (0, skip_list::NEXT),
+        };
         for (list, is_generational) in [
             ("caml_global_roots", false),
             ("caml_global_roots_young", true),
             ("caml_global_roots_old", true),
         ] {
-            let Some(mut cell) = self.global_word(list) else {
+            let list_at = self.target.global(list);
+            let Some(mut cell) = list_at.and_then(|at| self.field(at, first)) else {
                 self.gap(format!("the list {list} of roots of C cannot be found"));
                 continue;
             };
@@ -20,7 +30,7 @@ impl Finder<'_> {
             let mut last = 0;
             while cell != 0 {
                 let slot = self.field(cell, 0).filter(|slot| *slot > last);
-                let next = self.field(cell, skip_list::NEXT);
+                let next = self.field(cell, next);
                 let (Some(slot), Some(next)) = (slot, next) else {
                     self.gap(format!("the list {list} of roots of C cannot be read to its end"));
                     break;
