@@ -97,7 +97,9 @@ value heap_roots_list(value kept)
     scan_roots_hook hook = atomic_load(&caml_scan_roots_hook);
     list = "all", caml_do_roots(action, 0, NULL, states[domain], 0);
     list = "final", caml_final_do_roots(action, 0, NULL, states[domain], 0);
+#if OCAML_VERSION >= 50300
     list = "memprof", caml_memprof_scan_roots(action, 0, NULL, states[domain], 0);
+#endif
     list = "threads";
     if (hook != NULL) (*hook)(action, 0, NULL, states[domain]);
   }

@@ -56,6 +56,8 @@ pub struct Pools {
     pub pool_class: u64,
     /// Words of a slot, header included, by size class.
     pub slots: &'static [u16],
+    /// Whether what no slot fits into comes before the slots, and not after them.
+    pub begins_with_waste: bool,
     /// How free slots are told.
     pub free: FreeSlots,
     /// Words before the first large block's header.
@@ -311,7 +313,7 @@ const GLOBALS_5: &[Global] = &[
     int32("gc_phase", "caml_gc_phase"),
 ];
 
-/// Since 5.2. Slots fill a pool but for its head and what no slot fits into, which comes right after the head.
+/// Since 5.2. Slots fill a pool but for its head and what no slot fits into.
 const POOLS_5_3: Pools = Pools {
     heap: 35,
     pool: 4096,
@@ -322,6 +324,7 @@ const POOLS_5_3: Pools = Pools {
         1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 19, 22, 25, 28, 32, 33, 37, 42, 47, 53, 59, 65,
         73, 81, 89, 99, 108, 118, 128,
     ],
+    begins_with_waste: true,
     free: FreeSlots::One,
     large_head: 2,
     large_next: 1,
@@ -408,9 +411,12 @@ static ACCOUNTINGS: [Accounting; 8] = [
 const fn pools_5(release: Release) -> Pools {
     let mut pools = POOLS_5_3;
     pools.heap = release.word(pools.heap as usize) as u64;
+    if (release as u8) < Release::V5_2 as u8 {
+        pools.slots = SLOTS_5_0;
+        pools.begins_with_waste = false;
+    }
     match release {
         Release::V5_0 => {
-            pools.slots = SLOTS_5_0;
             pools.ended.parts = &[0, 8, 16, 24, 32];
             pools.ended_names = &[
                 name::MINOR_WORDS,
@@ -420,8 +426,7 @@ const fn pools_5(release: Release) -> Pools {
                 name::FORCED,
             ];
         }
-        Release::V5_1 => pools.slots = SLOTS_5_0,
-        Release::V5_2 | Release::V5_3 | Release::V5_4 => {}
+        Release::V5_1 | Release::V5_2 | Release::V5_3 | Release::V5_4 => {}
         Release::V5_5 => pools.free = FreeSlots::Run,
     }
     pools
@@ -457,11 +462,19 @@ impl Accounting {
 }
 
 impl Pools {
-    /// Words of a pool before its first slot: its head, and what no slot fits into.
-    pub fn before_slots(&self, class: usize) -> Option<u64> {
+    /// Words of a pool that are in no slot: its head, and what no slot fits into.
+    pub fn outside_slots(&self, class: usize) -> Option<u64> {
         let slot = u64::from(*self.slots.get(class)?);
         let room = self.pool - self.pool_head;
         Some(self.pool_head + room % slot)
+    }
+
+    /// Words of a pool before its first slot.
+    pub fn before_slots(&self, class: usize) -> Option<u64> {
+        match self.begins_with_waste {
+            true => self.outside_slots(class),
+            false => Some(self.pool_head),
+        }
     }
 }
 
@@ -494,9 +507,11 @@ mod tests {
             let pools = pools_5(release);
             assert_eq!(pools.slots.len(), wasted.len());
             for (class, wasted) in wasted.into_iter().enumerate() {
-                assert_eq!(pools.before_slots(class), Some(4 + wasted), "class {class}");
+                assert_eq!(pools.outside_slots(class), Some(4 + wasted), "class {class}");
+                let before = if release < Release::V5_2 { 4 } else { 4 + wasted };
+                assert_eq!(pools.before_slots(class), Some(before), "class {class}");
             }
-            assert_eq!(pools.before_slots(32), None);
+            assert_eq!(pools.outside_slots(32), None);
         };
         let before_5_2 = [
             0, 0, 0, 0, 2, 0, 4, 4, 6, 2, 0, 4, 12, 6, 12, 21, 10, 3, 0, 22, 18, 3, 11, 21, 62, 4,

@@ -71,6 +71,8 @@ pub struct ThreadLayout {
     pub last_exception: usize,
     /// `memprof_ctx`, where it is a pointer.
     pub memprof: Option<usize>,
+    /// `domain_id`, a C int (OCaml 5).
+    pub domain: Option<usize>,
     /// How many words one domain has in `thread_table` (OCaml 5).
     pub table_stride: Option<usize>,
 }
@@ -221,6 +223,7 @@ const THREAD_4: ThreadLayout = ThreadLayout {
     local_roots: 8,
     last_exception: 12,
     memprof: Some(13),
+    domain: None,
     table_stride: None,
 };
 
@@ -329,6 +332,7 @@ const THREAD_5: ThreadLayout = ThreadLayout {
     local_roots: 6,
     last_exception: 9,
     memprof: None,
+    domain: Some(3),
     table_stride: None,
 };
 

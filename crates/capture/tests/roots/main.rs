@@ -25,13 +25,32 @@ fn found(roots: &Roots) -> BTreeMap<u64, u64> {
 
 /// Both ways: nothing that the runtime lists is missing, and nothing was made up.
 fn assert_same(roots: &Roots, listing: &Listing, what: &str) {
-    let (found, listed) = (found(roots), listed(listing));
+    let listed = listed(listing);
+    let mut found = found(roots);
     let missing: Vec<_> = listed.iter().filter(|(slot, _)| !found.contains_key(slot)).collect();
     assert!(missing.is_empty(), "{what}: not found {missing:x?}; gaps {:?}", roots.gaps);
     let more = roots.roots.iter().filter(|root| !listed.contains_key(&root.slot));
-    let more: Vec<_> = more.collect();
+    let (unlisted, more): (Vec<&roots::Root>, Vec<_>) =
+        more.partition(|root| is_never_listed(roots, root));
     assert!(more.is_empty(), "{what}: not listed {more:x?}");
+    for root in unlisted {
+        found.remove(&root.slot);
+    }
     assert_eq!(found, listed, "{what}");
+}
+
+/// Before 5.2 the runtime lists threads of the domain that is asked, whichever it is asked about: those of others are found
+/// by us alone.
+fn is_never_listed(roots: &Roots, root: &roots::Root) -> bool {
+    let thread = match root.place {
+        Place::Stack { thread, .. }
+        | Place::Local { thread }
+        | Place::ThreadDescriptor { thread }
+        | Place::LastException { thread } => thread,
+        _ => return false,
+    };
+    let is_of_other = roots.threads.get(thread as usize).is_some_and(|thread| thread.domain != 0);
+    is_of_other && matches!(Compiler::OCaml5.version(), (5, ..=1))
 }
 
 fn target(program: &Waiting) -> Target {
@@ -92,7 +111,8 @@ fn check_common(roots: &Roots, what: &str) {
     let finalisers = |order| roots.finalisers.iter().filter(|f| f.order == order).count();
     assert_eq!((finalisers(Order::First), finalisers(Order::Last)), (101, 1), "{what}");
     assert_eq!(roots.ephemerons.len(), 2, "{what}: an ephemeron and a weak array");
-    assert!(roots.samples.len() > 50, "{what}: {} samples", roots.samples.len());
+    let has_sampler = what.contains("OCaml4") || Compiler::OCaml5.has_sampler();
+    assert_eq!(roots.samples.len() > 50, has_sampler, "{what}: {} samples", roots.samples.len());
     for sample in &roots.samples {
         assert!(sample.samples > 0 && sample.block & 7 == 0, "{what}: {sample:x?}");
         let of = |space: &&roots::Space| space.range.contains(&sample.block);
@@ -215,14 +235,14 @@ fn without_names_and_without_a_listing_the_code_tells() {
         let program = start(&stripped(&whole));
         let target = target(&program);
         let roots = roots::find(&target, &program.memory, None);
-        let (found, listed) = (found(&roots), listed(&program.listing));
-        assert!(found.iter().all(|root| listed.get(root.0) == Some(root.1)), "{what}");
         let states: BTreeSet<_> = program.listing.domains.iter().collect();
         let main = roots.threads.iter().filter(|thread| thread.is_active).count();
         assert_eq!(main, states.len(), "{what}: all domains");
         // Only OCaml 4 keeps anything that cannot be found so.
         match compiler {
             Compiler::OCaml4 => {
+                let (found, listed) = (found(&roots), listed(&program.listing));
+                assert!(found.iter().all(|root| listed.get(root.0) == Some(root.1)), "{what}");
                 assert_eq!(roots.gaps.len(), 1, "{what}: {:?}", roots.gaps);
                 assert!(roots.gaps[0].starts_with("the sampler's entries"), "{what}");
                 let sampled =
@@ -235,7 +255,7 @@ fn without_names_and_without_a_listing_the_code_tells() {
             }
             Compiler::OCaml5 => {
                 assert_eq!(roots.gaps, [""; 0], "{what}");
-                assert_eq!(found, listed, "{what}");
+                assert_same(&roots, &program.listing, &what);
             }
         }
     }

@@ -143,11 +143,20 @@ impl Finder<'_> {
             }
             _ => None,
         });
-        let known = known.or(listed.flatten());
-        known.or_else(|| self.active_thread_by_code(domain)).ok_or_else(|| {
+        let listed = listed.flatten().filter(|thread| self.is_of_domain(*thread, domain));
+        known.or(listed).or_else(|| self.active_thread_by_code(domain)).ok_or_else(|| {
             "stacks of other threads: the executable was stripped of the name they hang on"
                 .to_owned()
         })
+    }
+
+    /// Whether a thread is of a domain. Before 5.2 the hook lists the threads of the domain that it is called in, whichever it
+    /// is asked about.
+    fn is_of_domain(&mut self, thread: u64, domain: usize) -> bool {
+        let Some(word) = self.layout.thread.domain.filter(|_| thread != 0) else { return true };
+        let state = self.states.get(domain).copied().unwrap_or(0);
+        let number = self.domain_number(state);
+        self.field(thread, word).is_some_and(|found| found as u32 == number)
     }
 
     /// The same without names: the variable is the one that `Thread.self` uses and that leads to a ring of threads.

@@ -152,8 +152,9 @@ impl Heap<'_> {
     /// Counts the slots of a pool.
     fn slots(&self, pool: &[u8], class: usize, found: &mut HeapUse) {
         let slot = self.layout.slots.get(class).copied().map(u64::from);
-        let Some((before, slot)) = self.layout.before_slots(class).zip(slot) else { return };
-        found.fragments += before;
+        let outside = self.layout.outside_slots(class).zip(self.layout.before_slots(class));
+        let Some(((outside, before), slot)) = outside.zip(slot) else { return };
+        found.fragments += outside;
         let slots = pool
             .get((before * WORD) as usize..)
             .unwrap_or(&[])
