@@ -8,6 +8,7 @@ mod consumers;
 mod demo;
 mod fuzz;
 mod page;
+mod programs;
 mod progress;
 mod reach;
 mod release;
@@ -46,6 +47,11 @@ const TASKS: &[Task] = &[
         name: "ocaml",
         about: "get other compilers beside the machine's own OCaml: [VERSION..]",
         run: compilers::run,
+    },
+    Task {
+        name: "programs",
+        about: "get programs of versions of OCaml of which there is no compiler",
+        run: programs::run,
     },
     Task {
         name: "fuzz",

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, compilers, fuzz, release, tidy};
+use crate::{Outcome, compilers, fuzz, programs, release, tidy};
 
 /// How long each fuzz target runs before a release.
 const FUZZ_SECONDS: u32 = 120;
@@ -89,7 +89,12 @@ fn format() -> Outcome {
 /// The build keeps the processors busy, and the network is free.
 fn build() -> Outcome {
     thread::scope(|scope| {
-        let compilers = scope.spawn(|| compilers::get(compilers::QUICK));
+        let compilers = scope.spawn(|| {
+            if let Err(reason) = programs::get() {
+                println!("-- tests with a program of OCaml 5.2 are left out: {reason}");
+            }
+            compilers::get(compilers::QUICK)
+        });
         binaries::build()?;
         compilers.join().map_err(|_| "the download panicked")?
     })

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::executable::{Form, Kind, Machine, Ocaml, Purpose};
-use bactrian_ocaml::{Executable, Version};
+use bactrian_ocaml::{Executable, Runtime, Version};
 use serde::{Serialize, Serializer};
 
 use super::privilege::Privilege;
@@ -29,6 +29,9 @@ const WANTED: &[&str] = &[
     "caml_debuginfo_location",
     "caml_debuginfo_next",
 ];
+/// Those of them that are looked for only where there is a sampler. Elsewhere only programs that use OCaml's module Gc have
+/// them.
+const OF_SAMPLER: &str = "caml_memprof_";
 /// Where the domain state is, before 5.0 and since.
 const STATE: &[&str] = &["Caml_state", "caml_state"];
 /// What a runtime calls when it starts, and by which the agent gets its turn.
@@ -176,8 +179,12 @@ impl Facts {
                     let metadata =
                         fs::metadata(&file).map_err(|error| unreadable(&shown, &error))?;
                     facts.privileges = Privilege::of(&file, &metadata);
-                    let mut missing: Vec<_> =
-                        WANTED.iter().copied().filter(|name| !elf.exports(name)).collect();
+                    let release = facts.ocaml.as_ref().and_then(|ocaml| ocaml.release);
+                    let runtime = release.and_then(Runtime::of);
+                    let has_sampler = runtime.is_none_or(|runtime| runtime.has_sampler);
+                    let is_wanted = |name: &&str| has_sampler || !name.starts_with(OF_SAMPLER);
+                    let wanted = WANTED.iter().copied().filter(is_wanted);
+                    let mut missing: Vec<_> = wanted.filter(|name| !elf.exports(name)).collect();
                     if !STATE.iter().any(|name| elf.exports(name)) {
                         missing.push(STATE[0]);
                     }
