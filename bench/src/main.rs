@@ -12,6 +12,7 @@ mod page;
 mod record;
 mod rounds;
 mod snapshot;
+mod start;
 mod trace;
 mod types;
 mod view;
@@ -29,6 +30,7 @@ const USAGE: &str = "\
 usage: cargo xtask bench WHAT
   trace     [--deep FILE] [--wide FILE] [--against DIR] [--rounds N]
   record    [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions]
+  start     [--rounds N]
   snapshot  [--only pauses|majors|real] [--sizes MB,..] [--rounds N]
   graph     [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N]
   types     [--sizes MILLIONS,..] [--rounds N]
@@ -52,6 +54,7 @@ fn run(arguments: &[String]) -> Outcome {
     match arguments.split_first() {
         Some((what, rest)) if what == "trace" => trace::run(rest),
         Some((what, rest)) if what == "record" => record::run(rest),
+        Some((what, rest)) if what == "start" => start::run(rest),
         Some((what, rest)) if what == "snapshot" => snapshot::run(rest),
         Some((what, rest)) if what == "graph" => graph::run(rest),
         Some((what, rest)) if what == "types" => types::run(rest),

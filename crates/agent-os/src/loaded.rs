@@ -140,12 +140,15 @@ impl Symbols {
 
     /// # Safety
     /// `index` is of the table, as the hash table says.
-    unsafe fn get(&self, index: usize) -> (&Symbol, &CStr) {
-        // SAFETY: by the caller; names are offsets into the string table.
-        unsafe {
-            let symbol = &*self.symbols.add(index);
-            (symbol, CStr::from_ptr(self.strings.add(symbol.name as usize)))
-        }
+    unsafe fn get(&self, index: usize) -> &Symbol {
+        // SAFETY: by the caller.
+        unsafe { &*self.symbols.add(index) }
+    }
+
+    /// The name of a symbol of the table.
+    fn name(&self, symbol: &Symbol) -> *const c_char {
+        // SAFETY: names are offsets into the string table.
+        unsafe { self.strings.add(symbol.name as usize) }
     }
 
     /// Buckets, their number, the chains, and the index of the first symbol in them.
@@ -174,7 +177,8 @@ impl Symbols {
             loop {
                 let link = *chains.add(index - first);
                 if link | 1 == hash | 1 {
-                    let (symbol, found) = self.get(index);
+                    let symbol = self.get(index);
+                    let found = CStr::from_ptr(self.name(symbol));
                     if found.to_bytes() == name && symbol.section != 0 {
                         return Some(symbol);
                     }
@@ -187,8 +191,8 @@ impl Symbols {
         }
     }
 
-    /// Calls `f` with each defined symbol.
-    fn each(&self, mut f: impl FnMut(&Symbol, &CStr)) {
+    /// Calls `f` with each symbol that others may find.
+    fn each(&self, mut f: impl FnMut(&Symbol)) {
         let (buckets, bucket_count, chains, first) = self.table();
         for bucket in 0..bucket_count {
             // SAFETY: as in `find`.
@@ -198,8 +202,7 @@ impl Symbols {
                     continue;
                 }
                 loop {
-                    let (symbol, name) = self.get(index);
-                    f(symbol, name);
+                    f(self.get(index));
                     if *chains.add(index - first) & 1 == 1 {
                         break;
                     }
@@ -260,12 +263,13 @@ impl Object {
         let symbols = Symbols::of(self)?;
         let target = address.wrapping_sub(self.base);
         let mut best: Option<(usize, *const c_char)> = None;
-        symbols.each(|symbol, name| {
+        // A large program has a million: only the symbols are looked at, not their names.
+        symbols.each(|symbol| {
             let is_code = matches!(symbol.kind(), Symbol::FUNCTION | Symbol::UNTYPED);
             let better = best.is_none_or(|(value, _)| symbol.value > value);
             let within = symbol.size == 0 || target < symbol.value + symbol.size;
             if is_code && symbol.section != 0 && symbol.value <= target && better && within {
-                best = Some((symbol.value, name.as_ptr()));
+                best = Some((symbol.value, symbols.name(symbol)));
             }
         });
         // SAFETY: a name of the string table, which stays as long as the object.

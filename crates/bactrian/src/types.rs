@@ -9,6 +9,7 @@ use bactrian_ocaml::Version;
 use bactrian_ocaml::executable::{Executable, Form, Ocaml};
 use bactrian_ocaml::linked_units::{LinkedUnit, linked_units};
 use bactrian_snapshot::{CodeKind, Snapshot};
+use bactrian_trace::Input;
 use bactrian_types::{Table, Unit};
 
 use crate::failure::Failure;
@@ -141,10 +142,11 @@ impl Linked {
         let last = snapshots.iter().max_by_key(written).and_then(|path| Snapshot::open(path).ok());
         let own = program.canonicalize().unwrap_or_else(|_| program.to_owned());
         let is_it = |snapshot: &Snapshot| Path::new(&snapshot.info().program) == own;
-        match (last.filter(is_it), fs::read(program)) {
-            (Some(last), _) => Linked::of_snapshot(&last),
-            (None, Ok(file)) => Linked::read(&file),
-            (None, Err(_)) => Linked::default(),
+        match last.filter(is_it) {
+            Some(last) => Linked::of_snapshot(&last),
+            None => {
+                Input::open(program).map_or_else(|_| Linked::default(), |file| Linked::read(&file))
+            }
         }
     }
 

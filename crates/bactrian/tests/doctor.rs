@@ -275,6 +275,28 @@ fn a_process_is_known_by_its_number() {
     end(child);
 }
 
+/// The most memory that recording a program has taken when the program runs, in kB.
+fn memory_to_record(program: &str) -> u64 {
+    let mut record = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    let (child, _) = waiting(record.args(["record", "-o", "memory.ctf", "--quiet", "--", program]));
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    end(child);
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is told");
+    most.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_large_executable_is_recorded_without_reading_it() {
+    const MEGABYTES: u64 = 1024;
+    let path = folder().join("large");
+    fs::copy(folder().join("native"), &path).expect("room");
+    let file = fs::OpenOptions::new().write(true).open(&path).expect("ours");
+    file.set_len(150 << 20).expect("a hole takes no room");
+    drop(file);
+    let (small, large) = (memory_to_record("./native"), memory_to_record("./large"));
+    assert!(large < small + 30 * MEGABYTES, "{large} kB, {small} kB for a small one");
+}
+
 #[test]
 fn our_own_process_is_no_ocaml() {
     let said = result(&std::process::id().to_string());

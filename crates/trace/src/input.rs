@@ -2,7 +2,8 @@
 //!
 //! Reading needs the whole file at hand: domains are merged by time, and some questions take two
 //! passes. So a pipe is first copied to an unnamed temporary file and then mapped like any other;
-//! memory stays bounded whatever comes through the pipe. This is the only module with `unsafe` in it.
+//! memory stays bounded whatever comes through the pipe. This is the only module with `unsafe` in it, so whoever wants
+//! some pages of a large file, as an executable, maps it by this, too.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -58,7 +59,8 @@ impl Input {
         }
         // SAFETY: the map is private and read-only, and readers of this crate check every field each
         // time they look at it, so bytes that change under us give wrong numbers at worst. A file that
-        // is made shorter while we read it ends the process with SIGBUS; recorders only append.
+        // is made shorter while we read it ends the process with SIGBUS; recorders only append, and linkers make
+        // executables anew.
         let map = unsafe { memmap2::MmapOptions::new().map_copy_read_only(file)? };
         Ok(Input(Bytes::Mapped(map)))
     }

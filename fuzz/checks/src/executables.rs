@@ -8,16 +8,18 @@ const SHORTEST_MODULE: usize = 24;
 
 /// Reads `bytes` and checks what holds for any input.
 pub fn check(bytes: &[u8]) {
-    let Ok(Executable { form, ocaml }) = Executable::read(bytes) else { return };
+    let Ok(executable) = Executable::read(bytes) else { return };
+    let debug_info = executable.debug_info();
+    let Executable { form, ocaml } = executable;
+    if let Some(debug_info) = &debug_info {
+        let modules = debug_info.with + debug_info.without.len();
+        assert!(modules * SHORTEST_MODULE <= bytes.len(), "{modules} modules");
+        assert!(debug_info.without.is_sorted(), "{:?}", debug_info.without);
+    }
     if let Some(ocaml) = ocaml {
         if let Some(said) = &ocaml.said {
             assert_eq!(ocaml.version(), Some(said.version));
             assert!(said.text.chars().all(|c| c.is_ascii_graphic()), "{:?}", said.text);
-        }
-        if let Some(debug_info) = &ocaml.debug_info {
-            let modules = debug_info.with + debug_info.without.len();
-            assert!(modules * SHORTEST_MODULE <= bytes.len(), "{modules} modules");
-            assert!(debug_info.without.is_sorted(), "{:?}", debug_info.without);
         }
         let is_bytecode = matches!(ocaml.kind, Kind::Bytecode | Kind::Custom);
         assert_eq!(is_bytecode, ocaml.bytecode.is_some(), "{:?}", ocaml.kind);

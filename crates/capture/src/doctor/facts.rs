@@ -1,13 +1,13 @@
 //! What a program is: the facts that decide what can be observed of it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use bactrian_ocaml::executable::{Form, Kind, Machine, Ocaml, Purpose};
+use bactrian_ocaml::executable::{DebugInfo, Form, Kind, Machine, Ocaml, Purpose};
 use bactrian_ocaml::{Executable, Runtime, Version};
+use bactrian_trace::Input;
 use serde::{Serialize, Serializer};
 
 use super::privilege::Privilege;
@@ -131,10 +131,19 @@ pub struct Image {
     pub missing_symbols: Vec<&'static str>,
 }
 
+/// How much of an executable is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What decides whether it can be observed: headers and some names, however large it is.
+    Observable,
+    /// Also its debug information, for which all names are read.
+    All,
+}
+
 impl Facts {
     /// Looks at a file.
-    pub(super) fn of_file(path: &Path) -> Result<Facts, Refusal> {
-        Facts::read(path, path)
+    pub(super) fn of_file(path: &Path, depth: Depth) -> Result<Facts, Refusal> {
+        Facts::read(path, path, depth)
     }
 
     /// Looks at what a process runs. The file may be gone, replaced or out of our sight, the kernel still has it.
@@ -153,11 +162,11 @@ impl Facts {
             };
             Refusal::new(Cause::Unreadable, reason, way_out)
         })?;
-        Facts::read(&link, &shown)
+        Facts::read(&link, &shown, Depth::All)
     }
 
     /// Reads `path`, which is called `shown`.
-    fn read(path: &Path, shown: &Path) -> Result<Facts, Refusal> {
+    fn read(path: &Path, shown: &Path, depth: Depth) -> Result<Facts, Refusal> {
         let mut facts = Facts {
             path: shown.to_owned(),
             interpreters: Vec::new(),
@@ -171,7 +180,8 @@ impl Facts {
             let bytes = contents(&file, &shown)?;
             let executable =
                 Executable::read(&bytes).map_err(|error| unreadable(&shown, &error))?;
-            let ocaml = executable.ocaml.as_ref().map(OcamlFacts::new);
+            let debug_info = if depth == Depth::All { executable.debug_info() } else { None };
+            let ocaml = executable.ocaml.as_ref().map(|ocaml| OcamlFacts::new(ocaml, debug_info));
             facts.ocaml = facts.ocaml.or(ocaml);
             match executable.form {
                 Form::Bare => return Ok(facts),
@@ -240,7 +250,8 @@ fn behind_env(
     }
 }
 
-fn contents(file: &Path, shown: &Path) -> Result<Vec<u8>, Refusal> {
+/// Maps a file, so that only what is looked at is read.
+fn contents(file: &Path, shown: &Path) -> Result<Input, Refusal> {
     let refused = |error: std::io::Error| unreadable(shown, &error);
     // Opening a pipe would wait for its other end.
     let metadata = fs::metadata(file).map_err(refused)?;
@@ -253,11 +264,7 @@ fn contents(file: &Path, shown: &Path) -> Result<Vec<u8>, Refusal> {
     if metadata.len() > LARGEST {
         return Err(unreadable(shown, &"too large for a program"));
     }
-    let mut bytes = Vec::new();
-    File::open(file)
-        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
-        .map_err(refused)?;
-    Ok(bytes)
+    Input::open(file).map_err(refused)
 }
 
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Refusal {
@@ -265,7 +272,7 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Refusal {
 }
 
 impl OcamlFacts {
-    fn new(ocaml: &Ocaml) -> OcamlFacts {
+    fn new(ocaml: &Ocaml, debug_info: Option<DebugInfo>) -> OcamlFacts {
         let runtime = ocaml.fingerprint.map(|fingerprint| fingerprint.version);
         let compiled = ocaml.bytecode.and_then(|bytecode| bytecode.version());
         let (version, version_source) = if let Some(said) = &ocaml.said {
@@ -282,10 +289,10 @@ impl OcamlFacts {
             modules_with: None,
             modules_without: Vec::new(),
         });
-        let native = ocaml.debug_info.as_ref().map(|found| Debug {
+        let native = debug_info.map(|found| Debug {
             is_complete: found.without.is_empty(),
             modules_with: Some(found.with),
-            modules_without: found.without.clone(),
+            modules_without: found.without,
         });
         OcamlFacts {
             kind: ocaml.kind,

@@ -11,6 +11,7 @@ mod verdict;
 
 use std::path::Path;
 
+use facts::Depth;
 use serde::Serialize;
 
 pub use bactrian_ocaml::executable::{Kind, Machine, Purpose};
@@ -44,7 +45,7 @@ pub struct Report {
 /// # Errors
 /// If the file cannot be read, or is no program.
 pub fn examine(path: &Path) -> Result<Report, Refusal> {
-    Ok(judge(Facts::of_file(path)?, None))
+    Ok(judge(Facts::of_file(path, Depth::All)?, None))
 }
 
 /// Looks at a process and the program it runs.
@@ -57,12 +58,12 @@ pub fn examine_process(pid: u32) -> Result<Report, Refusal> {
     Ok(judge(program, Some(process)))
 }
 
-/// Whether the program in a file can be recorded.
+/// Whether the program in a file can be recorded; if so, what decides it, without its debug information.
 ///
 /// # Errors
 /// If not: why, and the way out.
 pub fn recordable(path: &Path) -> Result<Facts, Refusal> {
-    let facts = Facts::of_file(path)?;
+    let facts = Facts::of_file(path, Depth::Observable)?;
     facts.recordable()?;
     Ok(facts)
 }
@@ -82,7 +83,7 @@ impl Facts {
 /// # Errors
 /// If not: why, and the way out.
 pub fn enterable(path: &Path) -> Result<Facts, Refusal> {
-    let facts = Facts::of_file(path)?;
+    let facts = Facts::of_file(path, Depth::Observable)?;
     match verdict::agent(&facts) {
         Ok(_) => Ok(facts),
         Err(refusal) => Err(refusal.about(path)),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::Version;
@@ -161,6 +161,9 @@ fn digest_of(file: &Path) -> Option<[u8; 16]> {
     let beside = file.with_extension("cmx");
     let name = beside.file_name()?;
     let native = file.parent()?.parent()?.join("native").join(name);
-    let bytes = fs::read(&beside).or_else(|_| fs::read(native)).ok()?;
-    bytes.last_chunk().copied()
+    let mut digest = [0; 16];
+    let mut file = File::open(&beside).or_else(|_| File::open(native)).ok()?;
+    file.seek(SeekFrom::End(-(digest.len() as i64))).ok()?;
+    file.read_exact(&mut digest).ok()?;
+    Some(digest)
 }

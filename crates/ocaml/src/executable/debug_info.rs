@@ -40,9 +40,13 @@ impl DebugInfo {
         let mut is_any = false;
         // Tables do not overlap, so that more entries than fit into the file mean a file that is not honest.
         let mut entries_left = elf.loaded().map(<[u8]>::len).sum::<usize>() / 16;
-        for table in elf.symbols() {
-            let Some(module) = module_of(table.name) else { continue };
-            match knows_allocations(elf.bytes_at(table.address)?, &mut entries_left)? {
+        let tables = elf.globals().filter(|(name, _)| name.ends_with(SUFFIX));
+        let mut tables: Vec<_> = tables.collect();
+        tables.sort_unstable();
+        tables.dedup_by_key(|(name, _)| *name);
+        for (name, address) in tables {
+            let Some(module) = module_of(name) else { continue };
+            match knows_allocations(elf.bytes_at(address)?, &mut entries_left)? {
                 Some(true) => found.with += 1,
                 Some(false) => found.without.push(module),
                 // It does not allocate.

@@ -1,23 +1,23 @@
 //! ELF files, as much of them as decides what can be observed.
 //!
-//! Reading goes over headers and symbol tables only, and takes names from the file as they stand, so a
-//! large executable costs little. What a hostile file could make expensive is bounded: a name that does
-//! not end soon is passed over.
+//! Reading goes over headers only; names are looked up when they are asked for ([`Names`]). So a large executable
+//! that is mapped costs a few pages of it. What a hostile file could make expensive is bounded.
 
 use std::string::{String, ToString};
 use std::vec::Vec;
 
 use object::Endianness;
 use object::elf;
-use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable};
 
+use super::names::{Names, Symbol};
 use crate::error::Error;
 
-/// Longer names are passed over. The longest of a large OCaml program have some hundred bytes.
-const LONGEST_NAME: usize = 1024;
 /// Programs have about ten segments and libraries.
 const MOST_SEGMENTS: usize = 64;
 const MOST_LIBRARIES: usize = 1024;
+/// One of these is in every OCaml runtime: that of native code, that of bytecode.
+const RUNTIMES: [&str; 2] = ["caml_start_program", "caml_prim_table"];
 
 /// What kind of machine code is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +84,6 @@ pub enum Purpose {
     Core,
 }
 
-/// A symbol that the file defines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Symbol<'a> {
-    pub name: &'a [u8],
-    pub address: u64,
-    pub size: u64,
-}
-
 /// An ELF file.
 #[derive(Clone, Debug)]
 pub struct Elf<'a> {
@@ -111,13 +103,16 @@ pub struct Elf<'a> {
     pub has_dwarf: bool,
     /// The shared libraries it asks for.
     pub libraries: Vec<String>,
-    /// Sorted names that a library loaded into it can find.
-    exports: Vec<Symbol<'a>>,
-    /// Sorted names that it takes from libraries.
-    imports: Vec<&'a [u8]>,
-    /// All sorted names that it defines, exported or not.
-    symbols: Vec<Symbol<'a>>,
+    /// Names that it shares with libraries.
+    dynamic: Option<Names<'a>>,
+    /// All names that it defines, if it was not stripped.
+    all: Option<Names<'a>>,
+    /// Whether an OCaml runtime is among the names that it shares. Then all global names are: the linker was told to
+    /// export them.
+    has_runtime_exported: bool,
     segments: Vec<Segment<'a>>,
+    /// Sections that are loaded and neither code nor written to: constants.
+    constants: Vec<&'a [u8]>,
     is_little_endian: bool,
 }
 
@@ -148,12 +143,12 @@ impl<'a> Elf<'a> {
 
     /// Whether a library that is loaded into the program finds this name.
     pub fn exports(&self, name: &str) -> bool {
-        find(&self.exports, name.as_bytes()).is_some()
+        self.exported(name).is_some()
     }
 
     /// Whether the program takes this name from a library.
     pub fn imports(&self, name: &str) -> bool {
-        self.imports.binary_search(&name.as_bytes()).is_ok()
+        self.dynamic.as_ref().is_some_and(|names| names.imports(name))
     }
 
     /// Whether the program defines this name, for others to find or not.
@@ -167,12 +162,26 @@ impl<'a> Elf<'a> {
     }
 
     pub(super) fn address(&self, name: &str) -> Option<u64> {
-        find(&self.symbols, name.as_bytes()).map(|symbol| symbol.address)
+        self.find(name).map(|symbol| symbol.address)
+    }
+
+    /// The address of a name that is global in C or OCaml. All symbols are searched only in a program that does not
+    /// export its runtime.
+    pub(super) fn global(&self, name: &str) -> Option<u64> {
+        let symbol = if self.has_runtime_exported { self.exported(name) } else { self.find(name) };
+        symbol.map(|symbol| symbol.address)
+    }
+
+    /// All global names, and where they are. Some stand twice.
+    pub(super) fn globals(&self) -> impl Iterator<Item = (&'a [u8], u64)> {
+        let all = if self.has_runtime_exported { None } else { self.all.as_ref() };
+        let tables = self.dynamic.iter().chain(all);
+        tables.flat_map(Names::all).map(|(name, symbol)| (name, symbol.address))
     }
 
     /// Where the object of a name stands in the file, and how many bytes it takes.
     pub fn object(&self, name: &str) -> Option<(usize, usize)> {
-        let Symbol { address, size, .. } = *find(&self.symbols, name.as_bytes())?;
+        let Symbol { address, size, .. } = self.find(name)?;
         let offset = self.segments.iter().find_map(|segment| {
             let start = address.checked_sub(segment.address)?;
             let is_inside = start < segment.bytes.len() as u64;
@@ -181,9 +190,12 @@ impl<'a> Elf<'a> {
         Some((usize::try_from(offset).ok()?, usize::try_from(size).ok()?))
     }
 
-    /// All that is defined, by name.
-    pub(super) fn symbols(&self) -> &[Symbol<'a>] {
-        &self.symbols
+    fn exported(&self, name: &str) -> Option<Symbol> {
+        self.dynamic.as_ref()?.defined(name).filter(|symbol| symbol.is_visible)
+    }
+
+    fn find(&self, name: &str) -> Option<Symbol> {
+        self.exported(name).or_else(|| self.all.as_ref()?.defined(name))
     }
 
     /// What is loaded at `address`, to the end of its segment.
@@ -203,11 +215,12 @@ impl<'a> Elf<'a> {
     pub(super) fn data(&self) -> impl Iterator<Item = &'a [u8]> {
         self.segments.iter().filter(|segment| !segment.is_code).map(|segment| segment.bytes)
     }
-}
 
-fn find<'s, 'a>(symbols: &'s [Symbol<'a>], name: &[u8]) -> Option<&'s Symbol<'a>> {
-    let at = symbols.binary_search_by(|symbol| symbol.name.cmp(name)).ok()?;
-    symbols.get(at)
+    /// What is loaded and does not change, as strings of C; if sections do not tell, all that is loaded.
+    pub(super) fn constants(&self) -> impl Iterator<Item = &'a [u8]> {
+        let no_sections = self.constants.is_empty();
+        self.constants.iter().copied().chain(self.loaded().filter(move |_| no_sections))
+    }
 }
 
 fn damaged(offset: impl TryInto<u64>, reason: impl ToString) -> Error {
@@ -254,32 +267,29 @@ where
     if segments.len() > MOST_SEGMENTS {
         return Err(damaged(segment_offset, std::format!("{} segments to load", segments.len())));
     }
-    let mut exports = Vec::new();
-    let mut imports = Vec::new();
-    let dynamic_strings = tables(&sections, endian, bytes, elf::SHT_DYNSYM, |symbol, name| {
-        if symbol.is_undefined(endian) {
-            imports.push(name);
-        } else if symbol.st_bind() != elf::STB_LOCAL && symbol.st_visibility() == elf::STV_DEFAULT {
-            exports.push(named(symbol, name, endian));
-        }
-    })?;
-    let mut symbols = exports.clone();
-    let all_strings = tables(&sections, endian, bytes, elf::SHT_SYMTAB, |symbol, name| {
-        if !symbol.is_undefined(endian) {
-            symbols.push(named(symbol, name, endian));
-        }
-    })?;
-    for table in [&mut exports, &mut symbols] {
-        table.sort_unstable();
-        // A name that stands twice is the same thing, or two local ones that nobody asks for.
-        table.dedup_by_key(|symbol| symbol.name);
-    }
-    imports.sort_unstable();
+    let table = |kind| names(&sections, endian, bytes, bits, kind);
+    let (shared, all) = (table(elf::SHT_DYNSYM)?, table(elf::SHT_SYMTAB)?);
+    let has_runtime_exported = RUNTIMES.iter().any(|name| {
+        shared
+            .as_ref()
+            .and_then(|names| names.defined(name))
+            .is_some_and(|symbol| symbol.is_visible)
+    });
     let libraries = dynamic
         .libraries
         .iter()
         .take(MOST_LIBRARIES)
-        .filter_map(|&at| name_at(dynamic_strings?, at));
+        .filter_map(|&at| shared.as_ref()?.string(at))
+        .map(lossy)
+        .collect();
+    let constants = sections.iter().filter(|section| {
+        let flags: u64 = section.sh_flags(endian).into();
+        let others = elf::SHF_ALLOC | elf::SHF_WRITE | elf::SHF_EXECINSTR;
+        section.sh_type(endian) == elf::SHT_PROGBITS
+            && flags & u64::from(others) == u64::from(elf::SHF_ALLOC)
+    });
+    let constants = constants.filter_map(|section| section.data(endian, bytes).ok());
+    let constants = constants.take(MOST_SEGMENTS).collect();
     let has_dwarf = sections.iter().any(|section| {
         let name = sections.section_name(endian, section).unwrap_or_default();
         name == b".debug_info" || name == b".zdebug_info"
@@ -299,23 +309,16 @@ where
         machine: Machine::new(header.e_machine(endian)),
         loader,
         is_relocatable: header.e_type(endian) == elf::ET_DYN,
-        is_stripped: all_strings.is_none(),
+        is_stripped: all.is_none(),
         has_dwarf,
-        libraries: libraries.map(lossy).collect(),
-        exports,
-        imports,
-        symbols,
+        libraries,
+        dynamic: shared,
+        all,
+        has_runtime_exported,
         segments,
+        constants,
         is_little_endian: endian == Endianness::Little,
     })
-}
-
-fn named<'a, S: Sym<Endian = Endianness>>(
-    symbol: &S,
-    name: &'a [u8],
-    endian: Endianness,
-) -> Symbol<'a> {
-    Symbol { name, address: symbol.st_value(endian).into(), size: symbol.st_size(endian).into() }
 }
 
 /// What is wanted of the dynamic section.
@@ -342,37 +345,30 @@ impl Dynamic {
     }
 }
 
-/// Hands all symbols with a name to `each`, and returns the strings; none if there is no such table.
-fn tables<'a, H: FileHeader<Endian = Endianness>>(
+/// The table of symbols of a kind; none if there is no such table.
+fn names<'a, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'a, H>,
     endian: Endianness,
     bytes: &'a [u8],
+    bits: u8,
     kind: u32,
-    mut each: impl FnMut(&H::Sym, &'a [u8]),
-) -> Result<Option<&'a [u8]>, Error> {
-    let Some(section) = sections.iter().find(|section| section.sh_type(endian) == kind) else {
+) -> Result<Option<Names<'a>>, Error> {
+    let Some((at, section)) = sections.enumerate().find(|(_, other)| other.sh_type(endian) == kind)
+    else {
         return Ok(None);
     };
     let offset: u64 = section.sh_offset(endian).into();
-    let symbols: &[H::Sym] =
-        section.data_as_array(endian, bytes).map_err(|error| damaged(offset, error))?;
+    let symbols = section.data(endian, bytes).map_err(|error| damaged(offset, error))?;
     let strings = sections
         .section(section.link(endian))
         .and_then(|strings| strings.data(endian, bytes))
         .map_err(|error| damaged(offset, error))?;
-    for symbol in symbols {
-        if let Some(name) = name_at(strings, symbol.st_name(endian).into()) {
-            each(symbol, name);
-        }
-    }
-    Ok(Some(strings))
-}
-
-/// The string that begins at an offset, if it ends.
-fn name_at(strings: &[u8], offset: u64) -> Option<&[u8]> {
-    let rest = strings.get(usize::try_from(offset).ok()?..)?;
-    let end = rest.iter().take(LONGEST_NAME).position(|&byte| byte == 0)?;
-    rest.get(..end).filter(|name| !name.is_empty())
+    let hash = sections
+        .iter()
+        .find(|hash| hash.sh_type(endian) == elf::SHT_GNU_HASH && hash.link(endian) == at);
+    let hash = hash.and_then(|hash| hash.data(endian, bytes).ok());
+    let names = Names::new(bits, endian, symbols, strings, hash);
+    names.map(Some).ok_or_else(|| damaged(offset, "a table of symbols that are not whole"))
 }
 
 fn lossy(bytes: &[u8]) -> String {

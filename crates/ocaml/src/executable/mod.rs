@@ -3,9 +3,14 @@
 mod bytecode;
 mod debug_info;
 mod elf;
+mod names;
 mod pointers;
 mod script;
 mod sys_version;
+
+use std::boxed::Box;
+
+use memchr::memmem;
 
 use crate::error::Error;
 use crate::fingerprint::{Fingerprint, fingerprint};
@@ -37,7 +42,7 @@ pub struct Executable<'a> {
 #[derive(Clone, Debug)]
 pub enum Form<'a> {
     /// As machine code.
-    Elf(Elf<'a>),
+    Elf(Box<Elf<'a>>),
     /// By the program that its first line names.
     Script(Script),
     /// Only if it is given to `ocamlrun`: it begins as nothing that can be run.
@@ -55,8 +60,6 @@ pub struct Ocaml {
     pub fingerprint: Option<Fingerprint>,
     /// The bytecode at its end.
     pub bytecode: Option<Bytecode>,
-    /// Which modules have debug information; none if that cannot be told.
-    pub debug_info: Option<DebugInfo>,
 }
 
 /// How OCaml was compiled.
@@ -78,17 +81,17 @@ pub enum Kind {
     Unknown,
 }
 
-impl Executable<'_> {
+impl<'a> Executable<'a> {
     /// Reads a file.
     ///
     /// # Errors
     /// If it is nothing that can be run, or is damaged.
-    pub fn read(bytes: &[u8]) -> Result<Executable<'_>, Error> {
+    pub fn read(bytes: &'a [u8]) -> Result<Executable<'a>, Error> {
         let bytecode = Bytecode::read(bytes)?;
         if Elf::is(bytes) {
             let elf = Elf::read(bytes)?;
             let ocaml = Ocaml::in_elf(&elf, bytecode);
-            return Ok(Executable { form: Form::Elf(elf), ocaml });
+            return Ok(Executable { form: Form::Elf(Box::new(elf)), ocaml });
         }
         let form = match (Script::read(bytes), bytecode) {
             (Some(script), _) => Form::Script(script),
@@ -100,37 +103,38 @@ impl Executable<'_> {
             said: None,
             fingerprint: None,
             bytecode: Some(bytecode),
-            debug_info: None,
         });
         Ok(Executable { form, ocaml })
+    }
+
+    /// Which modules have debug information; none if that cannot be told. All names of the executable are looked at.
+    pub fn debug_info(&self) -> Option<DebugInfo> {
+        let version = self.ocaml.as_ref()?.fingerprint?.version;
+        match &self.form {
+            Form::Elf(elf) if version >= Version::new(4, 11) => DebugInfo::find(elf),
+            _ => None,
+        }
     }
 }
 
 impl Ocaml {
     fn in_elf(elf: &Elf<'_>, bytecode: Option<Bytecode>) -> Option<Ocaml> {
-        let has_interpreter = elf.defines("caml_prim_table");
+        let has = |name: &str| elf.global(name).is_some();
+        let has_interpreter = has("caml_prim_table");
         let kind = if bytecode.is_some() {
             if has_interpreter { Kind::Custom } else { Kind::Bytecode }
         } else if has_interpreter {
             let has_program = elf.data().any(has_marshalled);
             if has_program { Kind::Complete } else { Kind::Runtime }
-        } else if elf.defines("caml_frametable") && elf.defines("caml_globals") {
-            let has_runtime = elf.defines("caml_start_program");
+        } else if has("caml_frametable") && has("caml_globals") {
+            let has_runtime = has("caml_start_program");
             if has_runtime { Kind::Native } else { Kind::NativeWithoutRuntime }
-        } else if elf.loaded().any(has_runtime_variable) {
+        } else if elf.constants().any(has_runtime_variable) {
             Kind::Unknown
         } else {
             return None;
         };
-        let fingerprint = fingerprint(|name| elf.defines(name));
-        let is_table_known = fingerprint.is_some_and(|found| found.version >= Version::new(4, 11));
-        Some(Ocaml {
-            kind,
-            said: sys_version::find(elf),
-            fingerprint,
-            bytecode,
-            debug_info: is_table_known.then(|| DebugInfo::find(elf)).flatten(),
-        })
+        Some(Ocaml { kind, said: sys_version::find(elf), fingerprint: fingerprint(has), bytecode })
     }
 
     /// The version, as far as it can be told.
@@ -143,17 +147,18 @@ impl Ocaml {
 
 /// Whether C code holds the variable's name. This file holds it too, but in Rust no string ends in zero.
 fn has_runtime_variable(bytes: &[u8]) -> bool {
-    let mut windows = bytes.windows(RUNTIME_VARIABLE.len() + 1);
-    windows.any(|window| window.strip_prefix(RUNTIME_VARIABLE) == Some(&[0]))
+    let mut found = memmem::find_iter(bytes, RUNTIME_VARIABLE);
+    found.any(|at| bytes.get(at + RUNTIME_VARIABLE.len()) == Some(&0))
 }
 
 /// Whether marshalled data is among these bytes. Runtimes have its first bytes among their constants, but no
 /// length after them.
 fn has_marshalled(bytes: &[u8]) -> bool {
-    let mut headers = bytes.windows(MARSHALLED_HEADER).enumerate();
-    headers.any(|(at, header)| {
-        let Some((&MARSHALLED, rest)) = header.split_first_chunk() else { return false };
-        let length = rest.first_chunk().map_or(0, |length| u32::from_be_bytes(*length));
-        length > 0 && length as usize <= bytes.len() - at - MARSHALLED_HEADER
+    memmem::find_iter(bytes, &MARSHALLED).any(|at| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let length = rest.get(MARSHALLED.len()..).and_then(<[u8]>::first_chunk);
+        let length = length.map_or(0, |length| u32::from_be_bytes(*length));
+        let most = rest.len().checked_sub(MARSHALLED_HEADER);
+        length > 0 && most.is_some_and(|most| length as usize <= most)
     })
 }

@@ -36,10 +36,11 @@ pub(super) fn find(elf: &Elf<'_>) -> Option<Said> {
     if !elf.has_usual_words() {
         return None;
     }
-    let units = UNITS.iter().filter(|(_, beside)| beside.is_none_or(|name| elf.defines(name)));
+    let units =
+        UNITS.iter().filter(|(_, beside)| beside.is_none_or(|name| elf.global(name).is_some()));
     units.flat_map(|(unit, _)| SEPARATORS.iter().map(move |separator| (unit, separator))).find_map(
         |(unit, separator)| {
-            let address = |name| elf.address(&std::format!("{unit}{separator}{name}"));
+            let address = |name| elf.global(&std::format!("{unit}{separator}{name}"));
             let (begin, end) = (address("data_begin")?, address("data_end")?);
             let length = usize::try_from(end.checked_sub(begin)?).ok()?.min(MOST_BYTES);
             let data = elf.bytes_at(begin)?;

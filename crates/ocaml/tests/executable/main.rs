@@ -69,8 +69,8 @@ fn versions_are_said_by_the_program_and_told_by_its_runtime() {
 fn debug_info_is_told_by_module() {
     for name in ["native_4", "native_5", "static"] {
         let bytes = sample(name);
-        let ocaml = Executable::read(&bytes).expect("it is whole").ocaml.expect("OCaml");
-        let debug_info = ocaml.debug_info.expect("tables");
+        let debug_info =
+            Executable::read(&bytes).expect("it is whole").debug_info().expect("tables");
         assert_eq!((debug_info.with, debug_info.without.as_slice()), (1, &["Main".to_owned()][..]));
     }
 }
@@ -115,7 +115,7 @@ fn no_damage_makes_a_reader_panic() {
             for value in [0, 1, 0x7f, 0x80, 0xff] {
                 bytes[at] = value;
                 if let Ok(executable) = Executable::read(&bytes) {
-                    let with = executable.ocaml.and_then(|ocaml| ocaml.debug_info).map(|d| d.with);
+                    let with = executable.debug_info().map(|found| found.with);
                     assert!(with.unwrap_or(0) < 10, "{name}: byte {at} as {value}");
                 }
             }
@@ -136,6 +136,5 @@ fn as_many_tables_as_one_likes_are_walked_once() {
     }
     file.data = table;
     let bytes = file.bytes();
-    let ocaml = Executable::read(&bytes).expect("it is whole").ocaml.expect("OCaml");
-    assert_eq!(ocaml.debug_info, None);
+    assert_eq!(Executable::read(&bytes).expect("it is whole").debug_info(), None);
 }
