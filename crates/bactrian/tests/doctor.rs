@@ -275,6 +275,33 @@ fn a_process_is_known_by_its_number() {
     end(child);
 }
 
+#[test]
+fn what_has_no_names_gets_the_right_advice() {
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    for subject in ["./static_stripped", "./hidden_stripped"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["doctor", subject, "--json"]).current_dir(folder());
+        // No compiler whose runtime could be compared.
+        command.env("PATH", elsewhere.path()).env("HOME", elsewhere.path()).env_remove("OPAMROOT");
+        let output = command.output().expect("bactrian starts");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let said = &json["result"];
+        assert_eq!(said["program"]["ocaml"]["kind"], "unknown", "{said}");
+        for way in ["snapshot", "attach"] {
+            let advice = said[way]["way_out"].as_str().expect("words");
+            assert!(advice.starts_with("Do not strip it, "), "{advice}");
+        }
+        let advice = said["record"]["way_out"].as_str().expect("words");
+        assert!(!advice.contains("strip") && !advice.contains("snapshot"), "{advice}");
+        // The same with the compiler at hand.
+        let said = result(subject);
+        assert_eq!(said["program"]["ocaml"]["version_source"], "code");
+        assert_eq!(said["attach"]["works"], "yes");
+        let advice = said["record"]["way_out"].as_str().expect("words");
+        assert!(advice.ends_with("by bactrian snapshot PID"), "{advice}");
+    }
+}
+
 /// The most memory that recording a program has taken when the program runs, in kB.
 fn memory_to_record(program: &str) -> u64 {
     let mut record = Command::new(env!("CARGO_BIN_EXE_bactrian"));

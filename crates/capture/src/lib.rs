@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod attach;
 pub mod cache;
+mod debug_file;
 pub mod doctor;
 mod elf;
 pub mod heap;

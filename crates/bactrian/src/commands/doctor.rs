@@ -155,6 +155,10 @@ fn show_ocaml(ocaml: &OcamlFacts) -> String {
             None => "Sys.ocaml_version; the runtime's symbols are of no known version".to_owned(),
         },
         Some(VersionSource::Symbols) => "the runtime's symbols".to_owned(),
+        Some(VersionSource::DebugFile) => "the symbols in its debug file".to_owned(),
+        Some(VersionSource::Code) => {
+            "the runtime's code, which is that of an ocamlopt here".to_owned()
+        }
         Some(VersionSource::MagicNumber) => "the magic number of the bytecode".to_owned(),
     };
     format!("{version} (told by {source}), {kind}")

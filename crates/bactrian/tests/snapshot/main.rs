@@ -16,6 +16,7 @@ mod heaps;
 mod library;
 mod limits;
 mod moments;
+mod nameless;
 mod programs;
 mod strings;
 mod table;

@@ -17,7 +17,7 @@ use crate::runs::signal;
 
 /// Whether a snapshot is what the program said. OCaml 5 counts two words more for each large block, the header
 /// that its allocator puts before it.
-fn check(kind: Kind, live: Live, path: &Path) -> Result<(), String> {
+pub fn check(kind: Kind, live: Live, path: &Path) -> Result<(), String> {
     let heap = Heap::read(path)?;
     let extra = if kind.is_of_5() { 2 * heap.large_blocks } else { 0 };
     let found = Live { blocks: heap.major.blocks, words: heap.major.words + extra };

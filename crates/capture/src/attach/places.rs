@@ -11,7 +11,7 @@ impl Places {
     pub(super) fn of(target: &Target) -> Result<Places, Refusal> {
         let unknown = |what: &str| {
             let reason = format!("its OCaml runtime has no name {what}");
-            Refusal::new(Cause::Unknown, reason, "Link it as ocamlopt does, with -Wl,-E")
+            Refusal::new(Cause::Unknown, reason, "Do not strip it")
         };
         let bytes = |word: usize| 8 * word as u64;
         let (state, young_limit, young_alloc_end, action_pending) = match target.runtime.polling {
@@ -52,7 +52,6 @@ impl Places {
 pub(super) fn thread_offset(target: &Target) -> Option<i64> {
     let object = target.runtime_object();
     let tls = object.tls?;
-    let start = tls.size.checked_next_multiple_of(tls.alignment.max(1))?;
     let variable = object.symbols.find("caml_state")?.address;
-    Some(variable.cast_signed().wrapping_sub(start.cast_signed()))
+    Some(variable.cast_signed().wrapping_sub(tls.end().cast_signed()))
 }

@@ -94,8 +94,7 @@ impl LateRecording {
         let held = Held::begin();
         let memory = ProcessMemory::open(pid).map_err(|error| Refusal::opening(pid, &error))?;
         let target = Target::find(&memory, &Files::of_process(pid)).map_err(|unknown| {
-            let way_out = "`bactrian doctor` says more about it";
-            Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), way_out)
+            Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), unknown.way_out())
         })?;
         let runtime = RuntimePlaces::of(&target)?;
         is_possible(pid, &memory)?;

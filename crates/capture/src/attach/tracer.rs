@@ -103,8 +103,7 @@ struct Stopped {
 fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, Refusal> {
     let memory = ProcessMemory::open(pid).map_err(|error| Refusal::opening(pid, &error))?;
     let mut target = Target::find(&memory, &Files::of_process(pid)).map_err(|unknown| {
-        let way_out = "`bactrian doctor` says more about it";
-        Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), way_out)
+        Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), unknown.way_out())
     })?;
     let places = Places::of(&target)?;
     let gadgets = if options.copy {

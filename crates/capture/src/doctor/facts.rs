@@ -5,14 +5,17 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use bactrian_ocaml::executable::{DebugInfo, Form, Kind, Machine, Ocaml, Purpose};
+use bactrian_ocaml::executable::{DebugInfo, DebugSymbols, Form, Kind, Machine, Ocaml, Purpose};
 use bactrian_ocaml::{Executable, Runtime, Version};
 use bactrian_trace::Input;
 use serde::{Serialize, Serializer};
 
 use super::privilege::Privilege;
 use super::verdict::{Cause, Refusal};
+use crate::debug_file::DebugFile;
+use crate::heap::target::{Table, recovered};
 use crate::program::find_program;
+use crate::types::compiler_folders;
 
 /// Larger files are not looked at. The largest OCaml programs have some hundred megabytes.
 const LARGEST: u64 = 1 << 30;
@@ -83,6 +86,10 @@ pub enum VersionSource {
     Sys,
     /// The runtime's symbols.
     Symbols,
+    /// The runtime's symbols in its debug file.
+    DebugFile,
+    /// The runtime's code, which is that of a compiler here.
+    Code,
     /// The magic number of bytecode.
     MagicNumber,
 }
@@ -178,10 +185,28 @@ impl Facts {
         let mut shown = shown.to_owned();
         loop {
             let bytes = contents(&file, &shown)?;
-            let executable =
+            let mut executable =
                 Executable::read(&bytes).map_err(|error| unreadable(&shown, &error))?;
+            let is_nameless =
+                executable.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind == Kind::Unknown);
+            let debug_file = is_nameless.then(|| DebugFile::find(&bytes, &shown, None)).flatten();
+            let is_nameless = is_nameless && debug_file.is_none();
+            let recovered =
+                is_nameless.then(|| recovered::table_of_file(&bytes, compiler_folders())).flatten();
+            let (symbols, source) = match (&debug_file, &recovered) {
+                (Some(file), _) => (file.symbols(), VersionSource::DebugFile),
+                (None, Some(Table { symbols, strings })) => {
+                    (Some(DebugSymbols { symbols, strings }), VersionSource::Code)
+                }
+                (None, None) => (None, VersionSource::Symbols),
+            };
+            if symbols.is_some() {
+                executable = Executable::read_with(&bytes, symbols)
+                    .map_err(|error| unreadable(&shown, &error))?;
+            }
             let debug_info = if depth == Depth::All { executable.debug_info() } else { None };
-            let ocaml = executable.ocaml.as_ref().map(|ocaml| OcamlFacts::new(ocaml, debug_info));
+            let ocaml = executable.ocaml.as_ref();
+            let ocaml = ocaml.map(|ocaml| OcamlFacts::new(ocaml, source, debug_info));
             facts.ocaml = facts.ocaml.or(ocaml);
             match executable.form {
                 Form::Bare => return Ok(facts),
@@ -272,13 +297,14 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Refusal {
 }
 
 impl OcamlFacts {
-    fn new(ocaml: &Ocaml, debug_info: Option<DebugInfo>) -> OcamlFacts {
+    /// `symbols` is where its symbols are from.
+    fn new(ocaml: &Ocaml, symbols: VersionSource, debug_info: Option<DebugInfo>) -> OcamlFacts {
         let runtime = ocaml.fingerprint.map(|fingerprint| fingerprint.version);
         let compiled = ocaml.bytecode.and_then(|bytecode| bytecode.version());
         let (version, version_source) = if let Some(said) = &ocaml.said {
             (Some(said.text.clone()), Some(VersionSource::Sys))
         } else if let Some(version) = runtime {
-            (Some(version.to_string()), Some(VersionSource::Symbols))
+            (Some(version.to_string()), Some(symbols))
         } else if let Some(version) = compiled {
             (Some(version.to_string()), Some(VersionSource::MagicNumber))
         } else {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::facts::{Facts, Image, OcamlFacts};
 use super::process::{Process, Tracing};
 use crate::agent::AGENT;
+use crate::heap::target::NAMES;
 use crate::types::build_of;
 
 /// The first version with Gc.Memprof.
@@ -103,13 +104,22 @@ impl From<Refusal> for Verdict {
     }
 }
 
-/// Whether a program can be recorded; if so, how sure that is.
+/// Whether a program can be recorded; if so, how sure that is. If not, what can be done instead is said.
 pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
     // What helps against other reasons is of no use then.
     if let Some(refusal) = facts.ocaml.as_ref().and_then(without_sampler) {
         return Err(refusal);
     }
-    agent(facts).map(how_sure)
+    agent(facts).map(how_sure).map_err(|refusal| match from_outside(facts) {
+        Ok(_) => {
+            let way_out = format!(
+                "{}; snapshots can be taken of it while it runs, by bactrian snapshot PID",
+                refusal.way_out
+            );
+            Refusal { way_out, ..refusal }
+        }
+        Err(_) => refusal,
+    })
 }
 
 /// The refusal for a runtime that is known, but has no sampler.
@@ -154,7 +164,7 @@ pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
         Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime => {
             return known_version(ocaml);
         }
-        Kind::NativeWithoutRuntime | Kind::Unknown => is_whole(ocaml)?,
+        Kind::NativeWithoutRuntime | Kind::Unknown => is_whole(ocaml, EXPORT)?,
     }
     let version = known_version(ocaml)?;
     if let Some(image) = &facts.image {
@@ -163,8 +173,11 @@ pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
     Ok(version)
 }
 
-/// Whether the runtime is in it, and has names.
-fn is_whole(ocaml: &OcamlFacts) -> Result<(), Refusal> {
+/// What gives the agent the names that it needs, stripped or not.
+const EXPORT: &str = "Link it as ocamlopt does, with -Wl,-E";
+
+/// Whether the runtime is in it, and has names; if not, what gives it names.
+fn is_whole(ocaml: &OcamlFacts, named_by: &str) -> Result<(), Refusal> {
     let (cause, reason, way_out) = match ocaml.kind {
         Kind::NativeWithoutRuntime => (
             Cause::Version,
@@ -174,7 +187,7 @@ fn is_whole(ocaml: &OcamlFacts) -> Result<(), Refusal> {
         Kind::Unknown => (
             Cause::Closed,
             "it is OCaml, but exports nothing of its runtime and is stripped",
-            "Link it as ocamlopt does, with -Wl,-E",
+            named_by,
         ),
         _ => return Ok(()),
     };
@@ -322,7 +335,7 @@ fn has_symbols(image: &Image) -> Result<(), Refusal> {
             names => names.join(", "),
         };
         let reason = format!("it does not export what the agent needs of the runtime ({names})");
-        return Err(Refusal::new(Cause::Closed, reason, "Link it as ocamlopt does, with -Wl,-E"));
+        return Err(Refusal::new(Cause::Closed, reason, EXPORT));
     }
     if !image.is_waking {
         let reason = "it does not take readlink from libc, by whose call the agent would start";
@@ -436,7 +449,7 @@ fn from_outside(facts: &Facts) -> Result<Version, Refusal> {
     if let Some(image) = &facts.image {
         is_our_machine(image)?;
     }
-    is_whole(ocaml)?;
+    is_whole(ocaml, NAMES)?;
     walkable(ocaml)
 }
 
@@ -625,6 +638,26 @@ mod tests {
     }
 
     #[test]
+    fn refusals_name_what_works() {
+        let mut facts = program();
+        let image = facts.image.as_mut().expect("it has one");
+        (image.is_static, image.loader) = (true, None);
+        let refusal = record(&facts).expect_err("static");
+        assert!(refusal.way_out.starts_with("Link it dynamically"), "{refusal}");
+        assert!(refusal.way_out.ends_with("by bactrian snapshot PID"), "{refusal}");
+        let nameless = OcamlFacts { kind: Kind::Unknown, ..ocaml("4.13.1", None) };
+        facts.ocaml = Some(nameless);
+        let refusal = record(&facts).expect_err("static");
+        assert_eq!(refusal.way_out, "Link it dynamically, without -ccopt -static");
+        let Verdict::No { way_out, .. } = snapshot(&facts) else { panic!("it has no names") };
+        assert!(way_out.starts_with("Do not strip it"), "{way_out}");
+        // What is exported survives stripping.
+        let image = facts.image.as_mut().expect("it has one");
+        (image.is_static, image.loader) = (false, Some("/lib64/ld-linux-x86-64.so.2".to_owned()));
+        assert_eq!(record(&facts).expect_err("it has no names").way_out, EXPORT);
+    }
+
+    #[test]
     fn what_is_no_ocaml_that_is_known_is_refused() {
         check(Err((Cause::NotOcaml, "no OCaml runtime")), |facts, _| facts.ocaml = None);
         check(Err((Cause::NotOcaml, "a script for /bin/sh")), |facts, _| {
@@ -721,6 +754,11 @@ mod tests {
     fn what_the_agent_cannot_enter_can_still_be_traced() {
         check_snapshot(Ok("only once it runs"), |_, image| {
             (image.is_static, image.loader) = (true, None);
+        });
+        check_snapshot(Err("is stripped"), |facts, image| {
+            (image.is_static, image.loader) = (true, None);
+            let nameless = OcamlFacts { version: None, release: None, ..ocaml("4.13.1", None) };
+            facts.ocaml = Some(OcamlFacts { kind: Kind::Unknown, ..nameless });
         });
         check_snapshot(Err("no OCaml runtime"), |facts, _| facts.ocaml = None);
         check_snapshot(Err("arm64"), |_, image| image.machine = Machine::Aarch64);

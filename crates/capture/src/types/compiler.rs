@@ -70,6 +70,11 @@ impl Compiler {
     }
 }
 
+/// Where the compilers that there are have their libraries, the likeliest first.
+pub fn folders() -> impl Iterator<Item = PathBuf> {
+    candidates().into_iter().filter_map(|command| Some(Compiler::ask(&command).ok()?.library))
+}
+
 /// Compilers that there may be, the likeliest first.
 fn candidates() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::Version;
 pub use compiler::Compiler;
+pub(crate) use compiler::folders as compiler_folders;
 pub(crate) use sources::build_of;
 pub use sources::{LinkedModule, Sources};
 pub use tables::table_for;

@@ -10,6 +10,7 @@ use object::Endianness;
 use object::elf;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable};
 
+use super::debug_file::DebugSymbols;
 use super::names::{Names, Symbol};
 use crate::error::Error;
 
@@ -138,6 +139,14 @@ impl<'a> Elf<'a> {
             Some(&elf::ELFCLASS32) => read::<elf::FileHeader32<Endianness>>(bytes, 32),
             Some(_) => Err(damaged(4, "an ELF file of neither 32 nor 64 bits")),
             None => Err(damaged(bytes.len(), "the file ends in its first header")),
+        }
+    }
+
+    /// Takes names from a debug file, if it has none of its own.
+    pub(super) fn know(&mut self, symbols: DebugSymbols<'a>) {
+        if self.all.is_none() && self.has_usual_words() {
+            let DebugSymbols { symbols, strings } = symbols;
+            self.all = Names::new(64, Endianness::Little, symbols, strings, None);
         }
     }
 

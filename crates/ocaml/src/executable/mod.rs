@@ -1,6 +1,7 @@
 //! What an executable is: whether it is OCaml, of which version, and what stands in the way of observing it.
 
 mod bytecode;
+mod debug_file;
 mod debug_info;
 mod elf;
 mod names;
@@ -17,6 +18,7 @@ use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::version::Version;
 
 pub use bytecode::Bytecode;
+pub use debug_file::{DebugSymbols, Identity};
 pub use debug_info::DebugInfo;
 pub use elf::{Elf, Machine, Purpose};
 pub use script::Script;
@@ -87,9 +89,23 @@ impl<'a> Executable<'a> {
     /// # Errors
     /// If it is nothing that can be run, or is damaged.
     pub fn read(bytes: &'a [u8]) -> Result<Executable<'a>, Error> {
+        Executable::read_with(bytes, None)
+    }
+
+    /// Reads a file that was stripped of these symbols.
+    ///
+    /// # Errors
+    /// As [`Executable::read`].
+    pub fn read_with(
+        bytes: &'a [u8],
+        symbols: Option<DebugSymbols<'a>>,
+    ) -> Result<Executable<'a>, Error> {
         let bytecode = Bytecode::read(bytes)?;
         if Elf::is(bytes) {
-            let elf = Elf::read(bytes)?;
+            let mut elf = Elf::read(bytes)?;
+            if let Some(symbols) = symbols {
+                elf.know(symbols);
+            }
             let ocaml = Ocaml::in_elf(&elf, bytecode);
             return Ok(Executable { form: Form::Elf(Box::new(elf)), ocaml });
         }
@@ -146,7 +162,7 @@ impl Ocaml {
 }
 
 /// Whether C code holds the variable's name. This file holds it too, but in Rust no string ends in zero.
-fn has_runtime_variable(bytes: &[u8]) -> bool {
+pub fn has_runtime_variable(bytes: &[u8]) -> bool {
     let mut found = memmem::find_iter(bytes, RUNTIME_VARIABLE);
     found.any(|at| bytes.get(at + RUNTIME_VARIABLE.len()) == Some(&0))
 }

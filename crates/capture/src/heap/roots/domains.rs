@@ -114,7 +114,7 @@ impl Finder<'_> {
         let object = self.target.runtime_object();
         let own = object.symbols.find("caml_state").zip(object.tls);
         let Some((symbol, tls)) = own else { return Vec::new() };
-        let size = tls.size.checked_next_multiple_of(tls.alignment).unwrap_or(0);
+        let size = tls.end();
         let threads = self.target.threads.iter();
         let states = threads.filter_map(|thread| {
             let block = thread.thread_pointer.checked_sub(size)?;

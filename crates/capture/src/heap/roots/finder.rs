@@ -70,11 +70,11 @@ impl<'a> Finder<'a> {
         self.found.gaps.extend_from_slice(self.stacks.gaps());
         self.spaces();
         self.domains();
+        self.linked_units();
         match self.target.code {
             Code::Native => self.globals(),
             Code::Bytecode => self.interpreter_globals(),
         }
-        self.linked_units();
         self.c_roots();
         self.threads();
         if self.target.code == Code::Bytecode {

@@ -16,10 +16,15 @@ impl Finder<'_> {
     pub(super) fn globals(&mut self) {
         match self.target.global("caml_globals") {
             Some(list) => {
-                for at in addresses(list, 8, MOST_MODULES) {
+                // Both are in the order in which they were linked.
+                let units = self.found.units.iter().filter(|unit| unit.implementation.is_some());
+                let names: Vec<_> = units.map(|unit| format!("caml{}", unit.name)).collect();
+                for (number, at) in addresses(list, 8, MOST_MODULES).enumerate() {
                     match self.words.word(at) {
                         Some(0) => break,
-                        Some(module) => self.module(module, false),
+                        Some(module) => {
+                            self.module(module, names.get(number).map(String::as_str), false)
+                        }
                         None => {
                             self.gap("the list of modules cannot be read to its end");
                             break;
@@ -30,7 +35,7 @@ impl Finder<'_> {
             None => self.gap("the list of modules has no name"),
         }
         for module in self.loaded_modules() {
-            self.module(module, true);
+            self.module(module, None, true);
         }
     }
 
@@ -68,13 +73,13 @@ impl Finder<'_> {
         Some([self.field(at, 0)?, self.field(at, 1)?])
     }
 
-    /// The blocks of one module.
-    fn module(&mut self, list: u64, is_dynamic: bool) {
+    /// The blocks of one module, which is called `unit` if it has no name.
+    fn module(&mut self, list: u64, unit: Option<&str>, is_dynamic: bool) {
         for at in addresses(list, 8, MOST_BLOCKS) {
             match self.words.word(at) {
                 Some(0) => return,
                 Some(block) => {
-                    let name = self.module_name(block, list);
+                    let name = self.module_name(block, list, unit);
                     if self.block(block, &name, is_dynamic).is_none() {
                         self.gap(format!("the block of module {name} cannot be read"));
                     }
@@ -108,14 +113,16 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// By the symbol of the block, or of the list that it stands in.
-    fn module_name(&self, block: u64, list: u64) -> String {
+    /// By the symbol of the block, or of the list that it stands in; else what it was linked as.
+    fn module_name(&self, block: u64, list: u64, unit: Option<&str>) -> String {
         let of = |address: u64| {
             let (symbol, distance) = self.target.data_at(address)?;
             let is_that = distance == 0 && symbol::is_ocaml(symbol);
             is_that.then(|| symbol.strip_suffix("gc_roots").unwrap_or(symbol))
         };
-        let Some(symbol) = of(block).or_else(|| of(list)) else { return format!("{block:#x}") };
+        let Some(symbol) = of(block).or_else(|| of(list)).or(unit) else {
+            return format!("{block:#x}");
+        };
         let symbol = symbol.strip_suffix("__").or(symbol.strip_suffix('.')).unwrap_or(symbol);
         let mut name = String::new();
         match symbol::write_name(symbol, &mut name) {

@@ -6,8 +6,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use bactrian_ocaml::executable::DebugSymbols;
+use bactrian_trace::Input;
+
 use super::symbols::{Symbols, Table};
 use super::{Files, Object, Tls};
+use crate::debug_file::DebugFile;
 use crate::elf::{HEADER, MAGIC, PROGRAM_HEADER, Segment, kind, word, word16, word32};
 use crate::memory::{Memory, Region};
 
@@ -20,7 +24,7 @@ const MOST_DYNAMIC_ENTRIES: u64 = 1000;
 const LARGEST_TABLE: u64 = 1 << 30;
 const LARGEST_NOTE: u64 = 4096;
 
-const EXECUTABLE: u32 = 1;
+pub(super) const EXECUTABLE: u32 = 1;
 const SECTION_SYMBOLS: u32 = 2;
 const SECTION_DYNAMIC_SYMBOLS: u32 = 11;
 
@@ -49,7 +53,11 @@ fn object(memory: &dyn Memory, files: &Files, region: &Region) -> Option<Object>
     let notes =
         notes(&segments, |segment, buffer| memory.read(segment.address.wrapping_add(bias), buffer));
     let tables = files.candidates(path).iter().find_map(|file| {
-        let (tables, has_all) = file_tables(file, &headers, &notes).ok().flatten()?;
+        let (mut tables, mut has_all) = file_tables(file, &headers, &notes).ok().flatten()?;
+        if !has_all && let Some(table) = debug_table(file, path, files) {
+            tables.push(table);
+            has_all = true;
+        }
         (!tables.is_empty()).then_some((tables, has_all))
     });
     let (tables, has_all_symbols) = tables.unwrap_or_else(|| {
@@ -148,6 +156,14 @@ fn file_tables(
     let has_all = all.is_some();
     // All symbols have the dynamic ones among them, except where someone stripped in between.
     Ok(Some((dynamic.into_iter().chain(all).collect(), has_all)))
+}
+
+/// The table in the debug file of an executable that was stripped, which the program calls `path`.
+fn debug_table(file: &Path, path: &Path, files: &Files) -> Option<Table> {
+    let executable = Input::open(file).ok()?;
+    let debug_file = DebugFile::find(&executable, path, files.root.as_deref())?;
+    let DebugSymbols { symbols, strings } = debug_file.symbols()?;
+    Some(Table { symbols: symbols.to_vec(), strings: strings.to_vec() })
 }
 
 /// The table that the dynamic linker uses, from memory.

@@ -4,11 +4,13 @@
 //! header. Names come from the file if it is still the one that was loaded, which its program headers and its
 //! build id tell; otherwise from what the dynamic linker needs and therefore is in memory: all global names.
 //! Those suffice for nearly everything. The runtime's own static variables have names only in an executable that
-//! was not stripped.
+//! was not stripped. One that exports nothing and was stripped has no names at all; then they are had from the library
+//! that it was linked from, if that is at hand ([`recovered`]).
 
 mod bytecode;
 mod code;
 mod elf;
+pub(crate) mod recovered;
 mod symbols;
 
 use std::fmt;
@@ -16,10 +18,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::heap_layout::HeapLayout;
-use bactrian_ocaml::{Code, RUNTIMES, Runtime, Version, fingerprint};
+use bactrian_ocaml::{Code, Fingerprint, RUNTIMES, Runtime, Version, fingerprint};
 
 use crate::memory::Memory;
+use crate::types::compiler_folders;
 
+pub(crate) use symbols::Table;
 pub use symbols::{Kind, Symbol, Symbols};
 
 /// A program, as far as it must be known to walk its heap.
@@ -98,8 +102,10 @@ pub struct Files {
 /// Why a heap cannot be walked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// There is no OCaml runtime, or one whose names are gone.
+    /// There is no OCaml runtime, or none that is known.
     NoRuntime,
+    /// There is an OCaml runtime whose names are gone.
+    Stripped,
     /// The version of OCaml is not known here.
     Version(Version),
 }
@@ -109,6 +115,9 @@ impl fmt::Display for Unknown {
         match self {
             Unknown::NoRuntime => {
                 f.write_str("no OCaml runtime is to be seen in it, or none that is known")
+            }
+            Unknown::Stripped => {
+                f.write_str("it is OCaml, but all names of its runtime were stripped")
             }
             Unknown::Version(version) => {
                 let known = RUNTIMES.iter().filter(|runtime| runtime.heap.is_some());
@@ -120,6 +129,19 @@ impl fmt::Display for Unknown {
     }
 }
 
+impl Unknown {
+    /// What helps.
+    pub fn way_out(&self) -> &'static str {
+        match self {
+            Unknown::Stripped => NAMES,
+            Unknown::NoRuntime | Unknown::Version(_) => "`bactrian doctor` says more about it",
+        }
+    }
+}
+
+/// What gives names to a program that was stripped of them.
+pub(crate) const NAMES: &str = "Do not strip it, keep its debug file beside it, or have on the PATH the ocamlopt that it was linked by";
+
 impl std::error::Error for Unknown {}
 
 impl Target {
@@ -128,12 +150,19 @@ impl Target {
     /// # Errors
     /// If there is no OCaml, or none whose heap can be walked.
     pub fn find(memory: &dyn Memory, files: &Files) -> Result<Target, Unknown> {
-        let objects = elf::objects(memory, files);
-        let found = objects.iter().enumerate().find_map(|(at, object)| {
-            let has = |name: &str| object.symbols.find(name).is_some();
-            fingerprint(has).map(|found| (at, found))
-        });
-        let (runtime_object, found) = found.ok_or(Unknown::NoRuntime)?;
+        let mut objects = elf::objects(memory, files);
+        let (runtime_object, found) = match runtime_among(&objects) {
+            Some(found) => found,
+            None => {
+                let mut stripped =
+                    objects.iter_mut().filter(|object| recovered::has_runtime(memory, object));
+                let object = stripped.next().ok_or(Unknown::NoRuntime)?;
+                object.symbols = recovered::symbols(memory, object, compiler_folders())
+                    .ok_or(Unknown::Stripped)?;
+                object.has_all_symbols = true;
+                runtime_among(&objects).ok_or(Unknown::Stripped)?
+            }
+        };
         let unknown = Unknown::Version(found.version);
         let runtime = Runtime::of(found.version).ok_or(unknown.clone())?;
         let layout = runtime.heap.as_ref().ok_or(unknown)?;
@@ -204,6 +233,21 @@ impl Target {
         let symbols = &self.object_at(address)?.symbols;
         let symbol = symbols.data_at(address)?;
         Some((symbols.name(symbol), address - symbol.address))
+    }
+}
+
+/// The object with a runtime that is known by its names.
+fn runtime_among(objects: &[Object]) -> Option<(usize, Fingerprint)> {
+    objects.iter().enumerate().find_map(|(at, object)| {
+        let has = |name: &str| object.symbols.find(name).is_some();
+        fingerprint(has).map(|found| (at, found))
+    })
+}
+
+impl Tls {
+    /// Where the variables end, counted from their beginning; there is the thread's pointer.
+    pub fn end(&self) -> u64 {
+        self.size.checked_next_multiple_of(self.alignment.max(1)).unwrap_or(self.size)
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Symbols {
 }
 
 /// A table of symbols as it stands in a file, and its strings.
-pub(super) struct Table {
+pub(crate) struct Table {
     pub symbols: Vec<u8>,
     pub strings: Vec<u8>,
 }
@@ -49,7 +49,7 @@ const SYMBOL: usize = 24;
 const UNDEFINED: u16 = 0;
 /// What is no address, but a number.
 const ABSOLUTE: u16 = 0xfff1;
-const FILE: u8 = 4;
+pub(super) const FILE: u8 = 4;
 
 impl Symbols {
     /// Reads tables of an object that was moved by `bias`.
