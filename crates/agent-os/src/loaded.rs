@@ -3,6 +3,7 @@
 //! OCaml exports all symbols of an executable for its plugins, so they are there even after `strip`. They
 //! are looked up here rather than by dlsym, whose home differs between versions of libc.
 
+use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::ControlFlow;
 
@@ -92,6 +93,16 @@ impl Symbol {
 
     fn kind(&self) -> u8 {
         self.info & 15
+    }
+
+    fn is_code(&self) -> bool {
+        self.section != 0 && matches!(self.kind(), Symbol::FUNCTION | Symbol::UNTYPED)
+    }
+
+    /// Whether it may be a function in which this is; some do not say how long they are.
+    fn may_hold(&self, target: usize) -> bool {
+        let is_within = self.size == 0 || target < self.value + self.size;
+        self.is_code() && self.value <= target && is_within
     }
 }
 
@@ -191,8 +202,8 @@ impl Symbols {
         }
     }
 
-    /// Calls `f` with each symbol that others may find.
-    fn each(&self, mut f: impl FnMut(&Symbol)) {
+    /// Calls `f` with each symbol that others may find, and its number.
+    fn each(&self, mut f: impl FnMut(usize, &Symbol)) {
         let (buckets, bucket_count, chains, first) = self.table();
         for bucket in 0..bucket_count {
             // SAFETY: as in `find`.
@@ -202,7 +213,7 @@ impl Symbols {
                     continue;
                 }
                 loop {
-                    f(self.get(index));
+                    f(index, self.get(index));
                     if *chains.add(index - first) & 1 == 1 {
                         break;
                     }
@@ -264,11 +275,9 @@ impl Object {
         let target = address.wrapping_sub(self.base);
         let mut best: Option<(usize, *const c_char)> = None;
         // A large program has a million: only the symbols are looked at, not their names.
-        symbols.each(|symbol| {
-            let is_code = matches!(symbol.kind(), Symbol::FUNCTION | Symbol::UNTYPED);
+        symbols.each(|_, symbol| {
             let better = best.is_none_or(|(value, _)| symbol.value > value);
-            let within = symbol.size == 0 || target < symbol.value + symbol.size;
-            if is_code && symbol.section != 0 && symbol.value <= target && better && within {
+            if symbol.may_hold(target) && better {
                 best = Some((symbol.value, symbols.name(symbol)));
             }
         });
@@ -353,6 +362,72 @@ pub struct Function {
     pub object: &'static [u8],
 }
 
+/// The functions of the executable, sorted: for whoever asks more often than some times. A large one has a million of
+/// them, and looking at each takes milliseconds.
+pub struct Functions {
+    base: usize,
+    extent: core::ops::Range<usize>,
+    symbols: Symbols,
+    /// Where they begin, counted from the base, and the numbers of their symbols.
+    sorted: Vec<(u32, u32)>,
+}
+
+// SAFETY: the tables are the executable's, stay until its end, and nobody writes to them.
+unsafe impl Send for Functions {}
+
+impl Functions {
+    /// None if there is no memory for it.
+    pub fn of_executable() -> Option<Functions> {
+        let mut functions = None;
+        each(|object| {
+            functions = object.functions();
+            // It comes first.
+            ControlFlow::Break(())
+        });
+        functions
+    }
+
+    /// Whether an address is in the executable.
+    pub fn cover(&self, address: usize) -> bool {
+        self.extent.contains(&address)
+    }
+
+    /// The function that holds an address, as far as symbols tell.
+    pub fn at(&self, address: usize) -> Option<Function> {
+        /// So many symbols are looked at that begin before the address and end before it, too.
+        const MOST: usize = 64;
+        let target = address.wrapping_sub(self.base);
+        let end = self.sorted.partition_point(|(value, _)| *value as usize <= target);
+        let before = self.sorted.get(..end)?.iter().rev().take(MOST);
+        // SAFETY: the numbers are of this table, and the executable stays.
+        let mut symbols = before.map(|(_, index)| unsafe { self.symbols.get(*index as usize) });
+        let symbol = symbols.find(|symbol| symbol.may_hold(target))?;
+        // SAFETY: a name of the string table, which stays.
+        let name = unsafe { crate::sys::text(self.symbols.name(symbol)) }?;
+        Some(Function { name, object: &[] })
+    }
+}
+
+impl Object {
+    fn functions(&self) -> Option<Functions> {
+        let symbols = Symbols::of(self)?;
+        let mut count = 0;
+        symbols.each(|_, symbol| count += usize::from(symbol.is_code()));
+        let mut sorted = Vec::new();
+        sorted.try_reserve_exact(count).ok()?;
+        symbols.each(|index, symbol| {
+            if let (true, Ok(value), Ok(index)) =
+                (symbol.is_code(), u32::try_from(symbol.value), u32::try_from(index))
+            {
+                sorted.push((value, index));
+            }
+        });
+        // Of several with one address, the first in the table comes last, and is met first.
+        sorted.sort_unstable_by_key(|(value, index)| (*value, core::cmp::Reverse(*index)));
+        Some(Functions { base: self.base, extent: self.extent(), symbols, sorted })
+    }
+}
+
 /// The function that holds an address, as far as symbols tell.
 pub fn function_at(address: usize) -> Option<Function> {
     let mut function = None;
@@ -374,6 +449,23 @@ mod tests {
         assert!(named.name.ends_with(b"malloc"), "{}", named.name.escape_ascii());
         assert!(!named.object.is_empty());
         assert_eq!(find_behind("there_is_no_such_symbol"), None);
+    }
+
+    #[test]
+    fn sorted_functions_are_those_that_symbols_tell() {
+        // A library that stays and has many.
+        let malloc = find_behind("malloc").expect("a libc has it");
+        holding(malloc, |object| {
+            let (functions, extent) = (object.functions().expect("room"), object.extent());
+            for address in extent.clone().step_by(extent.len() / 2000 + 1).chain([malloc]) {
+                assert!(functions.cover(address));
+                let name = functions.at(address).map(|function| function.name);
+                assert_eq!(name, object.function_at(address), "{address:#x}");
+            }
+            assert!(functions.sorted.len() > 1000 && !functions.cover(extent.end));
+        });
+        let here = gnu_hash as *const () as usize;
+        assert!(Functions::of_executable().is_none_or(|functions| functions.cover(here)));
     }
 
     #[test]

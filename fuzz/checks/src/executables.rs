@@ -1,13 +1,19 @@
 //! The promises of the reader of executables, checked on arbitrary bytes.
 
 use bactrian_ocaml::Executable;
-use bactrian_ocaml::executable::{Form, Kind};
+use bactrian_ocaml::executable::{DebugSymbols, Form, Identity, Kind};
 
 /// A table of return addresses has at least its length, and its module a symbol of this size.
 const SHORTEST_MODULE: usize = 24;
 
 /// Reads `bytes` and checks what holds for any input.
 pub fn check(bytes: &[u8]) {
+    if let Some(Identity { build_id, .. }) = Identity::read(bytes) {
+        // A file may be its own debug file.
+        let symbols = DebugSymbols::read(bytes, build_id);
+        let read = Executable::read_with(bytes, symbols);
+        assert_eq!(read.is_ok(), Executable::read(bytes).is_ok());
+    }
     let Ok(executable) = Executable::read(bytes) else { return };
     let debug_info = executable.debug_info();
     let Executable { form, ocaml } = executable;

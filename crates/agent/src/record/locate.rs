@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::{Cell, OnceCell};
 
-use bactrian_agent_os::loaded;
+use bactrian_agent_os::loaded::{self, Function, Functions};
 use bactrian_trace::{Locate, SourceLocation};
 
 use crate::runtime::agent::Agent;
@@ -22,11 +22,24 @@ pub struct Namer {
     unknown: Cell<u64>,
     /// The program's bytecode, if that is what it is; read when it is first asked for.
     bytecode: OnceCell<bytecode::Names>,
+    /// How often a function was asked for by its address.
+    asked: Cell<u32>,
+    /// The executable's functions, once it is known that many are asked for; none if there is no memory for them.
+    functions: OnceCell<Option<Functions>>,
 }
+
+/// So often all symbols are looked at before they are sorted.
+const OFTEN: u32 = 16;
 
 impl Namer {
     pub fn new(agent: &'static Agent) -> Namer {
-        Namer { agent, unknown: Cell::new(0), bytecode: OnceCell::new() }
+        Namer {
+            agent,
+            unknown: Cell::new(0),
+            bytecode: OnceCell::new(),
+            asked: Cell::new(0),
+            functions: OnceCell::new(),
+        }
     }
 
     /// How many frames, or whole stacks, could not be told.
@@ -37,6 +50,19 @@ impl Namer {
     /// Counts a frame or stack that cannot be told.
     pub fn count_unknown(&self) {
         self.unknown.set(self.unknown.get() + 1);
+    }
+
+    /// The function that holds an address, as far as symbols tell.
+    fn function_at(&self, address: usize) -> Option<Function> {
+        self.asked.set(self.asked.get().saturating_add(1));
+        let sorted = match self.asked.get() > OFTEN {
+            true => self.functions.get_or_init(Functions::of_executable).as_ref(),
+            false => None,
+        };
+        match sorted {
+            Some(functions) if functions.cover(address) => functions.at(address),
+            _ => loaded::function_at(address),
+        }
     }
 
     /// Places of the source as the runtime knows them, callers first.
@@ -106,7 +132,7 @@ impl Locate for Namer {
         let called = unsafe { c_function_called(return_address, c_call) };
         let mut own_name = String::new();
         if places.is_empty()
-            && let Some(own) = loaded::function_at(return_address)
+            && let Some(own) = self.function_at(return_address)
         {
             // Writing to a string does not fail.
             let symbol = String::from_utf8_lossy(own.name);
@@ -114,7 +140,7 @@ impl Locate for Namer {
             let function = own_name.as_bytes();
             places.push(SourceLocation { file: own.object, function, ..NO_PLACE });
         }
-        if let Some(c) = called.and_then(loaded::function_at) {
+        if let Some(c) = called.and_then(|function| self.function_at(function)) {
             places.push(SourceLocation { file: b"<C>", function: c.name, ..NO_PLACE });
         }
         found(&places);
