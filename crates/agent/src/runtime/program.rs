@@ -229,6 +229,18 @@ impl Program {
         unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
     }
 
+    /// Makes this thread one that runs the domain of this state, in OCaml 5.
+    ///
+    /// # Safety
+    /// In a frozen copy: OCaml code never runs again.
+    pub unsafe fn become_domain(&self, state: *const usize) {
+        if self.runtime.domain_id.is_some() {
+            let own = sys::thread_pointer().wrapping_add(self.state) as *mut *const usize;
+            // SAFETY: this thread's own variable.
+            unsafe { *own = state };
+        }
+    }
+
     /// Calls `f` with the runtime's parameters as it tells them, none where it does not. It tells them in a string of
     /// the minor heap, which is taken back: the program finds its heap and its counters as they would be without us.
     ///

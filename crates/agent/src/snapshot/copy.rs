@@ -193,7 +193,9 @@ fn tell(order: &Order<'_>) -> SysResult<()> {
         told.domain(*domain as u64);
     }
     // SAFETY: in the copy, once, with all domains.
-    unsafe { listing::list(order.setup.collector, order.domains, &mut told) };
+    unsafe {
+        listing::list(&order.setup.agent.program, order.setup.collector, order.domains, &mut told)
+    };
     told.end();
     process::rewind(Fd(TOLD));
     match UNTOLD.load(Ordering::Relaxed) {

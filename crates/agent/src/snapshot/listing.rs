@@ -13,6 +13,7 @@ use bactrian_agent_os::stacks::{self, Stack};
 use bactrian_agent_os::sys;
 
 use crate::runtime::collector::{Collector, Domains, Many, One, Scan5};
+use crate::runtime::program::Program;
 
 /// No program has more roots in a list.
 const MOST_SLOTS: usize = 1 << 26;
@@ -33,7 +34,12 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 ///
 /// # Safety
 /// In a frozen copy, once, with the states of all domains.
-pub unsafe fn list(collector: &Collector, domains: &[*const usize], told: &mut Told) {
+pub unsafe fn list(
+    program: &Program,
+    collector: &Collector,
+    domains: &[*const usize],
+    told: &mut Told,
+) {
     let mut unblocked = 0;
     for signal in FAULTS {
         // If it is refused a fault ends the copy.
@@ -45,7 +51,7 @@ pub unsafe fn list(collector: &Collector, domains: &[*const usize], told: &mut T
     TOLD.store(told, Ordering::Relaxed);
     match &collector.domains {
         Domains::One(one) => list_one(collector, one),
-        Domains::Many(many) => list_many(collector, many, domains),
+        Domains::Many(many) => list_many(program, collector, many, domains),
     }
     TOLD.store(ptr::null_mut(), Ordering::Relaxed);
     process::set_blocked_signals(!0);
@@ -63,10 +69,13 @@ fn list_one(collector: &Collector, one: &One) {
     listed(List::All, 0, || (one.do_roots)(found_4, 1));
 }
 
-fn list_many(collector: &Collector, many: &Many, domains: &[*const usize]) {
+fn list_many(program: &Program, collector: &Collector, many: &Many, domains: &[*const usize]) {
     let hook = collector.threads.load(Ordering::Relaxed);
     listed(List::Global, 0, || (many.global_roots)(found_5, ptr::null_mut()));
     for (number, &domain) in domains.iter().enumerate() {
+        // Before 5.2 the runtime lists threads of the domain that its caller is of, whichever it is asked about.
+        // SAFETY: in a frozen copy.
+        unsafe { program.become_domain(domain) };
         let scan = |list, scan: Scan5, last| {
             listed(list, number as u32, || scan(found_5, 0, ptr::null_mut(), domain, last));
         };

@@ -37,14 +37,17 @@ pub fn list(
             if domains.is_empty() {
                 *domains = vec![the_domain(caller, target, offset)?];
             }
-            let mut ask = |list, number, function: Option<u64>, rest: [u64; 4]| {
-                let arguments = |action| [[action].as_slice(), &rest].concat();
-                let convention = Convention::DataValueSlot;
-                ask(caller, &mut listing, (list, number), function, convention, arguments)
-            };
+            let convention = Convention::DataValueSlot;
             // action, data
-            ask(List::Global, 0, target.global("caml_scan_global_roots"), [0; 4])?;
+            let global = target.global("caml_scan_global_roots");
+            let arguments = |action| vec![action, 0];
+            ask(caller, &mut listing, (List::Global, 0), global, convention, arguments)?;
             for (number, &domain) in (0..).zip(domains.iter()) {
+                join(caller, target, domain)?;
+                let mut ask = |list, number, function: Option<u64>, rest: [u64; 4]| {
+                    let arguments = |action| [[action].as_slice(), &rest].concat();
+                    ask(caller, &mut listing, (list, number), function, convention, arguments)
+                };
                 // action, flags, data, domain, whether values with finalisers are wanted, or only weak entries
                 let of = |last| [0, 0, domain, last];
                 ask(List::Final, number, target.global("caml_final_do_roots"), of(1))?;
@@ -72,6 +75,17 @@ fn ask(
     let done = caller.list(function, convention, arguments, &mut slots);
     listing.lists.push(Listed { list, domain, slots, whole: done.is_ok() });
     done
+}
+
+/// Makes the copy's thread one of a domain. Before 5.2 the runtime lists threads of the domain that its caller is of, whichever
+/// it is asked about, and takes it ill if that is none.
+fn join(caller: &mut Caller, target: &Target, domain: u64) -> io::Result<()> {
+    let Some(word) = target.runtime.domain_id else { return Ok(()) };
+    let number = caller.memory().word(domain.wrapping_add(8 * word as u64));
+    match (target.global("caml_init_domain_self"), number) {
+        (Some(join), Some(number)) => caller.call(join, &[number & 0xffff_ffff]),
+        _ => Ok(()),
+    }
 }
 
 /// The state of the one domain of a program that waits, and has given it back: the copy makes its thread one of the
