@@ -31,17 +31,17 @@ let mapped () =
   (bytes, Int32.to_int shared.{size - 1})
 
 let () =
-  let big = Array1.init float64 c_layout 50_000 float_of_int in
+  let big = Array1.of_array float64 c_layout (Array.init 50_000 float_of_int) in
   let part = Array1.sub big 1_000 100 in
   part.{0} <- -1.;
   Printf.printf "sums: %.0f, %.0f\n" (sum big) (sum part);
-  let matrix = Array2.init float32 c_layout 100 50 (fun i j -> float_of_int (i * j)) in
+  let matrix = Array2.of_array float32 c_layout (Array.init 100 (fun i -> Array.init 50 (fun j -> float_of_int (i * j)))) in
   Printf.printf "matrix: %.0f\n" (sum (Array2.slice_left matrix 50));
   Printf.printf "many: %d\n" (many ());
   Gc.full_major ();
   let bytes, last = mapped () in
   Printf.printf "mapped: %d bytes, %d\n" bytes last;
-  let letters n = Array1.init char c_layout (1 lsl (n / 2)) (fun i -> Char.chr (i land 127)) in
+  let letters n = Array1.of_array char c_layout (Array.init (1 lsl (n / 2)) (fun i -> Char.chr (i land 127))) in
   let kept = List.init 20 letters in
   Gc.compact ();
   let last array = Char.code array.{Array1.dim array - 1} in

@@ -320,7 +320,7 @@ fn bytecode_has_roots_too() {
         .source("heap_roots.ml")
         .source("heap_roots_stubs.c")
         .step(&ocamlc, &format!("-make-runtime {files} -o runtime"))
-        .step(&ocamlc, &format!("-g -use-runtime ./runtime {files} -o bytecode"))
+        .step(&ocamlc, &format!("-g -noautolink -use-runtime ./runtime {files} -o bytecode"))
         .build();
     let mut command = Command::new(stripped(&folder.join("runtime")));
     command.arg("bytecode").current_dir(&folder);
