@@ -43,7 +43,8 @@ fn types_of_plugins_are_found_where_they_were_loaded_from() {
             let mut command = Command::new(&ocamlopt);
             run(command.args(["-g", "-bin-annot"]).args(arguments.split(' ')).current_dir(place));
         };
-        compile(&host, "host.ml", HOST, "-I +dynlink dynlink.cmxa host.ml -o host");
+        // With all that the plugin may need of the standard library.
+        compile(&host, "host.ml", HOST, "-linkall -I +dynlink dynlink.cmxa host.ml -o host");
         // After the program, as plugins are.
         compile(&plugins, "plug.ml", PLUGIN, "-shared plug.ml -o plug.cmxs");
         let bactrian = || {

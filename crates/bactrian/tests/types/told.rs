@@ -266,7 +266,7 @@ fn exceptions_of_the_language_are_known() {
         let program = Program::new(compiler, &[("errors.ml", ERRORS)]);
         let arguments = "errors.ml -o program";
         if is_bytecode {
-            program.bytecode(arguments)
+            program.bytecode(&format!("-custom {arguments}"))
         } else {
             program.native(arguments)
         }
