@@ -11,7 +11,7 @@ pub fn user_directory() -> Option<PathBuf> {
     below_cache_home().or_else(below_home)
 }
 
-/// Directories of this user's to try, the best first. Others may have made the last ones before us.
+/// Directories of this user's to try, the best first. Others may have made the last one before us.
 fn directories() -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let own = [
@@ -19,8 +19,6 @@ fn directories() -> Vec<PathBuf> {
         below_home(),
         variable("XDG_RUNTIME_DIR").map(|path| path.join("bactrian")),
         Some(tempfile::env::temp_dir().join(format!("bactrian-{user}"))),
-        // TMPDIR may be where no code may be loaded from.
-        Some(PathBuf::from(format!("/tmp/bactrian-{user}"))),
     ];
     let mut all: Vec<PathBuf> = Vec::new();
     for path in own.into_iter().flatten().filter(|path| path.is_absolute()) {

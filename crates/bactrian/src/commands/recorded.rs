@@ -78,7 +78,7 @@ impl Recorded<'_> {
         }
         let samples = most.map_or(0, |(samples, _)| samples);
         if samples < FEW_SAMPLES && !self.args.exact && self.args.rate < 1.0 {
-            console.warn(&self.too_few(samples))?;
+            console.note(&self.too_few(samples))?;
         }
         if let Some((_, path)) = most {
             console.note(&format!("look at it: bactrian top {}", shortened(path).display()))?;

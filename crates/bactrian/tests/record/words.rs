@@ -93,8 +93,7 @@ fn the_agent_goes_elsewhere_if_no_code_is_loaded_from_home() {
     fs::create_dir(&home).expect("a folder");
     let mut run = Run::new(program("exact", Compiler::OCaml4, Variant::Plain), &[])
         .observed(&["--exact"], &place.trace("trace.ctf"))
-        .with("HOME", &home)
-        .with("TMPDIR", &home);
+        .with("HOME", &home);
     let script = "mount -t tmpfs -o noexec tmpfs \"$HOME\" && exec \"$0\" \"$@\"";
     let words = ["-m", "sh", "-c", script].map(Into::into).into_iter();
     let bactrian = std::mem::replace(&mut run.program, "unshare".into());
