@@ -23,7 +23,7 @@ const INTRODUCTION: &str = "\
 
 What can be observed of which OCaml program, as `cargo xtask reach` found it by doing it, on Linux and x86-64. `yes`: it was done, and what came of
 it was looked at. A number: it was refused, with exit status 4, and the words below. `-`: the program does not run
-long enough to be asked, or there is no snapshot.
+long enough to be asked, or there is no snapshot. `FAULT`: it went wrong, and is to be mended.
 
 - record: `bactrian record -- PROGRAM`
 - record PID: `bactrian record PID`, of a process that runs already

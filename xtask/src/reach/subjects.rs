@@ -21,11 +21,15 @@ pub struct Subject {
     pub says_ready: bool,
     /// A type of its own, of which it has blocks; known only of ours.
     pub own_type: Option<&'static str>,
+    /// The folder of the compiler that it was compiled by, if that is not in PATH: types are read by it.
+    pub compiler: Option<PathBuf>,
 }
 
 /// Our program, [`programs/reach.ml`](../../../programs/reach.ml), and the type that it has blocks of.
 const OURS: &str = "reach";
 const OWN_TYPE: &str = "Reach.node";
+
+const BY_OCAMLRUN: &str = "by ocamlrun";
 
 /// How it is compiled: code, linking, compiler, options, and whether it is stripped.
 const MADE: [(&str, &str, &str, &str, bool); 6] = [
@@ -33,7 +37,7 @@ const MADE: [(&str, &str, &str, &str, bool); 6] = [
     ("native", "dynamic, stripped", "ocamlopt", "", true),
     ("native", "static", "ocamlopt", "-ccopt -static", false),
     ("native", "static, stripped", "ocamlopt", "-ccopt -static", true),
-    ("bytecode", "by ocamlrun", "ocamlc", "", false),
+    ("bytecode", BY_OCAMLRUN, "ocamlc", "", false),
     ("bytecode", "-custom", "ocamlc", "-custom", false),
 ];
 
@@ -47,6 +51,10 @@ pub fn compiled(folder: &Path) -> Result<Vec<Subject>, String> {
     tools.sort_by_key(|(version, _)| numbers(version));
     for (version, compiler) in tools {
         for (code, linked, tool, options, is_stripped) in MADE {
+            // That of a compiler which is not installed is not where its programs look for it.
+            if linked == BY_OCAMLRUN && compiler.is_some() {
+                continue;
+            }
             let place = folder.join(format!("{version}-{code}-{linked}").replace([' ', ','], "-"));
             fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
             let source = root().join("programs").join(format!("{OURS}.ml"));
@@ -56,7 +64,8 @@ pub fn compiled(folder: &Path) -> Result<Vec<Subject>, String> {
                 Some(compiler) => compiler.program(tool)?,
                 None => tool.into(),
             };
-            let mut command = Command::new(tool);
+            let of_compiler = compiler.and_then(|_| tool.parent()).map(Path::to_path_buf);
+            let mut command = Command::new(&tool);
             command.args(["-g", "-bin-annot"]).args(options.split_whitespace());
             command.arg(format!("{OURS}.ml")).args(["-o", OURS]).current_dir(&place);
             output(&mut command)?;
@@ -71,6 +80,7 @@ pub fn compiled(folder: &Path) -> Result<Vec<Subject>, String> {
                 folder: place,
                 says_ready: true,
                 own_type: Some(OWN_TYPE),
+                compiler: of_compiler,
             });
         }
     }
@@ -160,6 +170,7 @@ pub fn of_others(folder: &Path) -> Result<Vec<Subject>, String> {
             folder: place.clone(),
             says_ready: false,
             own_type: None,
+            compiler: None,
         });
     }
     Ok(subjects)

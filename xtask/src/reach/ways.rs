@@ -80,7 +80,7 @@ impl Attempt<'_> {
     fn record_running(&self) -> Result<Answer, String> {
         let trace = self.file("running.ctf");
         let options = ["record", "--rate", "1e-3", "--for", "0.5", "-o", &trace];
-        match self.with_process(|pid| bactrian(&options, &[pid]))? {
+        match self.with_process(|pid| self.bactrian(&options, &[pid]))? {
             Some(said) => self.has_samples(said, &trace),
             None => Ok(Answer::NotAsked),
         }
@@ -94,7 +94,7 @@ impl Attempt<'_> {
 
     fn attach(&self) -> Result<Answer, String> {
         let heap = self.file("attached.heap");
-        match self.with_process(|pid| bactrian(&["snapshot", "-o", &heap], &[pid]))? {
+        match self.with_process(|pid| self.bactrian(&["snapshot", "-o", &heap], &[pid]))? {
             Some(said) => self.is_sound(said, &heap),
             None => Ok(Answer::NotAsked),
         }
@@ -111,7 +111,8 @@ impl Attempt<'_> {
             Ok((format!("{prefix}.{pid}"), program.display().to_string()))
         };
         let Some((core, program)) = self.with_process(gcore)? else { return Ok(Answer::NotAsked) };
-        let said = bactrian(&["snapshot", "-o", &heap, "--core", &core, "--exe", &program], &[]);
+        let said =
+            self.bactrian(&["snapshot", "-o", &heap, "--core", &core, "--exe", &program], &[]);
         // They are large.
         fs::remove_file(&core).ok();
         self.is_sound(said?, &heap)
@@ -123,7 +124,7 @@ impl Attempt<'_> {
             return Ok(Answer::NotAsked);
         };
         let Some(own_type) = self.subject.own_type else { return self.doctor("types") };
-        let said = bactrian(&["heap", "types", heap], &[])?;
+        let said = self.bactrian(&["heap", "types", heap], &[])?;
         let text = String::from_utf8_lossy(&said.stdout);
         let is_named = text.lines().any(|line| line.split_whitespace().last() == Some(own_type));
         match self.doctor("types")? {
@@ -134,7 +135,7 @@ impl Attempt<'_> {
     }
 
     fn live(&self) -> Result<Answer, String> {
-        let watch = |pid: &str| bactrian(&["live", "--json", "--for", "1s"], &[pid]);
+        let watch = |pid: &str| self.bactrian(&["live", "--json", "--for", "1s"], &[pid]);
         let Some(said) = self.with_process(watch)? else { return Ok(Answer::NotAsked) };
         if let Some(answer) = self.refusal(&said) {
             return Ok(answer);
@@ -155,7 +156,7 @@ impl Attempt<'_> {
 
     /// What doctor says of one thing.
     fn doctor(&self, what: &str) -> Result<Answer, String> {
-        let said = bactrian(&["doctor"], &[&self.subject.once[0]])?;
+        let said = self.bactrian(&["doctor"], &[&self.subject.once[0]])?;
         let text = String::from_utf8_lossy(&said.stdout);
         let line = text.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_default();
         match line.trim().split_once(": ") {
@@ -165,6 +166,21 @@ impl Attempt<'_> {
         }
     }
 
+    fn bactrian(&self, options: &[&str], rest: &[&str]) -> Result<Output, String> {
+        self.command(options, rest).output().map_err(|error| format!("bactrian: {error}"))
+    }
+
+    fn command(&self, options: &[&str], rest: &[&str]) -> Command {
+        let mut command = Command::new(root().join("target/quick/bactrian"));
+        command.args(options).args(rest).stdin(Stdio::null());
+        if let Some(compiler) = &self.subject.compiler {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let folders = std::iter::once(compiler.clone()).chain(std::env::split_paths(&path));
+            command.env("PATH", std::env::join_paths(folders).unwrap_or(path));
+        }
+        command
+    }
+
     fn file(&self, name: &str) -> String {
         self.place.join(name).display().to_string()
     }
@@ -172,7 +188,7 @@ impl Attempt<'_> {
     /// Runs the program to its end under bactrian.
     fn started(&self, options: &[&str]) -> Result<Output, String> {
         let words: Vec<&str> = self.subject.once.iter().map(String::as_str).collect();
-        let mut command = command(&[options, &["--"]].concat(), &words);
+        let mut command = self.command(&[options, &["--"]].concat(), &words);
         command
             .current_dir(&self.subject.folder)
             .env("PWD", &self.subject.folder)
@@ -216,7 +232,7 @@ impl Attempt<'_> {
         if let Some(answer) = self.refusal(&said) {
             return Ok(answer);
         }
-        let info = bactrian(&["info", "--json", trace], &[])?;
+        let info = self.bactrian(&["info", "--json", trace], &[])?;
         let info = String::from_utf8_lossy(&info.stdout);
         let count = info.split_once("\"sampled_allocations\": ").and_then(|(_, rest)| {
             rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
@@ -234,7 +250,7 @@ impl Attempt<'_> {
         if let Some(answer) = self.refusal(&said) {
             return Ok(answer);
         }
-        let check = bactrian(&["check", heap], &[])?;
+        let check = self.bactrian(&["check", heap], &[])?;
         match check.status.success() {
             true => Ok(Answer::Works),
             false => Err(format!("{} {}", words(&said), words(&check))),
@@ -251,9 +267,9 @@ impl Attempt<'_> {
         let program = &self.subject.once[0];
         let words = words.replace("bactrian: ", "").replace(&format!("{program}: "), "");
         let words = words.replace(program.as_str(), "PROGRAM");
-        let words = words.replace(&root().display().to_string(), "");
+        let words = words.replace(&format!("{}/", self.place.display()), "");
         let numbered = words.split(' ').map(|word| {
-            let bare = word.trim_end_matches([':', ',', '.', ';']);
+            let bare = word.trim_start_matches("core.").trim_end_matches([':', ',', '.', ';']);
             let is_number = bare.len() > 2 && bare.bytes().all(|byte| byte.is_ascii_digit());
             if is_number { word.replace(bare, "PID") } else { word.to_owned() }
         });
@@ -270,16 +286,6 @@ fn until_at_work(pid: &str) {
         let sleeps = stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'));
         asleep = if sleeps { asleep + 1 } else { 0 };
     }
-}
-
-fn bactrian(options: &[&str], rest: &[&str]) -> Result<Output, String> {
-    command(options, rest).output().map_err(|error| format!("bactrian: {error}"))
-}
-
-fn command(options: &[&str], rest: &[&str]) -> Command {
-    let mut command = Command::new(root().join("target/quick/bactrian"));
-    command.args(options).args(rest).stdin(Stdio::null());
-    command
 }
 
 /// What was said on standard error, in one line.
