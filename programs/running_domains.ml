@@ -1,5 +1,5 @@
-(* Domains that work until standard input ends, one of which waits most of the time, and one that is spawned again and
-   again: for observers that come while it runs. *)
+(* Domains that work until standard input ends, for observers that come while it runs: one of which waits most of the time,
+   and one that is spawned again and again; or (heirs) one at a time, which spawns the next and ends. *)
 
 let rec count_up n = if n = 0 then [] else n :: count_up (n - 1)
 let wrong = Atomic.make 0
@@ -15,11 +15,17 @@ let work pause () =
     pause ()
   done
 
+(* What a domain has set, the one that it spawns inherits, and goes on with when the first has ended. *)
+let rec heirs () =
+  for _ = 1 to 50 do round () done;
+  if not (Atomic.get is_over) then ignore (Domain.spawn heirs : unit Domain.t)
+
 let () =
   print_endline "ready";
   let short () = Domain.join (Domain.spawn (fun () -> for _ = 1 to 50 do round () done)) in
   let kinds = [ ignore; (fun () -> Unix.sleepf 0.005); short ] in
-  let others = List.map (fun pause -> Domain.spawn (work pause)) kinds in
+  let all = List.map (fun pause -> work pause) kinds in
+  let others = List.map Domain.spawn (if Array.mem "heirs" Sys.argv then [ heirs ] else all) in
   ignore (try input_line stdin with End_of_file -> "");
   Atomic.set is_over true;
   List.iter Domain.join others;

@@ -73,6 +73,8 @@ pub struct Control {
     pub poll: Hook,
     /// `caml_leave_blocking_section_hook`.
     pub leave: Hook,
+    /// `caml_domain_initialize_hook`, of OCaml 5.
+    pub spawn: Hook,
     /// `caml_enter_blocking_section_hook`, which the agent sets itself.
     pub enter: Hook,
     /// `caml_memprof_start` and `caml_memprof_stop`.

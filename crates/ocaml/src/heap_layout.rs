@@ -119,6 +119,24 @@ pub struct MemprofDomain {
     pub next_thread: usize,
 }
 
+/// How a sampler of OCaml 5 was configured: fields of a block. Domains may share one.
+pub mod configuration {
+    use crate::value::{UNIT, integer};
+
+    /// None.
+    pub const NONE: usize = UNIT;
+    /// Whether it samples, was stopped, or discarded.
+    pub const STATUS: usize = 0;
+    /// The status of one that samples.
+    pub const SAMPLING: usize = integer(0);
+    /// The status of one that was discarded.
+    pub const DISCARDED: usize = integer(2);
+    /// The rate, as it was handed over.
+    pub const RATE: usize = 1;
+    /// The first of the callbacks.
+    pub const FIRST_CALLBACK: usize = 4;
+}
+
 /// Finalisers are kept alike everywhere: `{table, old, young, size}`, with `{function, value, offset}` in a table.
 pub mod finaliser {
     /// The table, in `struct finalisable`.

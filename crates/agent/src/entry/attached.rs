@@ -37,6 +37,7 @@ pub static bactrian_control: Control = Control {
     running: session::RUNNING_WORD,
     poll: Hook { ours: poll, previous: &POLL },
     leave: Hook { ours: leave_blocking_section, previous: &LEAVE },
+    spawn: Hook { ours: domain_begins, previous: &SPAWN },
     enter: blocking::HOOK,
     gates: guard::GATES,
     settings: [const { AtomicU8::new(0) }; SETTINGS],
@@ -45,6 +46,7 @@ pub static bactrian_control: Control = Control {
 /// The hooks that were there before ours.
 static POLL: AtomicUsize = AtomicUsize::new(0);
 static LEAVE: AtomicUsize = AtomicUsize::new(0);
+static SPAWN: AtomicUsize = AtomicUsize::new(0);
 
 /// For which recording each domain has started its sampler, or tried to.
 static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
@@ -70,15 +72,32 @@ extern "C" fn leave_blocking_section() {
     call(&LEAVE);
     let _busy = Busy::begin();
     if let Some(here) = wanted() {
-        let agent = here.agent;
-        match agent.program.runtime.polling {
-            Polling::ToEnd { .. } => start(here),
-            // A sampler of OCaml 5 allocates when it starts, for which this is not the moment.
-            Polling::ToHighest { limit, pending, interrupt } => {
-                interrupt.into_iter().for_each(|interrupt| set(agent, interrupt, 1));
-                set(agent, pending, 1);
-                set(agent, limit, usize::MAX);
-            }
+        start_soon(here);
+    }
+}
+
+/// A domain begins (OCaml 5). What it inherits may be what another recording has left.
+extern "C" fn domain_begins() {
+    call(&SPAWN);
+    let _busy = Busy::begin();
+    if let Some(here) = Here::find() {
+        TRIED[here.domain].store(0, Ordering::Release);
+    }
+    if let Some(here) = wanted() {
+        start_soon(here);
+    }
+}
+
+/// Starts the sampler of this domain where that is possible at once.
+fn start_soon(here: Here) {
+    let agent = here.agent;
+    match agent.program.runtime.polling {
+        Polling::ToEnd { .. } => start(here),
+        // A sampler of OCaml 5 allocates when it starts, for which this is not the moment.
+        Polling::ToHighest { limit, pending, interrupt } => {
+            interrupt.into_iter().for_each(|interrupt| set(agent, interrupt, 1));
+            set(agent, pending, 1);
+            set(agent, limit, usize::MAX);
         }
     }
 }
@@ -151,19 +170,21 @@ fn start(here: Here) {
     // Looked for when the recording was made.
     let Some(sampler) = &agent.program.sampler else { return };
     let control = &bactrian_control;
-    TRIED[here.domain].store(control.asked.load(Ordering::Acquire), Ordering::Release);
-    let is_on = here.is_on();
+    let asked = control.asked.load(Ordering::Acquire);
+    TRIED[here.domain].store(asked, Ordering::Release);
     let (rate, depth) = (agent.settings.rate, agent.settings.depth as usize);
     // SAFETY: the runtime is initialised; it is the same each time.
-    let prepared = unsafe { tracker::prepare(&agent.program, rate, depth) };
+    let prepared = unsafe { tracker::prepare(&agent.program, asked, rate, depth) };
     let has_started = match agent.program.runtime.polling {
         // That of the recording before has not shown itself since: it goes on.
-        Polling::ToEnd { .. } if is_on => true,
+        Polling::ToEnd { .. } if here.is_on() => true,
         // SAFETY: nothing is allocated.
         Polling::ToEnd { .. } => unsafe { samplers::start(here, prepared) },
+        // The domain that has spawned this one has started it.
+        Polling::ToHighest { .. } if here.is_on_with(prepared) => true,
         // SAFETY: the runtime may collect here, and no callback is under way.
         Polling::ToHighest { .. } => unsafe {
-            if is_on {
+            if here.is_on() {
                 samplers::stop(here);
             }
             samplers::start(here, prepared)
@@ -206,8 +227,8 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
     let mut settings = Settings::read(setting).ok().flatten().ok_or(Trouble::Settings)?;
     let program = Program::find().filter(|program| program.sampler.is_some());
     let program = program.ok_or(Trouble::Runtime)?;
-    if let (Polling::ToEnd { .. }, Some(rate)) = (program.runtime.polling, samplers::rate()) {
-        settings.rate = rate;
+    if let (Polling::ToEnd { .. }, Some(on)) = (program.runtime.polling, samplers::parameters()) {
+        (settings.rate, settings.depth) = on;
     }
     if let Some(folder) = &settings.keeper {
         ring::find_board(folder);

@@ -58,8 +58,7 @@ pub fn stop_sampling() {
 }
 
 /// A callback came though nothing is recorded. In a program that ran before we came, the recording is over, and its samplers
-/// are stopped where they show themselves. (Not those that a domain has inherited from another one, which stops them: a
-/// callback may also come late, when the sampler is the program's already.)
+/// are stopped where they show themselves. (A callback may also come late, when the sampler is the program's already.)
 #[cold]
 pub fn recording_is_over() {
     let here = Here::find().filter(|here| here.agent.came_late && here.is_on());

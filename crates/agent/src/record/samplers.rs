@@ -3,9 +3,14 @@
 //! Started with the program, there is one sampler: the first domain has it, and hands it on to those that it spawns. In a program
 //! that runs, each domain has to start its own. Both starting and stopping may raise, if the program samples itself, and
 //! an exception must not come to its code: so they are called as OCaml functions are called from C.
+//!
+//! Domains of OCaml 5 share what one of them has started before it spawned the others, and any of them may stop it for all. So whose
+//! a domain's sampler is, and for which recording it was started, is not remembered but read from the runtime.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use bactrian_ocaml::Polling;
+use bactrian_ocaml::heap_layout::configuration;
 use bactrian_ocaml::value::{UNIT, is_exception, tag};
 
 use super::doors;
@@ -13,12 +18,13 @@ use super::static_blocks::{Block, C_CALL, door};
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::program::{DOMAINS, Sampler};
 
-/// Of each number of a domain: the domain whose sampler we have started and not stopped, by its key.
-static ON: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
-/// How many there are.
+/// How many we have started and not stopped.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// The rate at which they sample.
+/// What they were started with.
 static RATE: AtomicU64 = AtomicU64::new(0);
+static DEPTH: AtomicU32 = AtomicU32::new(0);
+/// The first of the functions that they call, by which they are known.
+static CALLBACK: AtomicUsize = AtomicUsize::new(0);
 
 /// Domains that are just about to start or stop theirs: the call is ours.
 static CALLING: [AtomicBool; DOMAINS] = [const { AtomicBool::new(false) }; DOMAINS];
@@ -29,8 +35,7 @@ pub struct Here {
     pub agent: &'static Agent,
     /// Its number, which another one may have had.
     pub domain: usize,
-    /// What no other has had; not 0.
-    key: u64,
+    state: *const usize,
 }
 
 impl Here {
@@ -41,17 +46,37 @@ impl Here {
         if state.is_null() {
             return None;
         }
-        // SAFETY: a domain's state. Its own number stands behind the one that is used again, both ints.
-        let (domain, key) = unsafe {
-            let unique = agent.program.runtime.domain_id.map_or(0, |at| *state.add(at + 1) as u32);
-            (agent.program.domain(state), u64::from(unique) + 1)
-        };
-        (domain < DOMAINS).then_some(Here { agent, domain, key })
+        // SAFETY: a domain's state.
+        let domain = unsafe { agent.program.domain(state) };
+        (domain < DOMAINS).then_some(Here { agent, domain, state })
     }
 
     /// Whether its sampler is ours.
     pub fn is_on(self) -> bool {
-        ON[self.domain].load(Ordering::Acquire) == self.key
+        match self.agent.program.runtime.polling {
+            // There is one.
+            Polling::ToEnd { .. } => COUNT.load(Ordering::Acquire) > 0,
+            Polling::ToHighest { .. } => {
+                self.has(configuration::FIRST_CALLBACK, CALLBACK.load(Ordering::Acquire))
+            }
+        }
+    }
+
+    /// Whether its sampler is ours, and was started with what was prepared for this recording. (OCaml 5)
+    pub fn is_on_with(self, [rate, ..]: [usize; 3]) -> bool {
+        self.is_on() && self.has(configuration::RATE, rate)
+    }
+
+    /// Whether it has a sampler, with this value in a field of its configuration.
+    fn has(self, field: usize, value: usize) -> bool {
+        // SAFETY: our own domain, which runs; a block of the heap with these fields.
+        unsafe {
+            let found = self.agent.program.sampler_configuration(self.state);
+            found.is_some_and(|block| {
+                *block.add(configuration::STATUS) == configuration::SAMPLING
+                    && *block.add(field) == value
+            })
+        }
     }
 }
 
@@ -60,9 +85,10 @@ pub fn is_calling() -> bool {
     Here::find().is_some_and(|here| CALLING[here.domain].load(Ordering::Relaxed))
 }
 
-/// The rate of those that are on.
-pub fn rate() -> Option<f64> {
-    (COUNT.load(Ordering::Acquire) > 0).then(|| f64::from_bits(RATE.load(Ordering::Acquire)))
+/// The rate and the depth of the one that is on. (OCaml 4)
+pub fn parameters() -> Option<(f64, u32)> {
+    let rate = f64::from_bits(RATE.load(Ordering::Acquire));
+    (COUNT.load(Ordering::Acquire) > 0).then(|| (rate, DEPTH.load(Ordering::Acquire)))
 }
 
 /// Functions that start and stop the sampler, and what it is started with.
@@ -90,8 +116,7 @@ fn sampler() -> Option<&'static Sampler> {
     agent::prepared()?.program.sampler.as_ref()
 }
 
-/// Starts the sampler of this thread's domain with what was prepared for it; false if it is the program's, or inherited from
-/// another domain of ours.
+/// Starts the sampler of this thread's domain with what was prepared for it; false if it is the program's.
 ///
 /// # Safety
 /// The runtime may collect, and no callback is under way. What was prepared is the same each time, but for the rate.
@@ -99,15 +124,18 @@ pub unsafe fn start(here: Here, prepared: [usize; 3]) -> bool {
     let Some(call) = here.agent.program.callback else { return false };
     START.set_function(start_door as *const () as usize);
     STOP.set_function(stop_door as *const () as usize);
+    // SAFETY: a block of functions.
+    CALLBACK.store(unsafe { *(prepared[2] as *const usize) }, Ordering::Release);
     for (word, argument) in ARGUMENTS.iter().zip(prepared) {
         word.store(argument, Ordering::Relaxed);
     }
     RATE.store(here.agent.settings.rate.to_bits(), Ordering::Release);
+    DEPTH.store(here.agent.settings.depth, Ordering::Release);
     doors::open_start();
     CALLING[here.domain].store(true, Ordering::Relaxed);
     let has_started = !is_exception(call(START.value(), UNIT));
     CALLING[here.domain].store(false, Ordering::Relaxed);
-    if has_started && ON[here.domain].swap(here.key, Ordering::AcqRel) == 0 {
+    if has_started {
         COUNT.fetch_add(1, Ordering::AcqRel);
     }
     has_started
@@ -122,11 +150,11 @@ pub unsafe fn stop(here: Here) -> usize {
         doors::open_stop();
         CALLING[here.domain].store(true, Ordering::Relaxed);
         // If it raises, another domain has stopped what both had.
-        call(STOP.value(), UNIT);
+        let has_stopped = !is_exception(call(STOP.value(), UNIT));
         CALLING[here.domain].store(false, Ordering::Relaxed);
+        if has_stopped {
+            return COUNT.fetch_sub(1, Ordering::AcqRel) - 1;
+        }
     }
-    match ON[here.domain].swap(0, Ordering::AcqRel) {
-        0 => COUNT.load(Ordering::Acquire),
-        _ => COUNT.fetch_sub(1, Ordering::AcqRel) - 1,
-    }
+    COUNT.load(Ordering::Acquire)
 }

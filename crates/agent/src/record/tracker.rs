@@ -19,7 +19,9 @@ use crate::runtime::agent::Agent;
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program, ProgramCode, Sampler};
 
-static RATE: Block<2> = Block::new(tag::DOUBLE);
+/// The rate of each recording: an earlier one's sampler keeps its own, and is known by it. (Numbers are used again: one that
+/// has outlived so many recordings in a domain that never ran goes on at its own rate.)
+static RATES: [Block<2>; 64] = [const { Block::new(tag::DOUBLE) }; 64];
 static TRACKER: Block<6> = Block::new(0);
 static CLOSURES: [Block<3>; 5] = [const { Block::new(tag::CLOSURE) }; 5];
 static SOME: [Block<2>; DOMAINS] = [const { Block::new(0) }; DOMAINS];
@@ -35,15 +37,15 @@ door!(dealloc_door, dealloc);
 /// The runtime is initialised, no sampler is running, and this is a thread that may call into OCaml.
 pub unsafe fn start(program: &Program, sampler: &Sampler, rate: f64, depth: usize) {
     // SAFETY: by the caller.
-    let [rate, depth, tracker] = unsafe { prepare(program, rate, depth) };
+    let [rate, depth, tracker] = unsafe { prepare(program, 0, rate, depth) };
     (sampler.start)(rate, depth, tracker);
 }
 
-/// Prepares what the sampler is started with, and gives it.
+/// Prepares what the sampler of a recording is started with, and gives it.
 ///
 /// # Safety
-/// The runtime is initialised. If it has been prepared before, it is the same again, but for the rate.
-pub unsafe fn prepare(program: &Program, rate: f64, depth: usize) -> [usize; 3] {
+/// The runtime is initialised. If it has been prepared before, it is the same again, but for rate and depth.
+pub unsafe fn prepare(program: &Program, recording: u64, rate: f64, depth: usize) -> [usize; 3] {
     let codes = match &program.code {
         ProgramCode::Native { c_call } => {
             C_CALL.store(*c_call, Ordering::Relaxed);
@@ -69,8 +71,9 @@ pub unsafe fn prepare(program: &Program, rate: f64, depth: usize) -> [usize; 3] 
         closure.set_function(code);
         TRACKER.set(at, closure.value());
     }
-    RATE.set(0, rate.to_bits() as usize);
-    [RATE.value(), integer(depth), TRACKER.value()]
+    let block = &RATES[recording as usize % RATES.len()];
+    block.set(0, rate.to_bits() as usize);
+    [block.value(), integer(depth), TRACKER.value()]
 }
 
 macro_rules! primitive {

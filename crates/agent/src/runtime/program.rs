@@ -311,6 +311,25 @@ impl Program {
         self.runtime.domain_id.map_or(0, |at| unsafe { *state.add(at) as u32 as usize })
     }
 
+    /// How the sampler of a domain is configured (OCaml 5): a block, whose fields are `heap_layout::configuration`. None if it
+    /// never had one, or that is not known.
+    ///
+    /// # Safety
+    /// `state` points to the state of this thread's domain, and this thread may run OCaml.
+    pub unsafe fn sampler_configuration(&self, state: *const usize) -> Option<*const usize> {
+        let heap = self.runtime.heap.as_ref()?;
+        let (word, domain) = (heap.state.memprof?, heap.memprof.as_ref()?.domain.as_ref()?);
+        // SAFETY: by the caller and the table of runtimes.
+        let configuration = unsafe {
+            let sampler = *state.add(word) as *const usize;
+            if sampler.is_null() {
+                return None;
+            }
+            *sampler.add(domain.table + domain.configuration)
+        };
+        value::is_block(configuration).then_some(configuration as *const usize)
+    }
+
     /// Calls `each` with the locations of a slot of a callstack, innermost first.
     ///
     /// # Safety

@@ -132,7 +132,11 @@ fn all_domains_are_recorded() {
         return;
     }
     let executable = program("running_domains", Compiler::OCaml5, Variant::Plain);
-    check(&executable, &[], if whole_table() { 100 } else { 4 });
+    let rounds = if whole_table() { 100 } else { 4 };
+    check(&executable, &[], rounds);
+    // The sampler of a recording goes on in domains that have inherited it, none of which has started it.
+    check(&executable, &["heirs"], rounds);
+    check_kills(&executable, &["heirs"]);
     let place = Place::new();
     let trace = place.trace("trace.ctf");
     let running = Running::start(&executable, &[]);
@@ -257,7 +261,13 @@ fn what_cannot_be_recorded_while_it_runs_is_told_why() {
     let trace = place.trace("trace.ctf");
     let refused = |program: &Path, kind: &[&str], why: &str| {
         let running = Running::start(program, kind);
+        let mapped = || {
+            let maps = std::fs::read_to_string(format!("/proc/{}/maps", running.child.id()));
+            maps.expect("it runs").lines().filter(|line| line.ends_with(" 0 ")).count()
+        };
+        let before = mapped();
         let output = running.record(&["--for", "0.1"], &trace);
+        assert_eq!(mapped(), before, "something was mapped into it");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(4), "{said}");
         assert!(said.contains(why), "{said}");
@@ -266,6 +276,10 @@ fn what_cannot_be_recorded_while_it_runs_is_told_why() {
     };
     let bytecode = program("running", Compiler::OCaml4, Variant::Custom);
     refused(&bytecode, &["busy"], "bytecode");
+    for compiler in compilers() {
+        let linked = program("running", compiler, Variant::Static);
+        refused(&linked, &["idle"], "linked statically");
+    }
     let shell: PathBuf = "/bin/sh".into();
     let script = "echo ready; read line; echo done, 0 wrong";
     refused(&shell, &["-c", script], "no OCaml runtime");

@@ -22,7 +22,7 @@ use bactrian_agent_abi::Settings;
 use bactrian_agent_abi::control::{
     Control, DOOR, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, SETTINGS, Trouble,
 };
-use bactrian_ocaml::{Code, Polling};
+use bactrian_ocaml::Polling;
 
 use super::gadgets::Gadgets;
 use super::guardian::{Change, Guardian};
@@ -36,7 +36,7 @@ use super::sys::{self, Tid};
 use super::tracee::Tracee;
 use super::tracer::may_inject;
 use crate::agent::AGENT;
-use crate::doctor::no_sampler;
+use crate::doctor::cannot_start_late;
 use crate::heap::target::{Files, Target};
 use crate::keeper::Keeper;
 use crate::memory::{Memory, ProcessMemory};
@@ -254,8 +254,9 @@ struct RuntimePlaces {
     polling: Polling,
     state: StatePlace,
     something_to_do: Option<u64>,
-    /// The variables of [`Control`]'s `poll`, `leave` and `enter`.
-    hooks: [u64; 3],
+    /// Variables that are to be set, and that which the agent sets itself; each with where its [`Hook`] is in [`Control`].
+    hooks: Vec<(u64, usize)>,
+    own_hook: (u64, usize),
     /// `caml_memprof_start` and `caml_memprof_stop`.
     samplers: [u64; 2],
 }
@@ -269,24 +270,14 @@ impl RuntimePlaces {
     fn of(target: &Target) -> Result<RuntimePlaces, Refusal> {
         let version = target.version;
         let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING);
-        if !target.runtime.has_sampler {
-            let (reason, way_out) = no_sampler(&version.to_string());
+        let is_static = is_static(target);
+        if let Some((reason, way_out)) = cannot_start_late(version, target.code, is_static) {
             return Err(Refusal::new(Cause::Unknown, reason, way_out));
-        }
-        if target.code == Code::Bytecode {
-            let reason = "it is bytecode, in which no sampler can be started while it runs";
-            return Err(unknown(reason.to_owned()));
         }
         let find = |name: &str| {
             let missing = || unknown(format!("its OCaml runtime has no name {name}"));
             target.global(name).ok_or_else(missing)
         };
-        if !target.runtime.starts_late() {
-            let reason = format!(
-                "of OCaml {version} it is not known how a sampler is started while it runs"
-            );
-            return Err(unknown(reason));
-        }
         let (poll, state) = match target.runtime.polling {
             Polling::ToEnd { .. } => {
                 ("caml_major_slice_begin_hook", StatePlace::Global(find("Caml_state")?))
@@ -300,15 +291,19 @@ impl RuntimePlaces {
             }
         };
         find("caml_callback_exn")?;
+        let mut hooks = vec![
+            (find(poll)?, offset_of!(Control, poll)),
+            (find("caml_leave_blocking_section_hook")?, offset_of!(Control, leave)),
+        ];
+        if let StatePlace::PerThread(_) = state {
+            hooks.push((find("caml_domain_initialize_hook")?, offset_of!(Control, spawn)));
+        }
         Ok(RuntimePlaces {
             polling: target.runtime.polling,
             state,
             something_to_do: target.global("caml_something_to_do"),
-            hooks: [
-                find(poll)?,
-                find("caml_leave_blocking_section_hook")?,
-                find("caml_enter_blocking_section_hook")?,
-            ],
+            hooks,
+            own_hook: (find("caml_enter_blocking_section_hook")?, offset_of!(Control, enter)),
             samplers: [find("caml_memprof_start")?, find("caml_memprof_stop")?],
         })
     }
@@ -329,6 +324,13 @@ impl RuntimePlaces {
         states.dedup();
         states
     }
+}
+
+/// Whether there is no dynamic linker in a program, which the agent asks for what is loaded.
+fn is_static(target: &Target) -> bool {
+    let runtime = target.runtime_object();
+    let others = target.objects.iter().filter(|object| !std::ptr::eq(*object, runtime));
+    !others.into_iter().any(|object| object.symbols.find("dl_iterate_phdr").is_some())
 }
 
 /// Where the agent's gates are.
@@ -472,16 +474,10 @@ fn arm(
     // That of a recorder that was killed may not have been prepared.
     let before = prepared.max(tracee.word(asked).unwrap_or(0));
     set_word(tid, asked, before + 1).map_err(failed)?;
-    let fields =
-        [offset_of!(Control, poll), offset_of!(Control, leave), offset_of!(Control, enter)];
-    let hooks: Vec<_> = runtime
-        .hooks
-        .iter()
-        .zip(fields)
-        .map(|(&variable, field)| SetHook { variable, hook: control + field as u64 })
-        .collect();
-    // The third one the agent sets itself, when it has something to do there.
-    for hook in &hooks[..2] {
+    let set_hook =
+        |&(variable, field): &(u64, usize)| SetHook { variable, hook: control + field as u64 };
+    let mut hooks: Vec<_> = runtime.hooks.iter().map(set_hook).collect();
+    for hook in &hooks {
         let ours = word(&tracee.memory, hook.hook + offset_of!(Hook, ours) as u64);
         let before = tracee.word(hook.variable);
         let place = word(&tracee.memory, hook.hook + offset_of!(Hook, previous) as u64);
@@ -496,6 +492,7 @@ fn arm(
     for state in runtime.domains(tracee) {
         poll(tracee, tid, runtime, state).map_err(failed)?;
     }
+    hooks.push(set_hook(&runtime.own_hook));
     Ok(hooks)
 }
 

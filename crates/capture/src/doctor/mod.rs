@@ -18,8 +18,8 @@ pub use bactrian_ocaml::executable::{Kind, Machine, Purpose};
 pub use facts::{Debug, Facts, Image, OcamlFacts, VersionSource};
 pub use privilege::Privilege;
 pub use process::{Process, Tracing};
-pub(crate) use verdict::no_sampler;
 pub use verdict::{Cause, Refusal, Verdict};
+pub(crate) use verdict::{cannot_start_late, no_sampler};
 
 /// What can be observed of a program.
 #[derive(Clone, Debug, Serialize)]

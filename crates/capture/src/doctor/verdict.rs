@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::executable::{Kind, Machine, Purpose};
-use bactrian_ocaml::{RUNTIMES, Runtime, Version};
+use bactrian_ocaml::{Code, RUNTIMES, Runtime, Version};
 use serde::Serialize;
 
 use super::facts::{Facts, Image, OcamlFacts};
@@ -148,6 +148,11 @@ pub(crate) fn no_sampler(version: &str) -> (String, &'static str) {
 pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
     if let Some(image) = &facts.image {
         is_program(image)?;
+        if facts.ocaml.is_none() {
+            // What it starts may be OCaml, but the agent would be in it, too.
+            is_our_machine(image)?;
+            is_for_glibc(image)?;
+        }
     }
     let ocaml = has_ocaml(facts)?;
     if AGENT.is_empty() {
@@ -241,15 +246,24 @@ fn is_our_machine(image: &Image) -> Result<(), Refusal> {
     Err(Refusal::new(Cause::Closed, reason, "Build it for x86-64"))
 }
 
+/// Whether its libc is one that the agent can be with.
+fn is_for_glibc(image: &Image) -> Result<(), Refusal> {
+    match image.loader.as_ref().is_some_and(|loader| loader.contains("musl")) {
+        true => {
+            let reason = "it is built for musl, and the agent needs glibc";
+            Err(Refusal::new(Cause::Closed, reason, "Build it on a system with glibc"))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Whether the dynamic linker brings the agent into it.
 fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
     is_our_machine(image)?;
+    is_for_glibc(image)?;
     let (reason, way_out) = if image.is_static {
         let way_out = "Link it dynamically, without -ccopt -static";
         ("it is linked statically, so that nothing can be loaded into it".to_owned(), way_out)
-    } else if image.loader.as_ref().is_some_and(|loader| loader.contains("musl")) {
-        let reason = "it is built for musl, and the agent needs glibc".to_owned();
-        (reason, "Build it on a system with glibc")
     } else if !facts.privileges.is_empty() {
         let names: Vec<_> = facts.privileges.iter().map(ToString::to_string).collect();
         let names = names.join(" and ");
@@ -397,24 +411,40 @@ pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
     }
 }
 
+/// Why no sampler can be started in such a program while it runs, and what can be done instead; none if one can.
+pub(crate) fn cannot_start_late(
+    version: Version,
+    code: Code,
+    is_static: bool,
+) -> Option<(String, &'static str)> {
+    const ANEW: &str = "Start the program under `bactrian record`";
+    let runtime = Runtime::of(version);
+    if runtime.is_some_and(|runtime| !runtime.has_sampler) {
+        return Some(no_sampler(&version.to_string()));
+    }
+    if code == Code::Bytecode {
+        let reason = "it is bytecode, in which no sampler can be started while it runs";
+        return Some((reason.to_owned(), ANEW));
+    }
+    if is_static {
+        let reason = "it is linked statically, and the agent finds nothing in such a program";
+        let way_out = "Take snapshots of it (`bactrian snapshot PID`), or link it dynamically";
+        return Some((reason.to_owned(), way_out));
+    }
+    let starts_late = runtime.is_some_and(Runtime::starts_late);
+    let reason =
+        || format!("how a sampler is started while it runs is not known of OCaml {version}");
+    (!starts_late).then(|| (reason(), ANEW))
+}
+
 fn recordable_late(facts: &Facts, process: &Process) -> Result<Version, Refusal> {
     let closed = |reason: &str, way_out: &str| Err(Refusal::new(Cause::Closed, reason, way_out));
     let version = from_outside(facts)?;
-    if let Some(refusal) = facts.ocaml.as_ref().and_then(without_sampler) {
-        return Err(refusal);
-    }
-    let anew = "Start it anew by bactrian record";
-    if facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native) {
-        return closed("it is bytecode, in which no sampler can be started while it runs", anew);
-    }
-    if facts.image.as_ref().is_some_and(|image| image.is_static) {
-        let way_out = format!("bactrian snapshot {} works", process.pid);
-        return closed("it is linked statically", &way_out);
-    }
-    if !Runtime::of(version).is_some_and(Runtime::starts_late) {
-        let reason =
-            format!("of OCaml {version} it is not known how a sampler is started while it runs");
-        return Err(Refusal::new(Cause::Version, reason, anew));
+    let is_bytecode = facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native);
+    let code = if is_bytecode { Code::Bytecode } else { Code::Native };
+    let is_static = facts.image.as_ref().is_some_and(|image| image.is_static);
+    if let Some((reason, way_out)) = cannot_start_late(version, code, is_static) {
+        return closed(&reason, way_out);
     }
     if process.agent.is_some() {
         return closed("it was started under bactrian record, and has an agent", "");
@@ -660,6 +690,14 @@ mod tests {
     #[test]
     fn what_is_no_ocaml_that_is_known_is_refused() {
         check(Err((Cause::NotOcaml, "no OCaml runtime")), |facts, _| facts.ocaml = None);
+        check(Err((Cause::Closed, "built for musl")), |facts, image| {
+            facts.ocaml = None;
+            image.loader = Some("/lib/ld-musl-x86_64.so.1".to_owned());
+        });
+        check(Err((Cause::Closed, "it is for x86, and")), |facts, image| {
+            facts.ocaml = None;
+            (image.machine, image.bits) = (Machine::X86, 32);
+        });
         check(Err((Cause::NotOcaml, "a script for /bin/sh")), |facts, _| {
             facts.ocaml = None;
             facts.interpreters = vec!["/bin/sh".into()];

@@ -64,7 +64,7 @@ pub fn of_process(
         listing: frozen.listing.as_ref(),
         process: Some(format!("/proc/{}", frozen.pid).into()),
         recording: late.as_ref().map(|late| late.recording),
-        trace: late.map(|late| late.path).or_else(|| own_trace(pid)),
+        trace: own_trace(pid),
         gaps: frozen.gaps.clone(),
         asked: Some(&frozen.asked),
         progress,

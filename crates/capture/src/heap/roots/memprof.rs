@@ -1,16 +1,12 @@
 //! What the sampler follows: blocks, which it does not keep alive, and what its user gave for each, which it does.
 
-use bactrian_ocaml::heap_layout::MemprofLayout;
+use bactrian_ocaml::heap_layout::{MemprofLayout, configuration};
 
 use super::finder::Finder;
 use super::{List, Place, Sample};
 
 const MOST_ENTRIES: u64 = 1 << 32;
 const MOST_LINKS: usize = 1 << 20;
-/// A configuration that is none.
-const NO_CONFIGURATION: u64 = 1;
-/// Its first field, if it is not to be used any more.
-const DISCARDED: u64 = 2 << 1 | 1;
 
 impl Finder<'_> {
     pub(super) fn memprof(&mut self) {
@@ -102,11 +98,13 @@ impl Finder<'_> {
     fn configured_entries(&mut self, layout: &MemprofLayout, table: u64) -> Option<()> {
         let at = layout.domain?.configuration;
         let slot = table.checked_add(8 * at as u64)?;
-        let configuration = self.words.word(slot)?;
-        if configuration == NO_CONFIGURATION || self.words.word(configuration)? == DISCARDED {
+        let block = self.words.word(slot)?;
+        if block == configuration::NONE as u64
+            || self.field(block, configuration::STATUS)? == configuration::DISCARDED as u64
+        {
             return Some(());
         }
-        self.add(slot, configuration, Place::Memprof);
+        self.add(slot, block, Place::Memprof);
         self.entries(layout, table)
     }
 
