@@ -188,7 +188,7 @@ fn live_numbers_need_no_sampler() {
     for name in ["runtime.heap", "runtime.live", "runtime.minor_collections"] {
         assert!(value(&told, name).as_u64().is_some_and(|value| value > 100), "{name}: {told}");
     }
-    // Started here it also writes its pauses. Who wants samples is told why there are none.
+    // A program that live starts writes its pauses too. If samples are asked for, the reason why there are none is given.
     fs::write(folder.path().join("x.js"), SOURCE.repeat(5_000)).expect("room");
     for rate in ["0", "1e-4"] {
         let arguments =

@@ -10,11 +10,11 @@ use crate::commands::agent::RecordArgs;
 use crate::failure::Failure;
 use crate::output::{Console, show_number};
 
-/// With fewer samples than this a rate was too low: a tenth of what is measured is then uncertain by half.
+/// With fewer samples than this the rate was too low: a site with 10 % of the allocation is not known to within 30 %.
 const FEW_SAMPLES: u64 = 100;
-/// With so many a hundredth of what is measured is known to a tenth.
+/// With this many samples, a site with 1 % of the allocation is known to within 10 %.
 const ENOUGH_SAMPLES: f64 = 10_000.0;
-/// Where nothing was sampled, a program has allocated less than this many times what one sample stands for, in 95 of 100 cases.
+/// A program without a single sample has allocated less than this many times the words that one sample stands for (95 % confidence).
 const AT_MOST_WITHOUT_SAMPLE: f64 = 3.0;
 /// From this rate on, sampling costs about as much as recording everything.
 const AS_GOOD_AS_EXACT: f64 = 1e-2;

@@ -196,6 +196,18 @@ fn blocks_that_ocaml_does_not_manage_are_told_apart() {
     assert_eq!((met.fixed.blocks, met.major.blocks), (1, 1));
 }
 
+/// Marks a heap of OCaml 4.
+fn marker<'i>(image: &'i Image<'i>, is_to_stop: &'i (dyn Fn() -> bool + Sync)) -> Marker<'i> {
+    Marker {
+        image,
+        closures: Closures::Told,
+        is_ocaml_5: false,
+        threads: 1,
+        is_to_stop,
+        opaque_words: 1,
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_counted() {
     let mut memory = Fake::default();
@@ -204,15 +216,7 @@ fn what_cannot_be_read_is_counted() {
     memory.unreadable = Some(HEAP + 0x10_000);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker {
-        image: &image,
-        closures: Closures::Told,
-        is_ocaml_5: false,
-        threads: 1,
-        is_to_stop: &|| false,
-        opaque_words: 1,
-    }
-    .mark(vec![near], &mut met);
+    marker(&image, &|| false).mark(vec![near], &mut met);
     assert_eq!(image.unreadable_bytes(), 4096);
     assert_eq!(image.number_at(near).map(BlockId), Some(BlockId(0)));
 }
@@ -225,15 +229,7 @@ fn the_end_of_a_long_string_is_copied_while_it_is_there() {
     memory.words.insert(HEAP + 8 * words, 5 << 56);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker {
-        image: &image,
-        closures: Closures::Told,
-        is_ocaml_5: false,
-        threads: 1,
-        is_to_stop: &|| false,
-        opaque_words: 1,
-    }
-    .mark(vec![HEAP + 8], &mut met);
+    marker(&image, &|| false).mark(vec![HEAP + 8], &mut met);
     // The first page and the last, but not those between.
     assert_eq!(image.pages().count(), 2);
     assert_eq!(image.word(HEAP + 8 * words), Some(5 << 56));
@@ -247,15 +243,7 @@ fn marking_ends_when_it_is_to() {
     let second = memory.block(HEAP + 0x200, 0, &[first]);
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
-    Marker {
-        image: &image,
-        closures: Closures::Told,
-        is_ocaml_5: false,
-        threads: 2,
-        is_to_stop: &|| true,
-        opaque_words: 1,
-    }
-    .mark(vec![second, first], &mut met);
+    marker(&image, &|| true).mark(vec![second, first], &mut met);
     assert_eq!(met.major.blocks, 0);
 }
 

@@ -43,7 +43,7 @@ pub struct Variables<'a> {
     pub stacks: BTreeMap<Pc, Vec<(u32, Variable<'a>)>>,
 }
 
-/// Who asks for the variables of an event.
+/// What the variables of an event are looked up for.
 enum Asked {
     Function(Pc),
     /// Words between the one that says where it returns to and the caller's own.

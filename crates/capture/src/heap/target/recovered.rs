@@ -299,7 +299,7 @@ impl Section<'_> {
 
 /// Where a section is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SectionPlace {
     Unknown,
     At(u64),
     /// It was said to be in two places.
@@ -310,7 +310,7 @@ struct Placing<'a> {
     program: &'a Nameless<'a>,
     members: &'a [Member<'a>],
     /// Of each member, of each section.
-    places: Vec<Vec<Place>>,
+    places: Vec<Vec<SectionPlace>>,
     /// Which member defines a global name, by which symbol.
     definitions: HashMap<&'a str, (usize, usize)>,
     /// Global names that no member defines: what the compiler makes for each program.
@@ -333,7 +333,8 @@ impl<'a> Placing<'a> {
                 }
             }
         }
-        let places = members.iter().map(|member| vec![Place::Unknown; member.sections.len()]);
+        let places =
+            members.iter().map(|member| vec![SectionPlace::Unknown; member.sections.len()]);
         Placing {
             program,
             members,
@@ -360,7 +361,7 @@ impl<'a> Placing<'a> {
         }
         seeds.sort_by_key(|(longest, ..)| std::cmp::Reverse(longest.len()));
         for (longest, member, at) in seeds {
-            let is_there = |place: &Place| matches!(place, Place::At(_));
+            let is_there = |place: &SectionPlace| matches!(place, SectionPlace::At(_));
             let sections = self.members[member].sections.iter().zip(&self.places[member]);
             let mut code = sections.filter(|(section, _)| !section.code.is_empty());
             if code.any(|(_, place)| is_there(place)) {
@@ -435,22 +436,22 @@ impl<'a> Placing<'a> {
         }
         let place = &mut self.places[member][at];
         match *place {
-            Place::Unknown => {
-                *place = Place::At(address);
+            SectionPlace::Unknown => {
+                *place = SectionPlace::At(address);
                 if !section.code.is_empty() {
                     self.waiting.push((member, at));
                     self.pieces += 1;
                 }
             }
-            Place::At(before) if before != address => *place = Place::Doubtful,
-            Place::At(_) | Place::Doubtful => {}
+            SectionPlace::At(before) if before != address => *place = SectionPlace::Doubtful,
+            SectionPlace::At(_) | SectionPlace::Doubtful => {}
         }
     }
 
     /// Looks at what placed code names, and at what that names in turn.
     fn follow_all(&mut self) {
         while let Some((member, at)) = self.waiting.pop() {
-            let (Some(section), Place::At(base)) =
+            let (Some(section), SectionPlace::At(base)) =
                 (self.section(member, at), self.places[member][at])
             else {
                 continue;
@@ -472,7 +473,7 @@ impl<'a> Placing<'a> {
                 Some((at, end.checked_next_multiple_of(after.alignment)?))
             });
             for (at, address) in before.into_iter().chain(after) {
-                if self.places[member][at] == Place::Unknown {
+                if self.places[member][at] == SectionPlace::Unknown {
                     self.place(member, at, address);
                 }
             }
@@ -548,7 +549,7 @@ impl<'a> Placing<'a> {
             add(&member.file, FILE, 0, 0);
             for symbol in member.symbols.iter().filter(|symbol| !symbol.name.is_empty()) {
                 let place = symbol.section.and_then(|section| places.get(section));
-                if let Some(Place::At(base)) = place {
+                if let Some(SectionPlace::At(base)) = place {
                     add(symbol.name, symbol.info, base.wrapping_add(symbol.value), symbol.size);
                 }
             }
