@@ -11,6 +11,8 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::{iter, thread};
 
 use crate::Outcome;
 use crate::command::{cargo, output, root, succeed};
@@ -59,12 +61,26 @@ pub fn run(arguments: &[String]) -> Outcome {
         return Err(format!("no target {unknown:?}; there are {}", known()));
     }
     let chosen = targets.iter().filter(|target| is_all || names.contains(&&*target.name));
-    chosen.into_iter().try_for_each(|target| fuzz_one(target, seconds))
+    fuzz_each(chosen.collect(), seconds)
 }
 
 /// Runs every target for `seconds`.
 pub fn run_all(seconds: u32) -> Outcome {
-    build()?.iter().try_for_each(|target| fuzz_one(target, seconds))
+    fuzz_each(build()?.iter().collect(), seconds)
+}
+
+/// One target per processor at a time.
+fn fuzz_each(targets: Vec<&Target>, seconds: u32) -> Outcome {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let targets = Mutex::new(targets.into_iter());
+    let next = || targets.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || iter::from_fn(next).try_for_each(|target| fuzz_one(target, seconds));
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let done =
+            workers.into_iter().map(|worker| worker.join().map_err(|_| "a worker panicked")?);
+        done.collect()
+    })
 }
 
 /// Clippy on the fuzz workspace, with the flags of the real build so that they share their work.
@@ -94,7 +110,6 @@ fn binary() -> Result<PathBuf, String> {
 }
 
 fn fuzz_one(Target { name, corpus }: &Target, seconds: u32) -> Outcome {
-    println!("-- {name}, {seconds} s");
     let binary = binary()?;
     let corpus = root().join("fuzz/corpus").join(corpus);
     let scratch = target_folder().join("scratch").join(name);
@@ -128,7 +143,8 @@ fn fuzz_one(Target { name, corpus }: &Target, seconds: u32) -> Outcome {
             log.lines().skip(start.unwrap_or(0)).collect::<Vec<_>>().join("\n")
         ));
     }
-    println!("{}", log.lines().find(|line| line.starts_with("Done ")).unwrap_or("Done"));
+    let done = log.lines().find(|line| line.starts_with("Done ")).unwrap_or("Done");
+    println!("-- {name}: {done}");
     Ok(())
 }
 
