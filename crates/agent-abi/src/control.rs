@@ -17,9 +17,9 @@ pub const SETTINGS: usize = 16 << 10;
 /// A hook of ours.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Hook {
+pub struct Hook<Answer = ()> {
     /// Our function.
-    pub ours: extern "C" fn(),
+    pub ours: extern "C" fn() -> Answer,
     /// What was there before; 0 for nothing.
     pub previous: &'static AtomicUsize,
 }
@@ -73,8 +73,8 @@ pub struct Control {
     pub poll: Hook,
     /// `caml_leave_blocking_section_hook`.
     pub leave: Hook,
-    /// `caml_domain_initialize_hook`, of OCaml 5.
-    pub spawn: Hook,
+    /// `caml_domain_initialize_hook` of OCaml 5, `caml_domain_initialize_hook_exn` since 5.5, which answers whether it failed.
+    pub spawn: Hook<usize>,
     /// `caml_enter_blocking_section_hook`, which the agent sets itself.
     pub enter: Hook,
     /// `caml_memprof_start` and `caml_memprof_stop`.

@@ -131,10 +131,10 @@ pub mod configuration {
     pub const SAMPLING: usize = integer(0);
     /// The status of one that was discarded.
     pub const DISCARDED: usize = integer(2);
-    /// The rate, as it was handed over.
-    pub const RATE: usize = 1;
     /// The first of the callbacks.
     pub const FIRST_CALLBACK: usize = 4;
+    /// The last of them.
+    pub const LAST_CALLBACK: usize = 8;
 }
 
 /// Finalisers are kept alike everywhere: `{table, old, young, size}`, with `{function, value, offset}` in a table.

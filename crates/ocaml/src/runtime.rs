@@ -171,9 +171,7 @@ const fn runtime_5(release: Release) -> Runtime {
             limit: 0,
             pending: release.word(7),
             interrupt: match release {
-                Release::V5_3 | Release::V5_4 => Some(release.word(32)),
-                // A program that samples itself, now and then, was told that no profile is running.
-                Release::V5_5 => None,
+                Release::V5_3 | Release::V5_4 | Release::V5_5 => Some(release.word(32)),
                 // There is no sampler to start.
                 Release::V5_0 | Release::V5_1 | Release::V5_2 => None,
             },

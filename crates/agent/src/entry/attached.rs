@@ -13,6 +13,7 @@ use bactrian_agent_abi::{Children, Settings, StackSource, token};
 use bactrian_agent_os::sys::{self, Clock};
 use bactrian_agent_os::{loaded, stacks};
 use bactrian_ocaml::Polling;
+use bactrian_ocaml::value::UNIT;
 
 use super::{before_blocking, forks};
 use crate::keeper::ring;
@@ -77,8 +78,9 @@ extern "C" fn leave_blocking_section() {
 }
 
 /// A domain begins (OCaml 5). What it inherits may be what another recording has left.
-extern "C" fn domain_begins() {
-    call(&SPAWN);
+extern "C" fn domain_begins() -> usize {
+    // Before 5.5 it answers nothing, and neither is our answer read.
+    let answer = call(&SPAWN).unwrap_or(UNIT);
     let _busy = Busy::begin();
     if let Some(here) = Here::find() {
         TRIED[here.domain].store(0, Ordering::Release);
@@ -86,6 +88,7 @@ extern "C" fn domain_begins() {
     if let Some(here) = wanted() {
         start_soon(here);
     }
+    answer
 }
 
 /// Starts the sampler of this domain where that is possible at once.
@@ -118,13 +121,14 @@ impl Drop for Busy {
     }
 }
 
-fn call(previous: &AtomicUsize) {
+/// Calls the hook that was there before ours, if there was one: what it answers, if it answers.
+fn call(previous: &AtomicUsize) -> Option<usize> {
     let previous = previous.load(Ordering::Acquire);
-    if previous != 0 {
-        // SAFETY: the hook that was there, with the type of ours.
-        let previous: extern "C" fn() = unsafe { loaded::function(previous) };
-        previous();
-    }
+    (previous != 0).then(|| {
+        // SAFETY: the hook that was there. One that answers nothing leaves something where the answer would be.
+        let previous: extern "C" fn() -> usize = unsafe { loaded::function(previous) };
+        previous()
+    })
 }
 
 /// Sets a word of the state of this thread's domain.
@@ -181,7 +185,7 @@ fn start(here: Here) {
         // SAFETY: nothing is allocated.
         Polling::ToEnd { .. } => unsafe { samplers::start(here, prepared) },
         // The domain that has spawned this one has started it.
-        Polling::ToHighest { .. } if here.is_on_with(prepared) => true,
+        Polling::ToHighest { .. } if here.is_on_with(prepared[2]) => true,
         // SAFETY: the runtime may collect here, and no callback is under way.
         Polling::ToHighest { .. } => unsafe {
             if here.is_on() {

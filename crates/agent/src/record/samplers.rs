@@ -57,26 +57,29 @@ impl Here {
             // There is one.
             Polling::ToEnd { .. } => COUNT.load(Ordering::Acquire) > 0,
             Polling::ToHighest { .. } => {
-                self.has(configuration::FIRST_CALLBACK, CALLBACK.load(Ordering::Acquire))
+                let ours = CALLBACK.load(Ordering::Acquire);
+                self.samples(|block| block[configuration::FIRST_CALLBACK] == ours)
             }
         }
     }
 
-    /// Whether its sampler is ours, and was started with what was prepared for this recording. (OCaml 5)
-    pub fn is_on_with(self, [rate, ..]: [usize; 3]) -> bool {
-        self.is_on() && self.has(configuration::RATE, rate)
+    /// Whether its sampler is ours, and was started with this tracker. (OCaml 5)
+    pub fn is_on_with(self, tracker: usize) -> bool {
+        const LAST: usize = configuration::LAST_CALLBACK - configuration::FIRST_CALLBACK;
+        // SAFETY: a block of functions.
+        let last = unsafe { *(tracker as *const usize).add(LAST) };
+        self.samples(|block| block[configuration::LAST_CALLBACK] == last)
     }
 
-    /// Whether it has a sampler, with this value in a field of its configuration.
-    fn has(self, field: usize, value: usize) -> bool {
-        // SAFETY: our own domain, which runs; a block of the heap with these fields.
-        unsafe {
-            let found = self.agent.program.sampler_configuration(self.state);
-            found.is_some_and(|block| {
-                *block.add(configuration::STATUS) == configuration::SAMPLING
-                    && *block.add(field) == value
-            })
-        }
+    /// Whether its sampler runs, and is configured so. (OCaml 5)
+    fn samples(self, so: impl FnOnce(&[usize; 9]) -> bool) -> bool {
+        // SAFETY: our own domain, which runs.
+        let block = unsafe { self.agent.program.sampler_configuration(self.state) };
+        // SAFETY: a block of so many fields.
+        let block = block.map(|block| unsafe { &*block.cast() });
+        block.is_some_and(|block: &[usize; 9]| {
+            block[configuration::STATUS] == configuration::SAMPLING && so(block)
+        })
     }
 }
 
@@ -122,6 +125,10 @@ fn sampler() -> Option<&'static Sampler> {
 /// The runtime may collect, and no callback is under way. What was prepared is the same each time, but for the rate.
 pub unsafe fn start(here: Here, prepared: [usize; 3]) -> bool {
     let Some(call) = here.agent.program.callback else { return false };
+    // Since 5.5 a start does not raise if there is another sampler, but takes its place.
+    if here.samples(|_| true) {
+        return false;
+    }
     START.set_function(start_door as *const () as usize);
     STOP.set_function(stop_door as *const () as usize);
     // SAFETY: a block of functions.

@@ -19,11 +19,12 @@ use crate::runtime::agent::Agent;
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program, ProgramCode, Sampler};
 
-/// The rate of each recording: an earlier one's sampler keeps its own, and is known by it. (Numbers are used again: one that
-/// has outlived so many recordings in a domain that never ran goes on at its own rate.)
-static RATES: [Block<2>; 64] = [const { Block::new(tag::DOUBLE) }; 64];
+static RATE: Block<2> = Block::new(tag::DOUBLE);
 static TRACKER: Block<6> = Block::new(0);
-static CLOSURES: [Block<3>; 5] = [const { Block::new(tag::CLOSURE) }; 5];
+static CLOSURES: [Block<3>; 4] = [const { Block::new(tag::CLOSURE) }; 4];
+/// The last function of a tracker is each recording's own: by it an earlier recording's sampler is known. (Numbers are used
+/// again: one that has outlived so many recordings, in a domain that never ran, goes on at the rate that it had.)
+static LAST_CLOSURES: [Block<3>; 64] = [const { Block::new(tag::CLOSURE) }; 64];
 static SOME: [Block<2>; DOMAINS] = [const { Block::new(0) }; DOMAINS];
 
 door!(alloc_minor_door, alloc_minor);
@@ -67,13 +68,13 @@ pub unsafe fn prepare(program: &Program, recording: u64, rate: f64, depth: usize
             unsafe { closures::make(interpreter, callbacks) }
         }
     };
-    for (at, (closure, code)) in CLOSURES.iter().zip(codes).enumerate() {
+    let last = &LAST_CLOSURES[recording as usize % LAST_CLOSURES.len()];
+    for (at, (closure, code)) in CLOSURES.iter().chain([last]).zip(codes).enumerate() {
         closure.set_function(code);
         TRACKER.set(at, closure.value());
     }
-    let block = &RATES[recording as usize % RATES.len()];
-    block.set(0, rate.to_bits() as usize);
-    [block.value(), integer(depth), TRACKER.value()]
+    RATE.set(0, rate.to_bits() as usize);
+    [RATE.value(), integer(depth), TRACKER.value()]
 }
 
 macro_rules! primitive {

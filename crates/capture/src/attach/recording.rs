@@ -296,7 +296,10 @@ impl RuntimePlaces {
             (find("caml_leave_blocking_section_hook")?, offset_of!(Control, leave)),
         ];
         if let StatePlace::PerThread(_) = state {
-            hooks.push((find("caml_domain_initialize_hook")?, offset_of!(Control, spawn)));
+            let name = "caml_domain_initialize_hook";
+            // Since 5.5.
+            let of_5_5 = target.global("caml_domain_initialize_hook_exn");
+            hooks.push((of_5_5.map_or_else(|| find(name), Ok)?, offset_of!(Control, spawn)));
         }
         Ok(RuntimePlaces {
             polling: target.runtime.polling,
