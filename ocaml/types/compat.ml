@@ -54,6 +54,10 @@ let package = function
   | Tpackage { pack_path; pack_constraints } -> Some (pack_path, pack_constraints) (*! 5.5 *)
   | _ -> None
 
+(* The digest by which a .cmt names its source. *)
+let source_digest = Digest.file (*! 4.11 4.12 4.13 4.14 5.0 5.1 5.2 5.3 5.4 *)
+let source_digest = Digest.BLAKE128.file (*! 5.5 *)
+
 (* The parts of a tuple, or of its type, without their labels. *)
 let parts parts = parts (*! 4.11 4.12 4.13 4.14 5.0 5.1 5.2 5.3 *)
 let parts parts = List.map snd parts (*! 5.4 5.5 *)

@@ -89,7 +89,7 @@ let far = 8
 (* The source that a .cmt was made from, if it is still there and was not changed since. *)
 let text file (cmt : Cmt_format.cmt_infos) =
   let rec above count folder = if count = 0 then [] else folder :: above (count - 1) (Filename.dirname folder) in
-  let is_it digest name = try (not (Sys.is_directory name)) && Digest.file name = digest with Sys_error _ -> false in
+  let is_it digest name = try (not (Sys.is_directory name)) && Compat.source_digest name = digest with Sys_error _ -> false in
   match (cmt.cmt_sourcefile, cmt.cmt_source_digest) with
   | Some source, Some digest ->
       let places = cmt.cmt_builddir :: above far (Filename.dirname file) in

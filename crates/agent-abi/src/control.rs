@@ -24,16 +24,18 @@ pub struct Hook<Answer = ()> {
     pub previous: &'static AtomicUsize,
 }
 
-/// A function of the program that is led to us while we sample: `Gc.Memprof.start` and `stop`.
+/// A function of the program that is led to us while we sample: `Gc.Memprof.start`, for example.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Gate {
     /// Where its calls come to us.
-    pub ours: unsafe extern "C" fn(),
+    pub ours: unsafe extern "C" fn() -> usize,
     /// The word that says which function is patched, with [`HELD`] if callers wait at its door until it is patched.
     pub patched: &'static AtomicUsize,
 }
 
+/// How many there are.
+pub const GATES: usize = 3;
 /// Functions are aligned: this bit is none of an address.
 pub const HELD: usize = 1;
 /// A jump to itself, at the first instruction of a function.
@@ -77,8 +79,8 @@ pub struct Control {
     pub spawn: Hook<usize>,
     /// `caml_enter_blocking_section_hook`, which the agent sets itself.
     pub enter: Hook,
-    /// `caml_memprof_start` and `caml_memprof_stop`.
-    pub gates: [Gate; 2],
+    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
+    pub gates: [Gate; GATES],
     /// Settings as in an environment: each `NAME=VALUE` and NUL. They are written from outside, so nobody may take them for
     /// constant.
     pub settings: [AtomicU8; SETTINGS],

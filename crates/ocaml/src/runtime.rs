@@ -195,13 +195,13 @@ pub const RUNTIMES: [Runtime; 10] = [
         location: LocationLayout::OneLine,
         domain_id: None,
         heap: Some(HEAP_4_11),
-        polling: Polling::ToEnd { limit: 1, end: 7, slice: None },
+        polling: Polling::ToEnd { limit: 1, end: 7, slice: Some(33) },
         executable_name: ExecutableName::Variable,
     },
     Runtime {
         versions: from_to((4, 12), (4, 12)),
         heap: Some(HEAP_4_12),
-        polling: Polling::ToEnd { limit: 1, end: 7, slice: None },
+        polling: Polling::ToEnd { limit: 1, end: 7, slice: Some(34) },
         ..RUNTIME_4_13
     },
     RUNTIME_4_13,

@@ -1,5 +1,5 @@
-//! The runtime's two functions for samplers, `caml_memprof_start` and `caml_memprof_stop`, and who gets in: calls of the
-//! program's come to `guard` while the sampler is ours.
+//! The runtime's functions for samplers, `caml_memprof_start`, `caml_memprof_stop` and (since 5.5) `caml_memprof_is_sampling`, and
+//! who gets in: calls of the program's come to `guard` while the sampler is ours.
 //!
 //! In a program that is about to start we put the patches up ourselves. In one that runs, other threads may be in these
 //! functions: there only their doors are closed by us, so that no call of the program's comes between, and whoever put us there
@@ -14,6 +14,7 @@ use crate::runtime::program::Sampler;
 
 pub static START: Patch = Patch::new();
 pub static STOP: Patch = Patch::new();
+pub static IS_SAMPLING: Patch = Patch::new();
 /// Where the program's calls go on.
 pub static START_TARGET: AtomicUsize = AtomicUsize::new(0);
 pub static STOP_TARGET: AtomicUsize = AtomicUsize::new(0);
@@ -27,13 +28,18 @@ static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 /// There is one thread. Called once.
-pub unsafe fn put_up(sampler: &Sampler, ours: [usize; 2]) -> bool {
-    let [start, stop] = note_targets(sampler);
+pub unsafe fn put_up(sampler: &Sampler, [start, stop, is_sampling]: [usize; 3]) -> bool {
+    let targets = note_targets(sampler);
+    let asked = sampler.is_sampling;
     // SAFETY: by the caller.
-    unsafe { START.put_up(start, ours[0]) && STOP.put_up(stop, ours[1]) }
+    unsafe {
+        START.put_up(targets[0], start)
+            && STOP.put_up(targets[1], stop)
+            && asked.is_none_or(|function| IS_SAMPLING.put_up(function, is_sampling))
+    }
 }
 
-/// Callers of both functions wait until the patches are put up from outside, or lifted, if that `is_wanted` still. Where code
+/// Callers of these functions wait until the patches are put up from outside, or lifted, if that `is_wanted` still. Where code
 /// cannot be changed, they go on.
 pub fn close(sampler: &Sampler, is_wanted: impl FnOnce() -> bool) {
     with(|| {
@@ -43,6 +49,7 @@ pub fn close(sampler: &Sampler, is_wanted: impl FnOnce() -> bool) {
             unsafe {
                 START.hold(start);
                 STOP.hold(stop);
+                sampler.is_sampling.map(|function| IS_SAMPLING.hold(function));
             }
         }
     });
@@ -58,11 +65,12 @@ pub fn open_stop() {
     with(|| STOP.lift());
 }
 
-/// Lifts both patches.
+/// Lifts all patches.
 pub fn open() {
     with(|| {
         START.lift();
         STOP.lift();
+        IS_SAMPLING.lift();
     });
 }
 

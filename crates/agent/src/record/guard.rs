@@ -3,13 +3,13 @@
 //! The runtime allows one sampler. While ours runs, a program that calls `Gc.Memprof.start` would get an
 //! exception that it does not get without us, and one that calls `Gc.Memprof.stop` would not get one that it
 //! does. So both functions are patched while our sampler runs: then ours is stopped, the patches are lifted, and
-//! the program's call goes on. Where code cannot be changed we do not sample at all.
+//! the program's call goes on. One that asks whether a sampler runs (since 5.5) is told of its own. Where code cannot be changed we do not sample at all.
 
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bactrian_agent_abi::control::Gate;
-use bactrian_ocaml::value::UNIT;
+use bactrian_agent_abi::control::{self, Gate};
+use bactrian_ocaml::value::{UNIT, integer};
 use bactrian_trace::State;
 
 use super::doors::{self, START_TARGET, STOP_TARGET};
@@ -22,9 +22,10 @@ use crate::runtime::program::Sampler;
 static SAMPLING: AtomicBool = AtomicBool::new(false);
 
 /// The guards, for whoever puts them up from outside.
-pub const GATES: [Gate; 2] = [
+pub const GATES: [Gate; control::GATES] = [
     Gate { ours: start_gate, patched: doors::START.patched() },
     Gate { ours: stop_gate, patched: doors::STOP.patched() },
+    Gate { ours: is_sampling, patched: doors::IS_SAMPLING.patched() },
 ];
 
 /// Puts the guards up; false if code cannot be changed here.
@@ -32,7 +33,7 @@ pub const GATES: [Gate; 2] = [
 /// # Safety
 /// There is one thread. Called once.
 pub unsafe fn put_up(sampler: &Sampler) -> bool {
-    let ours = [start_gate as *const () as usize, stop_gate as *const () as usize];
+    let ours = GATES.map(|gate| gate.ours as *const () as usize);
     // SAFETY: by the caller.
     unsafe { doors::put_up(sampler, ours) }
 }
@@ -89,7 +90,7 @@ macro_rules! gate {
         /// # Safety
         /// Reached by the patch only.
         #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
+        unsafe extern "C" fn $name() -> usize {
             naked_asm!(
                 "push rdi",
                 "push rsi",
@@ -109,6 +110,14 @@ macro_rules! gate {
 
 gate!(start_gate, START_TARGET, give_way_to_start);
 gate!(stop_gate, STOP_TARGET, give_way_to_stop);
+
+/// What is told of the sampler is whether the program's own runs.
+///
+/// # Safety
+/// Called by OCaml, by the patch.
+unsafe extern "C" fn is_sampling() -> usize {
+    integer(Here::find().is_some_and(Here::samples_for_program).into())
+}
 
 /// The program's arguments are values: a rate, a depth and a tracker. Before a sampler is stopped we are called for all
 /// samples that are still waiting, and these calls may lead to a collection, which moves blocks. So the arguments are

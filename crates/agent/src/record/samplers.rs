@@ -71,6 +71,12 @@ impl Here {
         self.samples(|block| block[configuration::LAST_CALLBACK] == last)
     }
 
+    /// Whether its sampler runs, and is the program's. (OCaml 5)
+    pub fn samples_for_program(self) -> bool {
+        let ours = CALLBACK.load(Ordering::Acquire);
+        self.samples(|block| block[configuration::FIRST_CALLBACK] != ours)
+    }
+
     /// Whether its sampler runs, and is configured so. (OCaml 5)
     fn samples(self, so: impl FnOnce(&[usize; 9]) -> bool) -> bool {
         // SAFETY: our own domain, which runs.
@@ -86,6 +92,11 @@ impl Here {
 /// Whether a call of the sampler's functions on this thread is ours. Another domain may have closed the doors meanwhile.
 pub fn is_calling() -> bool {
     Here::find().is_some_and(|here| CALLING[here.domain].load(Ordering::Relaxed))
+}
+
+/// The first function that samplers of ours call is this from now on.
+pub fn are_known_by(callback: usize) {
+    CALLBACK.store(callback, Ordering::Release);
 }
 
 /// The rate and the depth of the one that is on. (OCaml 4)
@@ -126,13 +137,11 @@ fn sampler() -> Option<&'static Sampler> {
 pub unsafe fn start(here: Here, prepared: [usize; 3]) -> bool {
     let Some(call) = here.agent.program.callback else { return false };
     // Since 5.5 a start does not raise if there is another sampler, but takes its place.
-    if here.samples(|_| true) {
+    if here.samples_for_program() {
         return false;
     }
     START.set_function(start_door as *const () as usize);
     STOP.set_function(stop_door as *const () as usize);
-    // SAFETY: a block of functions.
-    CALLBACK.store(unsafe { *(prepared[2] as *const usize) }, Ordering::Release);
     for (word, argument) in ARGUMENTS.iter().zip(prepared) {
         word.store(argument, Ordering::Relaxed);
     }

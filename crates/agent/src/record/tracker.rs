@@ -14,7 +14,7 @@ use super::closures;
 use super::collect;
 use super::recording::{Recording, Sample, Token, Verdict};
 use super::static_blocks::{Block, C_CALL, door};
-use super::{guard, session};
+use super::{guard, samplers, session};
 use crate::runtime::agent::Agent;
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program, ProgramCode, Sampler};
@@ -73,6 +73,7 @@ pub unsafe fn prepare(program: &Program, recording: u64, rate: f64, depth: usize
         closure.set_function(code);
         TRACKER.set(at, closure.value());
     }
+    samplers::are_known_by(CLOSURES[0].value());
     RATE.set(0, rate.to_bits() as usize);
     [RATE.value(), integer(depth), TRACKER.value()]
 }

@@ -50,6 +50,8 @@ pub struct Sampler {
     pub start: extern "C" fn(rate: usize, depth: usize, tracker: usize) -> usize,
     /// `caml_memprof_stop`.
     pub stop: extern "C" fn(unit: usize) -> usize,
+    /// `caml_memprof_is_sampling`, since 5.5: `fn(unit) -> bool`.
+    pub is_sampling: Option<usize>,
     /// `caml_memprof_handle_postponed_exn` of OCaml 4: calls back for all samples that wait.
     pub tell: Option<extern "C" fn() -> usize>,
 }
@@ -62,6 +64,7 @@ impl Sampler {
             Some(Sampler {
                 start: loaded::function(find("caml_memprof_start")?),
                 stop: loaded::function(find("caml_memprof_stop")?),
+                is_sampling: find("caml_memprof_is_sampling"),
                 tell: find("caml_memprof_handle_postponed_exn")
                     .map(|function| loaded::function(function)),
             })

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::Settings;
 use bactrian_agent_abi::control::{
-    Control, DOOR, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, SETTINGS, Trouble,
+    Control, DOOR, GATES, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, SETTINGS, Trouble,
 };
 use bactrian_ocaml::Polling;
 
@@ -54,8 +54,8 @@ pub struct LateRecording {
     /// Where the agent's [`Control`] is.
     control: u64,
     hooks: Vec<SetHook>,
-    /// `caml_memprof_start` and `caml_memprof_stop`.
-    samplers: [u64; 2],
+    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
+    samplers: Vec<u64>,
     /// Opens the doors if we are killed before it is guarded.
     guardian: Guardian,
     keeper: Keeper,
@@ -118,7 +118,7 @@ impl LateRecording {
         let base = match known {
             Some(base) => {
                 is_free(&tracee, base + implant.control)?;
-                settle(&mut tracee, base + implant.control, runtime.samplers)?;
+                settle(&mut tracee, base + implant.control, &runtime.samplers)?;
                 base
             }
             None => {
@@ -134,7 +134,7 @@ impl LateRecording {
             }
         };
         let control = base + implant.control;
-        let guardian = guardian_of(&tracee, runtime.samplers)?;
+        let guardian = guardian_of(&tracee, &runtime.samplers)?;
         let hooks = arm(&mut tracee, control, &runtime, &settings)?;
         let memory = tracee.memory.try_clone();
         let memory = memory.map_err(|error| Refusal::failed("opening its memory", &error))?;
@@ -175,7 +175,7 @@ impl LateRecording {
         let failed = |error: io::Error| Refusal::failed("guarding its sampler", &error);
         let mut tracee = seize(self.pid)?;
         tracee.stop()?;
-        leave_samplers(&mut tracee, self.samplers)?;
+        leave_samplers(&mut tracee, &self.samplers)?;
         for gate in gates(self.control) {
             guard(&tracee.memory, gate).map_err(failed)?;
         }
@@ -230,7 +230,7 @@ impl LateRecording {
         let asked = self.control + offset_of!(Control, asked) as u64;
         // No sampler is started from here on.
         set_word(tracee.any_stopped()?, asked, 0).map_err(failed)?;
-        settle(tracee, self.control, self.samplers)?;
+        settle(tracee, self.control, &self.samplers)?;
         let tid = tracee.any_stopped()?;
         self.guardian.all_restored();
         tracee.memory.write_all_at(&[0], running).map_err(failed)?;
@@ -257,8 +257,8 @@ struct RuntimePlaces {
     /// Variables that are to be set, and that which the agent sets itself; each with where its [`Hook`] is in [`Control`].
     hooks: Vec<(u64, usize)>,
     own_hook: (u64, usize),
-    /// `caml_memprof_start` and `caml_memprof_stop`.
-    samplers: [u64; 2],
+    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
+    samplers: Vec<u64>,
 }
 
 enum StatePlace {
@@ -291,6 +291,8 @@ impl RuntimePlaces {
             }
         };
         find("caml_callback_exn")?;
+        let mut samplers = vec![find("caml_memprof_start")?, find("caml_memprof_stop")?];
+        samplers.extend(target.global("caml_memprof_is_sampling"));
         let mut hooks = vec![
             (find(poll)?, offset_of!(Control, poll)),
             (find("caml_leave_blocking_section_hook")?, offset_of!(Control, leave)),
@@ -307,7 +309,7 @@ impl RuntimePlaces {
             something_to_do: target.global("caml_something_to_do"),
             hooks,
             own_hook: (find("caml_enter_blocking_section_hook")?, offset_of!(Control, enter)),
-            samplers: [find("caml_memprof_start")?, find("caml_memprof_stop")?],
+            samplers,
         })
     }
 
@@ -337,13 +339,13 @@ fn is_static(target: &Target) -> bool {
 }
 
 /// Where the agent's gates are.
-fn gates(control: u64) -> [u64; 2] {
+fn gates(control: u64) -> [u64; GATES] {
     let first = control + offset_of!(Control, gates) as u64;
-    [first, first + size_of::<Gate>() as u64]
+    std::array::from_fn(|at| first + (at * size_of::<Gate>()) as u64)
 }
 
 /// Lets the program run until none of its threads works on a recording, is about to start a sampler, or waits at a door.
-fn settle(tracee: &mut Tracee, control: u64, samplers: [u64; 2]) -> Result<(), Refusal> {
+fn settle(tracee: &mut Tracee, control: u64, samplers: &[u64]) -> Result<(), Refusal> {
     let failed = |error: io::Error| Refusal::failed("guarding its sampler", &error);
     let until = Instant::now() + PATIENCE;
     let lock = tracee.word(control + offset_of!(Control, lock) as u64).unwrap_or(0);
@@ -377,12 +379,12 @@ fn now() -> u64 {
 }
 
 /// Whoever opens the doors that the agent closes, if we are killed before it is guarded.
-fn guardian_of(tracee: &Tracee, samplers: [u64; 2]) -> Result<Guardian, Refusal> {
+fn guardian_of(tracee: &Tracee, samplers: &[u64]) -> Result<Guardian, Refusal> {
     let failed = |error: io::Error| Refusal::failed("starting a guardian for it", &error);
     // Until then the agent may close doors.
     let delay = Duration::from_micros(GONE_AFTER + GONE_AFTER / 2);
     let mut guardian = Guardian::after(tracee.pid, delay).map_err(failed)?;
-    for address in samplers {
+    for &address in samplers {
         let was = tracee.word(address).ok_or_else(|| Refusal::late("its code cannot be read"))?;
         let mut now = was.to_le_bytes();
         now[..DOOR.len()].copy_from_slice(&DOOR);
@@ -528,7 +530,7 @@ fn poll(tracee: &Tracee, tid: Tid, runtime: &RuntimePlaces, state: u64) -> io::R
 }
 
 /// Lets the program run until no thread is at the beginning of a function that is about to be changed.
-fn leave_samplers(tracee: &mut Tracee, samplers: [u64; 2]) -> Result<(), Refusal> {
+fn leave_samplers(tracee: &mut Tracee, samplers: &[u64]) -> Result<(), Refusal> {
     let until = Instant::now() + PATIENCE;
     // Those at the door have not entered.
     let is_there =

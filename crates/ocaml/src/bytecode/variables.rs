@@ -195,8 +195,8 @@ impl<'a> Maps<'_, 'a> {
         fields
     }
 
-    /// All entries of a tree: empty, or the left part, an entry, the right part, and its height. An entry is a variable, its place,
-    /// and the entry of another variable of this name.
+    /// All entries of a tree: empty, or the left part, an entry, the right part, and its height. An entry is a variable (since 5.5
+    /// its name and stamp again), its place, and the entry of another variable of this name.
     fn each(&mut self, tree: Value, mut visit: impl FnMut(&Data<'a>, Variable<'a>, Value)) {
         let data = self.data;
         let mut waiting = vec![tree];
@@ -204,7 +204,8 @@ impl<'a> Maps<'_, 'a> {
             let &[before, first, after, _] = data.fields(node) else { continue };
             waiting.extend([before, after]);
             let mut next = Some(first);
-            while let Some(&[variable, place, previous]) = next.map(|entry| data.fields(entry)) {
+            while let Some(&[variable, .., place, previous]) = next.map(|entry| data.fields(entry))
+            {
                 let Some(fewer) = self.left.checked_sub(1) else { return };
                 *self.left = fewer;
                 if let Some((name, stamp)) = identifier(data, variable) {
