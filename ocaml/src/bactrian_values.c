@@ -131,7 +131,7 @@ value bactrian_may_take(value ephemeron, value last)
 
     if (key == 0)
         return Val_int(COLLECTED);
-    if (is_undecided(key) && collections_so_far() < (uintnat)Long_val(last) + 2)
+    if (is_undecided(key) && (intnat)collections_so_far() < Long_val(last) + 2)
         return Val_int(UNFINISHED);
     return Val_int(SAID);
 }
