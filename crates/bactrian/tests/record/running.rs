@@ -170,6 +170,24 @@ fn a_program_that_samples_itself_goes_first() {
     }
 }
 
+/// Since 5.5 a program can ask whether a sampler runs.
+#[test]
+fn a_program_that_asks_is_told_of_its_own_sampler() {
+    for compiler in BOTH.into_iter().filter(|compiler| compiler.version() >= (5, 5)) {
+        let place = Place::new();
+        let executable = program("asks_memprof", compiler, Variant::Plain);
+        let running = Running::start(&executable, &[]);
+        let output = running.record(&["--rate", "1e-2", "--for", "0.2"], &place.trace("late.ctf"));
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(running.end(), UNHARMED);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["record", "--rate", "1e-2", "-o", text(&place.trace("trace.ctf"))]);
+        let output = command.arg("--").arg(&executable).stdin(Stdio::null()).output();
+        let output = output.expect("bactrian starts");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ready\ndone, 0 wrong\n");
+    }
+}
+
 #[test]
 fn an_interrupt_ends_the_recording_not_the_program() {
     for compiler in compilers() {

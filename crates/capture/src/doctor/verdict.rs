@@ -16,7 +16,8 @@ use crate::types::build_of;
 /// The first version with Gc.Memprof.
 const FIRST_MEMPROF: Version = Version::new(4, 11);
 /// Versions on which all tests of the recorder run.
-const TESTED: &[Version] = &[Version::new(4, 13), Version::new(5, 3), Version::new(5, 4)];
+const TESTED: &[Version] =
+    &[Version::new(4, 13), Version::new(5, 3), Version::new(5, 4), Version::new(5, 5)];
 /// Versions of which there is no package: the tests were run with compilers that were built by hand.
 const CHECKED: &[Version] = &[Version::new(5, 0), Version::new(5, 1), Version::new(5, 2)];
 
