@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// An object of the process: the executable, a library, a plugin.
 pub struct Object {
@@ -18,7 +19,7 @@ pub struct Object {
 
 /// An entry of the program header table.
 #[repr(C)]
-struct Segment {
+pub struct Segment {
     kind: u32,
     flags: u32,
     offset: u64,
@@ -34,7 +35,8 @@ const PT_DYNAMIC: u32 = 2;
 
 /// What dl_iterate_phdr tells of an object.
 #[repr(C)]
-struct Info {
+#[derive(Clone, Copy)]
+pub struct Info {
     base: usize,
     name: *const c_char,
     segments: *const Segment,
@@ -51,6 +53,32 @@ unsafe extern "C" {
         each: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
         data: *mut c_void,
     ) -> c_int;
+}
+
+/// What whoever put us into a program without a dynamic linker tells of it, as that would: the address of an [`Info`], whose
+/// `tls_data` is how far below a thread's own pointer its variables begin. 0 elsewhere.
+#[unsafe(no_mangle)]
+pub static bactrian_told: AtomicUsize = AtomicUsize::new(0);
+
+/// Is in the place of dl_iterate_phdr in such a program.
+///
+/// # Safety
+/// As of dl_iterate_phdr.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bactrian_dl_iterate_phdr(
+    each: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
+    data: *mut c_void,
+) -> c_int {
+    let told = bactrian_told.load(Ordering::Acquire) as *const Info;
+    if told.is_null() {
+        return 0;
+    }
+    // SAFETY: it is written before we run, and stays.
+    let told = unsafe { *told };
+    let own = crate::sys::thread_pointer().wrapping_sub(told.tls_data as usize);
+    let info = Info { tls_data: own as *const u8, ..told };
+    // SAFETY: by the caller.
+    unsafe { each(&raw const info, size_of::<Info>(), data) }
 }
 
 /// Calls `f` with each object until it breaks; the executable comes first.
@@ -128,7 +156,8 @@ impl Symbols {
         let mut entry = (object.base + dynamic.address) as *const [usize; 2];
         let (mut strings, mut symbols, mut hash) = (0, 0, 0);
         // glibc puts absolute addresses here, others leave them relative.
-        let absolute = |value| if value < object.base { object.base + value } else { value };
+        let length = object.extent().len();
+        let absolute = |value| if value < length { object.base + value } else { value };
         loop {
             // SAFETY: the dynamic section ends with a null entry.
             let [key, value] = unsafe { *entry };

@@ -51,8 +51,8 @@ pub enum Polling {
         limit: usize,
         /// `young_alloc_end`.
         end: usize,
-        /// `requested_major_slice`, of runtimes in which a sampler can be started by it while the program runs.
-        slice: Option<usize>,
+        /// `requested_major_slice`.
+        slice: usize,
     },
     /// OCaml 5: the limit is set to the highest address, and a flag says that there is something.
     ToHighest {
@@ -60,8 +60,8 @@ pub enum Polling {
         limit: usize,
         /// `action_pending`.
         pending: usize,
-        /// `requested_external_interrupt`, of runtimes in which a sampler can be started by it while the program runs.
-        interrupt: Option<usize>,
+        /// `requested_external_interrupt`.
+        interrupt: usize,
     },
 }
 
@@ -150,7 +150,7 @@ const RUNTIME_4_13: Runtime = Runtime {
     location: LocationLayout::OneLine,
     domain_id: None,
     heap: Some(HEAP_4_13),
-    polling: Polling::ToEnd { limit: 0, end: 7, slice: Some(34) },
+    polling: Polling::ToEnd { limit: 0, end: 7, slice: 34 },
     executable_name: ExecutableName::Variable,
 };
 
@@ -170,11 +170,7 @@ const fn runtime_5(release: Release) -> Runtime {
         polling: Polling::ToHighest {
             limit: 0,
             pending: release.word(7),
-            interrupt: match release {
-                Release::V5_3 | Release::V5_4 | Release::V5_5 => Some(release.word(32)),
-                // There is no sampler to start.
-                Release::V5_0 | Release::V5_1 | Release::V5_2 => None,
-            },
+            interrupt: release.word(32),
         },
         // Since 5.5 it comes after the name of the interpreter.
         executable_name: ExecutableName::Parameter(match release {
@@ -195,13 +191,13 @@ pub const RUNTIMES: [Runtime; 10] = [
         location: LocationLayout::OneLine,
         domain_id: None,
         heap: Some(HEAP_4_11),
-        polling: Polling::ToEnd { limit: 1, end: 7, slice: Some(33) },
+        polling: Polling::ToEnd { limit: 1, end: 7, slice: 33 },
         executable_name: ExecutableName::Variable,
     },
     Runtime {
         versions: from_to((4, 12), (4, 12)),
         heap: Some(HEAP_4_12),
-        polling: Polling::ToEnd { limit: 1, end: 7, slice: Some(34) },
+        polling: Polling::ToEnd { limit: 1, end: 7, slice: 34 },
         ..RUNTIME_4_13
     },
     RUNTIME_4_13,
@@ -241,14 +237,6 @@ impl Runtime {
                 Some(InterpreterLayout::One { pointer, high, traps })
             }
             (StackLayout::System { .. }, None) => None,
-        }
-    }
-
-    /// Whether a sampler can be started in a program that runs already.
-    pub fn starts_late(&self) -> bool {
-        match self.polling {
-            Polling::ToEnd { slice, .. } => slice.is_some(),
-            Polling::ToHighest { interrupt, .. } => interrupt.is_some(),
         }
     }
 

@@ -57,9 +57,7 @@ extern "C" fn poll() {
     let busy = Busy::begin();
     if let Some(here) = wanted() {
         // What the runtime was asked for is done: its own hook does not take note of it (OCaml 5).
-        if let Polling::ToHighest { interrupt: Some(interrupt), .. } =
-            here.agent.program.runtime.polling
-        {
+        if let Polling::ToHighest { interrupt, .. } = here.agent.program.runtime.polling {
             set(here.agent, interrupt, 0);
         }
         start(here);
@@ -98,7 +96,7 @@ fn start_soon(here: Here) {
         Polling::ToEnd { .. } => start(here),
         // A sampler of OCaml 5 allocates when it starts, for which this is not the moment.
         Polling::ToHighest { limit, pending, interrupt } => {
-            interrupt.into_iter().for_each(|interrupt| set(agent, interrupt, 1));
+            set(agent, interrupt, 1);
             set(agent, pending, 1);
             set(agent, limit, usize::MAX);
         }

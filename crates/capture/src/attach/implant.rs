@@ -18,6 +18,8 @@ pub struct Implant<'a> {
     parts: Vec<Part>,
     /// Where its [`control::Control`] is.
     pub control: u64,
+    /// Where it looks for what it is [told](super::told).
+    pub told: u64,
 }
 
 /// A part that is loaded.
@@ -57,8 +59,10 @@ impl<'a> Implant<'a> {
             })
             .collect::<Option<Vec<_>>>()
             .ok_or("the agent is too large")?;
-        let mut implant = Implant { file, bytes, parts, control: 0 };
+        let mut implant = Implant { file, bytes, parts, control: 0, told: 0 };
         implant.control = implant.own(control::SYMBOL).ok_or("the agent has no control")?;
+        implant.told =
+            implant.own("bactrian_told").ok_or("the agent cannot be told of a program")?;
         Ok(implant)
     }
 
@@ -104,7 +108,10 @@ impl<'a> Implant<'a> {
                         true if OWN.contains(&name) => {
                             self.own(&format!("bactrian_{name}")).map(|own| base + own)
                         }
-                        true => find(name),
+                        // What a program cannot tell, the agent is told by us.
+                        true => find(name).or_else(|| {
+                            self.own(&format!("bactrian_{name}")).map(|own| base + own)
+                        }),
                     };
                     let found = found.ok_or_else(|| format!("its libc has no {name}"))?;
                     found.wrapping_add(addend)

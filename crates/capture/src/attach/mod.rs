@@ -34,6 +34,7 @@ mod refusal;
 mod safe_point;
 mod signals;
 mod sys;
+mod told;
 mod tracee;
 mod tracer;
 

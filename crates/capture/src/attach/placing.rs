@@ -11,6 +11,7 @@ use super::implant::Implant;
 use super::inject::Lent;
 use super::net::Vectors;
 use super::refusal::{Cause, Refusal};
+use super::told::{OBJECTS, Told};
 use super::tracee::Tracee;
 use super::tracer::may_inject;
 use crate::heap::target::Target;
@@ -44,34 +45,68 @@ pub fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Opt
 }
 
 /// Has the process map memory for the agent: where its first page is, behind one of ours.
-pub fn map(tracee: &mut Tracee, means: &Means, implant: &Implant<'_>) -> Result<u64, Refusal> {
+pub fn map(tracee: &mut Tracee, means: &Means, length: u64) -> Result<u64, Refusal> {
     let rights = u64::from((libc::PROT_READ | libc::PROT_WRITE).unsigned_abs());
     let kind = u64::from((libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).unsigned_abs());
-    let length = implant.length() + PAGE;
+    let length = length + PAGE;
     let start = system_call(tracee, means, libc::SYS_mmap, [0, length, rights, kind, u64::MAX, 0])?;
     Ok(start + PAGE)
 }
 
-/// Writes the agent to where there is room for it.
-pub fn write(
-    tracee: &Tracee,
-    base: u64,
-    implant: &Implant<'_>,
-    target: &Target,
-) -> Result<(), Refusal> {
-    let find = |name: &str| {
-        let mut objects = target.objects.iter();
-        objects.find_map(|object| object.symbols.find(name)).map(|symbol| symbol.address)
-    };
-    let image = implant.placed_at(base, find).map_err(Refusal::late)?;
-    // Pages of zeros are there already.
-    for (at, page) in image.chunks(PAGE as usize).enumerate() {
-        if page.iter().any(|byte| *byte != 0) {
-            let written = tracee.memory.write_all_at(page, base + at as u64 * PAGE);
-            written.map_err(|error| Refusal::failed("writing the agent", &error))?;
-        }
+/// The agent as it is for a program, wherever it will be.
+pub struct Made<'a> {
+    implant: &'a Implant<'a>,
+    target: &'a Target,
+    /// What the program cannot tell.
+    told: Option<Told<'a>>,
+}
+
+impl<'a> Made<'a> {
+    /// # Errors
+    /// If the program lacks what the agent needs of libc.
+    pub fn of(implant: &'a Implant<'a>, target: &'a Target) -> Result<Made<'a>, Refusal> {
+        let told = Told::of(target);
+        let made = Made { implant, target, told };
+        made.placed_at(0)?;
+        Ok(made)
     }
-    Ok(())
+
+    fn placed_at(&self, base: u64) -> Result<Vec<u8>, Refusal> {
+        let find = |name: &str| {
+            if name == OBJECTS && self.told.is_some() {
+                return None;
+            }
+            let mut objects = self.target.objects.iter();
+            objects.find_map(|object| object.symbols.find(name)).map(|symbol| symbol.address)
+        };
+        let mut image = self.implant.placed_at(base, find).map_err(Refusal::late)?;
+        if let Some(told) = &self.told {
+            let place = self.implant.told as usize..self.implant.told as usize + 8;
+            let at = base + image.len() as u64;
+            let outside = || Refusal::late("a part of the agent is outside of it");
+            image.get_mut(place).ok_or_else(outside)?.copy_from_slice(&at.to_le_bytes());
+            image.extend(told.placed_at(at));
+        }
+        Ok(image)
+    }
+
+    /// How many bytes it takes in memory.
+    pub fn length(&self) -> u64 {
+        let told = self.told.as_ref().map_or(0, Told::length);
+        (self.implant.length() + told).next_multiple_of(PAGE)
+    }
+
+    /// Writes it to where there is room for it.
+    pub fn write(&self, tracee: &Tracee, base: u64) -> Result<(), Refusal> {
+        // Pages of zeros are there already.
+        for (at, page) in self.placed_at(base)?.chunks(PAGE as usize).enumerate() {
+            if page.iter().any(|byte| *byte != 0) {
+                let written = tracee.memory.write_all_at(page, base + at as u64 * PAGE);
+                written.map_err(|error| Refusal::failed("writing the agent", &error))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Makes the agent's code executable.

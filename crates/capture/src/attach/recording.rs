@@ -29,10 +29,11 @@ use super::guardian::{Change, Guardian};
 use super::implant::Implant;
 use super::net::Vectors;
 use super::places::thread_offset;
-use super::placing::{Means, find_earlier, map, protect, sign, write};
+use super::placing::{Made, Means, find_earlier, map, protect, sign};
 use super::refusal::{Cause, Refusal, WITHOUT_TRACING};
 use super::signals::Held;
 use super::sys::{self, Tid};
+use super::told::FORKS;
 use super::tracee::Tracee;
 use super::tracer::may_inject;
 use crate::agent::AGENT;
@@ -111,6 +112,7 @@ impl LateRecording {
             ..settings.clone()
         };
         let implant = Implant::read(AGENT).map_err(Refusal::late)?;
+        let made = Made::of(&implant, &target)?;
         let means = Means { gadgets, vectors: Vectors::of_this_processor() };
         let mut tracee = Tracee::seize(pid, held.asked())?;
         tracee.stop()?;
@@ -122,10 +124,10 @@ impl LateRecording {
                 base
             }
             None => {
-                let base = map(&mut tracee, &means, &implant)?;
+                let base = map(&mut tracee, &means, made.length())?;
                 // Nobody knows of it yet, so it may run while it is written.
                 tracee.resume(true)?;
-                let written = write(&tracee, base, &implant, &target);
+                let written = made.write(&tracee, base);
                 tracee.stop()?;
                 written?;
                 protect(&mut tracee, &means, base, &implant)?;
@@ -270,8 +272,8 @@ impl RuntimePlaces {
     fn of(target: &Target) -> Result<RuntimePlaces, Refusal> {
         let version = target.version;
         let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING);
-        let is_static = is_static(target);
-        if let Some((reason, way_out)) = cannot_start_late(version, target.code, is_static) {
+        let knows_libc = target.objects.iter().any(|object| object.symbols.find(FORKS).is_some());
+        if let Some((reason, way_out)) = cannot_start_late(version, target.code, knows_libc) {
             return Err(Refusal::new(Cause::Unknown, reason, way_out));
         }
         let find = |name: &str| {
@@ -329,13 +331,6 @@ impl RuntimePlaces {
         states.dedup();
         states
     }
-}
-
-/// Whether there is no dynamic linker in a program, which the agent asks for what is loaded.
-fn is_static(target: &Target) -> bool {
-    let runtime = target.runtime_object();
-    let others = target.objects.iter().filter(|object| !std::ptr::eq(*object, runtime));
-    !others.into_iter().any(|object| object.symbols.find("dl_iterate_phdr").is_some())
 }
 
 /// Where the agent's gates are.
@@ -506,9 +501,7 @@ fn poll(tracee: &Tracee, tid: Tid, runtime: &RuntimePlaces, state: u64) -> io::R
     let word_at = |at: usize| state + 8 * at as u64;
     match runtime.polling {
         Polling::ToEnd { limit, end, slice } => {
-            if let Some(slice) = slice {
-                set_word(tid, word_at(slice), 1)?;
-            }
+            set_word(tid, word_at(slice), 1)?;
             if let Some(variable) = runtime.something_to_do {
                 // An int: what stands beside it stays.
                 let word = tracee.word(variable).unwrap_or(0);
@@ -520,9 +513,7 @@ fn poll(tracee: &Tracee, tid: Tid, runtime: &RuntimePlaces, state: u64) -> io::R
             }
         }
         Polling::ToHighest { limit, pending, interrupt } => {
-            if let Some(interrupt) = interrupt {
-                set_word(tid, word_at(interrupt), 1)?;
-            }
+            set_word(tid, word_at(interrupt), 1)?;
             set_word(tid, word_at(pending), 1)?;
             set_word(tid, word_at(limit), u64::MAX)
         }

@@ -112,11 +112,12 @@ pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
         return Err(refusal);
     }
     agent(facts).map(how_sure).map_err(|refusal| match from_outside(facts) {
-        Ok(_) => {
-            let way_out = format!(
-                "{}; snapshots can be taken of it while it runs, by bactrian snapshot PID",
-                refusal.way_out
-            );
+        Ok(version) => {
+            let works = match cannot_be_started_late(facts, version) {
+                None => "it can be recorded while it runs, by bactrian record PID, and snapshots be taken of it, by bactrian snapshot PID",
+                Some(_) => "snapshots can be taken of it while it runs, by bactrian snapshot PID",
+            };
+            let way_out = format!("{}; {works}", refusal.way_out);
             Refusal { way_out, ..refusal }
         }
         Err(_) => refusal,
@@ -412,39 +413,40 @@ pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
     }
 }
 
-/// Why no sampler can be started in such a program while it runs, and what can be done instead; none if one can.
+/// Why no sampler can be started in such a program while it runs, and what can be done instead; none if one can. `knows_libc`: whether
+/// there are names of its libc's functions, and that is glibc.
 pub(crate) fn cannot_start_late(
     version: Version,
     code: Code,
-    is_static: bool,
+    knows_libc: bool,
 ) -> Option<(String, &'static str)> {
-    const ANEW: &str = "Start the program under `bactrian record`";
-    let runtime = Runtime::of(version);
-    if runtime.is_some_and(|runtime| !runtime.has_sampler) {
+    if Runtime::of(version).is_some_and(|runtime| !runtime.has_sampler) {
         return Some(no_sampler(&version.to_string()));
     }
     if code == Code::Bytecode {
         let reason = "it is bytecode, in which no sampler can be started while it runs";
-        return Some((reason.to_owned(), ANEW));
+        return Some((reason.to_owned(), "Start the program under `bactrian record`"));
     }
-    if is_static {
-        let reason = "it is linked statically, and the agent finds nothing in such a program";
-        let way_out = "Take snapshots of it (`bactrian snapshot PID`), or link it dynamically";
-        return Some((reason.to_owned(), way_out));
-    }
-    let starts_late = runtime.is_some_and(Runtime::starts_late);
-    let reason =
-        || format!("how a sampler is started while it runs is not known of OCaml {version}");
-    (!starts_late).then(|| (reason(), ANEW))
+    (!knows_libc).then(|| {
+        let reason = "it is linked statically and stripped, or not with glibc: what the agent needs of libc is not found";
+        (reason.to_owned(), "Take snapshots of it (`bactrian snapshot PID`), or do not strip it")
+    })
+}
+
+/// The same of a program that is known by its file.
+fn cannot_be_started_late(facts: &Facts, version: Version) -> Option<(String, &'static str)> {
+    let is_bytecode = facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native);
+    let code = if is_bytecode { Code::Bytecode } else { Code::Native };
+    let knows_libc =
+        |image: &Image| is_for_glibc(image).is_ok() && !(image.is_static && image.is_stripped);
+    let knows_libc = facts.image.as_ref().is_none_or(knows_libc);
+    cannot_start_late(version, code, knows_libc)
 }
 
 fn recordable_late(facts: &Facts, process: &Process) -> Result<Version, Refusal> {
     let closed = |reason: &str, way_out: &str| Err(Refusal::new(Cause::Closed, reason, way_out));
     let version = from_outside(facts)?;
-    let is_bytecode = facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native);
-    let code = if is_bytecode { Code::Bytecode } else { Code::Native };
-    let is_static = facts.image.as_ref().is_some_and(|image| image.is_static);
-    if let Some((reason, way_out)) = cannot_start_late(version, code, is_static) {
+    if let Some((reason, way_out)) = cannot_be_started_late(facts, version) {
         return closed(&reason, way_out);
     }
     if process.agent.is_some() {

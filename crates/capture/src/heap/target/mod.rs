@@ -157,7 +157,8 @@ impl Target {
                 let mut stripped =
                     objects.iter_mut().filter(|object| recovered::has_runtime(memory, object));
                 let object = stripped.next().ok_or(Unknown::NoRuntime)?;
-                object.symbols = recovered::symbols(memory, object, compiler_folders())
+                let files = files.candidates(&object.path);
+                object.symbols = recovered::symbols(memory, object, &files, compiler_folders())
                     .ok_or(Unknown::Stripped)?;
                 object.has_all_symbols = true;
                 runtime_among(&objects).ok_or(Unknown::Stripped)?

@@ -12,7 +12,8 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::executable::has_runtime_variable;
 use bactrian_ocaml::value;
@@ -45,6 +46,8 @@ const MOST_MODULES: usize = 1 << 20;
 const STRING: u8 = 252;
 /// Fewer pieces of code are a coincidence.
 const FEWEST: usize = 32;
+/// So many bytes of code are no change, but another file.
+const MOST_CHANGED: usize = 256;
 /// Larger pieces of memory are not looked at.
 const LARGEST: u64 = 1 << 28;
 /// What a program may be linked from, in the folder of a compiler: one of its runtimes, and its threads.
@@ -61,13 +64,13 @@ pub(super) fn has_runtime(memory: &dyn Memory, object: &Object) -> bool {
 pub(super) fn symbols(
     memory: &dyn Memory,
     object: &Object,
+    files: &[PathBuf],
     folders: impl Iterator<Item = impl AsRef<Path>>,
 ) -> Option<Symbols> {
-    let region = regions(memory, object).find(|region| region.executable)?;
-    let code = read(memory, region)?;
+    let (start, code) = code(memory, object, files)?;
     let program = Nameless {
         code: &code,
-        start: region.range.start,
+        start,
         tls_end: object.tls.map_or(0, |tls| tls.end()),
         word: &|address| memory.word(address),
     };
@@ -120,6 +123,31 @@ fn regions<'a>(memory: &'a dyn Memory, object: &'a Object) -> impl Iterator<Item
         object.range.contains(&region.range.start) && region.file.as_ref() == Some(&object.path)
     };
     memory.regions().iter().filter(is_within)
+}
+
+/// The code of an object, and where it begins. Whoever records a program has changed some of it, which is as it was in its file.
+fn code(memory: &dyn Memory, object: &Object, files: &[PathBuf]) -> Option<(u64, Vec<u8>)> {
+    let mut regions = regions(memory, object).filter(|region| region.executable);
+    let mut whole = regions.next()?.clone();
+    // What was changed may be a region of its own.
+    for region in regions.filter(|region| region.readable) {
+        whole.range.end = whole.range.end.max(region.range.end);
+    }
+    let found = read(memory, &whole)?;
+    let in_file = files.iter().find_map(|path| {
+        let mut bytes = vec![0; found.len()];
+        let file = fs::File::open(path).ok()?;
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], whole.offset + filled as u64).ok()? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        let changed = bytes.iter().zip(&found).filter(|(file, memory)| file != memory);
+        (changed.take(MOST_CHANGED).count() < MOST_CHANGED).then_some(bytes)
+    });
+    Some((whole.range.start, in_file.unwrap_or(found)))
 }
 
 fn read(memory: &dyn Memory, region: &Region) -> Option<Vec<u8>> {

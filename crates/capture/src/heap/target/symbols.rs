@@ -135,6 +135,11 @@ impl Symbols {
         self.named(name).find(|symbol| !symbol.is_local)
     }
 
+    /// How many tables have this global name. One that a file has in all of its tables is also for the dynamic linker.
+    pub fn count(&self, name: &str) -> usize {
+        self.named(name).filter(|symbol| !symbol.is_local).count()
+    }
+
     /// What has this name in a source file: `memprof.c`. None also if there are several. Where the runtime was
     /// optimised as a whole, the linker names object files instead: `memprof.n.o`.
     pub fn local(&self, file: &str, name: &str) -> Option<&Symbol> {

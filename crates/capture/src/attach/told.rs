@@ -1,0 +1,139 @@
+//! What the agent is told of a program that is linked statically, or does not export its names. It looks at what is loaded as the dynamic
+//! linker tells it, and at the tables for the dynamic linker. Here there are none: so they are made as they would be, from the names in
+//! the file, and written beside the agent.
+
+use crate::heap::target::{Kind, Object, Target};
+
+/// The function by which the dynamic linker tells what is loaded.
+pub const OBJECTS: &str = "dl_iterate_phdr";
+/// The function of glibc by which the agent hears of forks.
+pub const FORKS: &str = "__register_atfork";
+/// One that is in every runtime with a sampler.
+const OF_RUNTIME: &str = "caml_memprof_start";
+
+const PT_LOAD: u64 = 1;
+const PT_DYNAMIC: u64 = 2;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+/// Words of what the dynamic linker tells of an object, of a part of it, and of a symbol.
+const INFO: u64 = 8;
+const SEGMENT: u64 = 7;
+const SYMBOL: u64 = 3;
+/// How many symbols are in a bucket of the hash table.
+const PER_BUCKET: usize = 4;
+
+/// The tables.
+pub struct Told<'a> {
+    object: &'a Object,
+    /// With the hashes of their names, in the order of buckets.
+    symbols: Vec<(u32, &'a str, Named)>,
+    buckets: u32,
+}
+
+/// What has a name.
+#[derive(Clone, Copy)]
+struct Named {
+    value: u64,
+    size: u64,
+    kind: u64,
+}
+
+impl<'a> Told<'a> {
+    /// Of the object that has the OCaml runtime: its global functions, and the variables of the runtime. And what the agent finds in
+    /// libc. None if the program can tell itself.
+    pub fn of(target: &'a Target) -> Option<Told<'a>> {
+        let object = target.runtime_object();
+        let has_linker = target.objects.iter().any(|it| it.symbols.find(OBJECTS).is_some());
+        let is_hidden = object.has_all_symbols && object.symbols.count(OF_RUNTIME) == 1;
+        if has_linker && !is_hidden {
+            return None;
+        }
+        let names = &object.symbols;
+        let all = names.all().iter().filter(|symbol| !symbol.is_local);
+        let mut symbols: Vec<_> = all
+            .filter_map(|symbol| {
+                let name = names.name(symbol);
+                let (kind, bias) = match symbol.kind {
+                    Kind::Function => (2, object.bias),
+                    Kind::ThreadLocal => (6, 0),
+                    Kind::Data if ["caml_", "Caml_"].iter().any(|of| name.starts_with(of)) => {
+                        (1, object.bias)
+                    }
+                    // Data of OCaml modules, and of libc.
+                    Kind::Data => return None,
+                };
+                let value = symbol.address.wrapping_sub(bias);
+                Some((gnu_hash(name), name, Named { value, size: symbol.size, kind }))
+            })
+            .collect();
+        if object.symbols.find(FORKS).is_none() {
+            let found = target.objects.iter().find_map(|it| it.symbols.find(FORKS));
+            symbols.extend(found.map(|symbol| {
+                let value = symbol.address.wrapping_sub(object.bias);
+                (gnu_hash(FORKS), FORKS, Named { value, size: symbol.size, kind: 2 })
+            }));
+        }
+        let buckets = u32::try_from(symbols.len() / PER_BUCKET + 1).unwrap_or(1);
+        symbols.sort_by_key(|(hash, ..)| hash % buckets);
+        Some(Told { object, symbols, buckets })
+    }
+
+    /// How many bytes they take.
+    pub fn length(&self) -> u64 {
+        self.placed_at(0).len() as u64
+    }
+
+    /// What is written at an address.
+    pub fn placed_at(&self, at: u64) -> Vec<u8> {
+        let Object { bias, range, tls, .. } = self.object;
+        let segments = at + 8 * INFO;
+        let dynamic = segments + 2 * 8 * SEGMENT;
+        let symbols = dynamic + 4 * 16;
+        let hashes = symbols + (self.symbols.len() as u64 + 1) * 8 * SYMBOL;
+        let hash_table = self.hash_table();
+        let strings = hashes + hash_table.len() as u64;
+        let mut words = vec![*bias, strings, segments, 2, 0, 0, 1, tls.map_or(0, |tls| tls.end())];
+        let start = range.start.wrapping_sub(*bias);
+        let length = range.end - range.start;
+        words.extend([PT_LOAD, 0, start, start, length, length, 0]);
+        words.extend([PT_DYNAMIC, 0, dynamic.wrapping_sub(*bias), 0, 0, 0, 0]);
+        words.extend([DT_STRTAB, strings, DT_SYMTAB, symbols, DT_GNU_HASH, hashes, 0, 0]);
+        words.extend([0; SYMBOL as usize]);
+        // The first string is empty: an executable has no name.
+        let mut texts = vec![0];
+        for (_, name, symbol) in &self.symbols {
+            // Any section but none.
+            let (global, section) = (1 << 4, 1 << 16);
+            let about = (symbol.kind | global | section) << 32;
+            words.extend([about | texts.len() as u64, symbol.value, symbol.size]);
+            texts.extend_from_slice(name.as_bytes());
+            texts.push(0);
+        }
+        let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        bytes.extend(hash_table);
+        bytes.extend(texts);
+        bytes
+    }
+
+    /// Counts, a filter that lets everything through, where buckets begin, and the hashes, of which the last of a bucket is odd.
+    fn hash_table(&self) -> Vec<u8> {
+        let bucket = |at: usize| self.symbols.get(at).map(|(hash, ..)| hash % self.buckets);
+        let mut begins = vec![0; self.buckets as usize];
+        let mut chain = Vec::new();
+        for (at, (hash, ..)) in self.symbols.iter().enumerate() {
+            let begin = &mut begins[(hash % self.buckets) as usize];
+            if *begin == 0 {
+                *begin = at as u32 + 1;
+            }
+            let is_last = bucket(at) != bucket(at + 1);
+            chain.push(hash & !1 | u32::from(is_last));
+        }
+        let counts = [self.buckets, 1, 1, 0, u32::MAX, u32::MAX];
+        counts.into_iter().chain(begins).chain(chain).flat_map(u32::to_le_bytes).collect()
+    }
+}
+
+fn gnu_hash(name: &str) -> u32 {
+    name.bytes().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+}
