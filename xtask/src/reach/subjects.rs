@@ -98,8 +98,8 @@ fn numbers(version: &str) -> Vec<u32> {
     version.split('.').filter_map(|number| number.parse().ok()).collect()
 }
 
-/// A program of somebody else's, if it is installed: its name, what it does once, and how it stays. `INPUT` names a file of
-/// [`INPUTS`].
+/// A program of somebody else's, if it is installed: its name, what it does once, and how it stays. Files that it names are
+/// [`INPUTS`]. Programs in `.cache` are those of `cargo xtask programs`.
 const OTHERS: &[(&str, &str, &str)] = &[
     ("coqtop", "coqc -q one.v", "coqtop -q"),
     ("frama-c", "frama-c -eva one.c", "frama-c -eva -eva-slevel 10000000 long.c"),
@@ -112,8 +112,9 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("unison", "unison -batch -root left right", "unison -socket 50707"),
     ("haxe", "haxe -main One --interp", "haxe --wait 50708"),
     ("ocamlopt.opt", "ocamlopt.opt -c one.ml", ""),
-    // Of packages elsewhere: put into a folder of PATH by hand.
-    ("flow", "flow version", ""),
+    ("flow 0.200", ".cache/flow-0.200.0/flow ast one.js", ".cache/flow-0.200.0/flow ast"),
+    ("flow 0.250", ".cache/flow-0.250.0/flow ast one.js", ".cache/flow-0.250.0/flow ast"),
+    // Of a package elsewhere: put into a folder of PATH by hand.
     ("pyre.bin", "pyre.bin -help", ""),
 ];
 
@@ -139,6 +140,7 @@ const INPUTS: &[(&str, &str)] = &[
     ("project/dune", "(executable (name one))\n"),
     ("project/one.ml", "let () = print_endline \"one\"\n"),
     ("one.ml", "let list = List.init 1000 string_of_int\n"),
+    ("one.js", "/* @flow */\nfunction f(x: number): number { return x + 1; }\n"),
     ("one.mlw", "theory T use int.Int goal g : forall x:int. x + 0 = x end\n"),
     ("left/file", "left\n"),
     ("right/other", "right\n"),
@@ -156,8 +158,12 @@ pub fn of_others(folder: &Path) -> Result<Vec<Subject>, String> {
     }
     let mut subjects = Vec::new();
     for (name, once, on) in OTHERS {
+        let word = |word: &str| match word.starts_with(".cache/") {
+            true => root().join(word).display().to_string(),
+            false => word.to_owned(),
+        };
         let [once, on] =
-            [once, on].map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+            [once, on].map(|line| line.split_whitespace().map(word).collect::<Vec<_>>());
         let is_there = |words: &[String]| words.first().is_none_or(|word| found(word).is_some());
         if !is_there(&once) || !is_there(&on) {
             println!("-- {name} is not installed");

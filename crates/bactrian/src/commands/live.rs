@@ -12,6 +12,7 @@ use bactrian_live::Limits;
 use bactrian_live::recording::Recorder;
 
 use crate::failure::{Failure, Status};
+use crate::live::late_samples::LateSamples;
 use crate::live::metrics::Metrics;
 use crate::live::opening::{HowToWatch, WAITING, stay};
 use crate::live::source::{self, Target};
@@ -28,6 +29,7 @@ use crate::output::Console;
 #[command(after_help = "Examples:
   bactrian live -- ./server --port 8080      start it and watch it
   bactrian live 1234                         a process that runs
+  bactrian live --rate 1e-4 1234             also where it allocates
   bactrian live                              programs that are linked with our library
   bactrian live localhost:51000              a program linked with Ocamlviz, or ours on the network
   bactrian live --record run.live 1234       also into a file
@@ -59,9 +61,10 @@ pub struct Args {
     /// How much memory that may take, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 256)]
     memory: usize,
-    /// Samples per word that a program allocates that is started here; 0: none
-    #[arg(long, value_name = "RATE", default_value_t = DEFAULT_RATE, value_parser = rate)]
-    rate: f64,
+    /// Samples per word that the program allocates; 0: none [default: 1e-5 of a program that is started here, none of a process
+    /// that runs already]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate: Option<f64>,
     /// What a program that listens on the network wants to hear: it is in its file PID.token
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
@@ -91,22 +94,35 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let how = HowToWatch {
         every: args.every,
-        rate: args.rate,
+        rate: args.rate.unwrap_or(DEFAULT_RATE),
         token: args.token.as_deref().unwrap_or_default(),
         // The view needs the terminal, so what the program writes is shown in it.
         is_captured: !is_headless,
     };
     let mut end = None;
+    let mut samples = None;
     if let Some((name, arguments)) = args.command.split_first() {
         let started = how.start(name, arguments, messages)?;
         end = Some(started.end);
         session = session.with_wish(started.wish);
-    } else if let Some(wish) = how.open(target(args, console)?, messages)? {
-        session = session.with_wish(wish);
+    } else {
+        let target = target(args, console)?;
+        samples = match (&target, args.rate) {
+            (_, None | Some(0.0)) => None,
+            (Target::Process(pid), Some(rate)) => Some(LateSamples::begin(*pid, rate)?),
+            (Target::Address(_) | Target::File(_), Some(_)) => {
+                let what = "--rate is for programs that are started, and for processes";
+                return Err(Failure::Usage(what.to_owned()));
+            }
+        };
+        if let Some(wish) = how.open(target, messages)? {
+            session = session.with_wish(wish);
+        }
     }
     let watched = watch(args, &mut session, is_headless, console);
     let pid = session.database().program().pid;
     drop(session);
+    drop(samples);
     match watched {
         // What cannot be shown or recorded any more is no reason to leave the program, whose status is ours.
         Err(failure) if end.is_some() => console.complain(&failure.to_string()),

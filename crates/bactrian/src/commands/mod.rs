@@ -21,7 +21,7 @@ pub mod lifetimes;
 pub mod live;
 pub mod man;
 pub mod record;
-mod record_running;
+pub mod record_running;
 mod recorded;
 pub mod report;
 pub mod snapshot;

@@ -124,7 +124,8 @@ fn words(trouble: Trouble, pid: u32) -> String {
     }
 }
 
-fn refused(refusal: Refusal) -> Failure {
+/// What is said of a process that cannot be recorded.
+pub fn refused(refusal: Refusal) -> Failure {
     match refusal.cause {
         Cause::Interrupted(_) => Failure::NotSupported("interrupted".to_owned()),
         Cause::Gone => Failure::Input(refusal.into()),

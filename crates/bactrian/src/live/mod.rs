@@ -3,6 +3,7 @@
 //! ([`shared`]).
 
 pub mod headless;
+pub mod late_samples;
 pub mod metrics;
 pub mod opening;
 mod session;

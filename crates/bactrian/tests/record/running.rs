@@ -362,11 +362,15 @@ fn sites_are_known_while_it_is_recorded() {
             assert!(recorder.wait().expect("our child").success());
             outcome
         };
-        let live = while_recorded("1e-3", &|| bactrian(&["live", "--json", "--for", "2s", &pid]));
-        let live: serde_json::Value = serde_json::from_str(&live).expect("JSON");
-        let observers = live["result"]["observers"].as_array().expect("observers");
-        let sites = observers.iter().find(|one| one["name"] == "sites").expect("sites");
-        assert!(sites.to_string().contains("running.ml"), "{compiler:?}: {sites:#}");
+        let has_sites = |live: &str| {
+            let live: serde_json::Value = serde_json::from_str(live).expect("JSON");
+            let observers = live["result"]["observers"].as_array().expect("observers");
+            let sites = observers.iter().find(|one| one["name"] == "sites").expect("sites");
+            assert!(sites.to_string().contains("running.ml"), "{compiler:?}: {sites:#}");
+        };
+        has_sites(&while_recorded("1e-3", &|| bactrian(&["live", "--json", "--for", "2s", &pid])));
+        // Whoever watches it can sample it, too.
+        has_sites(&bactrian(&["live", "--rate", "1e-3", "--json", "--for", "2s", &pid]));
         // Few blocks of it are alive at a time.
         let heap = place.trace("x.heap");
         while_recorded("1", &|| bactrian(&["snapshot", "-o", text(&heap), &pid]));

@@ -33,7 +33,7 @@ use super::placing::{Made, Means, find_earlier, map, protect, sign};
 use super::refusal::{Cause, Refusal, WITHOUT_TRACING};
 use super::signals::Held;
 use super::sys::{self, Tid};
-use super::told::FORKS;
+use super::told::{ERRNO, FORKS};
 use super::tracee::Tracee;
 use super::tracer::may_inject;
 use crate::agent::AGENT;
@@ -272,7 +272,9 @@ impl RuntimePlaces {
     fn of(target: &Target) -> Result<RuntimePlaces, Refusal> {
         let version = target.version;
         let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING);
-        let knows_libc = target.objects.iter().any(|object| object.symbols.find(FORKS).is_some());
+        let has = |name: &str| target.objects.iter().any(|it| it.symbols.find(name).is_some());
+        // A static program may be one that never forks.
+        let knows_libc = has(FORKS) || (has(ERRNO) && !has("fork"));
         if let Some((reason, way_out)) = cannot_start_late(version, target.code, knows_libc) {
             return Err(Refusal::new(Cause::Unknown, reason, way_out));
         }

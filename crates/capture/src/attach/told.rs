@@ -8,6 +8,8 @@ use crate::heap::target::{Kind, Object, Target};
 pub const OBJECTS: &str = "dl_iterate_phdr";
 /// The function of glibc by which the agent hears of forks.
 pub const FORKS: &str = "__register_atfork";
+/// One that every libc has.
+pub const ERRNO: &str = "__errno_location";
 /// One that is in every runtime with a sampler.
 const OF_RUNTIME: &str = "caml_memprof_start";
 

@@ -1,0 +1,62 @@
+//! Samples of a process that runs already, for as long as it is watched: it is recorded as by `bactrian record PID`, into a file that is
+//! removed in the end. The watcher finds that file as it finds any other.
+
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::Context;
+use bactrian_capture::Settings;
+use bactrian_capture::attach::{LateRecording, Standing};
+
+use crate::commands::record_running::refused;
+use crate::failure::Failure;
+
+const NAP: Duration = Duration::from_millis(2);
+/// Samples end when there are so many bytes of them: the file is nobody's to look after.
+const MOST: u64 = 1 << 30;
+
+/// A process is sampled while this lives.
+pub struct LateSamples {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LateSamples {
+    /// Begins to sample a process.
+    pub fn begin(pid: u32, rate: f64) -> Result<LateSamples, Failure> {
+        let folder = tempfile::Builder::new().prefix("bactrian-live-").tempdir();
+        let folder = folder.context("cannot make a folder for samples")?;
+        let path = folder.path().join("samples.ctf");
+        let settings = Settings { rate, ..Settings::new(path.as_os_str().as_bytes().to_vec()) };
+        let mut recording = LateRecording::begin(pid, &settings).map_err(refused)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            let is_small = || path.metadata().map_or(0, |file| file.len()) < MOST;
+            while !told.load(Ordering::Acquire) && is_small() {
+                match recording.look() {
+                    Ok(Standing::Waiting | Standing::Sampling(_)) => thread::sleep(NAP),
+                    // What became of it, the numbers show.
+                    Ok(Standing::Trouble(_) | Standing::Gone) | Err(_) => break,
+                }
+            }
+            // If it cannot be stopped once more, the agent ends by itself.
+            let _ = recording.end();
+            drop(folder);
+        });
+        Ok(LateSamples { is_over, thread: Some(thread) })
+    }
+}
+
+impl Drop for LateSamples {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // It does not panic, and nothing is left to do if it did.
+            let _ = thread.join();
+        }
+    }
+}
