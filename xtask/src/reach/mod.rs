@@ -1,11 +1,11 @@
 //! What works with which OCaml, from real runs: `cargo xtask reach` writes docs/reach.md.
 //!
-//! [`subjects`] lists programs: one of ours as every compiler at hand makes it, and programs of others. [`ways`] observes
+//! [`subjects`] lists programs: one of ours as every compiler at hand makes it, and programs of others. [`observations`] observes
 //! each in every way that there is, with the commands that a user would type. A cell of the table says what came of it: it
 //! works, or it was refused, with the words of the refusal. Anything else is a fault, and fails the chore.
 
+mod observations;
 mod subjects;
-mod ways;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,8 +13,8 @@ use std::path::Path;
 
 use crate::command::root;
 use crate::{Outcome, progress};
+use observations::{Answer, OBSERVATIONS};
 use subjects::Subject;
-use ways::{Answer, WAYS};
 
 const DOCUMENT: &str = "docs/reach.md";
 
@@ -77,8 +77,8 @@ struct Table {
 
 impl Table {
     fn begin(&mut self, title: &str, first: &str) {
-        let names = WAYS.map(|way| way.name).join(" | ");
-        let lines = vec!["---"; first.split('|').count() + WAYS.len()].join("|");
+        let names = OBSERVATIONS.map(|observation| observation.name).join(" | ");
+        let lines = vec!["---"; first.split('|').count() + OBSERVATIONS.len()].join("|");
         // Writing to a string does not fail.
         let _ = write!(self.rows, "\n## {title}\n\n| {first} | {names} |\n|{lines}|\n");
     }
@@ -89,7 +89,7 @@ impl Table {
             return;
         }
         println!("-- {}", subject.title);
-        let cells = ways::observe(subject, folder).map(|(way, answer)| match answer {
+        let cells = observations::observe(subject, folder).map(|(way, answer)| match answer {
             Answer::Works => "yes".to_owned(),
             Answer::Refused(words) => self.number(words),
             Answer::NotAsked => "-".to_owned(),

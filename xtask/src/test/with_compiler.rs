@@ -72,11 +72,13 @@ pub fn quick() -> Vec<Start<'static>> {
 pub fn run(version: &str) -> Outcome {
     compilers::run(&[version.to_owned()])?;
     let set = [(VARIABLE, version)];
-    let (only, arguments) = match version {
-        "4.11" => (OBSERVING_4_11, SKIPPED_4_11),
-        _ => (OBSERVING, &[][..]),
-    };
-    binaries::run(&Start { only, arguments, set: &set, ..Start::default() })
+    let run =
+        |only, arguments| binaries::run(&Start { only, arguments, set: &set, ..Start::default() });
+    match version {
+        "4.11" => run(OBSERVING_4_11, SKIPPED_4_11)
+            .and_then(|()| run(&["bactrian record"], &["running::"])),
+        _ => run(OBSERVING, &[]),
+    }
 }
 
 /// Runs them with every version that `make test` has not run all of them with.

@@ -86,7 +86,7 @@ pub fn enterable(path: &Path) -> Result<Facts, Refusal> {
     let facts = Facts::of_file(path, Depth::Observable)?;
     match verdict::agent(&facts) {
         Ok(_) => Ok(facts),
-        Err(refusal) => Err(refusal.about(path)),
+        Err(refusal) => Err(verdict::with_what_works(&facts, refusal).about(path)),
     }
 }
 

@@ -111,17 +111,19 @@ pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
     if let Some(refusal) = facts.ocaml.as_ref().and_then(without_sampler) {
         return Err(refusal);
     }
-    agent(facts).map(how_sure).map_err(|refusal| match from_outside(facts) {
-        Ok(version) => {
-            let works = match cannot_be_started_late(facts, version) {
-                None => "it can be recorded while it runs, by bactrian record PID, and snapshots be taken of it, by bactrian snapshot PID",
-                Some(_) => "snapshots can be taken of it while it runs, by bactrian snapshot PID",
-            };
-            let way_out = format!("{}; {works}", refusal.way_out);
-            Refusal { way_out, ..refusal }
+    agent(facts).map(how_sure).map_err(|refusal| with_what_works(facts, refusal))
+}
+
+/// A refusal of what needs the agent to be started with the program, and what can be done once it runs.
+pub(super) fn with_what_works(facts: &Facts, refusal: Refusal) -> Refusal {
+    let Ok(version) = from_outside(facts) else { return refusal };
+    let works = match cannot_be_started_late(facts, version) {
+        None => {
+            "it can be recorded while it runs, by bactrian record PID, and snapshots be taken of it, by bactrian snapshot PID"
         }
-        Err(_) => refusal,
-    })
+        Some(_) => "snapshots can be taken of it while it runs, by bactrian snapshot PID",
+    };
+    Refusal { way_out: format!("{}; {works}", refusal.way_out), ..refusal }
 }
 
 /// The refusal for a runtime that is known, but has no sampler.

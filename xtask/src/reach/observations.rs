@@ -22,19 +22,19 @@ pub enum Answer {
 }
 
 /// A way to observe a program.
-pub struct Way {
+pub struct Observation {
     pub name: &'static str,
     observe: fn(&Attempt<'_>) -> Result<Answer, String>,
 }
 
-pub const WAYS: [Way; 7] = [
-    Way { name: "record", observe: |attempt| attempt.record() },
-    Way { name: "record PID", observe: |attempt| attempt.record_running() },
-    Way { name: "snapshots", observe: |attempt| attempt.snapshots() },
-    Way { name: "snapshot PID", observe: |attempt| attempt.attach() },
-    Way { name: "core", observe: |attempt| attempt.core() },
-    Way { name: "types", observe: |attempt| attempt.types() },
-    Way { name: "live", observe: |attempt| attempt.live() },
+pub const OBSERVATIONS: [Observation; 7] = [
+    Observation { name: "record", observe: |attempt| attempt.record() },
+    Observation { name: "record PID", observe: |attempt| attempt.record_running() },
+    Observation { name: "snapshots", observe: |attempt| attempt.snapshots() },
+    Observation { name: "snapshot PID", observe: |attempt| attempt.attach() },
+    Observation { name: "core", observe: |attempt| attempt.core() },
+    Observation { name: "types", observe: |attempt| attempt.types() },
+    Observation { name: "live", observe: |attempt| attempt.live() },
 ];
 
 /// The exit status of a refusal.
@@ -44,14 +44,14 @@ const ASLEEP: u32 = 10;
 const AT_WORK: Duration = Duration::from_secs(3);
 
 /// Observes a program in every way.
-pub fn observe(subject: &Subject, folder: &Path) -> [(&'static str, Answer); WAYS.len()] {
+pub fn observe(subject: &Subject, folder: &Path) -> [(&'static str, Answer); OBSERVATIONS.len()] {
     let attempt = Attempt { subject, place: folder.join("observed") };
     // What another subject left; there is nothing at first.
     fs::remove_dir_all(&attempt.place).ok();
     let made = fs::create_dir_all(&attempt.place).map_err(|error| error.to_string());
-    WAYS.map(|way| {
-        let answer = made.clone().and_then(|()| (way.observe)(&attempt));
-        (way.name, answer.unwrap_or_else(Answer::Fault))
+    OBSERVATIONS.map(|observation| {
+        let answer = made.clone().and_then(|()| (observation.observe)(&attempt));
+        (observation.name, answer.unwrap_or_else(Answer::Fault))
     })
 }
 
