@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{BOTH, Compiler, Variant, program, stripped, whole_table};
+use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program, stripped, whole_table};
 
 use crate::runs::{Place, signal, text};
 use crate::traces::{info, is_clean};
@@ -192,12 +192,43 @@ fn a_program_that_samples_itself_goes_first() {
     }
 }
 
+/// Asks the runtime whether a sampler runs until its standard input ends, then has one of its own: says how often it was told something
+/// wrong.
+const ASKS: &str = "
+external is_sampling : unit -> bool = \"caml_memprof_is_sampling\"
+
+let wrong = ref 0
+let expect what = if is_sampling () <> what then incr wrong
+
+let is_over () =
+  match Unix.select [ Unix.stdin ] [] [] 0. with [], _, _ -> false | _ -> true
+
+let rec work () =
+  for _ = 1 to 100 do
+    ignore (Sys.opaque_identity (List.init 1000 string_of_int));
+    expect false
+  done;
+  if not (is_over ()) then work ()
+
+let () =
+  print_endline \"ready\";
+  work ();
+  let own = Gc.Memprof.start ~sampling_rate:1e-3 Gc.Memprof.null_tracker in
+  expect true;
+  Gc.Memprof.stop ();
+  expect false;
+  ignore own;
+  Printf.printf \"done, %d wrong\\n\" !wrong
+";
+
 /// Since 5.5 a program can ask whether a sampler runs.
 #[test]
 fn a_program_that_asks_is_told_of_its_own_sampler() {
     for compiler in BOTH.into_iter().filter(|compiler| compiler.version() >= (5, 5)) {
         let place = Place::new();
-        let executable = program("asks_memprof", compiler, Variant::Plain);
+        let arguments = "-I +unix unix.cmxa asks.ml -o asks";
+        let recipe = Recipe::new("asks").file("asks.ml", ASKS);
+        let executable = recipe.step(compiler.ocamlopt(), arguments).build().join("asks");
         let running = Running::start(&executable, &[]);
         let output = running.record(&["--rate", "1e-2", "--for", "0.2"], &place.trace("late.ctf"));
         assert!(output.status.success(), "{output:?}");
