@@ -192,6 +192,52 @@ fn ocaml5_is_told_from_ocaml4() {
     assert_eq!(bytecode["record"]["works"], "yes");
 }
 
+/// An OCaml that is newer than we know has all names of the newest that we do: it is known by what it says of itself.
+#[test]
+fn an_unknown_version_is_refused_by_name_in_all_commands() {
+    let source = "let () = print_endline Sys.ocaml_version; ignore (input_line stdin)\n";
+    let recipe = Recipe::new("doctor-newer").file("newer.ml", source);
+    let made = recipe.step(Compiler::OCaml5.ocamlopt(), "-g newer.ml -o newer").build();
+    let mut bytes = fs::read(made.join("newer")).expect("compiled");
+    let (major, minor) = Compiler::OCaml5.version();
+    let text = format!("{major}.{minor}.");
+    let words = bytes.windows(text.len()).enumerate();
+    let at: Vec<_> = words.filter(|(_, word)| *word == text.as_bytes()).map(|(at, _)| at).collect();
+    at.iter().for_each(|at| bytes[at + 2] = b'9');
+    program(folder(), "newer", &bytes);
+    let reason = format!("OCaml {major}.9.");
+    let refused = |arguments: &[&str]| {
+        let output = bactrian(arguments);
+        let said = text_of(&output);
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {said}");
+        let rest = said.split_once(&*reason).map(|(_, rest)| rest);
+        let known = "is not known to this version of Bactrian, which knows 4.11 to";
+        assert!(rest.is_some_and(|rest| rest.contains(known)), "{arguments:?}: {said}");
+    };
+    refused(&["doctor", "./newer"]);
+    refused(&["record", "-o", "newer.ctf", "--", "./newer"]);
+    refused(&["record", "--snapshots", "exit", "--no-trace", "-o", "newer.ctf", "--", "./newer"]);
+    refused(&["live", "--for", "1s", "--", "./newer"]);
+    let mut command = Command::new(folder().join("newer"));
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("ours");
+    let mut line = String::new();
+    let mut output = BufReader::new(process.stdout.take().expect("a pipe"));
+    output.read_line(&mut line).expect("it says its version");
+    let pid = process.id().to_string();
+    refused(&["doctor", &pid]);
+    refused(&["record", "--for", "1", "-o", "newer.ctf", &pid]);
+    refused(&["snapshot", "-o", "newer.heap", &pid]);
+    // What needs no runtime is shown, and why the rest is not.
+    let shown = text_of(&bactrian(&["live", "--for", "1s", &pid]));
+    assert!(shown.contains("process.rss") && shown.contains(&reason), "{shown}");
+    drop(process.stdin.take());
+    assert!(process.wait().expect("our child").code().is_some(), "it was harmed");
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
 #[test]
 fn record_refuses_with_the_same_words() {
     for subject in ["./static", "./static_stripped", "./hidden", "./hidden_stripped"] {

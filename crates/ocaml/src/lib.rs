@@ -47,6 +47,7 @@ pub mod marshal;
 mod runtime;
 pub mod runtime_events;
 pub mod symbol;
+pub mod sys_version;
 pub mod value;
 mod version;
 
@@ -57,6 +58,6 @@ pub use executable::Executable;
 pub use fingerprint::{Code, Fingerprint, fingerprint};
 pub use runtime::{
     ExecutableName, InterpreterLayout, LocationLayout, Polling, RUNTIMES, Runtime, StackLayout,
-    TrapLayout, TrapLink,
+    TrapLayout, TrapLink, versions,
 };
 pub use version::Version;

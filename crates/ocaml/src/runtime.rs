@@ -3,6 +3,10 @@
 //! Word indices count 8-byte words of the domain state. They were read from `domain_state.tbl` of each
 //! release; the layouts of location records from `backtrace_prim.h`.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 use crate::domain_state::Release;
 use crate::heap_layout::{HEAP_4_11, HEAP_4_12, HEAP_4_13, HEAP_4_14, HeapLayout, heap_5};
 use crate::version::Version;
@@ -209,6 +213,25 @@ pub const RUNTIMES: [Runtime; 10] = [
     runtime_5(Release::V5_4),
     runtime_5(Release::V5_5),
 ];
+
+/// The versions of some runtimes, as `4.11 to 4.14 or 5.3 to 5.5`.
+pub fn versions(wanted: impl Fn(&Runtime) -> bool, conjunction: &str) -> String {
+    let mut ranges: Vec<(Version, Version)> = Vec::new();
+    let runtimes = RUNTIMES.iter().filter(|runtime| wanted(runtime));
+    for (first, last) in runtimes.map(|runtime| runtime.versions) {
+        match ranges.last_mut() {
+            Some((_, end)) if (end.major, end.minor + 1) == (first.major, first.minor) => {
+                *end = last
+            }
+            _ => ranges.push((first, last)),
+        }
+    }
+    let ranges = ranges.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first} to {last}"),
+    });
+    ranges.collect::<Vec<_>>().join(&format!(" {conjunction} "))
+}
 
 impl Runtime {
     /// The interpreter's stack pointer, in a bytecode program that is in C. `state` reads a word of the domain

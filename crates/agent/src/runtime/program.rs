@@ -5,6 +5,7 @@ use core::ops::ControlFlow;
 
 use bactrian_agent_os::loaded::{self, Object};
 use bactrian_agent_os::sys;
+use bactrian_ocaml::sys_version::{self, Said};
 use bactrian_ocaml::{
     Code, InterpreterLayout, LocationLayout, Runtime, StackLayout, Version, value,
 };
@@ -119,6 +120,14 @@ impl Collection {
     }
 }
 
+/// What the program says its version is.
+fn said(object: &Object) -> Option<Said> {
+    let place = sys_version::place(|name| object.find(name).map(|address| address as u64))?;
+    let (start, length) = (place.start as usize, (place.end - place.start) as usize);
+    // SAFETY: data of a module, which is between these symbols.
+    sys_version::said(unsafe { core::slice::from_raw_parts(start as *const u8, length) })
+}
+
 /// How the frame descriptors of native code are found.
 fn finder(object: &Object) -> Option<Finder> {
     let find = |name| object.find(name);
@@ -185,6 +194,10 @@ impl Program {
     fn of(object: &Object) -> Option<Program> {
         let found = bactrian_ocaml::fingerprint(|name| object.find(name).is_some())?;
         let version = found.version;
+        // A newer OCaml has all names of the newest that is known, too.
+        if said(object).is_some_and(|said| said.version != version) {
+            return None;
+        }
         let runtime = Runtime::of(version)?;
         let find = |name| object.find(name);
         // SAFETY: these functions have these types in every version of the table of runtimes.

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use bactrian_ocaml::executable::{Kind, Machine, Purpose};
-use bactrian_ocaml::{Code, RUNTIMES, Runtime, Version};
+use bactrian_ocaml::executable::{Kind, Machine, Purpose, Said};
+use bactrian_ocaml::{Code, Runtime, Version, versions};
 use serde::Serialize;
 
 use super::facts::{Facts, Image, OcamlFacts};
 use super::process::{Process, Tracing};
 use crate::agent::AGENT;
-use crate::heap::target::NAMES;
+use crate::heap::target::{NAMES, Unknown};
 use crate::types::build_of;
 
 /// The first version with Gc.Memprof.
@@ -293,12 +293,10 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     let is_known = |version| Runtime::of(version).is_some();
     let named = ocaml.version.as_deref().map_or(String::new(), |text| format!(" {text}"));
     match (ocaml.release, ocaml.runtime) {
-        (Some(said), Some(runtime)) if said != runtime => {
-            let reason = format!(
-                "it says that it is OCaml{named}, but its runtime has the symbols of {runtime}: a \
-                 changed OCaml, of which nothing is known"
-            );
-            refuse(reason, way_out())
+        (Some(said), Some(runtime)) if said != runtime && said >= FIRST_MEMPROF => {
+            let said = Said { version: said, text: ocaml.version.clone().unwrap_or_default() };
+            let unknown = Unknown::Version { said, runtime };
+            refuse(unknown.to_string(), unknown.way_out())
         }
         (Some(version), _) if version < FIRST_MEMPROF => {
             let reason = format!("OCaml{named} has no Gc.Memprof, which came with {FIRST_MEMPROF}");
@@ -322,25 +320,6 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
             refuse(reason, "A newer Bactrian may know it".to_owned())
         }
     }
-}
-
-/// The versions of some runtimes, as `4.11 to 4.14 or 5.3 to 5.5`.
-fn versions(wanted: impl Fn(&Runtime) -> bool, conjunction: &str) -> String {
-    let mut ranges: Vec<(Version, Version)> = Vec::new();
-    let runtimes = RUNTIMES.iter().filter(|runtime| wanted(runtime));
-    for (first, last) in runtimes.map(|runtime| runtime.versions) {
-        match ranges.last_mut() {
-            Some((_, end)) if (end.major, end.minor + 1) == (first.major, first.minor) => {
-                *end = last
-            }
-            _ => ranges.push((first, last)),
-        }
-    }
-    let ranges = ranges.iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first} to {last}"),
-    });
-    ranges.collect::<Vec<_>>().join(&format!(" {conjunction} "))
 }
 
 /// Whether the agent finds what it needs in the runtime.
@@ -619,7 +598,7 @@ mod tests {
             (0, 0),
             no("OCaml 5.3.0 is not known to this version of Bactrian, which knows 4.11"),
         );
-        of("5.9.0", (5, 5), no("a changed OCaml"));
+        of("5.9.0", (5, 5), no("OCaml 5.9.0 is not known to this version of Bactrian"));
         of("5.9.0", (0, 0), no("OCaml 5.9.0 is not known"));
         check(no("its OCaml is none that this version of Bactrian knows"), |facts, _| {
             let unknown = OcamlFacts { version: None, release: None, ..ocaml("5.3.0", None) };

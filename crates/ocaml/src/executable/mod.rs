@@ -7,7 +7,6 @@ mod elf;
 mod names;
 mod pointers;
 mod script;
-mod sys_version;
 
 use std::boxed::Box;
 
@@ -15,14 +14,15 @@ use memchr::memmem;
 
 use crate::error::Error;
 use crate::fingerprint::{Fingerprint, fingerprint};
+use crate::sys_version;
 use crate::version::Version;
 
+pub use crate::sys_version::Said;
 pub use bytecode::Bytecode;
 pub use debug_file::{DebugSymbols, Identity};
 pub use debug_info::DebugInfo;
 pub use elf::{Elf, Machine, Purpose};
 pub use script::Script;
-pub use sys_version::Said;
 
 /// In every runtime, also after stripping: the environment variable that it reads its settings from.
 const RUNTIME_VARIABLE: &[u8] = b"OCAMLRUNPARAM";
@@ -150,7 +150,7 @@ impl Ocaml {
         } else {
             return None;
         };
-        Some(Ocaml { kind, said: sys_version::find(elf), fingerprint: fingerprint(has), bytecode })
+        Some(Ocaml { kind, said: said(elf), fingerprint: fingerprint(has), bytecode })
     }
 
     /// The version, as far as it can be told.
@@ -159,6 +159,14 @@ impl Ocaml {
         let compiled = self.bytecode.and_then(|bytecode| bytecode.version());
         said.or(self.fingerprint.map(|fingerprint| fingerprint.version)).or(compiled)
     }
+}
+
+/// What the program says its version is.
+fn said(elf: &Elf<'_>) -> Option<Said> {
+    let place = sys_version::place(|name| elf.global(name)).filter(|_| elf.has_usual_words())?;
+    let length = usize::try_from(place.end - place.start).ok()?;
+    let data = elf.bytes_at(place.start)?;
+    sys_version::said(data.get(..length).unwrap_or(data))
 }
 
 /// Whether C code holds the variable's name. This file holds it too, but in Rust no string ends in zero.

@@ -18,7 +18,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::heap_layout::HeapLayout;
-use bactrian_ocaml::{Code, Fingerprint, RUNTIMES, Runtime, Version, fingerprint};
+use bactrian_ocaml::sys_version::{self, Said};
+use bactrian_ocaml::{Code, Fingerprint, Runtime, Version, fingerprint, versions};
 
 use crate::memory::Memory;
 use crate::types::compiler_folders;
@@ -106,8 +107,13 @@ pub enum Unknown {
     NoRuntime,
     /// There is an OCaml runtime whose names are gone.
     Stripped,
-    /// The version of OCaml is not known here.
-    Version(Version),
+    /// The version of OCaml is not known here, or is not what the runtime is of.
+    Version {
+        /// What the program says it is.
+        said: Said,
+        /// What the names of its runtime are of.
+        runtime: Version,
+    },
 }
 
 impl fmt::Display for Unknown {
@@ -119,24 +125,48 @@ impl fmt::Display for Unknown {
             Unknown::Stripped => {
                 f.write_str("it is OCaml, but all names of its runtime were stripped")
             }
-            Unknown::Version(version) => {
-                let known = RUNTIMES.iter().filter(|runtime| runtime.heap.is_some());
-                let known: Vec<_> = known.map(|runtime| runtime.versions.1.to_string()).collect();
-                let known = known.join(", ");
-                write!(f, "heaps of OCaml {version} are not known here, only of {known}")
-            }
+            Unknown::Version { said, runtime } => match Runtime::of(said.version) {
+                Some(_) => write!(
+                    f,
+                    "it says that it is OCaml {}, but its runtime has the symbols of {runtime}: a changed OCaml, of which nothing is known",
+                    said.text
+                ),
+                None => write!(
+                    f,
+                    "OCaml {} is not known to this version of Bactrian, which knows {}",
+                    said.text,
+                    versions(|_| true, "and")
+                ),
+            },
         }
     }
 }
 
 impl Unknown {
     /// What helps.
-    pub fn way_out(&self) -> &'static str {
+    pub fn way_out(&self) -> String {
         match self {
-            Unknown::Stripped => NAMES,
-            Unknown::NoRuntime | Unknown::Version(_) => "`bactrian doctor` says more about it",
+            Unknown::Stripped => NAMES.to_owned(),
+            Unknown::NoRuntime => "`bactrian doctor` says more about it".to_owned(),
+            Unknown::Version { said, .. } if Runtime::of(said.version).is_none() => {
+                "A newer Bactrian may know it".to_owned()
+            }
+            Unknown::Version { .. } => {
+                format!("Compile it with OCaml {}", versions(|runtime| runtime.has_sampler, "or"))
+            }
         }
     }
+}
+
+/// What a program says its version is. A newer OCaml has all names of the newest that is known, too.
+fn said(memory: &dyn Memory, objects: &[Object]) -> Option<Said> {
+    let address = |name: &str| {
+        objects.iter().find_map(|object| object.symbols.find(name)).map(|symbol| symbol.address)
+    };
+    let place = sys_version::place(address)?;
+    let mut data = vec![0; usize::try_from(place.end - place.start).ok()?];
+    memory.read(place.start, &mut data).then_some(())?;
+    sys_version::said(&data)
 }
 
 /// What gives names to a program that was stripped of them.
@@ -164,9 +194,13 @@ impl Target {
                 runtime_among(&objects).ok_or(Unknown::Stripped)?
             }
         };
-        let unknown = Unknown::Version(found.version);
-        let runtime = Runtime::of(found.version).ok_or(unknown.clone())?;
-        let layout = runtime.heap.as_ref().ok_or(unknown)?;
+        let said = said(memory, &objects)
+            .unwrap_or_else(|| Said { version: found.version, text: found.version.to_string() });
+        let version = said.version;
+        let unknown = Unknown::Version { said, runtime: found.version };
+        let runtime = Runtime::of(version).filter(|_| version == found.version);
+        let (runtime, layout) =
+            runtime.and_then(|runtime| Some((runtime, runtime.heap.as_ref()?))).ok_or(unknown)?;
         let mut target = Target {
             objects,
             version: found.version,

@@ -4,19 +4,21 @@
 //! module's data begins and ends. Those survive stripping. Pointers there wait for the dynamic loader, but a
 //! string needs none: its header says how long it is and that it is a string.
 
-use std::string::String;
+use alloc::string::String;
+use core::ops::Range;
 
-use super::elf::Elf;
 use crate::version::Version;
 
-/// The unit of the module in the standard libraries that have been: since 4.13, since 4.07, before.
-/// A program may have a module of the last name itself, so that one counts only beside the old Pervasives.
-const UNITS: &[(&str, Option<&str>)] =
-    &[("camlStdlib__Sys", None), ("camlStdlib__sys", None), ("camlSys", Some("camlPervasives"))];
-/// Since 5.1 a dot, before two underscores, stands between a unit and a name in it.
-const SEPARATORS: &[&str] = &[".", "__"];
+/// Where the data of the module begins and ends in the standard libraries that have been: since 5.1, since 4.13, since 4.07, before. A
+/// program may have a module of the last name itself, so that one counts only beside the old Pervasives.
+const PLACES: [(&str, &str, Option<&str>); 4] = [
+    ("camlStdlib__Sys.data_begin", "camlStdlib__Sys.data_end", None),
+    ("camlStdlib__Sys__data_begin", "camlStdlib__Sys__data_end", None),
+    ("camlStdlib__sys__data_begin", "camlStdlib__sys__data_end", None),
+    ("camlSys__data_begin", "camlSys__data_end", Some("camlPervasives")),
+];
 /// The module's data takes about a kilobyte.
-const MOST_BYTES: usize = 1 << 16;
+const MOST_BYTES: u64 = 1 << 16;
 const WORD: usize = 8;
 const STRING_TAG: u64 = 252;
 /// Longest string looked at, in words. `4.14.0+domains` takes two.
@@ -31,25 +33,18 @@ pub struct Said {
     pub text: String,
 }
 
-/// Finds it, if the module is linked.
-pub(super) fn find(elf: &Elf<'_>) -> Option<Said> {
-    if !elf.has_usual_words() {
-        return None;
-    }
-    let units =
-        UNITS.iter().filter(|(_, beside)| beside.is_none_or(|name| elf.global(name).is_some()));
-    units.flat_map(|(unit, _)| SEPARATORS.iter().map(move |separator| (unit, separator))).find_map(
-        |(unit, separator)| {
-            let address = |name| elf.global(&std::format!("{unit}{separator}{name}"));
-            let (begin, end) = (address("data_begin")?, address("data_end")?);
-            let length = usize::try_from(end.checked_sub(begin)?).ok()?.min(MOST_BYTES);
-            let data = elf.bytes_at(begin)?;
-            search(data.get(..length).unwrap_or(data))
-        },
-    )
+/// Where the data of the module is, if it is linked; `address` tells that of a symbol.
+pub fn place(address: impl Fn(&str) -> Option<u64>) -> Option<Range<u64>> {
+    let is_there = |beside: &Option<&str>| beside.is_none_or(|name| address(name).is_some());
+    let mut places = PLACES.iter().filter(|(.., beside)| is_there(beside));
+    places.find_map(|(begin, end, _)| {
+        let (begin, end) = (address(begin)?, address(end)?);
+        (begin <= end).then(|| begin..end.min(begin.saturating_add(MOST_BYTES)))
+    })
 }
 
-fn search(data: &[u8]) -> Option<Said> {
+/// What the module's data says.
+pub fn said(data: &[u8]) -> Option<Said> {
     let words = data.as_chunks::<WORD>().0;
     words.iter().enumerate().find_map(|(at, header)| {
         let header = u64::from_le_bytes(*header);
@@ -88,20 +83,20 @@ mod tests {
         data.extend(string("Unix"));
         data.extend(string("4.14.0+domains"));
         data.extend(string("5.0.0"));
-        let said = search(&data).expect("a version");
-        assert_eq!((said.version, said.text.as_str()), (Version::new(4, 14), "4.14.0+domains"));
+        let found = said(&data).expect("a version");
+        assert_eq!((found.version, found.text.as_str()), (Version::new(4, 14), "4.14.0+domains"));
     }
 
     #[test]
     fn what_is_cut_or_no_version_is_passed_over() {
         let whole = string("4.13.1");
         for end in 0..whole.len() {
-            assert_eq!(search(&whole[..end]), None);
+            assert_eq!(said(&whole[..end]), None);
         }
-        assert_eq!(search(&string("4.13.1\n")), None);
-        assert_eq!(search(&string("1.5")), None);
+        assert_eq!(said(&string("4.13.1\n")), None);
+        assert_eq!(said(&string("1.5")), None);
         let mut wrong_padding = string("4.13.1");
         *wrong_padding.last_mut().expect("bytes") = 200;
-        assert_eq!(search(&wrong_padding), None);
+        assert_eq!(said(&wrong_padding), None);
     }
 }
