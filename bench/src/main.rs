@@ -11,6 +11,7 @@ mod measure;
 mod page;
 mod record;
 mod rounds;
+mod running;
 mod snapshot;
 mod start;
 mod trace;
@@ -31,6 +32,7 @@ usage: cargo xtask bench WHAT
   trace     [--deep FILE] [--wide FILE] [--against DIR] [--rounds N]
   record    [--only NAME] [--rates R,..] [--against DIR] [--rounds N] [--instructions]
   start     [--rounds N]
+  running   [--rounds N]
   snapshot  [--only pauses|majors|real] [--sizes MB,..] [--rounds N]
   graph     [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N]
   types     [--sizes MILLIONS,..] [--rounds N]
@@ -55,6 +57,7 @@ fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "trace" => trace::run(rest),
         Some((what, rest)) if what == "record" => record::run(rest),
         Some((what, rest)) if what == "start" => start::run(rest),
+        Some((what, rest)) if what == "running" => running::run(rest),
         Some((what, rest)) if what == "snapshot" => snapshot::run(rest),
         Some((what, rest)) if what == "graph" => graph::run(rest),
         Some((what, rest)) if what == "types" => types::run(rest),

@@ -153,18 +153,16 @@ pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
     for start in again {
         jobs.extend(Job::tests(&binaries, start)?);
     }
+    // Those that take long begin early, so that short ones are left to fill the end.
     for (at, task) in tasks.iter().enumerate() {
-        match at {
-            0 => jobs.insert(1.min(jobs.len()), Job::task(task)?),
-            _ => jobs.push_back(Job::task(task)?),
-        }
+        jobs.insert((at + 1).min(jobs.len()), Job::task(task)?);
     }
     run_jobs(jobs)
 }
 
 fn run_jobs(jobs: VecDeque<Job>) -> Outcome {
-    // One more than there are processors, for the same reason as above.
-    let workers = thread::available_parallelism().map_or(2, usize::from) + 1;
+    // Two more than there are processors, for the same reason as above.
+    let workers = thread::available_parallelism().map_or(2, usize::from) + 2;
     let waiting = Mutex::new(jobs);
     let total = Mutex::new((0, 0, Vec::new()));
     let logs = debug_folder().join("test-output");

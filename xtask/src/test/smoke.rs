@@ -7,6 +7,7 @@ use crate::{Outcome, bench};
 const BENCHES: &[&str] = &[
     "trace --rounds 1",
     "record --rates 1e-4 --rounds 1",
+    "running --rounds 1",
     "snapshot --sizes 16 --rounds 1",
     "graph --sizes 0.1 --rounds 1",
     "types --sizes 0.1 --rounds 1",
