@@ -115,13 +115,14 @@ pub const fn making_at(place: usize) -> usize {
 pub const BYTES: usize = making_at(MAKINGS);
 
 /// Names for the trace of a process, best first: the path itself, with the process id before its extension, with the id and
-/// a number. So neither children nor a program after exec overwrite what is there.
-pub fn names(path: &[u8], process: u32) -> impl Iterator<Item = Vec<u8>> {
+/// a number. So neither children nor a program after exec overwrite what is there. The first is the program's: a forked child may need a
+/// file before the program's own is there, and does not take its name.
+pub fn names(path: &[u8], process: u32, is_child: bool) -> impl Iterator<Item = Vec<u8>> {
     const ATTEMPTS: u32 = 1000;
     let name_start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let dot = path[name_start..].iter().rposition(|&byte| byte == b'.').filter(|&at| at > 0);
     let (stem, extension) = path.split_at(dot.map_or(path.len(), |at| name_start + at));
-    (0..ATTEMPTS).map(move |attempt| {
+    (u32::from(is_child)..ATTEMPTS).map(move |attempt| {
         let middle = match attempt {
             0 => String::new(),
             1 => format!(".{process}"),
@@ -138,11 +139,17 @@ mod tests {
     #[test]
     fn names_keep_the_extension() {
         let all = |path: &str| -> Vec<String> {
-            let names = names(path.as_bytes(), 7).take(3);
+            let names = names(path.as_bytes(), 7, false).take(3);
             names.map(|name| String::from_utf8(name).expect("text")).collect()
         };
         assert_eq!(all("a.b/run.ctf"), ["a.b/run.ctf", "a.b/run.7.ctf", "a.b/run.7.2.ctf"]);
         assert_eq!(all("a.b/run"), ["a.b/run", "a.b/run.7", "a.b/run.7.2"]);
         assert_eq!(all("/.hidden"), ["/.hidden", "/.hidden.7", "/.hidden.7.2"]);
+    }
+
+    #[test]
+    fn a_child_never_takes_the_programs_name() {
+        let first = names(b"run.ctf", 7, true).next();
+        assert_eq!(first.as_deref(), Some(&b"run.7.ctf"[..]));
     }
 }

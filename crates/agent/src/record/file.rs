@@ -25,8 +25,8 @@ pub struct File {
 
 impl File {
     /// Creates a file that was not there, of one of the names there are for a process's trace.
-    pub fn create(path: &[u8], process: Pid) -> SysResult<File> {
-        for name in names(path, process.0) {
+    pub fn create(path: &[u8], process: Pid, is_child: bool) -> SysResult<File> {
+        for name in names(path, process.0, is_child) {
             let Ok(name) = CString::new(name) else { break };
             match sys::create(&name) {
                 Err(Errno::EXIST) => {}

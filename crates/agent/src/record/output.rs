@@ -26,6 +26,8 @@ pub struct Output {
     /// The folder of the keeper.
     keeper: Option<&'static [u8]>,
     process: Pid,
+    /// Whether it was forked by a process that is recorded.
+    pub is_child: bool,
     target: Target,
     waiting: Vec<u8>,
     /// The last write failed.
@@ -49,7 +51,7 @@ impl Output {
     pub fn new(path: &[u8], keeper: Option<&'static [u8]>, process: Pid) -> Output {
         let waiting = Vec::with_capacity(TOO_MUCH);
         let (path, target) = (path.into(), Target::Unknown);
-        Output { path, keeper, process, target, waiting, stuck: false, note_at: 0 }
+        Output { path, keeper, process, is_child: false, target, waiting, stuck: false, note_at: 0 }
     }
 
     /// Creates the trace.
@@ -63,7 +65,7 @@ impl Output {
         }
         self.target = Target::Refused;
         if !confined::is_confined() {
-            self.target = Target::File(File::create(&self.path, self.process)?);
+            self.target = Target::File(File::create(&self.path, self.process, self.is_child)?);
         }
         Ok(())
     }
@@ -188,7 +190,7 @@ impl Output {
     /// The file of what is put into a ring, of which the keeper has written so much.
     fn file_of(&self, ring: &Ring, length: u64) -> Option<File> {
         if ring.is_orphaned() {
-            return File::create(&self.path, self.process).ok();
+            return File::create(&self.path, self.process, self.is_child).ok();
         }
         ring.name().and_then(|name| File::go_on(name, length))
     }

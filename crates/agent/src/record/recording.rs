@@ -384,6 +384,7 @@ impl Recording {
         self.writer.sink_mut().abandon();
         let (state, elapsed) = (self.recorder.state, self.now());
         *self = Recording::new(self.agent, self.trace, generation);
+        self.writer.sink_mut().is_child = true;
         self.recorder.state = state;
         self.is_lazy = true;
         if let Switch::Window(start, end) = &mut self.switch {

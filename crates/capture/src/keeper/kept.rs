@@ -197,7 +197,7 @@ impl Kept {
 
     /// Creates the trace, under a name that no file has, and tells the agent.
     fn create(&mut self, wanted: &Path, owner: u32) -> io::Result<()> {
-        for name in names(wanted.as_os_str().as_bytes(), owner) {
+        for name in names(wanted.as_os_str().as_bytes(), owner, false) {
             let path = Path::new(OsStr::from_bytes(&name));
             let created =
                 OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
