@@ -15,7 +15,7 @@ pub fn run(traces: &[String]) -> Outcome {
     let built = build_folder()?;
     let mut traces: Vec<_> = traces.iter().map(PathBuf::from).collect();
     if traces.is_empty() {
-        for shape in ["wide", "deep"] {
+        for shape in ["wide", "deep", "many"] {
             let path = folder()?.join(format!("{shape}.ctf"));
             let mut generate = Command::new(built.join("bactrian-bench"));
             succeed(generate.args(["generate-trace", "--shape", shape, "-o"]).arg(&path))?;

@@ -37,8 +37,8 @@ fn add(path: &Path, name: &str, hash: &mut u64) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         names.extend(entry?.file_name().into_string());
     }
-    // Tests are no part of it.
-    names.retain(|name| !name.contains(".test."));
+    // Tests are no part of it, nor are types, which `cargo xtask page --types` writes.
+    names.retain(|name| !name.contains(".test.") && name != "generated.ts");
     names.sort();
     names.iter().try_for_each(|inner| add(&path.join(inner), &format!("{name}/{inner}"), hash))
 }

@@ -98,13 +98,13 @@ test("dominators open row by row, and descend as icicle and treemap", async () =
 
 test("from modules to functions, sites and types, as far as samples tell", async () => {
   await withPage([LAST], "#/heap/0", async (page, { url }) => {
-    const modules = await told(page, url, "heap/modules", "#/heap/0/modules");
+    const modules = await told(page, url, "heap/classes", "#/heap/0/modules");
     await picture(page, "heap-modules");
     assert.ok(modules.rows.length > 0, "the fixture is sampled");
     let answer = { result: modules };
     for (const next of ["functions", "sites", "types"]) {
       const first = answer.result.rows[0].name;
-      answer = await asked(page, `heap/${next}`, () => page.locator(".table tbody tr .what", { hasText: first }).first().click());
+      answer = await asked(page, "heap/classes", () => page.locator(".table tbody tr .what", { hasText: first }).first().click());
       assert.deepEqual(answer.result, result(answer.command), answer.command);
       assert.ok(answer.result.rows.length > 0, answer.command);
     }
@@ -121,10 +121,10 @@ test("from modules to functions, sites and types, as far as samples tell", async
 
 test("types, their fields, and the paths to them", async () => {
   await withPage([LAST], "#/heap/0", async (page, { url }) => {
-    const types = await told(page, url, "heap/types", "#/heap/0/types");
+    const types = await told(page, url, "heap/classes", "#/heap/0/types");
     assert.ok(types.coverage.typed > 0.5, "the fixture has types");
     await picture(page, "heap-types");
-    await told(page, url, "heap/tags", "#/heap/0/tags");
+    await told(page, url, "heap/classes", "#/heap/0/tags");
     const entry = "Leaky_cache.Cache.entry";
     const fields = await told(page, url, "heap/fields", `#/heap/0/types?fields=${entry}`);
     assert.ok(fields.fields.rows.some((row) => row.field === "answer"), JSON.stringify(fields));

@@ -21,7 +21,7 @@ const FILTERS = {
 const QUESTIONS = (filter) => [
   `api/trace/timeline?file=0&points=600&${filter}`,
   `api/trace/flame?file=0&${filter}`,
-  `api/trace/top?file=0&n=100&${filter}`,
+  `api/trace/top?file=0&number=200&${filter}`,
 ];
 
 async function measureTrace(page, url, since) {

@@ -15,11 +15,13 @@ mod sources;
 pub fn run(arguments: &[String]) -> Outcome {
     let (browser, only) = match arguments {
         [word] if word == "--build" => return build(),
+        [word] if word == "--types" => return Page::new()?.write_types(),
         [] => (true, None),
         [word] if word == "--fixtures" => (false, None),
         [file] if !file.starts_with('-') => (true, Some(file.as_str())),
         _ => {
-            return Err("say nothing, --build, --fixtures, or one test file of ui/tests".to_owned());
+            return Err("say nothing, --build, --types, --fixtures, or one test file of ui/tests"
+                .to_owned());
         }
     };
     if browser && only.is_none() {
@@ -154,9 +156,18 @@ impl Page {
         Ok(())
     }
 
+    /// Writes the types of questions and answers, which those of `crates/analysis` make. Only checks and editors want them.
+    fn write_types(&self) -> Outcome {
+        let made = Command::new(self.example("page_types")).output();
+        let made = made.map_err(|error| format!("page_types: {error}"))?;
+        let path = root().join("ui/src/api/generated.ts");
+        fs::write(&path, made.stdout).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
     fn check(&self, only: Option<&str>) -> Outcome {
         let ui = root().join("ui");
         if only.is_none() {
+            self.write_types()?;
             let mut npm = Command::new("npm");
             succeed(npm.args(["run", "--silent", "check"]).current_dir(&ui))?;
         }

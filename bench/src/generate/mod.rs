@@ -39,7 +39,7 @@ pub fn run(arguments: &[String]) -> Outcome {
             _ => return Err(format!("there is no option {option}")),
         }
     }
-    let shape = shape.ok_or("say which --shape, deep or wide")?;
+    let shape = shape.ok_or("say which --shape: deep, wide or many")?;
     let path = path.ok_or("say where to write it: -o FILE")?;
     write_file(shape, events.unwrap_or(shape.events), seed, &path)
         .map_err(|error| format!("{}: {error}", path.display()))

@@ -57,6 +57,16 @@ const DEEP: Shape = Shape {
     ],
 };
 
+/// More functions than any table shows at once.
+const MANY: Shape = Shape {
+    name: "many",
+    events: 2_000_000,
+    functions: 100_000,
+    call_sites: 4..=16,
+    branching: 1.0,
+    ..DEEP
+};
+
 /// Like a server: few functions, the same few thousand stacks again and again, and many events.
 const WIDE: Shape = Shape {
     name: "wide",
@@ -76,7 +86,7 @@ const WIDE: Shape = Shape {
 };
 
 /// All shapes.
-pub const SHAPES: &[&Shape] = &[&DEEP, &WIDE];
+pub const SHAPES: &[&Shape] = &[&DEEP, &WIDE, &MANY];
 
 impl Shape {
     pub fn named(name: &str) -> Result<&'static Shape, String> {

@@ -8,9 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bactrian_analysis::heap::{Heap, HeapSums};
+use bactrian_analysis::question::{
+    Evidence, FileInfo, FileNumber, Question, QuestionError, Rows, Text,
+};
 use bactrian_analysis::units::{Between, Time};
 use bactrian_analysis::{
-    By, Collected, Filter, Live, Measure, Of, Pattern, Place, Recursion, TraceFile, TraceQuestions,
+    By, Collected, Filter, Live, Measure, Of, Pattern, Place, Recursion, TopQuestion, TopSort,
+    TraceFile, TraceQuestions, info,
 };
 use bactrian_trace::Micros;
 
@@ -94,7 +99,65 @@ fn main() {
         ];
         println!("| {kind} | {} |", cells.map(|ms| format!("{ms:.0}")).join(" | "));
     }
+    pages(questions);
     println!("\nmemory at the end: {} MB", resident_megabytes());
+}
+
+/// Pages of 200 rows of a table, in other orders and searched.
+fn pages(questions: TraceQuestions) {
+    let evidence = One(Arc::new(questions));
+    println!("\n| page of the table of functions | rows in all | ms |\n|---|--:|--:|");
+    let number = 200;
+    let search = "/1.$/".parse().map(Text).ok();
+    for (what, sort, rows) in [
+        ("the first, by self", TopSort::Own, Rows { number, ..Rows::default() }),
+        ("the first, by total", TopSort::Total, Rows { number, ..Rows::default() }),
+        ("by name", TopSort::Name, Rows { number, ..Rows::default() }),
+        ("in the middle", TopSort::Total, Rows { number, offset: 50_000, ..Rows::default() }),
+        ("searched", TopSort::Total, Rows { number, search, ..Rows::default() }),
+    ] {
+        let question = TopQuestion { sort, rows, ..TopQuestion::default() };
+        let start = Instant::now();
+        let found = question.ask(&evidence).map_or(0, |answer| answer.result.row_count);
+        println!("| {what} | {found} | {:.0} |", start.elapsed().as_secs_f64() * 1e3);
+    }
+}
+
+/// One trace.
+struct One(Arc<TraceQuestions>);
+
+impl Evidence for One {
+    fn path(&self, _: FileNumber) -> Result<&Path, QuestionError> {
+        Ok(Path::new("trace"))
+    }
+
+    fn options(&self, _: FileNumber) -> &[String] {
+        &[]
+    }
+
+    fn trace(&self, _: FileNumber) -> Result<Arc<TraceQuestions>, QuestionError> {
+        Ok(self.0.clone())
+    }
+
+    fn heap(&self, _: FileNumber) -> Result<Arc<Heap>, QuestionError> {
+        Err(no_snapshot())
+    }
+
+    fn sums(&self, _: FileNumber) -> Result<Arc<HeapSums>, QuestionError> {
+        Err(no_snapshot())
+    }
+
+    fn info(&self, _: FileNumber) -> Result<FileInfo, QuestionError> {
+        Ok(FileInfo::Trace(Box::new(info(self.0.trace()))))
+    }
+
+    fn snapshots(&self) -> Vec<FileNumber> {
+        Vec::new()
+    }
+}
+
+fn no_snapshot() -> QuestionError {
+    QuestionError::Wrong("it is a trace".to_owned())
 }
 
 fn regex(text: &str) -> Place {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use bactrian_trace::{Alloc, FrameId, Frames, Losses};
 use bactrian_types::{Allocated, Allocation, Allocations};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::estimate::{Estimate, Tally};
@@ -18,7 +19,7 @@ const SEVERAL: &str = "[one of several types]";
 const UNKNOWN: &str = "[not known]";
 
 /// One row of a [`TopTypes`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TypeRow {
     /// The type as a person writes it; in brackets, why there is none.
     pub name: String,

@@ -6,16 +6,20 @@
 //! So that tree is never made. Every stack is followed outwards by a cursor, all of them step by step;
 //! those that came the same way are one branch, and when that is too small they are followed no further.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Tally};
-use crate::filter::Pattern;
+use crate::filter::{Filter, Pattern};
 use crate::labels::{Label, LabelId};
+use crate::measure::Measure;
 use crate::profile::Profile;
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Text};
 use crate::stack_tree::{StackId, StackTree};
+use crate::stacks_options::StacksOptions;
 
 /// Which way the tree grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// From callers to what they call.
@@ -24,9 +28,86 @@ pub enum Direction {
     Callers,
 }
 
+/// Who calls what allocates, as a tree.
+///
+/// From the outermost calls in, or with --callers from the allocations out; around FUNCTION if one is named. Branches below
+/// --min-share of everything are left out. A chain of calls with nothing beside it is not indented.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct TreeQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// Only around this function: a name, or /REGEX/
+    #[schemars(extend("x-operand" = true))]
+    pub focus: Option<Text<Pattern>>,
+    /// Grow from callees to callers
+    pub callers: bool,
+    /// Leave out branches below this share of everything, in percent
+    #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
+    pub min_share: f64,
+    /// Leave out what is deeper than this
+    #[schemars(extend("x-value" = "N"))]
+    pub levels: usize,
+    /// Which stacks
+    #[serde(flatten)]
+    pub stacks: StacksOptions,
+}
+
+impl Default for TreeQuestion {
+    fn default() -> TreeQuestion {
+        TreeQuestion {
+            file: FileNumber::default(),
+            focus: None,
+            callers: false,
+            min_share: 1.0,
+            levels: 100,
+            stacks: StacksOptions::default(),
+        }
+    }
+}
+
+/// Who calls what allocates.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TreeAnswer {
+    /// What was measured.
+    pub measure: Measure,
+    /// Which way the tree grows.
+    pub direction: Direction,
+    /// Around which functions.
+    pub focus: Option<Pattern>,
+    /// Of which objects.
+    pub filter: Filter,
+    /// The tree.
+    pub tree: CallTree,
+}
+
+impl Question for TreeQuestion {
+    const NAME: &'static str = "trace/tree";
+    const COMMAND: Option<&'static str> = Some("tree");
+    type Answer = TreeAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<TreeAnswer>, QuestionError> {
+        let (_, measured) = self.stacks.of(evidence, self.file)?;
+        let shape = TreeShape {
+            direction: if self.callers { Direction::Callers } else { Direction::Callees },
+            focus: self.focus.as_ref().map(|focus| focus.0.clone()),
+            min_share: self.min_share / 100.0,
+            max_levels: self.levels,
+        };
+        let answer = TreeAnswer {
+            measure: self.stacks.metric.measure(),
+            direction: shape.direction,
+            tree: call_tree(&measured.profile, &shape),
+            focus: shape.focus,
+            filter: measured.filter,
+        };
+        Ok(Answer::new(answer, [measured.profile.losses.into()]).with_notes(measured.notes))
+    }
+}
+
 /// What tree to grow.
 #[derive(Clone, Debug)]
-pub struct TreeQuestion {
+pub struct TreeShape {
     /// Which way.
     pub direction: Direction,
     /// Around these functions; the whole program if none.
@@ -41,7 +122,7 @@ pub struct TreeQuestion {
 const MAX_LEVELS: usize = 400;
 
 /// A node of the tree with what hangs on it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Branch {
     /// Function or site.
     #[serde(flatten)]
@@ -60,7 +141,7 @@ pub struct Branch {
 }
 
 /// A tree of calls.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallTree {
     /// Everything that was measured.
     pub all: Estimate,
@@ -73,7 +154,7 @@ pub struct CallTree {
 }
 
 /// Grows the tree from the first measure of a profile.
-pub fn call_tree(profile: &Profile, question: &TreeQuestion) -> CallTree {
+pub fn call_tree(profile: &Profile, question: &TreeShape) -> CallTree {
     let focus: Option<Vec<bool>> = question.focus.as_ref().map(|pattern| {
         profile.labels.iter().map(|(_, label)| pattern.matches(&label.name)).collect()
     });
@@ -210,7 +291,10 @@ impl Growth<'_> {
             let inner = self.kept_branches(tree, sums, kept, child);
             branches.push(self.branch(tree.label(child.stack), sums(child.stack), inner));
         }
-        branches.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
+        branches.sort_by(|a, b| {
+            let by_size = b.total.value.total_cmp(&a.total.value);
+            by_size.then_with(|| a.label.cmp(&b.label))
+        });
         Branches { branches, left_out: of.left_out }
     }
 }
@@ -300,7 +384,8 @@ impl Growth<'_> {
             }
         }
         large.sort_unstable_by(|(a, ones), (b, others)| {
-            b.sum().total_cmp(&a.sum()).then(ones[0].start.cmp(&others[0].start))
+            let label = |group: &[Cursor]| self.profile.labels.get(group[0].label);
+            b.sum().total_cmp(&a.sum()).then_with(|| label(ones).cmp(label(others)))
         });
         let mut branches = Vec::with_capacity(large.len());
         for (total, group) in large {

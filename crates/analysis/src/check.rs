@@ -4,6 +4,7 @@
 //! and is undecided in between: then the sampling rate is too low to tell, and only the estimate speaks.
 
 use bactrian_trace::Losses;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diff::{Change, diff};
@@ -17,7 +18,7 @@ use crate::trace_file::TraceFile;
 use crate::units::{Bytes, show_bytes};
 
 /// What is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
     /// Most bytes alive at a moment.
@@ -37,7 +38,7 @@ impl Subject {
 }
 
 /// The outcome of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Below the limit.
@@ -49,7 +50,7 @@ pub enum Verdict {
 }
 
 /// One check.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Check {
     /// What was checked.
     pub subject: Subject,

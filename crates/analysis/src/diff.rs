@@ -2,14 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::labels::Label;
+use crate::filter::Filter;
+use crate::filter_options::FilterOptions;
+use crate::labels::{By, Label};
+use crate::measure::{Measure, Metric};
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
 use crate::top::Top;
+use crate::units::Time;
 
 /// One label in both traces.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Change {
     /// What it is about.
     #[serde(flatten)]
@@ -22,7 +28,7 @@ pub struct Change {
 }
 
 /// A value before and after.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Delta {
     /// In the first trace.
     pub before: Estimate,
@@ -43,8 +49,127 @@ impl Delta {
     }
 }
 
+/// What changed between two traces; significant changes first.
+///
+/// A change is significant (marked *) if it stands out of what sampling alone would show in a table of this size: of the
+/// changes marked, no more than 5 in 100 are chance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct DiffQuestion {
+    /// The trace before
+    pub before: FileNumber,
+    /// The trace after
+    pub after: FileNumber,
+    /// What to tell apart
+    pub by: By,
+    /// What to measure
+    pub metric: Metric,
+    /// What to sort by
+    pub sort: DiffSort,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+impl Default for DiffQuestion {
+    fn default() -> DiffQuestion {
+        DiffQuestion {
+            before: FileNumber(0),
+            after: FileNumber(1),
+            by: By::default(),
+            metric: Metric::default(),
+            sort: DiffSort::default(),
+            rows: Rows::default(),
+            filter: FilterOptions::default(),
+        }
+    }
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "ORDER"))]
+pub enum DiffSort {
+    /// Significant changes first, then the largest of what a row allocates itself
+    #[default]
+    Significant,
+    /// What a row allocates itself, by how much it grew
+    #[serde(rename = "self")]
+    Own,
+    /// What is allocated in it and in all it calls, by how much that grew
+    Total,
+    /// What a row allocated itself before
+    Before,
+    /// What it allocates itself after
+    After,
+    /// Its name
+    Name,
+}
+
+/// What changed between two traces.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffAnswer {
+    /// What is told apart.
+    pub by: By,
+    /// What was measured.
+    pub measure: Measure,
+    /// Of which objects.
+    pub filter: Filter,
+    /// How long each trace is.
+    pub durations: [Time; 2],
+    /// Everything together.
+    pub all: Delta,
+    /// How many rows there are.
+    pub row_count: usize,
+    /// How many of all rows changed more than sampling explains.
+    pub significant: usize,
+    /// Those that were asked for.
+    pub rows: Vec<Change>,
+}
+
+impl Question for DiffQuestion {
+    const NAME: &'static str = "trace/diff";
+    const COMMAND: Option<&'static str> = Some("diff");
+    type Answer = DiffAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<DiffAnswer>, QuestionError> {
+        let [before, after] = [evidence.trace(self.before)?, evidence.trace(self.after)?];
+        let filter = self.filter.filter()?;
+        let measure = self.metric.measure();
+        let first = before.top(&filter, self.by, measure);
+        let second = after.top(&filter, self.by, measure);
+        let mut diff = diff(&first, &second);
+        let significant = diff.significant().count();
+        let grew = |a: &Delta, b: &Delta| b.change.value.total_cmp(&a.change.value);
+        match self.sort {
+            DiffSort::Significant => {}
+            DiffSort::Own => diff.rows.sort_by(|a, b| grew(&a.own, &b.own)),
+            DiffSort::Total => diff.rows.sort_by(|a, b| grew(&a.total, &b.total)),
+            DiffSort::Before => {
+                diff.rows.sort_by(|a, b| b.own.before.value.total_cmp(&a.own.before.value));
+            }
+            DiffSort::After => {
+                diff.rows.sort_by(|a, b| b.own.after.value.total_cmp(&a.own.after.value));
+            }
+            DiffSort::Name => diff.rows.sort_by(|a, b| a.label.cmp(&b.label)),
+        }
+        let row_count = evidence.cut(&self.rows, &mut diff.rows, |row| row.label.text());
+        let notes = after.notes(&filter, Some(&second.all));
+        let Diff { all, rows } = diff;
+        let by = self.by;
+        let durations = [&before, &after].map(|trace| Time(trace.trace().index().duration()));
+        let answer =
+            DiffAnswer { by, measure, filter, durations, all, row_count, significant, rows };
+        let losses = [first.losses.into(), second.losses.into()];
+        Ok(Answer::new(answer, losses).with_notes(notes))
+    }
+}
+
 /// The changes between two traces.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Diff {
     /// Everything together.
     pub all: Delta,

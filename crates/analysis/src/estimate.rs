@@ -15,13 +15,14 @@
 
 use std::ops::{Add, Sub};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Two-sided 95 % point of the normal distribution.
 const Z: f64 = 1.959_964;
 
 /// A value with the interval that holds the truth in 95 of 100 cases.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,

@@ -5,15 +5,18 @@
 //! [`crate::Selection`] turns the latter into a set of objects by a pass of its own.
 
 use std::fmt;
+use std::str::FromStr;
 
 use bactrian_trace::{Alloc, DomainId, Source};
 use regex_lite::{Error, Regex};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
+use crate::question::Written;
 use crate::units::{Between, Bytes, Time};
 
 /// Which objects are wanted. The default is all.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Filter {
     /// Allocated in this time.
     pub allocated: Between<Time>,
@@ -27,9 +30,11 @@ pub struct Filter {
     pub lifetime: Between<Time>,
     /// Only these heaps; all if empty.
     #[serde(serialize_with = "source_names")]
+    #[schemars(with = "Vec<String>")]
     pub sources: Vec<Source>,
     /// Only these domains; all if empty.
     #[serde(serialize_with = "domain_numbers")]
+    #[schemars(with = "Vec<u16>")]
     pub domains: Vec<DomainId>,
     /// Each of these is in the stack.
     pub inside: Vec<Place>,
@@ -48,7 +53,7 @@ fn domain_numbers<S: serde::Serializer>(domains: &[DomainId], s: S) -> Result<S:
 }
 
 /// A moment or a time at which an object is alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Live {
     /// At some moment between these.
@@ -62,7 +67,7 @@ pub enum Live {
 }
 
 /// When an object was found dead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Collected {
     /// Between these.
@@ -123,6 +128,33 @@ impl fmt::Display for Pattern {
     }
 }
 
+impl FromStr for Pattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Pattern, Error> {
+        Pattern::parse(text)
+    }
+}
+
+impl Written for Pattern {
+    const VALUE: &'static str = "FUNCTION";
+    const EXAMPLE: &'static str = "Main.load or /^Stdlib/";
+}
+
+impl JsonSchema for Pattern {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pattern".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
 impl Serialize for Pattern {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -130,7 +162,7 @@ impl Serialize for Pattern {
 }
 
 /// Functions or files, to look for in stacks.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// A function of this name.

@@ -5,15 +5,18 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::call_tree::{Branch, CallTree, Direction, TreeQuestion, call_tree};
+use crate::call_tree::{Branch, CallTree, Direction, TreeShape, call_tree};
 use crate::estimate::{Estimate, Tally};
 use crate::filter::Pattern;
 use crate::labels::{By, Label, LabelId, module_of};
 use crate::measure::Measure;
 use crate::profile::Profile;
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Text};
 use crate::stack_tree::{StackId, StackTree};
+use crate::stacks_options::StacksOptions;
 
 /// More frames than this are no picture: smaller ones are left out then.
 const MAX_FRAMES: usize = 20_000;
@@ -21,7 +24,7 @@ const MAX_FRAMES: usize = 20_000;
 const MAX_LEVELS: usize = 400;
 
 /// Frames of a flame graph.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Flame {
     /// Everything that was measured, shown or not.
     pub all: Estimate,
@@ -50,8 +53,130 @@ pub struct Flame {
     pub before: Option<Vec<f64>>,
 }
 
+/// A flame graph: frames with what is allocated (or live) in each and in all it calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct FlameQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// The stack that is shown as the root, by its number; 0 is the whole
+    #[schemars(extend("x-value" = "STACK"))]
+    pub at: usize,
+    /// Leave out frames below this share of what is shown, in percent
+    #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
+    pub min_share: f64,
+    /// Which stacks
+    #[serde(flatten)]
+    pub stacks: StacksOptions,
+}
+
+/// Frames with a smaller share are not seen, in percent.
+const MIN_SHARE: f64 = 0.05;
+
+impl Default for FlameQuestion {
+    fn default() -> FlameQuestion {
+        FlameQuestion {
+            file: FileNumber::default(),
+            at: 0,
+            min_share: MIN_SHARE,
+            stacks: StacksOptions::default(),
+        }
+    }
+}
+
+impl Question for FlameQuestion {
+    const NAME: &'static str = "trace/flame";
+    const COMMAND: Option<&'static str> = Some("flame --output flame.svg");
+    type Answer = Flame;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Flame>, QuestionError> {
+        let (_, measured) = self.stacks.of(evidence, self.file)?;
+        let flame = Flame::new(&measured.profile, self.at, self.min_share / 100.0);
+        let at = self.at;
+        let flame = flame
+            .ok_or_else(|| QuestionError::Wrong(format!("at={at}: there is no such stack")))?;
+        Ok(Answer::new(flame, [measured.profile.losses.into()]).with_notes(measured.notes))
+    }
+}
+
+/// Flame graphs of what calls a function, and of what it calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FlamesAroundQuestion {
+    /// The trace
+    #[serde(default)]
+    pub file: FileNumber,
+    /// The function: a name, or /REGEX/
+    pub focus: Text<Pattern>,
+    /// Leave out frames below this share of what is shown, in percent
+    #[serde(default = "min_share")]
+    #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
+    pub min_share: f64,
+    /// Which stacks
+    #[serde(flatten)]
+    pub stacks: StacksOptions,
+}
+
+fn min_share() -> f64 {
+    MIN_SHARE
+}
+
+impl Question for FlamesAroundQuestion {
+    const NAME: &'static str = "trace/around";
+    const COMMAND: Option<&'static str> = Some("tree");
+    type Answer = Around;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Around>, QuestionError> {
+        let (_, measured) = self.stacks.of(evidence, self.file)?;
+        let around = around(&measured.profile, &self.focus, self.min_share / 100.0);
+        Ok(Answer::new(around, [measured.profile.losses.into()]).with_notes(measured.notes))
+    }
+}
+
+/// A flame graph of two traces: what is there after, with what was there before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct DiffFlameQuestion {
+    /// The trace before
+    pub before: FileNumber,
+    /// The trace after
+    pub after: FileNumber,
+    /// Leave out frames below this share of what is shown, in percent
+    #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
+    pub min_share: f64,
+    /// Which stacks
+    #[serde(flatten)]
+    pub stacks: StacksOptions,
+}
+
+impl Default for DiffFlameQuestion {
+    fn default() -> DiffFlameQuestion {
+        DiffFlameQuestion {
+            before: FileNumber(0),
+            after: FileNumber(1),
+            min_share: MIN_SHARE,
+            stacks: StacksOptions::default(),
+        }
+    }
+}
+
+impl Question for DiffFlameQuestion {
+    const NAME: &'static str = "trace/diff-flame";
+    const COMMAND: Option<&'static str> = None;
+    type Answer = Flame;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Flame>, QuestionError> {
+        let (_, before) = self.stacks.of(evidence, self.before)?;
+        let (_, after) = self.stacks.of(evidence, self.after)?;
+        let flame = Flame::of_both(&before.profile, &after.profile, self.min_share / 100.0);
+        let losses = [before.profile.losses.into(), after.profile.losses.into()];
+        Ok(Answer::new(flame, losses).with_notes(after.notes))
+    }
+}
+
 /// A stack on the way to the one that is shown.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FlameStep")]
 pub struct PathStep {
     /// Which stack it is.
     pub id: u32,
@@ -60,7 +185,7 @@ pub struct PathStep {
 }
 
 /// What a frame is called, and where it belongs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FlameLabel {
     /// What it is called.
     #[serde(flatten)]
@@ -89,7 +214,8 @@ impl FlameLabel {
 }
 
 /// A flame graph on both sides of a function.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FlamesAround")]
 pub struct Around {
     /// Everything that was measured.
     pub all: Estimate,
@@ -239,7 +365,7 @@ impl Flame {
 
 /// What functions call and who calls them, without what has less than `min_share` of what goes through them.
 pub fn around(profile: &Profile, focus: &Pattern, min_share: f64) -> Around {
-    let question = |direction, min_share, max_levels| TreeQuestion {
+    let question = |direction, min_share, max_levels| TreeShape {
         direction,
         focus: Some(focus.clone()),
         min_share,

@@ -1,17 +1,22 @@
 //! The distinct stacks that allocate most by themselves.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
+use crate::filter_options::FilterOptions;
 use crate::flame::FlameLabel;
-use crate::measure::Measure;
+use crate::labels::By;
+use crate::measure::{Measure, Metric};
 use crate::profile::Profile;
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
+use crate::stacks_options::StacksOptions;
 
 /// Frames that are told of a stack; outer ones are left out.
 const MAX_FRAMES: usize = 200;
 
 /// A stack and what it allocates.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HotPath {
     /// Innermost first.
     pub frames: Vec<FlameLabel>,
@@ -24,7 +29,7 @@ pub struct HotPath {
 }
 
 /// Stacks, those that allocate most first.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HotPaths {
     /// What was measured.
     pub measure: Measure,
@@ -36,8 +41,40 @@ pub struct HotPaths {
     pub rows: Vec<HotPath>,
 }
 
+/// The distinct stacks that allocate most by themselves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct HotPathsQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// What to measure
+    pub metric: Metric,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+impl Question for HotPathsQuestion {
+    const NAME: &'static str = "trace/paths";
+    const COMMAND: Option<&'static str> = None;
+    type Answer = HotPaths;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<HotPaths>, QuestionError> {
+        let HotPathsQuestion { metric, filter, .. } = self.clone();
+        let stacks = StacksOptions { metric, by: By::Site, recursion: false, filter };
+        let (_, measured) = stacks.of(evidence, self.file)?;
+        let number = evidence.at_most(self.rows.number);
+        let window = Rows { number, ..self.rows.clone() };
+        let answer = hot_paths(&measured.profile, &window);
+        Ok(Answer::new(answer, [measured.profile.losses.into()]).with_notes(measured.notes))
+    }
+}
+
 /// The stacks that allocate most of the first measure.
-pub fn hot_paths(profile: &Profile, most: usize) -> HotPaths {
+pub fn hot_paths(profile: &Profile, window: &Rows) -> HotPaths {
     let (tree, column) = (&profile.tree, profile.first());
     let all = column.total();
     let mut stacks: Vec<_> = tree
@@ -45,14 +82,13 @@ pub fn hot_paths(profile: &Profile, most: usize) -> HotPaths {
         .map(|stack| (stack, column.own(stack)))
         .filter(|(_, own)| !own.is_zero())
         .collect();
-    let row_count = stacks.len();
-    let larger_first =
-        |a: &(_, crate::Tally), b: &(_, crate::Tally)| b.1.sum().total_cmp(&a.1.sum());
-    if most < stacks.len() && most > 0 {
-        stacks.select_nth_unstable_by(most - 1, |a, b| larger_first(a, b).then(a.0.cmp(&b.0)));
+    if let Some(search) = &window.search {
+        let fits: Vec<bool> =
+            profile.labels.iter().map(|(_, label)| search.fits(&label.text())).collect();
+        stacks.retain(|(stack, _)| tree.inwards_out(*stack).any(|label| fits[label.index()]));
     }
-    stacks.truncate(most);
-    stacks.sort_by(|a, b| larger_first(a, b).then(a.0.cmp(&b.0)));
+    stacks.sort_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
+    let row_count = window.window(&mut stacks);
     let rows = stacks.into_iter().map(|(stack, own)| {
         let mut labels = tree.inwards_out(stack).map(|id| profile.labels.get(id));
         let by = profile.labels.by();

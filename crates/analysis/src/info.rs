@@ -3,19 +3,23 @@
 use bactrian_trace::{
     Alloc, DomainId, Frames, Losses, Micros, ObjectId, Recorder, Source, TraceInfo,
 };
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Tally};
 use crate::filter::Filter;
+use crate::filter_options::FilterOptions;
 use crate::live_count::LiveCount;
 use crate::measure::{Unit, weight};
 use crate::pass::{self, Visitor};
+use crate::question::{Answer, Evidence, FileInfo, FileNumber, Question, QuestionError};
 use crate::selection::{Peak, Selection};
 use crate::trace_file::TraceFile;
 use crate::units::Time;
 
 /// What the packet headers say.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TraceInfo")]
 pub struct Info {
     /// Path of the traced program.
     pub program: String,
@@ -52,7 +56,7 @@ pub struct Info {
 }
 
 /// What Bactrian's recorder says of itself and of what it lost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RecorderInfo {
     /// Bactrian's version.
     pub version: String,
@@ -98,7 +102,8 @@ impl From<Recorder> for RecorderInfo {
 }
 
 /// What the events say.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TraceContents")]
 pub struct Contents {
     /// Sampled allocations in the minor heap.
     pub minor: u64,
@@ -127,6 +132,65 @@ pub struct Contents {
     /// What could not be read.
     #[serde(skip)]
     pub losses: Losses,
+}
+
+/// What a trace or snapshot is: program, size, duration.
+///
+/// Reads headers only, which takes milliseconds for any size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct InfoQuestion {
+    /// The trace or snapshot
+    pub file: FileNumber,
+}
+
+impl Question for InfoQuestion {
+    const NAME: &'static str = "overview/info";
+    const COMMAND: Option<&'static str> = Some("info");
+    type Answer = FileInfo;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<FileInfo>, QuestionError> {
+        let info = evidence.info(self.file)?;
+        let notes = match &info {
+            FileInfo::Trace(info) => {
+                info.recorder.as_ref().map(|recorder| recorder.sentences.clone())
+            }
+            FileInfo::Snapshot(info) => Some(info.gaps.clone()),
+        };
+        Ok(Answer::new(info, []).with_notes(notes.unwrap_or_default()))
+    }
+}
+
+/// What all events of a trace say together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct ContentsQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+/// What all events of a trace say together.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ContentsAnswer {
+    /// What the events say.
+    pub contents: Contents,
+}
+
+impl Question for ContentsQuestion {
+    const NAME: &'static str = "overview/contents";
+    const COMMAND: Option<&'static str> = Some("info --full");
+    type Answer = ContentsAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<ContentsAnswer>, QuestionError> {
+        let trace = evidence.trace(self.file)?;
+        let filter = self.filter.filter()?;
+        let contents = trace.contents(&filter);
+        let (losses, notes) = (contents.losses.clone(), trace.notes(&filter, None));
+        Ok(Answer::new(ContentsAnswer { contents }, [losses.into()]).with_notes(notes))
+    }
 }
 
 /// The facts of the packet headers.

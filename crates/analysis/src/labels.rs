@@ -7,38 +7,43 @@
 use std::collections::HashMap;
 
 use bactrian_trace::{FrameId, Frames, Location, instruction};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::filter::Pattern;
 
 /// What is told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "WHAT"))]
 pub enum By {
-    /// Every place in the source: function, file, line and columns.
+    /// Every place in the source
     Site,
-    /// Instructions of bytecode, with the place in the source; elsewhere return addresses.
+    /// Instructions of bytecode; of native code, return addresses
     Instruction,
-    /// Lines of source files.
+    /// Lines of source files
     Line,
-    /// Functions.
+    /// Functions
+    #[default]
     Function,
-    /// Source files.
+    /// Source files
     File,
-    /// Modules: compilation units.
+    /// Modules (compilation units)
     Module,
 }
 
 impl By {
-    /// All of them, by what the command line calls them.
-    pub const NAMES: &[(&str, By)] = &[
-        ("site", By::Site),
-        ("instruction", By::Instruction),
-        ("line", By::Line),
-        ("function", By::Function),
-        ("file", By::File),
-        ("module", By::Module),
-    ];
+    /// For headings.
+    pub fn title(self) -> &'static str {
+        match self {
+            By::Site => "site",
+            By::Instruction => "instruction",
+            By::Line => "line",
+            By::Function => "function",
+            By::File => "file",
+            By::Module => "module",
+        }
+    }
 }
 
 /// What recorders write for a file that they do not know.
@@ -67,7 +72,7 @@ pub(crate) struct LabelSpan {
 }
 
 /// A label as people see it. What the labelling does not tell apart is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Label {
     /// The function, line, file or module; for a site, the function.
     pub name: String,

@@ -13,6 +13,7 @@
 
 mod by_type;
 mod call_tree;
+mod cancel;
 pub mod check;
 mod diff;
 mod estimate;
@@ -31,11 +32,13 @@ mod objects;
 mod parallel;
 mod pass;
 mod profile;
+pub mod question;
 mod rewrite;
 mod selection;
 mod source_lines;
 mod stack_tree;
 mod stack_walk;
+mod stacks_options;
 mod timeline;
 mod top;
 mod trace_file;
@@ -44,26 +47,37 @@ mod trace_table;
 pub mod units;
 
 pub use by_type::{TopTypes, TypeRow, top_types};
-pub use call_tree::{Branch, CallTree, Direction, TreeQuestion, call_tree};
-pub use diff::{Change, Delta, Diff, diff};
+pub use call_tree::{Branch, CallTree, Direction, TreeAnswer, TreeQuestion, TreeShape, call_tree};
+pub use cancel::{Cancel, Cancelled};
+pub use diff::{Change, Delta, Diff, DiffAnswer, DiffQuestion, DiffSort, diff};
 pub use estimate::{Estimate, Scale, Tally};
 pub use filter::{Collected, Filter, Live, Pattern, Place};
-pub use flame::{Around, Flame, FlameLabel, PathStep, around};
-pub use hot_paths::{HotPath, HotPaths, hot_paths};
-pub use info::{Contents, Info, RecorderInfo, contents, info};
+pub use filter_options::{FilterOptions, ObjectHeap};
+pub use flame::{
+    Around, DiffFlameQuestion, Flame, FlameLabel, FlameQuestion, FlamesAroundQuestion, PathStep,
+    around,
+};
+pub use hot_paths::{HotPath, HotPaths, HotPathsQuestion, hot_paths};
+pub use info::{
+    Contents, ContentsAnswer, ContentsQuestion, Info, InfoQuestion, RecorderInfo, contents, info,
+};
 pub use labels::{By, Label, LabelId, Labels};
-pub use lifetimes::{LIFETIME_CLASSES, Life, Lifetimes, SIZE_CLASSES, lifetimes};
-pub use measure::{Measure, Of, Unit};
+pub use lifetimes::{
+    LIFETIME_CLASSES, Life, Lifetimes, LifetimesAnswer, LifetimesQuestion, LifetimesSort,
+    SIZE_CLASSES, lifetimes,
+};
+pub use measure::{Measure, Metric, Of, Unit};
 pub use pass::{Outcome, Visitor, run};
 pub use profile::{Column, Profile};
 pub use rewrite::{Changes, Rewritten, rewrite};
 pub use selection::{Peak, Selection, find_peak};
-pub use source_lines::{find_source, lines_of};
+pub use source_lines::{LineNumbers, SourceAnswer, SourceQuestion, find_source, lines_of};
 pub use stack_tree::{Recursion, StackId, StackTree};
-pub use timeline::{Point, Timeline, timeline, timeline_in};
-pub use top::{Row, Top, top};
+pub use stacks_options::{MetricOption, StacksOptions};
+pub use timeline::{Point, Timeline, TimelineAnswer, TimelineQuestion, timeline, timeline_in};
+pub use top::{Row, Top, TopAnswer, TopBy, TopByWhat, TopQuestion, TopSort, top};
 pub use trace_file::{Progress, TraceFile};
-pub use trace_questions::{Names, TraceQuestions};
+pub use trace_questions::{Names, NamesQuestion, TraceQuestions};
 
 /// Version of the JSON that `--json` prints, described in `docs/json.md`.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,13 +1,16 @@
 //! How long objects live and how big they are, by where they are allocated.
 
 use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Tally};
 use crate::filter::Filter;
+use crate::filter_options::FilterOptions;
 use crate::labels::{By, Label, LabelId, Labels};
 use crate::objects::LiveTable;
 use crate::pass::{self, Visitor};
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
 use crate::selection::Selection;
 use crate::trace_file::TraceFile;
 
@@ -21,7 +24,7 @@ const LIFETIMES: usize = LIFETIME_CLASSES.len() + 1;
 const SIZES: usize = SIZE_CLASSES.len() + 1;
 
 /// Lifetimes and sizes of the objects of one label, in bytes allocated.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Life {
     /// Where they are allocated.
     #[serde(flatten)]
@@ -37,7 +40,7 @@ pub struct Life {
 }
 
 /// Lifetimes of the wanted objects.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Lifetimes {
     /// Of all.
     pub all: Life,
@@ -46,6 +49,102 @@ pub struct Lifetimes {
     /// What could not be read.
     #[serde(skip)]
     pub losses: Losses,
+}
+
+/// What dies young and what never dies; how big objects are.
+///
+/// Each row shows which share of its bytes dies within each span of time, and which is still there when the trace ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct LifetimesQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// What to tell apart
+    pub by: By,
+    /// What to sort by
+    pub sort: LifetimesSort,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+impl Default for LifetimesQuestion {
+    fn default() -> LifetimesQuestion {
+        LifetimesQuestion {
+            file: FileNumber::default(),
+            by: By::Site,
+            sort: LifetimesSort::default(),
+            rows: Rows::default(),
+            filter: FilterOptions::default(),
+        }
+    }
+}
+
+/// What rows are sorted by, the largest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "ORDER"))]
+pub enum LifetimesSort {
+    /// Bytes allocated
+    #[default]
+    Allocated,
+    /// Bytes that never die
+    Never,
+    /// Their names
+    Name,
+}
+
+/// What dies young and what never dies.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LifetimesAnswer {
+    /// What is told apart.
+    pub by: By,
+    /// Of which objects.
+    pub filter: Filter,
+    /// The upper ends of spans of time, in seconds; what lives longer comes last.
+    pub lifetime_classes: [f64; LIFETIME_CLASSES.len()],
+    /// The upper ends of sizes, in words without header; what is larger comes last.
+    pub size_classes: [u64; SIZE_CLASSES.len()],
+    /// Everything together.
+    pub all: Life,
+    /// How many rows there are.
+    pub row_count: usize,
+    /// Those that were asked for.
+    pub rows: Vec<Life>,
+}
+
+impl Question for LifetimesQuestion {
+    const NAME: &'static str = "trace/lifetimes";
+    const COMMAND: Option<&'static str> = Some("lifetimes");
+    type Answer = LifetimesAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<LifetimesAnswer>, QuestionError> {
+        let trace = evidence.trace(self.file)?;
+        let filter = self.filter.filter()?;
+        let Lifetimes { all, mut rows, losses } = trace.lifetimes(&filter, self.by);
+        match self.sort {
+            LifetimesSort::Allocated => {}
+            LifetimesSort::Never => {
+                rows.sort_by(|a, b| b.never.value.total_cmp(&a.never.value));
+            }
+            LifetimesSort::Name => rows.sort_by(|a, b| a.label.cmp(&b.label)),
+        }
+        let row_count = evidence.cut(&self.rows, &mut rows, |row| row.label.text());
+        let notes = trace.notes(&filter, Some(&all.allocated));
+        let answer = LifetimesAnswer {
+            by: self.by,
+            filter,
+            lifetime_classes: LIFETIME_CLASSES.map(|end| Micros(end).seconds()),
+            size_classes: SIZE_CLASSES,
+            all,
+            row_count,
+            rows,
+        };
+        Ok(Answer::new(answer, [losses.into()]).with_notes(notes))
+    }
 }
 
 /// Measures lifetimes and sizes.

@@ -1,7 +1,8 @@
 //! What is measured of the wanted objects.
 
 use bactrian_trace::Alloc;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::Scale;
 use crate::objects::ObjectSet;
@@ -9,7 +10,7 @@ use crate::selection::{End, Peak, Selection, find_peak};
 use crate::trace_file::TraceFile;
 
 /// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Bytes, block headers included.
@@ -19,7 +20,7 @@ pub enum Unit {
 }
 
 /// Of which of the wanted objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Of {
     /// All that were allocated.
@@ -32,8 +33,39 @@ pub enum Of {
     Promoted,
 }
 
+/// A measure by the name that people give it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "METRIC", "x-short" = "m"))]
+pub enum Metric {
+    /// Bytes allocated
+    #[default]
+    Allocated,
+    /// Bytes still there when the trace ends
+    Live,
+    /// Bytes there when most are
+    Peak,
+    /// Blocks allocated
+    Objects,
+    /// Bytes that moved from the minor to the major heap
+    Promoted,
+}
+
+impl Metric {
+    /// The measure it names.
+    pub fn measure(self) -> Measure {
+        match self {
+            Metric::Allocated => Measure::bytes(Of::Allocated),
+            Metric::Live => Measure::bytes(Of::LiveAtEnd),
+            Metric::Peak => Measure::bytes(Of::LiveAtPeak),
+            Metric::Objects => Measure::objects(Of::Allocated),
+            Metric::Promoted => Measure::bytes(Of::Promoted),
+        }
+    }
+}
+
 /// A number that is found for stacks, sites or functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Measure {
     /// What is counted.
     pub unit: Unit,
@@ -51,15 +83,6 @@ impl Measure {
     pub fn objects(of: Of) -> Measure {
         Measure { unit: Unit::Objects, of }
     }
-
-    /// What the command line calls them.
-    pub const METRICS: &[(&str, Measure)] = &[
-        ("allocated", Measure { unit: Unit::Bytes, of: Of::Allocated }),
-        ("live", Measure { unit: Unit::Bytes, of: Of::LiveAtEnd }),
-        ("peak", Measure { unit: Unit::Bytes, of: Of::LiveAtPeak }),
-        ("objects", Measure { unit: Unit::Objects, of: Of::Allocated }),
-        ("promoted", Measure { unit: Unit::Bytes, of: Of::Promoted }),
-    ];
 
     /// How its tallies scale to estimates for this trace.
     pub fn scale(self, trace: &TraceFile) -> Scale {

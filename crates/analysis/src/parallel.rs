@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use crate::cancel::{self, Cancel};
+
 /// Pieces in memory at once, for each thread.
 const BATCH: usize = 8;
 
@@ -15,7 +17,11 @@ const LEAST: usize = 256;
 
 /// Does all of it, in any order.
 fn each(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..pieces).into_par_iter().with_max_len(1).for_each(work);
+    let cancel = cancel::current();
+    (0..pieces).into_par_iter().with_max_len(1).for_each(|piece| {
+        cancel.iter().for_each(Cancel::check);
+        work(piece);
+    });
 }
 
 /// What becomes of each piece, in their order.
@@ -65,7 +71,7 @@ mod tests {
         let mut taken = Vec::new();
         map_then(&pieces, |piece| piece * piece, |piece, square| taken.push((*piece, square)));
         assert_eq!(taken, pieces.iter().copied().zip(squares).collect::<Vec<_>>());
-        assert_eq!(map(&[] as &[u64], |piece| *piece), []);
+        assert!(map(&[] as &[u64], |piece| *piece).is_empty());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use bactrian_trace::{Alloc, DomainId, Event, FrameId, Frames, Losses, Micros, ObjectId, Stacks};
 
+use crate::cancel;
 use crate::filter::{Filter, Pattern, Place};
 use crate::selection::Selection;
 use crate::stack_walk::{Along, StackWalks};
@@ -68,6 +69,7 @@ pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor)
                 allocations = allocations.wrapping_add(1);
                 if allocations.is_multiple_of(PROGRESS_EVERY) {
                     trace.report_progress(alloc.time);
+                    cancel::check();
                 }
                 let wanted = everything
                     || filter.admits_alloc(&alloc, word_bytes)

@@ -3,8 +3,127 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::estimate::Estimate;
+use crate::filter_options::FilterOptions;
+use crate::info::info;
+use crate::labels::By;
+use crate::measure::Metric;
+use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError};
 use crate::top::Row;
+
+/// The lines around a place in the source, with what they allocate; if the trace names it and it is there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SourceQuestion {
+    /// The trace
+    #[serde(default)]
+    pub file: FileNumber,
+    /// The source file, as the trace names it
+    pub path: String,
+    /// The line
+    #[serde(default = "first_line")]
+    #[schemars(extend("x-verb" = true))]
+    pub line: usize,
+    /// What to measure
+    #[serde(default)]
+    pub metric: Metric,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+fn first_line() -> usize {
+    1
+}
+
+/// Lines of a source file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SourceAnswer {
+    /// The file, as the trace names it.
+    pub file: String,
+    /// Whether it was found.
+    pub found: bool,
+    /// The number of the first line.
+    pub first: usize,
+    /// Lines, one after the other.
+    pub lines: Vec<String>,
+    /// What lines allocate, by their numbers.
+    pub numbers: BTreeMap<u32, LineNumbers>,
+}
+
+/// What a line allocates.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct LineNumbers {
+    /// Itself.
+    #[serde(rename = "self")]
+    pub own: Estimate,
+    /// With all it calls.
+    pub total: Estimate,
+}
+
+/// Lines before and after the one that was asked for.
+const AROUND: usize = 20;
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 500;
+
+impl Question for SourceQuestion {
+    const NAME: &'static str = "trace/source";
+    const COMMAND: Option<&'static str> = Some("annotate");
+    type Answer = SourceAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<SourceAnswer>, QuestionError> {
+        let trace = evidence.trace(self.file)?;
+        let filter = self.filter.filter()?;
+        let line = self.line.max(1);
+        let mut answer = SourceAnswer {
+            file: self.path.clone(),
+            found: false,
+            first: line,
+            lines: Vec::new(),
+            numbers: BTreeMap::new(),
+        };
+        let Some(text) = self.find(evidence)?.and_then(|path| std::fs::read(path).ok()) else {
+            return Ok(Answer::new(answer, []));
+        };
+        answer.found = true;
+        answer.first = line.saturating_sub(AROUND).max(1);
+        let text = String::from_utf8_lossy(&text);
+        let lines = text.lines().skip(answer.first - 1).take(line + AROUND + 1 - answer.first);
+        let cut = |line: &str| line.chars().take(LONGEST_LINE).collect::<String>();
+        answer.lines = lines.map(cut).collect();
+        let top = trace.top(&filter, By::Line, self.metric.measure());
+        let shown = answer.first..answer.first + answer.lines.len();
+        let numbers = lines_of(Path::new(&self.path), &top.rows).into_iter();
+        answer.numbers = numbers
+            .filter(|(number, _)| shown.contains(&(*number as usize)))
+            .map(|(number, (own, total))| (number, LineNumbers { own, total }))
+            .collect();
+        let notes = trace.notes(&filter, None);
+        Ok(Answer::new(answer, [top.losses.into()]).with_notes(notes))
+    }
+
+    fn command(&self, evidence: &dyn Evidence) -> Result<Option<CommandLine>, QuestionError> {
+        let Some(source) = self.find(evidence)? else { return Ok(None) };
+        let command = CommandLine::new("annotate").file(&source);
+        let command = command.option("profile", &evidence.path(self.file)?.to_string_lossy());
+        Ok(Some(command.options_of(self)))
+    }
+}
+
+impl SourceQuestion {
+    /// Where the file is. Whatever a trace does not name is nobody's business.
+    fn find(&self, evidence: &dyn Evidence) -> Result<Option<PathBuf>, QuestionError> {
+        let trace = evidence.trace(self.file)?;
+        let program = info(trace.trace()).program;
+        let is_named = trace.names_file(&self.path);
+        Ok(is_named
+            .then(|| find_source(&self.path, evidence.path(self.file).ok()?, Path::new(&program)))
+            .flatten())
+    }
+}
 
 /// What lines of a file allocate, themselves and with all they call, by their numbers; from rows by line.
 pub fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, (Estimate, Estimate)> {

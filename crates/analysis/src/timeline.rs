@@ -1,18 +1,21 @@
 //! Live bytes over time.
 
 use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::filter::Filter;
+use crate::filter_options::FilterOptions;
 use crate::live_count::LiveCount;
 use crate::pass::{self, Visitor};
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Text};
 use crate::selection::{Peak, Selection};
 use crate::trace_file::TraceFile;
 use crate::units::{Between, Time};
 
 /// One interval of time.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Point {
     /// When it ends.
     pub time: Time,
@@ -25,7 +28,7 @@ pub struct Point {
 }
 
 /// Live bytes of the wanted objects over time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Timeline {
     /// Equal intervals from the start to the end of the trace, or of the part that was asked for.
     pub points: Vec<Point>,
@@ -73,6 +76,57 @@ impl Intervals {
     /// The first moment that belongs to no interval, if there is one. The last takes in its end.
     pub fn after(&self) -> Option<Micros> {
         (!self.open).then(|| Micros(self.end(self.count - 1).0.saturating_add(1)))
+    }
+}
+
+/// Live bytes over time, with the peak marked.
+///
+/// With filters, the wanted objects before all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct TimelineQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// How many points in time; 200 if nothing is said, or as many as the terminal is wide
+    #[schemars(range(min = 1, max = 100_000), extend("x-value" = "N"))]
+    pub points: Option<usize>,
+    /// Only this part of the time (1.5s..3s); the peak is still that of the whole
+    pub window: Option<Text<Between<Time>>>,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+/// Points in time, unless another number is asked for.
+const POINTS: usize = 200;
+
+/// Live bytes over time.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TimelineAnswer {
+    /// Of all objects.
+    pub all: Timeline,
+    /// Which are wanted.
+    pub filter: Filter,
+    /// Of those, if not all are.
+    pub filtered: Option<Timeline>,
+}
+
+impl Question for TimelineQuestion {
+    const NAME: &'static str = "trace/timeline";
+    const COMMAND: Option<&'static str> = Some("timeline");
+    type Answer = TimelineAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<TimelineAnswer>, QuestionError> {
+        let trace = evidence.trace(self.file)?;
+        let filter = self.filter.filter()?;
+        let window = self.window.unwrap_or_default().0;
+        let points = self.points.unwrap_or(POINTS);
+        let all = trace.timeline(&Filter::default(), points, window);
+        let filtered = (!filter.admits_all()).then(|| trace.timeline(&filter, points, window));
+        let notes = trace.notes(&filter, filtered.as_ref().map(|filtered| &filtered.peak));
+        let losses = all.losses.clone();
+        let answer = TimelineAnswer { all, filter, filtered };
+        Ok(Answer::new(answer, [losses.into()]).with_notes(notes))
     }
 }
 

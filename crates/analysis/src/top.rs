@@ -8,19 +8,24 @@
 use std::collections::HashMap;
 
 use bactrian_trace::{Alloc, FrameId, Frames, Losses};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Scale, Tally};
 use crate::filter::Filter;
+use crate::filter_options::FilterOptions;
 use crate::labels::{By, Label, LabelId, LabelSpan, Labels};
-use crate::measure::{Gauge, Measure};
+use crate::measure::{Gauge, Measure, Metric};
 use crate::pass::{self, Visitor};
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
 use crate::selection::{Peak, Selection};
 use crate::stack_walk::{Along, StackWalks};
 use crate::trace_file::TraceFile;
+use crate::units::Time;
 
 /// One row of a [`Top`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TopRow")]
 pub struct Row {
     /// What it is about.
     #[serde(flatten)]
@@ -51,7 +56,126 @@ pub struct Top {
     pub losses: Losses,
 }
 
-/// Answers the question.
+/// Sites, lines, functions, files, modules or types that allocate or hold most.
+///
+/// `self` is what a row allocates itself, `total` what is allocated in it and in all it calls, however deep, counted once if
+/// it recurs. Beside each stands the 95 % interval from sampling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct TopQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// What to tell apart
+    pub by: TopBy,
+    /// What to measure
+    pub metric: Metric,
+    /// What to sort by
+    pub sort: TopSort,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+/// What is told apart: a place, or what was allocated there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(extend("x-value" = "WHAT"))]
+pub enum TopBy {
+    /// A place.
+    Place(By),
+    /// What was allocated.
+    What(TopByWhat),
+}
+
+/// What was allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TopByWhat {
+    /// OCaml types, as far as they are known
+    Type,
+}
+
+impl Default for TopBy {
+    fn default() -> TopBy {
+        TopBy::Place(By::default())
+    }
+}
+
+/// What rows are sorted by, the largest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "ORDER"))]
+pub enum TopSort {
+    /// What a row allocates itself
+    #[default]
+    #[serde(rename = "self")]
+    Own,
+    /// What is allocated in it and in all it calls
+    Total,
+    /// Its name
+    Name,
+}
+
+/// What allocates or holds most.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TopAnswer {
+    /// What is told apart.
+    pub by: By,
+    /// What was measured.
+    pub measure: Measure,
+    /// Of which objects.
+    pub filter: Filter,
+    /// Everything together.
+    pub all: Estimate,
+    /// When the peak is, if it was asked for.
+    pub peak_time: Option<Time>,
+    /// How many rows there are.
+    pub row_count: usize,
+    /// Those that were asked for.
+    pub rows: Vec<Row>,
+}
+
+impl Question for TopQuestion {
+    const NAME: &'static str = "trace/top";
+    const COMMAND: Option<&'static str> = Some("top");
+    type Answer = TopAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<TopAnswer>, QuestionError> {
+        let by = match self.by {
+            TopBy::Place(By::Instruction) | TopBy::What(TopByWhat::Type) => {
+                let why =
+                    "by: instructions and types need the program: `bactrian top` asks for them";
+                return Err(QuestionError::Wrong(why.to_owned()));
+            }
+            TopBy::Place(by) => by,
+        };
+        let trace = evidence.trace(self.file)?;
+        let filter = self.filter.filter()?;
+        let mut top = trace.top(&filter, by, self.metric.measure());
+        match self.sort {
+            TopSort::Own => {}
+            TopSort::Total => top.rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value)),
+            TopSort::Name => top.rows.sort_by(|a, b| a.label.cmp(&b.label)),
+        }
+        let row_count = evidence.cut(&self.rows, &mut top.rows, |row| row.label.text());
+        let notes = trace.notes(&filter, Some(&top.all));
+        let answer = TopAnswer {
+            by,
+            measure: top.measure,
+            filter,
+            all: top.all,
+            peak_time: top.peak.map(|peak| Time(peak.time)),
+            row_count,
+            rows: top.rows,
+        };
+        Ok(Answer::new(answer, [top.losses.into()]).with_notes(notes))
+    }
+}
+
+/// Answers the question by a pass.
 pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top {
     let selection = Selection::new(trace, filter);
     let gauge = Gauge::new(trace, &selection, &[measure]);

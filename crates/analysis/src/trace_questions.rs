@@ -7,16 +7,20 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::estimate::Tally;
+use crate::cancel;
+use crate::estimate::{Estimate, Tally};
 use crate::filter::{Filter, Live, Pattern};
 use crate::info::{Contents, contents};
 use crate::labels::By;
 use crate::lifetimes::{Lifetimes, lifetimes};
 use crate::measure::{Measure, Of, Unit};
 use crate::profile::{Column, Profile};
+use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError};
 use crate::selection::Peak;
 use crate::stack_tree::Recursion;
 use crate::timeline::{Intervals, Timeline, timeline_in};
@@ -41,12 +45,47 @@ pub struct TraceQuestions {
 }
 
 /// Names of functions and files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Names {
     /// Functions.
     pub functions: Vec<String>,
     /// Source files.
     pub files: Vec<String>,
+}
+
+/// Names of functions and files that have a text in them, for completion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct NamesQuestion {
+    /// The trace
+    pub file: FileNumber,
+    /// What is written so far
+    pub prefix: String,
+}
+
+/// So many names complete what is written.
+const COMPLETIONS: usize = 20;
+
+impl Question for NamesQuestion {
+    const NAME: &'static str = "trace/names";
+    const COMMAND: Option<&'static str> = None;
+    type Answer = Names;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Names>, QuestionError> {
+        let names = evidence.trace(self.file)?.names(&self.prefix, COMPLETIONS);
+        Ok(Answer::new(names, []))
+    }
+}
+
+/// Waits for what is being read, unless nobody wants the answer any more.
+fn wait<T>(slot: &OnceLock<T>) -> &T {
+    loop {
+        match slot.get() {
+            Some(value) => return value,
+            None => thread::sleep(Duration::from_millis(2)),
+        }
+        cancel::check();
+    }
 }
 
 /// Filters whose objects are kept.
@@ -65,17 +104,17 @@ impl TraceQuestions {
         TraceQuestions::with_memory(trace, (available as f64 * MEMORY_SHARE) as u64)
     }
 
+    /// For one question: it is answered by a pass over the file, which takes less than reading it into memory.
+    pub fn once(trace: TraceFile) -> TraceQuestions {
+        let questions = TraceQuestions::unread(Arc::new(trace));
+        let _ = questions.lives.set(Err(NoTable::AskedOnce));
+        let _ = questions.origins.set(Err(NoTable::AskedOnce));
+        questions
+    }
+
     /// Begins to read the trace into memory if it takes no more than so many bytes.
     pub fn with_memory(trace: Arc<TraceFile>, bytes: u64) -> TraceQuestions {
-        let questions = TraceQuestions {
-            trace,
-            lives: Arc::default(),
-            origins: Arc::default(),
-            admitted: Recent::new(KEPT_FILTERS),
-            labellings: Recent::new(KEPT_LABELLINGS),
-            timelines: Recent::new(KEPT_TIMELINES),
-            names: OnceLock::new(),
-        };
+        let questions = TraceQuestions::unread(trace);
         let left = bytes.checked_sub(trace_table::memory_for_objects(&questions.trace));
         // A few stacks always find room.
         match left.map(|left| left / BYTES_PER_STACK).filter(|&stacks| stacks > 1000) {
@@ -102,6 +141,18 @@ impl TraceQuestions {
         questions
     }
 
+    fn unread(trace: Arc<TraceFile>) -> TraceQuestions {
+        TraceQuestions {
+            trace,
+            lives: Arc::default(),
+            origins: Arc::default(),
+            admitted: Recent::new(KEPT_FILTERS),
+            labellings: Recent::new(KEPT_LABELLINGS),
+            timelines: Recent::new(KEPT_TIMELINES),
+            names: OnceLock::new(),
+        }
+    }
+
     /// The trace.
     pub fn trace(&self) -> &TraceFile {
         &self.trace
@@ -109,13 +160,14 @@ impl TraceQuestions {
 
     /// Waits until the trace is in memory, or it is known that it will not be.
     pub fn wait_until_read(&self) {
-        self.lives.wait();
-        self.origins.wait();
+        wait(&self.lives);
+        wait(&self.origins);
     }
 
     /// Why questions take as long as reading the file, if it is known that they do.
     pub fn why_slow(&self) -> Option<String> {
         let why = match (self.lives.get(), self.origins.get()) {
+            (Some(Err(NoTable::AskedOnce)), _) => return None,
             (Some(Err(why)), _) | (_, Some(Err(why))) => why.to_string(),
             (Some(Ok(lives)), Some(Ok(origins))) if Tables::of(lives, origins).is_none() => {
                 "damage leaves some objects without stacks".to_owned()
@@ -123,6 +175,15 @@ impl TraceQuestions {
             _ => return None,
         };
         Some(format!("every question reads the whole trace: {why}"))
+    }
+
+    /// What has to be said with an answer of which this was found.
+    pub fn notes(&self, filter: &Filter, found: Option<&Estimate>) -> Vec<String> {
+        let mut notes: Vec<String> = self.why_slow().into_iter().collect();
+        if found.is_some_and(|found| found.value <= 0.0) && !filter.admits_all() {
+            notes.push("no sampled object is what the filters ask for".to_owned());
+        }
+        notes
     }
 
     /// Live bytes in equal intervals of the trace, or of a part of it.
@@ -137,7 +198,7 @@ impl TraceQuestions {
     fn find_timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
         let by_pass = || timeline_in(&self.trace, filter, intervals, window);
         // Without stacks, it can be answered while those are still being read.
-        let Ok(lives) = self.lives.wait() else { return by_pass() };
+        let Ok(lives) = wait(&self.lives) else { return by_pass() };
         let losses = match filter.looks_at_stacks() {
             true => match self.tables() {
                 Some(tables) => &tables.origins.losses,
@@ -258,7 +319,7 @@ impl TraceQuestions {
 
     /// Both tables, when they are there.
     fn tables(&self) -> Option<Tables<'_>> {
-        let (Ok(lives), Ok(origins)) = (self.lives.wait(), self.origins.wait()) else {
+        let (Ok(lives), Ok(origins)) = (wait(&self.lives), wait(&self.origins)) else {
             return None;
         };
         Tables::of(lives, origins)
@@ -271,7 +332,7 @@ impl TraceQuestions {
         self.admitted.get(&filter, || {
             let mut bits = lives.admitted(&filter, word_bytes);
             if filter.looks_at_stacks()
-                && let Ok(origins) = self.origins.wait()
+                && let Ok(origins) = wait(&self.origins)
             {
                 bits = origins.admitted(lives, &bits, &filter);
             }

@@ -1,18 +1,24 @@
 //! Sizes, durations and ranges as people write them, read and shown.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use bactrian_trace::Micros;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use crate::question::Written;
+
 /// A number of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema,
+)]
 pub struct Bytes(pub u64);
 
 /// A duration or a moment, as people write it: `10`, `1.5s`, `20ms`, `3min`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(pub Micros);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+pub struct Time(#[schemars(with = "f64")] pub Micros);
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -21,7 +27,7 @@ impl Serialize for Time {
 }
 
 /// From one value to another, both included; an open end is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Between<T> {
     /// The lower end.
     pub from: Option<T>,
@@ -138,6 +144,48 @@ impl<T: FromStr<Err = BadValue> + PartialOrd> FromStr for Between<T> {
     }
 }
 
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// In seconds, to the microsecond.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, part) = (self.0.0 / 1_000_000, self.0.0 % 1_000_000);
+        let text = format!("{whole}.{part:06}");
+        write!(f, "{}s", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Between<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |end: &Option<T>| end.as_ref().map(T::to_string).unwrap_or_default();
+        write!(f, "{}..{}", end(&self.from), end(&self.to))
+    }
+}
+
+impl Written for Time {
+    const VALUE: &'static str = "TIME";
+    const EXAMPLE: &'static str = "1.5s";
+}
+
+impl Written for Bytes {
+    const VALUE: &'static str = "SIZE";
+    const EXAMPLE: &'static str = "1kB";
+}
+
+impl Written for Between<Time> {
+    const VALUE: &'static str = "TIMES";
+    const EXAMPLE: &'static str = "1.5s..3s";
+}
+
+impl Written for Between<Bytes> {
+    const VALUE: &'static str = "SIZES";
+    const EXAMPLE: &'static str = "64..1kB";
+}
+
 /// Three significant digits with a unit that fits: `0 B`, `17.3 kB`, `2.05 GB`.
 pub fn show_bytes(bytes: f64) -> String {
     show_scaled(bytes, &[" B", " kB", " MB", " GB", " TB", " PB"])
@@ -188,6 +236,18 @@ pub fn show_time(time: Micros) -> String {
         }
         _ => format!("{} h {:02} min", us / 3_600_000_000, us / 60_000_000 % 60),
     }
+}
+
+/// Text from a file, safe to show: what would move the cursor or ring the bell is shown as `\u{..}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let shown = text.chars().map(|c| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    });
+    shown.collect::<String>().into()
 }
 
 #[cfg(test)]

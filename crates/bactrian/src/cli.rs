@@ -37,6 +37,7 @@ pub enum Command {
     Live(commands::live::Args),
     View(commands::view::Args),
     Report(commands::report::Args),
+    Mcp(commands::mcp::Args),
     Doctor(commands::doctor::Args),
     Info(commands::info::Args),
     Top(commands::top::Args),

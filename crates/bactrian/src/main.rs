@@ -6,6 +6,8 @@
 
 mod cli;
 mod commands;
+mod derived_args;
+mod evidence;
 mod failure;
 mod filters;
 mod indexes;

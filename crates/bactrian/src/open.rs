@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bactrian_analysis::TraceFile;
+use bactrian_analysis::question::EvidenceLosses;
 use bactrian_live::recording;
 use bactrian_snapshot::{Snapshot, is_snapshot};
 use bactrian_trace::{Input, Losses};
 use bactrian_types::Table;
 
+use crate::evidence::Files;
 use crate::failure::Failure;
 use crate::output::Console;
 
@@ -33,6 +35,11 @@ impl TraceArg {
     /// Opens it.
     pub fn open(&self) -> Result<TraceFile, Failure> {
         open(&self.file)
+    }
+
+    /// To ask questions of it.
+    pub fn files(&self) -> Files {
+        Files::traces([self.file.clone()], self.strict)
     }
 
     /// Tells what was lost, or fails if nothing may be.
@@ -142,35 +149,18 @@ pub fn progress(is_long: bool) -> impl Fn(f64) + use<> {
     }
 }
 
-/// Tells what is lost of a snapshot's file, or fails if nothing may be.
-pub fn account_snapshot(
-    path: &Path,
-    strict: bool,
-    losses: &bactrian_snapshot::Losses,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    warn(path, losses.sentences(), console)?;
-    let first = losses.incidents.first().map(|first| (first.offset, &*first.what));
-    if strict && !losses.is_clean() { Err(damaged(path, first)) } else { Ok(()) }
-}
-
-/// Tells what was lost in reading, or fails if nothing may be.
+/// Says what was lost of a file, or fails if nothing may be.
 pub fn account(
     path: &Path,
     strict: bool,
-    losses: &Losses,
+    losses: &(impl Into<EvidenceLosses> + Clone),
     console: &mut Console,
 ) -> Result<(), Failure> {
-    warn(path, losses.sentences(), console)?;
-    let first = losses.incidents.first().map(|first| (first.offset, &*first.what));
-    if strict && !losses.is_clean() { Err(damaged(path, first)) } else { Ok(()) }
-}
-
-fn warn(path: &Path, sentences: Vec<String>, console: &mut Console) -> Result<(), Failure> {
-    for sentence in sentences {
+    let losses = losses.clone().into();
+    for sentence in losses.sentences() {
         console.warn(&format!("{}: {sentence}", name(path)))?;
     }
-    Ok(())
+    if strict && !losses.is_clean() { Err(damaged(path, losses.first())) } else { Ok(()) }
 }
 
 fn damaged(path: &Path, first: Option<(u64, &str)>) -> Failure {
@@ -184,7 +174,8 @@ fn damaged(path: &Path, first: Option<(u64, &str)>) -> Failure {
     ))
 }
 
-fn name(path: &Path) -> std::borrow::Cow<'_, str> {
+/// What a file is called.
+pub fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() }
 }
 

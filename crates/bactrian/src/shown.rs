@@ -136,7 +136,13 @@ impl ShownArgs {
         Ok(Some(File::live(path, Box::new(session))))
     }
 
-    fn file(&self, path: &Path, console: &mut Console) -> Result<File, Failure> {
+    /// Opens the files that were named, and nothing else.
+    pub fn files(&self, console: &mut Console) -> Result<Vec<File>, Failure> {
+        self.files.iter().map(|path| self.file(path, console)).collect()
+    }
+
+    /// Opens a trace or a snapshot.
+    pub fn file(&self, path: &Path, console: &mut Console) -> Result<File, Failure> {
         let snapshot = match open_evidence(path)? {
             open::Evidence::Trace(trace) => return Ok(File::trace(path, *trace)),
             open::Evidence::Snapshot(snapshot) => *snapshot,

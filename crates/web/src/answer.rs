@@ -1,11 +1,8 @@
 //! What a question is answered with.
 
-use std::fmt;
-
+use bactrian_analysis::question::{CommandLine, PlainAnswer, QuestionError};
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::command_line::CommandLine;
 
 /// An answer, and all that has to be said with it.
 #[derive(Debug, Serialize)]
@@ -23,7 +20,7 @@ impl Answer {
     ///
     /// # Errors
     /// If the result is not JSON: a number that is none.
-    pub fn new(command: CommandLine, result: impl Serialize) -> Result<Answer, Failure> {
+    pub fn new(command: CommandLine, result: impl Serialize) -> Result<Answer, QuestionError> {
         Ok(Answer { command: Some(command.to_string()), ..Answer::of_page(result)? })
     }
 
@@ -31,34 +28,20 @@ impl Answer {
     ///
     /// # Errors
     /// If the result is not JSON: a number that is none.
-    pub fn of_page(result: impl Serialize) -> Result<Answer, Failure> {
-        let result = serde_json::to_value(result)
-            .map_err(|error| Failure::Broken(format!("the answer cannot be written: {error}")))?;
+    pub fn of_page(result: impl Serialize) -> Result<Answer, QuestionError> {
+        let result = serde_json::to_value(result).map_err(|error| {
+            QuestionError::Broken(format!("the answer cannot be written: {error}"))
+        })?;
         Ok(Answer { command: None, notes: Vec::new(), result })
     }
-
-    /// With sentences on it.
-    #[must_use]
-    pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Answer {
-        self.notes.extend(notes);
-        self
-    }
 }
 
-/// Why there is no answer.
-#[derive(Debug)]
-pub enum Failure {
-    /// There is no such question.
-    Unknown(String),
-    /// The question is wrong.
-    Wrong(String),
-    /// The question is right, but it cannot be answered of this file.
-    Broken(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Failure::Unknown(why) | Failure::Wrong(why) | Failure::Broken(why)) = self;
-        f.write_str(why)
+impl From<PlainAnswer> for Answer {
+    fn from(plain: PlainAnswer) -> Answer {
+        let mut notes: Vec<String> =
+            plain.losses.iter().flat_map(|losses| losses.sentences()).collect();
+        notes.dedup();
+        notes.extend(plain.notes);
+        Answer { command: plain.command, notes, result: plain.result }
     }
 }

@@ -1,17 +1,17 @@
 //! What is shown: the files that were named, and a program that runs.
 //!
-//! Large snapshots take seconds to open. That is done in the background ([`opened_later`]), so that the page is there at once
+//! Large snapshots take seconds to open. That is done in the background ([`crate::snapshots`]), so that the page is there at once
 //! and says how far it has come; a question waits for what it is about.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bactrian_analysis::heap::{Heap, HeapSums, Info};
-use bactrian_analysis::{TraceFile, TraceQuestions};
+use bactrian_analysis::question::{self, FileInfo, FileNumber, QuestionError};
+use bactrian_analysis::{TraceFile, TraceQuestions, info};
 use bactrian_live::Database;
 
-use crate::answer::Failure;
-use crate::opened_later::{self, HeapOpener, OpenedLater};
+use crate::snapshots::{HeapOpener, SnapshotFile, Snapshots};
 
 /// How it stands with where live numbers come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +57,9 @@ pub struct File {
 /// What a file holds.
 pub enum Contents {
     /// A trace, which is read in the background from now on.
-    Trace(Box<TraceQuestions>),
+    Trace(Arc<TraceQuestions>),
     /// A heap snapshot: what its header says, and the graph.
-    Snapshot(Box<Info>, OpenedLater),
+    Snapshot(Box<Info>, Arc<SnapshotFile>),
     /// Live numbers.
     Live(Box<dyn LiveSource>),
 }
@@ -68,17 +68,14 @@ impl File {
     /// A trace.
     pub fn trace(path: &Path, trace: TraceFile) -> File {
         let questions = TraceQuestions::new(Arc::new(trace));
-        File {
-            path: path.to_owned(),
-            contents: Contents::Trace(Box::new(questions)),
-            options: Vec::new(),
-        }
+        let contents = Contents::Trace(Arc::new(questions));
+        File { path: path.to_owned(), contents, options: Vec::new() }
     }
 
     /// A snapshot, which is read in the background.
     pub fn snapshot(path: &Path, info: Info, open: HeapOpener) -> File {
-        let contents =
-            Contents::Snapshot(Box::new(info), OpenedLater::new(open, path == Path::new("-")));
+        let file = SnapshotFile::new(open, path == Path::new("-"));
+        let contents = Contents::Snapshot(Box::new(info), Arc::new(file));
         File { path: path.to_owned(), contents, options: Vec::new() }
     }
 
@@ -105,9 +102,13 @@ impl File {
     /// How far opening it has come.
     pub fn progress(&self) -> Progress {
         match &self.contents {
-            Contents::Snapshot(_, later) => later.progress(),
+            Contents::Snapshot(_, file) => file.progress(),
             Contents::Trace(_) | Contents::Live(_) => Progress::Open,
         }
+    }
+
+    fn is_no(&self, wanted: &str) -> QuestionError {
+        QuestionError::Wrong(format!("{} is no {wanted}", self.path.display()))
     }
 }
 
@@ -124,83 +125,113 @@ pub enum Progress {
 
 /// All that is shown, in the order in which it was named.
 pub struct Evidence {
-    files: Vec<File>,
+    files: Vec<Arc<File>>,
+    snapshots: Arc<Snapshots>,
 }
+
+/// No answer has more rows: what people want to see of more comes page by page.
+const MOST_ROWS: usize = 5_000;
 
 impl Evidence {
     /// These; from now on snapshots are read in the background.
     pub fn new(files: Vec<File>) -> Evidence {
-        let later = files.iter().filter_map(|file| match &file.contents {
-            Contents::Snapshot(_, later) => Some(later.clone()),
+        Evidence::of(files.into_iter().map(Arc::new).collect())
+    }
+
+    /// The same, and one more.
+    #[must_use]
+    pub fn and(&self, file: File) -> Evidence {
+        Evidence::of(self.files.iter().cloned().chain([Arc::new(file)]).collect())
+    }
+
+    fn of(files: Vec<Arc<File>>) -> Evidence {
+        let snapshots = files.iter().filter_map(|file| match &file.contents {
+            Contents::Snapshot(_, file) => Some(file.clone()),
             Contents::Trace(_) | Contents::Live(_) => None,
         });
-        opened_later::start(later.collect());
-        Evidence { files }
+        let snapshots = Snapshots::start(snapshots.collect());
+        Evidence { files, snapshots }
     }
 
     /// To be called before the program ends: what is being written beside files is written to its end.
     pub fn end(&self) {
         for file in &self.files {
-            if let Contents::Snapshot(_, later) = &file.contents {
-                later.end();
+            if let Contents::Snapshot(_, file) = &file.contents {
+                file.end();
             }
         }
     }
 
     /// All of them.
-    pub fn files(&self) -> &[File] {
+    pub fn files(&self) -> &[Arc<File>] {
         &self.files
     }
 
     /// One of them.
-    pub fn file(&self, at: usize) -> Result<&File, Failure> {
-        let all = self.files.len();
+    pub fn file(&self, file: FileNumber) -> Result<&File, QuestionError> {
+        let (at, all) = (file.0, self.files.len());
         self.files
             .get(at)
-            .ok_or_else(|| Failure::Wrong(format!("there is no file {at}: there are {all}")))
-    }
-
-    /// The trace at this place.
-    pub fn questions(&self, at: usize) -> Result<(&Path, &TraceQuestions), Failure> {
-        match self.file(at)? {
-            File { path, contents: Contents::Trace(questions), .. } => Ok((path, questions)),
-            other => Err(other.is_no("trace")),
-        }
-    }
-
-    /// The heap at this place, as soon as it is open.
-    pub fn heap(&self, at: usize) -> Result<(&Path, &Heap), Failure> {
-        match self.file(at)? {
-            File { path, contents: Contents::Snapshot(_, later), .. } => Ok((path, later.heap()?)),
-            other => Err(other.is_no("heap snapshot")),
-        }
-    }
-
-    /// What is counted of the snapshot at this place, as soon as it is. The heap need not stay open for it.
-    pub fn sums(&self, at: usize) -> Result<(&Path, &HeapSums), Failure> {
-        match self.file(at)? {
-            File { path, contents: Contents::Snapshot(_, later), .. } => Ok((path, later.sums()?)),
-            other => Err(other.is_no("heap snapshot")),
-        }
-    }
-
-    /// The places of all snapshots.
-    pub fn snapshots(&self) -> Vec<usize> {
-        let is_snapshot = |at: &usize| matches!(self.files[*at].contents, Contents::Snapshot(..));
-        (0..self.files.len()).filter(is_snapshot).collect()
+            .map(|file| &**file)
+            .ok_or_else(|| QuestionError::Wrong(format!("there is no file {at}: there are {all}")))
     }
 
     /// The live numbers at this place.
-    pub fn live(&self, at: usize) -> Result<(&Path, &dyn LiveSource), Failure> {
-        match self.file(at)? {
+    pub fn live(&self, file: FileNumber) -> Result<(&Path, &dyn LiveSource), QuestionError> {
+        match self.file(file)? {
             File { path, contents: Contents::Live(source), .. } => Ok((path, &**source)),
             other => Err(other.is_no("program or recording of live numbers")),
         }
     }
+
+    fn snapshot(&self, file: FileNumber) -> Result<&SnapshotFile, QuestionError> {
+        match self.file(file)? {
+            File { contents: Contents::Snapshot(_, file), .. } => Ok(file),
+            other => Err(other.is_no("heap snapshot")),
+        }
+    }
 }
 
-impl File {
-    fn is_no(&self, wanted: &str) -> Failure {
-        Failure::Wrong(format!("{} is no {wanted}", self.path.display()))
+impl question::Evidence for Evidence {
+    fn path(&self, file: FileNumber) -> Result<&Path, QuestionError> {
+        Ok(&self.file(file)?.path)
+    }
+
+    fn options(&self, file: FileNumber) -> &[String] {
+        self.file(file).map_or(&[], |file| &file.options)
+    }
+
+    fn trace(&self, file: FileNumber) -> Result<Arc<TraceQuestions>, QuestionError> {
+        match self.file(file)? {
+            File { contents: Contents::Trace(questions), .. } => Ok(questions.clone()),
+            other => Err(other.is_no("trace")),
+        }
+    }
+
+    fn heap(&self, file: FileNumber) -> Result<Arc<Heap>, QuestionError> {
+        self.snapshots.heap(self.snapshot(file)?)
+    }
+
+    fn sums(&self, file: FileNumber) -> Result<Arc<HeapSums>, QuestionError> {
+        self.snapshots.sums(self.snapshot(file)?)
+    }
+
+    fn info(&self, file: FileNumber) -> Result<FileInfo, QuestionError> {
+        match &self.file(file)?.contents {
+            Contents::Trace(trace) => Ok(FileInfo::Trace(Box::new(info(trace.trace())))),
+            Contents::Snapshot(info, _) => Ok(FileInfo::Snapshot(info.clone())),
+            Contents::Live(_) => {
+                Err(QuestionError::Wrong("live numbers have no header".to_owned()))
+            }
+        }
+    }
+
+    fn snapshots(&self) -> Vec<FileNumber> {
+        let is_snapshot = |at: &usize| matches!(self.files[*at].contents, Contents::Snapshot(..));
+        (0..self.files.len()).filter(is_snapshot).map(FileNumber).collect()
+    }
+
+    fn most_rows(&self) -> usize {
+        MOST_ROWS
     }
 }

@@ -10,15 +10,17 @@
 
 mod answer;
 mod api;
-mod command_line;
 mod evidence;
-mod opened_later;
 mod page;
 mod query;
 mod report;
+mod scheduler;
 mod server;
+mod snapshots;
+mod typescript;
 
 pub use evidence::{Evidence, File, LiveNow, LiveSource, LiveState, Progress};
-pub use opened_later::HeapOpener;
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};
+pub use snapshots::HeapOpener;
+pub use typescript::page_types;

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::answer::Failure;
+use bactrian_analysis::question::QuestionError;
+use bactrian_analysis::question::parameters::encoded;
 
 /// Names and values, in the order given; a name may come several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,11 @@ impl Query {
     }
 
     /// All of them.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
+    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
@@ -42,9 +48,9 @@ impl Query {
     ///
     /// # Errors
     /// If it is there and cannot be read so.
-    pub fn read<T: FromStr>(&self, name: &str) -> Result<Option<T>, Failure> {
+    pub fn read<T: FromStr>(&self, name: &str) -> Result<Option<T>, QuestionError> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let wrong = || Failure::Wrong(format!("{name}={text} is not understood"));
+        let wrong = || QuestionError::Wrong(format!("{name}={text} is not understood"));
         text.parse().map(Some).map_err(|_| wrong())
     }
 
@@ -52,16 +58,8 @@ impl Query {
     ///
     /// # Errors
     /// If it is there and cannot be read so.
-    pub fn read_or<T: FromStr>(&self, name: &str, otherwise: T) -> Result<T, Failure> {
+    pub fn read_or<T: FromStr>(&self, name: &str, otherwise: T) -> Result<T, QuestionError> {
         Ok(self.read(name)?.unwrap_or(otherwise))
-    }
-
-    /// What must be there.
-    ///
-    /// # Errors
-    /// If it is not.
-    pub fn need(&self, name: &str) -> Result<&str, Failure> {
-        self.get(name).ok_or_else(|| Failure::Wrong(format!("{name}=.. is missing")))
     }
 
     /// The question in the one way that the page writes it too (`ui/src/api/ask.ts`), to find its answer in a report.
@@ -73,19 +71,6 @@ impl Query {
         pairs.sort();
         format!("{name}?{}", pairs.join("&"))
     }
-}
-
-/// As JavaScript's `encodeURIComponent`.
-fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
 }
 
 /// Takes `%41` and `+` back; what is no such thing stays as it is.

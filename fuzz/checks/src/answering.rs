@@ -6,7 +6,7 @@
 
 use bactrian_analysis::{
     Branch, By, CallTree, Changes, Contents, Direction, Estimate, Filter, Life, Lifetimes, Measure,
-    Of, Profile, Timeline, Top, TraceFile, TreeQuestion, Unit, call_tree, contents, lifetimes,
+    Of, Profile, Timeline, Top, TraceFile, TreeShape, Unit, call_tree, contents, lifetimes,
     rewrite, timeline, top,
 };
 
@@ -34,8 +34,7 @@ pub fn check(bytes: &[u8]) {
     assert!(profile.tree.len() <= FREE_STACKS + bytes.len(), "{} stacks", profile.tree.len());
     check_profile(&profile);
     for direction in [Direction::Callees, Direction::Callers] {
-        let question =
-            TreeQuestion { direction, focus: None, min_share: 0.0, max_levels: usize::MAX };
+        let question = TreeShape { direction, focus: None, min_share: 0.0, max_levels: usize::MAX };
         check_tree(&call_tree(&profile, &question));
     }
     check_profile(&profile.pruned(0.01));

@@ -1,21 +1,23 @@
-//! The promises of filters as options, which anybody can write into a URL.
+//! The promises of questions as parameters, which anybody can write into a URL.
 
-use bactrian_analysis::Filter;
+use bactrian_analysis::TopQuestion;
+use bactrian_analysis::question::parameters;
 
-/// Takes `text` as options, a line each: a name, `=`, a value. Those that are understood are told in a way that is
+/// Takes `text` as parameters, a line each: a name, `=`, a value. Those that are understood are written in a way that is
 /// understood again, and means the same.
 pub fn check(text: &str) {
-    let mut filter = Filter::default();
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
     for line in text.lines() {
-        let (name, value) = line.split_once('=').unwrap_or((line, ""));
-        if filter.clone().set(name, value).is_ok() {
-            let _ = filter.set(name, value);
+        pairs.push(line.split_once('=').unwrap_or((line, "")));
+        if parameters::read::<TopQuestion>(pairs.iter().copied()).is_err() {
+            pairs.pop();
         }
     }
-    let options = filter.options();
-    let mut again = Filter::default();
-    for (name, value) in &options {
-        again.set(name, value).expect("what we write is understood");
-    }
-    assert_eq!(again.options(), options);
+    let question: TopQuestion = parameters::read(pairs).expect("all of it was understood");
+    let written = parameters::pairs(&question);
+    let written = written.iter().map(|(parameter, value)| (&*parameter.name, &**value));
+    let again: TopQuestion = parameters::read(written).expect("what we write is understood");
+    assert_eq!(again, question);
+    // What contradicts itself is refused.
+    let _ = question.filter.filter();
 }

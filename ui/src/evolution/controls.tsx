@@ -9,7 +9,7 @@ import { AXES, breadcrumb, BYS, FIRST, MOST, namesOf, questionOf, shownFrom, tog
 
 /** Whether the picture after a change can be asked for: a report does not have all of them. */
 export function canShow(change: Change): boolean {
-  return canAsk("series", questionOf(shownFrom(changed(currentRoute(), change).params)));
+  return canAsk("heap/evolution", questionOf(shownFrom(changed(currentRoute(), change).params)));
 }
 
 const LINES = [["compactions", "Compactions", "c"], ["heap", "Heap size", "h"], ["live", "Live size", "v"]] as const;
@@ -19,9 +19,9 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
   const [typed, setTyped] = useState("");
   const settled = useSettled(typed);
   const { n: _n, also: _also, ...narrow } = questionOf(shown);
-  const names = useAnswer<{ names: string[] }>(settled && canAsk("series/names", { ...narrow, like: settled }) ? "series/names" : null, { ...narrow, like: settled });
+  const names = useAnswer<{ names: string[] }>(settled && canAsk("heap/evolution-names", { ...narrow, like: settled }) ? "heap/evolution-names" : null, { ...narrow, like: settled });
   const found = names.answer?.result.names ?? [];
-  const asks = (change: Partial<Shown>) => canAsk("series", questionOf({ ...shown, ...change }));
+  const asks = (change: Partial<Shown>) => canAsk("heap/evolution", questionOf({ ...shown, ...change }));
   const add = (text: string) => {
     // Enter comes after the last letter, which may have added it already.
     const name = text && (found.find((one) => one === text) ?? found[0]);

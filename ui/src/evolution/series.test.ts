@@ -11,7 +11,7 @@ const point = (sequence: number, taken: number, compactions: number | null, sinc
 
 test("what is as usual is not asked for", () => {
   expect(key("series", questionOf(shown("")))).toBe("series?");
-  expect(key("series", questionOf(shown("by=module&n=5&sort=3&also=A&also=B&x=time&off=C")))).toBe("series?also=A&also=B&by=module&n=5&sort=3");
+  expect(key("series", questionOf(shown("by=module&n=5&sort=3&also=A&also=B&x=time&off=C")))).toBe("series?also=A&also=B&by=module&number=5&sort=3");
   expect(shown("n=0&sort=nonsense&by=x&unit=y")).toMatchObject({ number: 20, sort: "average", by: "type", unit: "bytes" });
 });
 

@@ -1,45 +1,12 @@
-/** What `series` answers, and the questions of the Evolution view: how they stand in the URL, where a click leads. */
+/** What `heap/evolution` answers, and the questions of the Evolution view: how they stand in the URL, where a click leads. */
 import type { Params } from "../api/ask";
+import type { Evolution, EvolutionRow, SeriesPoint } from "../api/generated";
 import { bytes, count, seconds, type Estimate } from "../format";
 import type { Change } from "../state/route";
 
-export interface SeriesPoint {
-  taken: number;
-  since_start: number | null;
-  sequence: number;
-  reason: string;
-  name: string | null;
-  pid: number;
-  blocks: number;
-  bytes: number;
-  live: number;
-  heap: number | null;
-  compactions: number | null;
-}
-
-export interface SeriesRow {
-  name: string;
-  file?: string;
-  line?: number;
-  title: string;
-  bytes: Estimate[];
-  blocks: Estimate[];
-  average: number;
-  growth: number;
-  grows_always: boolean;
-  rate: number | null;
-}
-
-export interface Series {
-  by: By;
-  exact: boolean;
-  word: number;
-  snapshots: SeriesPoint[];
-  row_count: number;
-  rows: SeriesRow[];
-  rest: SeriesRow | null;
-  all: SeriesRow;
-}
+export type Series = Evolution;
+export type SeriesRow = EvolutionRow;
+export type { SeriesPoint };
 
 export type By = "type" | "module" | "function" | "site";
 export type Unit = "bytes" | "words" | "blocks";
@@ -105,7 +72,7 @@ export function questionOf(shown: Shown): Params {
     by: shown.by === "type" ? undefined : shown.by,
     unit: shown.unit === "bytes" ? undefined : shown.unit,
     sort: shown.sort === "average" ? undefined : shown.sort,
-    n: shown.number === FIRST ? undefined : shown.number,
+    number: shown.number === FIRST ? undefined : shown.number,
     also: shown.also.length > 0 ? shown.also : undefined,
     ...shown.filters,
   };

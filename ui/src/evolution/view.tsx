@@ -19,7 +19,7 @@ import { below, breadcrumb, compactionsOf, estimatesOf, namesOf, questionOf, sho
 export function EvolutionView(_: ViewProps) {
   const route = useRoute();
   const shown = shownFrom(route.params);
-  const asked = useAnswer<Series>("series", questionOf(shown));
+  const asked = useAnswer<Series>("heap/evolution", questionOf(shown));
   useEvolutionKeys(shown, asked.answer?.result);
   return (
     <div class="evolution">

@@ -1,7 +1,7 @@
 /** Blocks by type, module, function, site and tag. A row leads to the next table: module, function, site, type. */
-import { useMemo, useState } from "preact/hooks";
 import { canAsk, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
+import { ROWS, useWindow, type RowWindow } from "../api/window";
 import { bytes, count, percent } from "../format";
 import { Answered, Estimated, Panel, Search } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
@@ -10,6 +10,13 @@ import { labelText, type ClassRow, type ClassTable, type FieldRow, type FieldTab
 import { Next, TypesKnown } from "./parts";
 
 export type By = "types" | "modules" | "functions" | "sites" | "tags";
+/** What the server calls them. */
+const BY: Record<By, string> = { types: "type", modules: "module", functions: "function", sites: "site", tags: "tag" };
+
+/** The question behind a table, with as many rows as it asks for at first. */
+export function classesParams(file: number, by: By, filters: Record<string, string> = {}): Params {
+  return { file, by: by === "types" ? undefined : BY[by], ...filters, number: ROWS };
+}
 
 const ONE: Record<By, string> = { types: "Type", modules: "Module", functions: "Function", sites: "Site", tags: "Tag" };
 /** What a row filters the next table by, and which table that is. */
@@ -19,8 +26,6 @@ const NEXT: Partial<Record<By, { filter: string; part: By }>> = {
   sites: { filter: "site", part: "types" },
 };
 const FILTERS = ["module", "function", "site", "type"] as const;
-/** Rows that are asked for at first; the same in crates/web/src/api/heap/reported.rs. */
-const ROWS = 200;
 
 export function ClassesTab({ file, by }: { file: number; by: By }) {
   const route = useRoute();
@@ -29,15 +34,17 @@ export function ClassesTab({ file, by }: { file: number; by: By }) {
     const value = route.params.get(name);
     if (value !== null) filters[name] = value;
   }
-  const number = route.params.has("all") ? 0 : ROWS;
-  const asked = useAnswer<ClassTable>(`heap/${by}`, { file, ...filters, number });
+  const sort = route.params.get("sort") ?? undefined;
+  const [reverse, search] = [route.params.has("reverse"), route.params.get("q") || undefined];
+  const params = { ...classesParams(file, by, filters), sort, reverse, search };
+  const { asked, window } = useWindow<ClassTable, ClassRow>("heap/classes", params, (table) => table);
   const fieldsOf = by === "types" ? route.params.get("fields") : null;
   return (
     <>
       {fieldsOf !== null && <FieldsPanel file={file} of={fieldsOf} />}
       <Panel title={`Blocks by ${ONE[by].toLowerCase()}`} tools={<Filters filters={filters} />}>
         <Answered asked={asked}>
-          {(table) => <Classes file={file} by={by} table={table} filters={filters} command={asked.answer?.command} />}
+          {(table) => <Classes file={file} by={by} table={table} window={window} filters={filters} command={asked.answer?.command} />}
         </Answered>
       </Panel>
     </>
@@ -65,30 +72,27 @@ interface ClassesProps {
   file: number;
   by: By;
   table: ClassTable;
+  window: RowWindow<ClassRow>;
   filters: Record<string, string>;
   command: string | null | undefined;
 }
 
-function Classes({ file, by, table, filters, command }: ClassesProps) {
+function Classes({ file, by, table, window, filters, command }: ClassesProps) {
   const route = useRoute();
-  const [text, setText] = useState("");
   const total = Math.max(1, table.total);
-  const rows = useMemo(() => {
-    const wanted = text.toLowerCase();
-    return wanted ? table.rows.filter((row) => labelText(row).toLowerCase().includes(wanted)) : table.rows;
-  }, [table, text]);
   const next = NEXT[by];
-  const drilled = (row: ClassRow): Params => (next ? { ...filters, [next.filter]: labelText(row) } : {});
+  const drilled = (row: ClassRow) => (next ? { ...filters, [next.filter]: labelText(row) } : {});
   const drill = (row: ClassRow) => {
     if (!next) return route.go({ part: "paths", fresh: true, params: { what: row.name } });
-    if (canAsk(`heap/${next.part}`, { file, ...drilled(row), number: ROWS })) {
-      route.go({ part: next.part, params: { [next.filter]: labelText(row), fields: null, all: null } });
+    if (canAsk("heap/classes", classesParams(file, next.part, drilled(row)))) {
+      route.go({ part: next.part, params: { [next.filter]: labelText(row), fields: null, q: null, sort: null, reverse: null } });
     }
   };
   const columns: TableColumn<ClassRow>[] = [
     {
       title: ONE[by],
       wide: true,
+      order: "name",
       value: (row) => labelText(row),
       cell: (row) => (
         <>
@@ -97,9 +101,10 @@ function Classes({ file, by, table, filters, command }: ClassesProps) {
         </>
       ),
     },
-    { title: "Blocks", number: true, value: (row) => row.blocks.value, cell: (row) => <Estimated of={row.blocks} show={count} /> },
+    { title: "Blocks", order: "blocks", number: true, value: (row) => row.blocks.value, cell: (row) => <Estimated of={row.blocks} show={count} /> },
     {
       title: "Shallow",
+      order: "shallow",
       number: true,
       help: "Bytes of the blocks themselves",
       value: (row) => row.shallow.value,
@@ -111,6 +116,7 @@ function Classes({ file, by, table, filters, command }: ClassesProps) {
   if (table.exact) {
     columns.push({
       title: "Dominated",
+      order: "dominated",
       number: true,
       help: "What would be free without them",
       value: (row) => row.dominated ?? 0,
@@ -119,12 +125,11 @@ function Classes({ file, by, table, filters, command }: ClassesProps) {
     });
   }
   if (by === "types") columns.push({ title: "Look at", cell: (row) => <TypeLinks file={file} row={row} /> });
-  const more = table.row_count - table.rows.length;
   const toPaths = (row: ClassRow) => route.go({ part: "paths", fresh: true, params: { what: row.name } });
   return (
     <>
       <div class="row">
-        <Search label={`Search ${by}`} hotkey="s" value={text} onInput={setText} />
+        <Search label={`Search ${by}`} hotkey="s" value={route.params.get("q") ?? ""} onInput={(text) => route.go({ params: { q: text || null } }, { replace: true })} />
         <span class="faint">
           {count(table.blocks)} blocks of {bytes(table.bytes)}
           {!table.exact && `, estimated from ${count(table.sampled_blocks)} samples`}
@@ -135,9 +140,14 @@ function Classes({ file, by, table, filters, command }: ClassesProps) {
         title={`Blocks by ${ONE[by].toLowerCase()}`}
         command={command}
         columns={columns}
-        rows={rows}
+        rows={window.rows}
+        window={window}
+        order={{
+          by: route.params.get("sort") ?? "shallow",
+          reverse: route.params.has("reverse"),
+          set: (by, reverse) => route.go({ params: { sort: by === "shallow" ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
+        }}
         id={labelText}
-        sorted={{ by: "Shallow" }}
         onOpen={by === "tags" ? undefined : drill}
         rowKeys={
           by === "types"
@@ -147,13 +157,6 @@ function Classes({ file, by, table, filters, command }: ClassesProps) {
                 { key: "a", what: "where the type is allocated", run: (row) => route.go({ part: "sites", fresh: true, params: { type: row.name } }) },
               ]
             : []
-        }
-        more={
-          more > 0 && (
-            <>
-              {count(more)} more. <Next to={{ params: { all: "" } }} asks={[`heap/${by}`, { file, ...filters, number: 0 }]}>Show all</Next>
-            </>
-          )
         }
       />
       {by === "types" && <TypesKnown coverage={table.coverage} />}
@@ -167,7 +170,7 @@ function TypeLinks({ file, row }: { file: number; row: ClassRow }) {
     <span class="row-links">
       <Next to={{ part: "paths", fresh: true, params: { what: name } }} asks={["heap/paths", { file, what: name }]} title="Why they are alive (p)">paths</Next>
       <Next to={{ params: { fields: name } }} asks={["heap/fields", { file, type: name }]} title="What each field holds (f)">fields</Next>
-      <Next to={{ part: "sites", fresh: true, params: { type: name } }} asks={["heap/sites", { file, type: name, number: ROWS }]} title="Where they are allocated (a)">sites</Next>
+      <Next to={{ part: "sites", fresh: true, params: { type: name } }} asks={["heap/classes", classesParams(file, "sites", { type: name })]} title="Where they are allocated (a)">sites</Next>
     </span>
   );
 }

@@ -1,5 +1,5 @@
 /** Lists, arrays, hash tables, maps and the like: how many, how large, how full. */
-import { useAnswer } from "../api/use";
+import { useWindow } from "../api/window";
 import { bytes, count, percent } from "../format";
 import { Answered, Panel } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
@@ -8,22 +8,23 @@ import type { CollectionRow, Collections } from "./answers";
 import { TypesKnown } from "./parts";
 
 const COLUMNS: TableColumn<CollectionRow>[] = [
-  { title: "Type", wide: true, value: (row) => row.name, cell: (row) => <span class="what">{row.name}</span> },
-  { title: "Bytes", number: true, help: "Of the collections themselves, without what they hold", value: (row) => row.bytes, cell: (row) => bytes(row.bytes), bar: (row) => row.share },
-  { title: "Share", number: true, value: (row) => row.share, cell: (row) => percent(row.share) },
-  { title: "Count", number: true, value: (row) => row.count, cell: (row) => count(row.count) },
-  { title: "Elements", number: true, value: (row) => row.elements, cell: (row) => count(row.elements) },
-  { title: "Mean", number: true, value: (row) => row.mean, cell: (row) => row.mean.toFixed(1) },
-  { title: "Largest", number: true, help: "Enter looks at it", value: (row) => row.largest, cell: (row) => count(row.largest) },
-  { title: "Empty", number: true, value: (row) => row.empty ?? -1, cell: (row) => (row.empty === null ? "" : count(row.empty)) },
-  { title: "Single", number: true, value: (row) => row.single, cell: (row) => count(row.single) },
-  { title: "Fill", number: true, help: "The part of buckets that is used, or of lazy values that was forced", value: (row) => row.fill ?? -1, cell: (row) => (row.fill === null ? "" : percent(row.fill)), bar: (row) => row.fill ?? 0 },
-  { title: "Overhead", number: true, help: "Words for each element beside the element itself", value: (row) => row.overhead ?? -1, cell: (row) => (row.overhead === null ? "" : row.overhead.toFixed(1)) },
+  { title: "Type", order: "name", wide: true, value: (row) => row.name, cell: (row) => <span class="what">{row.name}</span> },
+  { title: "Bytes", order: "bytes", number: true, help: "Of the collections themselves, without what they hold", value: (row) => row.bytes, cell: (row) => bytes(row.bytes), bar: (row) => row.share },
+  { title: "Share", order: "bytes", number: true, value: (row) => row.share, cell: (row) => percent(row.share) },
+  { title: "Count", order: "count", number: true, value: (row) => row.count, cell: (row) => count(row.count) },
+  { title: "Elements", order: "elements", number: true, value: (row) => row.elements, cell: (row) => count(row.elements) },
+  { title: "Mean", order: "mean", number: true, value: (row) => row.mean, cell: (row) => row.mean.toFixed(1) },
+  { title: "Largest", order: "largest", number: true, help: "Enter looks at it", value: (row) => row.largest, cell: (row) => count(row.largest) },
+  { title: "Empty", order: "empty", number: true, value: (row) => row.empty ?? -1, cell: (row) => (row.empty === null ? "" : count(row.empty)) },
+  { title: "Single", order: "single", number: true, value: (row) => row.single, cell: (row) => count(row.single) },
+  { title: "Fill", order: "fill", number: true, help: "The part of buckets that is used, or of lazy values that was forced", value: (row) => row.fill ?? -1, cell: (row) => (row.fill === null ? "" : percent(row.fill)), bar: (row) => row.fill ?? 0 },
+  { title: "Overhead", order: "overhead", number: true, help: "Words for each element beside the element itself", value: (row) => row.overhead ?? -1, cell: (row) => (row.overhead === null ? "" : row.overhead.toFixed(1)) },
 ];
 
 export function CollectionsTab({ file }: { file: number }) {
   const route = useRoute();
-  const asked = useAnswer<Collections>("heap/collections", { file, number: 200 });
+  const order = { sort: route.params.get("sort") ?? undefined, reverse: route.params.has("reverse") };
+  const { asked, window } = useWindow<Collections, CollectionRow>("heap/collections", { file, ...order }, (answer) => answer);
   return (
     <Panel title="Collections by type">
       <Answered asked={asked}>
@@ -33,11 +34,15 @@ export function CollectionsTab({ file }: { file: number }) {
               title="Collections"
               command={asked.answer?.command}
               columns={COLUMNS}
-              rows={answer.rows}
+              rows={window.rows}
+              window={window}
+              order={{
+                by: order.sort ?? "bytes",
+                reverse: order.reverse,
+                set: (by, reverse) => route.go({ params: { sort: by === "bytes" ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
+              }}
               id={(row) => row.name}
-              sorted={{ by: "Bytes" }}
               onOpen={(row) => row.largest_node !== null && route.go({ params: { node: `#${row.largest_node}` } })}
-              more={answer.row_count > answer.rows.length && `${count(answer.row_count - answer.rows.length)} more.`}
             />
             <p class="faint">A row opens its largest collection. Empty lists, maps and sets are no blocks, and cannot be counted.</p>
             <TypesKnown coverage={answer.coverage} />

@@ -4,7 +4,7 @@ import { bytes, count, percent } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
-import { labelText, type Duplicates } from "./answers";
+import { labelText, type Duplicates, type Label } from "./answers";
 
 export function DuplicatesTab({ file }: { file: number }) {
   const asked = useAnswer<Duplicates>("heap/duplicates", { file, number: 50 });
@@ -16,7 +16,7 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
   // Bars are parts of the longest: of everything, most would be too short to be seen.
   const most = (rows: readonly { saved: number }[]) => rows.reduce((most, row) => Math.max(most, row.saved), 1);
   const [largest, largestClass] = [most(answer.structures), most(answer.classes)];
-  const place = (row: { name: string; file?: string; line?: number }) => (
+  const place = (row: Label) => (
     <>
       <span class="what">{row.name}</span>
       {row.file && <small class="faint place"> {row.line ? `${row.file}:${row.line}` : row.file}</small>}

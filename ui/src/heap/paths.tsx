@@ -7,6 +7,7 @@ import { Answered, Panel, Search } from "../parts/controls";
 import { LinksPicture } from "../pictures/links_picture";
 import { useRoute } from "../state/route";
 import type { ClassTable, Paths } from "./answers";
+import { classesParams } from "./classes";
 import { drawnBlockPaths, drawnClassPaths, nodeOfId } from "./drawn_paths";
 import { Next } from "./parts";
 
@@ -37,7 +38,7 @@ export function PathsTab({ file }: { file: number }) {
 
 /** What one might ask about. */
 function Suggestions({ file }: { file: number }) {
-  const asked = useAnswer<ClassTable>("heap/types", { file, number: 200 });
+  const asked = useAnswer<ClassTable>("heap/classes", classesParams(file, "types"));
   return (
     <Answered asked={asked}>
       {(table) => (

@@ -1,54 +1,12 @@
 /** Snapshots: how large they are, one by one, and what stands out in the last of them. */
 import type { ShownFile } from "../api/files";
+import type { HeapInfo as Info, Roots, Summary, SuspectsAnswer as Suspects } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count, date, percent, seconds } from "../format";
 import { Answered, Notes, Panel } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
 import { Big, Facts, Headline } from "./headline";
-
-interface Info {
-  program: string;
-  arguments: string[];
-  host: string;
-  pid: number;
-  ocaml: string;
-  code: string;
-  taken: number;
-  since_start: number | null;
-  reason: string;
-  name: string | null;
-  sequence: number;
-  way: string;
-  pause: number | null;
-  blocks: number;
-  bytes: number;
-  samples: number;
-  file_bytes: number;
-}
-
-interface Summary {
-  live_blocks: number;
-  live_bytes: number;
-  external_bytes: number;
-  largest: number;
-  major: { mapped: number | null; slack: number | null } | null;
-}
-
-interface Root {
-  name: string;
-  kind: string;
-  dominated: number;
-  rows: Root[];
-}
-
-interface Roots {
-  all: Root;
-}
-
-interface Suspects {
-  suspects: { kind: string; severity: string; sentence: string; bytes: number; share: number; next: [string, string] }[];
-}
 
 type Placed = { file: ShownFile; at: number };
 
@@ -97,9 +55,9 @@ function Row({ file, at }: Placed) {
 function Last({ at }: { at: number }) {
   const route = useRoute();
   const info = useAnswer<Info>("overview/info", { file: at });
-  const summary = useAnswer<Summary>("overview/summary", { file: at });
+  const summary = useAnswer<Summary>("heap/summary", { file: at });
   const roots = useAnswer<Roots>("heap/roots", { file: at });
-  const suspects = useAnswer<Suspects>("overview/suspects", { file: at });
+  const suspects = useAnswer<Suspects>("heap/suspects", { files: [String(at)] });
   const link = (part: string, params: Record<string, string> = {}) => linkTo(route, { view: "heap", file: at, part, params, fresh: true });
   useExport({ title: "Findings", command: suspects.answer?.command });
   useExport({ title: "Summary of the last snapshot", command: summary.answer?.command });

@@ -1,60 +1,23 @@
 /** A trace: peak, what is left in the end, who holds it, and how far these numbers can be believed. */
 import type { ShownFile } from "../api/files";
 import { useAnswer } from "../api/use";
-import { bytes, count, date, seconds, type Estimate } from "../format";
+import type { ContentsAnswer as Contents, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo as Info } from "../api/generated";
+import { bytes, count, date, seconds } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
 import { Big, Facts, Headline } from "./headline";
 import { Spark } from "./spark";
 
-interface Info {
-  program: string;
-  host: string;
-  context: string;
-  recorder: { version: string; ocaml: string; state: string } | null;
-  pid: number;
-  sample_rate: number;
-  exact: boolean;
-  start: number;
-  duration: number;
-  file_bytes: number;
-  domains: number[];
-  sampled_allocations: number;
-}
-
-interface Contents {
-  contents: {
-    allocated: Estimate;
-    objects: Estimate;
-    peak: Estimate;
-    peak_time: number;
-    live_at_end: Estimate;
-    promotions: number;
-    collections: number;
-  };
-}
-
-interface Timeline {
-  all: { points: { time: number; live: Estimate }[] };
-}
-
-interface Top {
-  all: Estimate;
-  rows: { name: string; self: Estimate; total: Estimate }[];
-}
-
-/** The standard library's allocations count for who calls it. As crates/web/src/api/overview.rs has it, for reports. */
+/** The standard library's allocations count for who calls it. As crates/web/src/api/reported.rs has it, for reports. */
 const LIBRARY = "/^(Stdlib|Caml)|^caml_/";
-/** Points of the little chart. */
-const POINTS = 200;
 
 export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
   const route = useRoute();
   const info = useAnswer<Info>("overview/info", { file: at });
   const contents = useAnswer<Contents>("overview/contents", { file: at });
-  const timeline = useAnswer<Timeline>("trace/timeline", { file: at, points: POINTS });
-  const top = useAnswer<Top>("trace/top", { file: at, by: "function", metric: "live", n: 5, hide: LIBRARY });
+  const timeline = useAnswer<Timeline>("trace/timeline", { file: at });
+  const top = useAnswer<Top>("trace/top", { file: at, metric: "live", number: 5, hide: [LIBRARY] });
   const link = (params: Record<string, string>, part = "") =>
     linkTo(route, { view: "trace", file: at, part, params, fresh: true });
   useExport({ title: `Overview of ${file.name}`, command: contents.answer?.command });

@@ -6,7 +6,7 @@ export interface Exportable {
   title: string;
   /** The command line that prints the same. */
   command?: string | null | undefined;
-  csv?: (() => string) | undefined;
+  csv?: (() => string | Promise<string>) | undefined;
   svg?: (() => string) | undefined;
   canvas?: (() => HTMLCanvasElement | null) | undefined;
 }
@@ -83,6 +83,10 @@ async function savePng({ title, canvas, svg }: Exportable): Promise<void> {
   if (blob) save(fileName(title, "png"), blob);
 }
 
+async function saveCsv({ title, csv }: Exportable): Promise<void> {
+  if (csv) save(fileName(title, "csv"), new Blob([await csv()], { type: "text/csv;charset=utf-8" }));
+}
+
 /** The menu. */
 export function ExportMenu() {
   const [, redraw] = useState(0);
@@ -111,7 +115,7 @@ export function ExportMenu() {
               <div class="row">
                 {svg && <button onClick={() => save(fileName(title, "svg"), new Blob([svg()], text("image/svg+xml")))}>SVG</button>}
                 {(canvas || svg) && <button onClick={() => void savePng(what)}>PNG</button>}
-                {csv && <button onClick={() => save(fileName(title, "csv"), new Blob([csv()], text("text/csv")))}>CSV</button>}
+                {csv && <button onClick={() => void saveCsv(what)}>CSV</button>}
               </div>
               {command && (
                 <div class="command">

@@ -1,6 +1,10 @@
-/** A table that is sorted by clicking and walked through by keys. It offers itself for export as CSV. */
+/**
+ * A table that is sorted by clicking and walked through by keys. It offers itself for export as CSV. Small ones have all their
+ * rows; others are windows on rows that the server sorts, and more of which come as one scrolls.
+ */
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RowWindow } from "../api/window";
 import { useKeys } from "../state/keys";
 import { csvOf, useExport } from "./export";
 
@@ -8,8 +12,10 @@ export interface TableColumn<R> {
   title: string;
   /** What is shown. */
   cell: (row: R) => ComponentChildren;
-  /** What is sorted by and exported; without it the column does neither. */
+  /** What is exported and, in small tables, sorted by; without it the column does neither. */
   value?: (row: R) => number | string;
+  /** What the server calls the order by this column, if it has one. */
+  order?: string;
   /** From 0 to 1: drawn as a bar behind the cell. */
   bar?: (row: R) => number;
   /** Numbers stand on the right. */
@@ -27,9 +33,20 @@ export interface RowKey<R> {
   run: (row: R) => void;
 }
 
+/** How the server sorts. */
+export interface TableOrder {
+  by: string;
+  reverse: boolean;
+  set: (by: string, reverse: boolean) => void;
+}
+
 interface Props<R> {
   columns: readonly TableColumn<R>[];
   rows: readonly R[];
+  /** If these are the first of many. */
+  window?: RowWindow<R> | undefined;
+  /** The order in which the server has them, and how to get another. */
+  order?: TableOrder | undefined;
   /** Tells rows apart. */
   id: (row: R, at: number) => string;
   /** A row was clicked, or Enter pressed on it. */
@@ -49,7 +66,7 @@ interface Props<R> {
 }
 
 export function Table<R>(props: Props<R>) {
-  const { columns, rows, id, onOpen, title, command, more, keys = true } = props;
+  const { columns, rows, id, onOpen, title, command, more, order, window: rest, keys = true } = props;
   const [sort, setSort] = useState<{ by: string; up: boolean } | null>(
     props.sorted ? { by: props.sorted.by, up: props.sorted.up ?? false } : null,
   );
@@ -58,13 +75,13 @@ export function Table<R>(props: Props<R>) {
   const column = columns.find((column) => column.title === sort?.by);
   const shown = useMemo(() => {
     const value = column?.value;
-    if (!sort || !value) return [...rows];
-    const order = (a: R, b: R) => {
+    if (order || !sort || !value) return [...rows];
+    const compare = (a: R, b: R) => {
       const [x, y] = [value(a), value(b)];
       const less = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
       return sort.up ? less : -less;
     };
-    return [...rows].sort(order);
+    return [...rows].sort(compare);
   }, [rows, sort, column]);
   // Rows come and go, as in trees that are opened: one stays on the row where one was.
   const here = useRef<string | null>(null);
@@ -104,16 +121,28 @@ export function Table<R>(props: Props<R>) {
   useExport({
     title,
     command,
-    csv: () => {
+    csv: async () => {
       const told = columns.filter((column) => column.value);
-      return csvOf([told.map((c) => c.title), ...shown.map((row) => told.map((c) => c.value?.(row) ?? ""))]);
+      const all = rest ? await rest.all() : shown;
+      return csvOf([told.map((c) => c.title), ...all.map((row) => told.map((c) => c.value?.(row) ?? ""))]);
     },
   });
+  // Sizes begin with the largest, names with the first letter; a click on the same column turns that round.
   const sortBy = (column: TableColumn<R>) => {
+    if (order) {
+      if (column.order !== undefined) order.set(column.order, order.by === column.order && !order.reverse);
+      return;
+    }
     if (!column.value) return;
     setSort((old) =>
       old?.by === column.title ? { by: column.title, up: !old.up } : { by: column.title, up: !column.number },
     );
+  };
+  const isSortable = (column: TableColumn<R>) => (order ? column.order !== undefined : column.value !== undefined);
+  const direction = (column: TableColumn<R>): "ascending" | "descending" | undefined => {
+    if (!order) return sort?.by === column.title ? (sort.up ? "ascending" : "descending") : undefined;
+    if (column.order !== order.by) return undefined;
+    return order.reverse === Boolean(column.number) ? "ascending" : "descending";
   };
   return (
     <div class="table">
@@ -125,12 +154,12 @@ export function Table<R>(props: Props<R>) {
                 key={column.title}
                 class={`${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}
                 title={column.help}
-                aria-sort={sort?.by === column.title ? (sort.up ? "ascending" : "descending") : undefined}
+                aria-sort={direction(column)}
               >
-                {column.value ? (
+                {isSortable(column) ? (
                   <button onClick={() => sortBy(column)}>
                     {column.title}
-                    {sort?.by === column.title ? (sort.up ? " ▴" : " ▾") : ""}
+                    {{ ascending: " ▴", descending: " ▾", none: "" }[direction(column) ?? "none"]}
                   </button>
                 ) : (
                   column.title
@@ -167,8 +196,28 @@ export function Table<R>(props: Props<R>) {
           })}
         </tbody>
       </table>
+      {rest && rest.rows.length < rest.count && <More window={rest} />}
       {more && <p class="faint">{more}</p>}
     </div>
+  );
+}
+
+/** The end of a window: when it is scrolled into view, the next rows are asked for. */
+function More<R>({ window: rest }: { window: RowWindow<R> }) {
+  const end = useRef<HTMLParagraphElement>(null);
+  const { more } = rest;
+  useEffect(() => {
+    if (!end.current || !more) return;
+    const watcher = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && more(), { rootMargin: "400px" });
+    watcher.observe(end.current);
+    return () => watcher.disconnect();
+  }, [rest.rows.length, more !== null]);
+  const left = rest.count - rest.rows.length;
+  return (
+    <p class="faint" ref={end} data-testid="more-rows">
+      {rest.rows.length} of {rest.count} rows{" "}
+      {more ? <button class="link" onClick={more}>show more</button> : `(${left} are not in this report)`}
+    </p>
   );
 }
 

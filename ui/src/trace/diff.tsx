@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "../api/use";
+import { useWindow, type RowWindow } from "../api/window";
 import type { ShownFile } from "../api/files";
 import { Answered, Panel, Segmented, Select, Toggle } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
@@ -38,8 +39,8 @@ function Compared({ trace, files, others, known }: { trace: TraceShown; files: r
   params.set("with", String(known.at));
   const asking = { ...trace, params };
   const [, question] = questionOf(asking);
-  const { n: _, ...flameQuestion } = question;
-  const diff = useAnswer<Diff>("trace/diff", question);
+  const { search: _, sort: __, reverse: ___, ...flameQuestion } = question;
+  const { asked: diff, window } = useWindow<Diff, DiffRow>("trace/diff", question, (answer) => answer);
   const flame = useAnswer<Flame>("trace/diff-flame", flameQuestion);
   const tools = (
     <>
@@ -69,7 +70,7 @@ function Compared({ trace, files, others, known }: { trace: TraceShown; files: r
         </Answered>
       </Panel>
       <Panel title="Rows, those that changed most first">
-        <Answered asked={diff}>{(result) => <DiffTable trace={trace} diff={result} command={diff.answer?.command} />}</Answered>
+        <Answered asked={diff}>{(result) => <DiffTable trace={trace} diff={result} window={window} command={diff.answer?.command} />}</Answered>
       </Panel>
     </>
   );
@@ -83,18 +84,20 @@ function DiffFlame({ trace, flame, command, tools }: { trace: TraceShown; flame:
   return <FlameGraph trace={trace} flame={flame} command={command} layout={layout} root={root} before={[]} tools={tools} isChange />;
 }
 
-function DiffTable({ trace, diff, command }: { trace: TraceShown; diff: Diff; command: string | null | undefined }) {
+function DiffTable({ trace, diff, window, command }: { trace: TraceShown; diff: Diff; window: RowWindow<DiffRow>; command: string | null | undefined }) {
   const { isDark } = useTheme();
   const show = shortOf(diff.measure);
-  const most = Math.max(1, ...diff.rows.map((row) => Math.abs(row.self.change.value)));
+  const most = Math.max(1, ...window.rows.map((row) => Math.abs(row.self.change.value)));
   const columns: TableColumn<DiffRow>[] = [
-    { title: diff.by, wide: true, cell: (row) => <Named label={row} isDark={isDark} hasPlace={diff.by === "site"} />, value: (row) => `${row.name} ${placeOf(row)}`.trim() },
-    { title: "before", number: true, cell: (row) => show(row.self.before.value), value: (row) => row.self.before.value },
-    { title: "after", number: true, cell: (row) => show(row.self.after.value), value: (row) => row.self.after.value },
-    { title: "change", number: true, cell: (row) => <Changed of={row.self} measure={diff.measure} most={most} />, value: (row) => row.self.change.value },
-    { title: "total change", number: true, cell: (row) => <Changed of={row.total} measure={diff.measure} />, value: (row) => row.total.change.value },
+    { title: diff.by, wide: true, cell: (row) => <Named label={row} isDark={isDark} hasPlace={diff.by === "site"} />, value: (row) => `${row.name} ${placeOf(row)}`.trim(), order: "name" },
+    { title: "before", order: "before", number: true, cell: (row) => show(row.self.before.value), value: (row) => row.self.before.value },
+    { title: "after", order: "after", number: true, cell: (row) => show(row.self.after.value), value: (row) => row.self.after.value },
+    { title: "change", order: "self", number: true, cell: (row) => <Changed of={row.self} measure={diff.measure} most={most} />, value: (row) => row.self.change.value },
+    { title: "total change", order: "total", number: true, cell: (row) => <Changed of={row.total} measure={diff.measure} />, value: (row) => row.total.change.value },
     {
       title: "sure",
+      order: "significant",
+      number: true,
       help: "More than chance: no more than 5 in 100 marked so are chance",
       cell: (row) => (row.self.significant ? <span title="more than chance" class="sure">● sure</span> : <span class="faint" title="could be chance">○</span>),
       value: (row) => (row.self.significant ? 1 : 0),
@@ -108,7 +111,9 @@ function DiffTable({ trace, diff, command }: { trace: TraceShown; diff: Diff; co
       </p>
       <Table
         columns={columns}
-        rows={diff.rows}
+        rows={window.rows}
+        window={window}
+        order={trace.order("significant")}
         id={(row, at) => `${row.name} ${placeOf(row)} ${at}`}
         onOpen={(row) => trace.focusOn(patternOf(row.name))}
         title={`change by ${diff.by}`}

@@ -1,6 +1,6 @@
 /** How long objects live, and how large they are: a row for each site, shaded by how much of it is in which class. */
 import { isReport } from "../api/ask";
-import { useAnswer } from "../api/use";
+import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Estimated, Panel, Segmented } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { bytes, percent, seconds, type Estimate } from "../format";
@@ -19,7 +19,7 @@ const KINDS = [
 ] as const;
 
 export function LifetimesPart({ trace }: { trace: TraceShown }) {
-  const asked = useAnswer<Lifetimes>(...questionOf(trace));
+  const { asked, window } = useWindow<Lifetimes, LifetimeRow>(...questionOf(trace), (lifetimes) => lifetimes);
   const isSizes = trace.params.get("classes") === "sizes";
   const tools = (
     <>
@@ -41,7 +41,7 @@ export function LifetimesPart({ trace }: { trace: TraceShown }) {
   return (
     <Panel title={isSizes ? "How large objects are" : "How long objects live"} tools={tools}>
       <Answered asked={asked}>
-        {(lifetimes) => <HeatTable trace={trace} lifetimes={lifetimes} isSizes={isSizes} command={asked.answer?.command} />}
+        {(lifetimes) => <HeatTable trace={trace} lifetimes={lifetimes} window={window} isSizes={isSizes} command={asked.answer?.command} />}
       </Answered>
     </Panel>
   );
@@ -81,24 +81,26 @@ function sizeClasses(ends: readonly number[]): HeatClass[] {
   return classes;
 }
 
-function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; isSizes: boolean; command: string | null | undefined }) {
-  const { trace, lifetimes, isSizes, command } = props;
+function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; window: RowWindow<LifetimeRow>; isSizes: boolean; command: string | null | undefined }) {
+  const { trace, lifetimes, window, isSizes, command } = props;
   const { isDark } = useTheme();
   const all = isSizes ? sizeClasses(lifetimes.size_classes) : lifetimeClasses(lifetimes.lifetime_classes);
   // Classes that nothing falls into would only take room.
   const classes = all.filter((one) => one.of(lifetimes.all).value > 0);
-  const rows = [lifetimes.all, ...lifetimes.rows];
+  const rows = [lifetimes.all, ...window.rows];
   const columns: TableColumn<LifetimeRow>[] = [
     {
       title: lifetimes.by,
       wide: true,
       cell: (row) => (row === lifetimes.all ? <b>all</b> : <Named label={row} isDark={isDark} hasPlace={lifetimes.by === "site"} />),
       value: (row) => (row === lifetimes.all ? "" : `${row.name} ${placeOf(row)}`.trim()),
+      order: "name",
     },
-    { title: "allocated", number: true, cell: (row) => <Estimated of={row.allocated} />, value: (row) => row.allocated.value },
+    { title: "allocated", order: "allocated", number: true, cell: (row) => <Estimated of={row.allocated} />, value: (row) => row.allocated.value },
     ...classes.map((one) => ({
       title: one.title,
       help: one.help,
+      ...(one.title === "never" ? { order: "never" } : {}),
       number: true,
       cell: (row: LifetimeRow) => <Heat of={one.of(row)} all={row.allocated.value} onClick={wanting(row, one)} />,
       value: (row: LifetimeRow) => one.of(row).value,
@@ -118,17 +120,17 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; isSizes: bo
     if (place) trace.set({ source: `${place.path}:${place.line}` });
     else trace.focusOn(patternOf(row.name));
   };
-  const more = lifetimes.row_count - lifetimes.rows.length;
   return (
     <div class="heat">
       <Table
         columns={columns}
         rows={rows}
+        window={window}
+        order={trace.order("allocated")}
         id={(row, at) => `${row.name} ${placeOf(row)} ${at}`}
         onOpen={open}
         title={isSizes ? "sizes" : "lifetimes"}
         command={command}
-        more={more > 0 && `${more} more are not shown.`}
       />
     </div>
   );

@@ -1,5 +1,5 @@
 /** Hot paths: the stacks that allocate or hold most, innermost function first; a row opens to the whole stack. */
-import { useAnswer } from "../api/use";
+import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Panel } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { colourOf } from "../pictures/colours";
@@ -11,17 +11,17 @@ import { estimateColumns } from "./tables";
 import { placeOf } from "./telling";
 
 export function PathsPart({ trace }: { trace: TraceShown }) {
-  const asked = useAnswer<Paths>(...questionOf(trace));
+  const { asked, window } = useWindow<Paths, PathRow>(...questionOf(trace), (paths) => paths);
   return (
     <Panel title="Hot paths" tools={<span class="faint">the stacks that take most, innermost function first</span>}>
-      <Answered asked={asked}>{(paths) => <PathsTable trace={trace} paths={paths} command={asked.answer?.command} />}</Answered>
+      <Answered asked={asked}>{(paths) => <PathsTable trace={trace} paths={paths} window={window} command={asked.answer?.command} />}</Answered>
     </Panel>
   );
 }
 
-function PathsTable({ trace, paths, command }: { trace: TraceShown; paths: Paths; command: string | null | undefined }) {
+function PathsTable({ trace, paths, window, command }: { trace: TraceShown; paths: Paths; window: RowWindow<PathRow>; command: string | null | undefined }) {
   const open = trace.params.get("path") ?? "";
-  const ids = new Map(paths.rows.map((row, at) => [row, String(at)]));
+  const ids = new Map(window.rows.map((row, at) => [row, String(at)]));
   const columns: TableColumn<PathRow>[] = [
     ...estimateColumns("self", (row: PathRow) => row.own, paths.all, paths.measure, "what this stack allocates"),
     {
@@ -34,12 +34,13 @@ function PathsTable({ trace, paths, command }: { trace: TraceShown; paths: Paths
   return (
     <Table
       columns={columns}
-      rows={paths.rows}
+      rows={window.rows}
+      window={window}
+      order={{ by: "self", reverse: false, set: () => undefined }}
       id={(row) => ids.get(row) ?? ""}
       selected={open}
       onOpen={(row) => trace.set({ path: open === ids.get(row) ? null : (ids.get(row) ?? null) }, { replace: true })}
       title="hot paths"
-      more={paths.row_count > paths.rows.length && `${paths.row_count - paths.rows.length} more stacks are not shown.`}
       command={command}
     />
   );

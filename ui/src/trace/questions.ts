@@ -3,6 +3,8 @@
  * and defaults are not asked for: a report finds its answers by how they are asked.
  */
 import { canAsk, type Params } from "../api/ask";
+import { ROWS } from "../api/window";
+import type { TableOrder } from "../parts/table";
 import { go, useRoute, type Change } from "../state/route";
 import { added, filterParams } from "./filters";
 
@@ -32,9 +34,6 @@ export type Question = readonly [name: string, params: Params];
 
 const BY_OF_PART: Partial<Record<Part, string>> = { functions: "function", sites: "site", modules: "module", files: "file" };
 
-/** How many rows tables ask for, and how many more at a time. */
-const ROWS = 100;
-
 export interface Shown {
   file: number;
   part: Part;
@@ -42,30 +41,27 @@ export interface Shown {
   metric: Metric;
   /** What frames of the flame graph and rows of lifetimes are told apart by. */
   by: string;
-  rows: number;
 }
 
 /** What the URL says, with defaults for all that it does not. */
 export function shownOf(file: number, part: string, params: URLSearchParams): Shown {
   const metric = METRICS.find(([id]) => id === params.get("metric"))?.[0] ?? "allocated";
   const known = PARTS.find(([id]) => id === part)?.[0] ?? "flame";
-  const rows = Number(params.get("n") ?? ROWS);
   return {
     file,
     part: known,
     params,
     metric,
     by: params.get("by") ?? (known === "lifetimes" ? "site" : "function"),
-    rows: Number.isInteger(rows) && rows > 0 ? rows : ROWS,
   };
 }
 
 /** The question behind a part of the view. */
 export function questionOf(shown: Shown): Question {
-  const { file, part, params, rows } = shown;
+  const { file, part, params } = shown;
   const filters = { file, ...filterParams(params) };
   const metric = shown.metric === "allocated" ? undefined : shown.metric;
-  const n = rows === ROWS ? undefined : rows;
+  const rows = { search: params.get("q") || undefined, sort: params.get("sort") ?? undefined, reverse: params.has("reverse") };
   switch (part) {
     case "flame": {
       const by = shown.by === "function" ? undefined : shown.by;
@@ -74,16 +70,17 @@ export function questionOf(shown: Shown): Question {
       return ["trace/flame", { ...filters, metric, by, recursion: params.has("recursion") }];
     }
     case "paths":
-      return ["trace/paths", { ...filters, metric, n }];
+      return ["trace/paths", { ...filters, metric, search: rows.search }];
     case "lifetimes":
-      return ["trace/lifetimes", { ...filters, by: shown.by === "site" ? undefined : shown.by, n }];
+      return ["trace/lifetimes", { ...filters, by: shown.by === "site" ? undefined : shown.by, ...rows }];
     case "diff": {
       const by = shown.by === "function" ? undefined : shown.by;
-      return ["trace/diff", { ...filters, metric, by, n, with: params.get("with") ?? undefined }];
+      const { file: _, ...others } = filters;
+      return ["trace/diff", { ...others, before: params.get("with") ?? undefined, after: file, metric, by, ...rows }];
     }
     default: {
       const by = BY_OF_PART[part];
-      return ["trace/top", { ...filters, metric, by: by === "function" ? undefined : by, n, sort: params.get("sort") === "total" ? "total" : undefined }];
+      return ["trace/top", { ...filters, metric, by: by === "function" ? undefined : by, ...rows }];
     }
   }
 }
@@ -97,6 +94,8 @@ export interface TraceShown extends Shown {
   focusOn: (name: string) => void;
   /** Whether an answer can be had if these were changed: a report has only some. */
   can: (change: Partial<Shown>) => boolean;
+  /** The order of the table that is shown; `first` if nothing is said. */
+  order: (first: string) => TableOrder;
 }
 
 /** What is shown of a trace, and ways to change it. */
@@ -109,6 +108,14 @@ export function useTrace(file: number): TraceShown {
     set: (changes, options) => go({ params: changes }, options),
     addFilter: (name, value) => go({ params: { ...added(params, name, value), at: null } }),
     focusOn: (name) => go({ part: "flame", params: { focus: name, at: null } }),
-    can: (change) => canAsk(...questionOf({ ...shown, ...change })),
+    can: (change) => {
+      const [name, asked] = questionOf({ ...shown, ...change });
+      return canAsk(name, name === "trace/flame" || name === "trace/around" ? asked : { ...asked, number: ROWS });
+    },
+    order: (first) => ({
+      by: params.get("sort") ?? first,
+      reverse: params.has("reverse"),
+      set: (by, reverse) => go({ params: { sort: by === first ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
+    }),
   };
 }

@@ -72,7 +72,7 @@ function SourceLines({ trace, place }: { trace: TraceShown; place: Place }) {
 function Lines(props: { source: Source; place: Place; command: string | null | undefined; unit: Measure["unit"] }) {
   const { source, place } = props;
   const here = useRef<HTMLTableRowElement>(null);
-  const short = shortOf({ unit: props.unit, of: "" });
+  const short = shortOf({ unit: props.unit, of: "allocated" });
   useEffect(() => here.current?.scrollIntoView({ block: "nearest" }), [source, place.line]);
   const most = Math.max(1, ...Object.values(source.numbers).map(({ total }) => total.value));
   useExport({

@@ -1,12 +1,11 @@
 /** Functions, sites, modules and files: what each allocates or holds itself, and with all that it calls. */
-import { useAnswer } from "../api/use";
 import { isReport } from "../api/ask";
+import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Estimated, Panel, Search } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { percent, type Estimate } from "../format";
 import { colourOf } from "../pictures/colours";
 import type { FlameLabel } from "../pictures/flame-layout";
-import { searchFor } from "../pictures/flame-search";
 import { useTheme } from "../state/theme";
 import type { Measure, Top, TopRow } from "./answers";
 import { moduleFilter, patternOf } from "./filters";
@@ -17,20 +16,18 @@ import { placeOf, shortOf, wordsOf } from "./telling";
 const TITLES: Partial<Record<Part, string>> = { functions: "Functions", sites: "Sites", modules: "Modules", files: "Files" };
 
 export function TopPart({ trace }: { trace: TraceShown }) {
-  const asked = useAnswer<Top>(...questionOf(trace));
+  const { asked, window } = useWindow<Top, TopRow>(...questionOf(trace), (top) => top);
   const query = trace.params.get("q") ?? "";
   const tools = <Search label="Search, or /expression/" value={query} onInput={(text) => trace.set({ q: text || null }, { replace: true })} />;
   return (
     <Panel title={TITLES[trace.part]} tools={tools}>
-      <Answered asked={asked}>{(top) => <TopTable trace={trace} top={top} query={query} command={asked.answer?.command} />}</Answered>
+      <Answered asked={asked}>{(top) => <TopTable trace={trace} top={top} window={window} command={asked.answer?.command} />}</Answered>
     </Panel>
   );
 }
 
-function TopTable({ trace, top, query, command }: { trace: TraceShown; top: Top; query: string; command: string | null | undefined }) {
+function TopTable({ trace, top, window, command }: { trace: TraceShown; top: Top; window: RowWindow<TopRow>; command: string | null | undefined }) {
   const { isDark } = useTheme();
-  const search = searchFor(query);
-  const rows = search && !("error" in search) ? top.rows.filter((row) => search.test(row)) : top.rows;
   const filter = filterOf(trace.part);
   const columns: TableColumn<TopRow>[] = [
     {
@@ -42,6 +39,7 @@ function TopTable({ trace, top, query, command }: { trace: TraceShown; top: Top;
         </>
       ),
       value: (row) => (trace.part === "sites" ? `${row.name} ${placeOf(row)}` : row.name),
+      order: "name",
       wide: true,
     },
     ...estimateColumns("self", (row: TopRow) => row.self, top.all, top.measure, "what it allocates itself"),
@@ -56,23 +54,16 @@ function TopTable({ trace, top, query, command }: { trace: TraceShown; top: Top;
     else if (trace.part === "functions" || trace.part === "sites") trace.focusOn(patternOf(row.name));
     else trace.addFilter(filter.names[0] ?? "in", filter.pattern(row));
   };
-  const more = top.row_count - top.rows.length;
   return (
     <Table
       columns={columns}
-      rows={rows}
+      rows={window.rows}
+      window={window}
+      order={trace.order("self")}
       id={(row, at) => `${row.name} ${placeOf(row)} ${at}`}
       onOpen={isReport && trace.part !== "sites" ? undefined : open}
       title={`${titleOf(trace.part)}s, ${wordsOf(top.measure)}`}
       command={command}
-      more={
-        more > 0 && (
-          <>
-            {more} more{" "}
-            <button class="link" disabled={!trace.can({ rows: trace.rows * 4 })} onClick={() => trace.set({ n: String(trace.rows * 4) })}>show more</button>
-          </>
-        )
-      }
     />
   );
 }
@@ -135,7 +126,7 @@ export function estimateColumns<R>(
   const show = shortOf(measure);
   const share = (row: R) => (all.value > 0 ? of(row).value / all.value : 0);
   return [
-    { title, help, number: true, cell: (row) => <Estimated of={of(row)} show={show} />, value: (row) => of(row).value },
-    { title: `${title} %`, help: `${help}, of everything`, number: true, cell: (row) => percent(share(row)), value: share, bar: share },
+    { title, help, order: title, number: true, cell: (row) => <Estimated of={of(row)} show={show} />, value: (row) => of(row).value },
+    { title: `${title} %`, help: `${help}, of everything`, order: title, number: true, cell: (row) => percent(share(row)), value: share, bar: share },
   ];
 }

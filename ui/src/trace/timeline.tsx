@@ -31,8 +31,13 @@ const LINES = [
 export type Line = (typeof LINES)[number][0];
 
 /** What the chart asks for. */
+/** Points of the chart; the same in crates/web/src/api/reported.rs. */
+const POINTS = 600;
+
 export function timelineParams({ file, params }: TraceShown): Params {
-  return { file, ...filterParams(params), from: params.get("from") ?? undefined, to: params.get("to") ?? undefined };
+  const [from, to] = [params.get("from"), params.get("to")];
+  const window = from === null && to === null ? undefined : `${from ?? ""}..${to ?? ""}`;
+  return { file, ...filterParams(params), points: POINTS, window };
 }
 
 export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Asked<Timeline> }) {

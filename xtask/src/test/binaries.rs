@@ -161,8 +161,8 @@ pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
 }
 
 fn run_jobs(jobs: VecDeque<Job>) -> Outcome {
-    // Two more than there are processors, for the same reason as above.
-    let workers = thread::available_parallelism().map_or(2, usize::from) + 2;
+    // One more than there are processors, for the same reason as above.
+    let workers = thread::available_parallelism().map_or(2, usize::from) + 1;
     let waiting = Mutex::new(jobs);
     let total = Mutex::new((0, 0, Vec::new()));
     let logs = debug_folder().join("test-output");

@@ -6,7 +6,8 @@ use super::{Problem, Text, Tree};
 /// and none of its own.
 const LAYERS: &[&[&str]] = &[
     &["bactrian"],
-    &["bactrian-web", "bactrian-export", "bactrian-capture"],
+    &["bactrian-mcp"],
+    &["bactrian-web", "bactrian-terminal", "bactrian-export", "bactrian-capture"],
     &["bactrian-analysis"],
     &["bactrian-types"],
     &["bactrian-trace", "bactrian-snapshot", "bactrian-live", "bactrian-graph"],

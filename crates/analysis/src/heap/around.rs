@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bactrian_graph::{Node, Within, neighbourhood};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::paths::steps::{Step, fields_between};
@@ -14,7 +15,7 @@ const FIELDS: usize = 8;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AroundQuestion {
+pub struct AroundShape {
     /// The block or root in the middle.
     pub centre: Node,
     /// How many pointers others may be away, whichever way these go.
@@ -24,7 +25,7 @@ pub struct AroundQuestion {
 }
 
 /// What is around a block. Sizes are in bytes with headers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Around {
     /// How far away others are at most.
     pub steps: u32,
@@ -40,7 +41,7 @@ pub struct Around {
 }
 
 /// A block or root, or the rest.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AroundNode {
     /// What it is here.
     pub kind: AroundKind,
@@ -63,7 +64,7 @@ pub struct AroundNode {
 }
 
 /// What a node is in its surroundings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AroundKind {
     /// The one that was asked for.
@@ -77,7 +78,7 @@ pub enum AroundKind {
 }
 
 /// Pointers from one to another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AroundEdge {
     /// The one that points, by its place in the list.
     pub from: usize,
@@ -91,7 +92,7 @@ pub struct AroundEdge {
 }
 
 /// Finds what is around a block or root.
-pub fn around(heap: &Heap, question: &AroundQuestion) -> Around {
+pub fn around(heap: &Heap, question: &AroundShape) -> Around {
     let within = Within { steps: question.steps, most: question.most.max(1) };
     let dominated = |node: Node| heap.dominated_words(node);
     let (graph, back) = (heap.graph(), heap.reversed());

@@ -2,6 +2,7 @@
 //! what is lost of the file.
 
 use bactrian_snapshot::Losses;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Contents;
@@ -9,7 +10,7 @@ use crate::check::Verdict;
 use crate::units::{Bytes, show_bytes};
 
 /// What is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeapSubject {
     /// Whether all of the file can be read and fits together.
@@ -21,7 +22,7 @@ pub enum HeapSubject {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HeapCheck {
     /// What was checked.
     pub subject: HeapSubject,

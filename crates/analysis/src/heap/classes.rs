@@ -11,7 +11,8 @@
 use std::collections::HashMap;
 
 use bactrian_snapshot::{Location, Sample, Tables};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::graph::ClassTotal;
 use super::{Class, ClassKind, Heap, WORD};
@@ -19,23 +20,48 @@ use crate::estimate::{Estimate, Scale, Tally};
 use crate::labels::{Label, module_of};
 
 /// What blocks are told apart by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassBy {
-    /// What they are.
+    /// What they are
+    #[default]
     Type,
-    /// Their tags.
+    /// Their tags
     Tag,
-    /// The place in the source that allocated them.
+    /// The place in the source that allocated them
     Site,
-    /// The function that allocated them.
+    /// The function that allocated them
     Function,
-    /// The module that allocated them.
+    /// The module that allocated them
     Module,
 }
 
+impl ClassBy {
+    /// For headings.
+    pub fn title(self) -> &'static str {
+        match self {
+            ClassBy::Type => "type",
+            ClassBy::Tag => "tag",
+            ClassBy::Site => "site",
+            ClassBy::Function => "function",
+            ClassBy::Module => "module",
+        }
+    }
+
+    /// The verb of `bactrian heap` that tells them apart.
+    pub fn verb(self) -> &'static str {
+        match self {
+            ClassBy::Type => "types",
+            ClassBy::Tag => "tags",
+            ClassBy::Site => "sites",
+            ClassBy::Function => "functions",
+            ClassBy::Module => "modules",
+        }
+    }
+}
+
 /// Blocks by class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassTable {
     /// What they are told apart by.
     pub by: ClassBy,
@@ -56,7 +82,7 @@ pub struct ClassTable {
 }
 
 /// What a class has, in bytes with headers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassRow {
     /// What it is called, with its place.
     #[serde(flatten)]

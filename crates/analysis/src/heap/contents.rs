@@ -1,12 +1,13 @@
 //! What is in a snapshot, from reading all of it.
 
 use bactrian_snapshot::{Columns, Group, Losses, Scanned, Snapshot, SpaceKind, Tables, tag};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::block_bytes;
 
 /// What is in a snapshot.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Contents {
     /// Blocks by where they are.
     pub spaces: Vec<SpaceRow>,
@@ -26,7 +27,7 @@ pub struct Contents {
 }
 
 /// Blocks in one kind of space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpaceRow {
     /// `minor`, `major`, `static`, or `unknown` for blocks in no space that was told.
     pub space: &'static str,
@@ -37,7 +38,7 @@ pub struct SpaceRow {
 }
 
 /// Blocks of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KindRow {
     /// The kind.
     pub kind: Kind,
@@ -48,7 +49,7 @@ pub struct KindRow {
 }
 
 /// What a block is, as far as its tag says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Tuples, records, constructors, arrays: tags below 244.

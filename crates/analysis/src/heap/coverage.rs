@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use bactrian_graph::Node;
 use bactrian_types::{CATEGORIES, Category, Conflict, UnitFate};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD};
@@ -16,7 +17,7 @@ const REASONS: usize = 3;
 const EXAMPLES: usize = 3;
 
 /// How well types are known. Sizes are in bytes with headers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TypeCoverage {
     /// All blocks.
     pub bytes: u64,
@@ -35,7 +36,7 @@ pub struct TypeCoverage {
 }
 
 /// Blocks whose types are known in one way.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CategoryRow {
     /// `exact`, `sample`, `inference`, `tag-only`, `unknown`.
     pub category: &'static str,
@@ -48,7 +49,7 @@ pub struct CategoryRow {
 }
 
 /// Blocks that have no type for one reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReasonRow {
     /// As `held by stacks only`.
     pub reason: String,
@@ -61,7 +62,7 @@ pub struct ReasonRow {
 }
 
 /// Modules that one thing became of.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct UnitRow {
     /// `public`: only fields that others can see are known; `sites-only`: only what is allocated in it; `unchecked`: whether
     /// the table knows this version of it cannot be told; `missing`: the table knows nothing of it; `stale`: it knows
@@ -157,7 +158,7 @@ impl TypeCoverage {
 }
 
 /// Blocks that were found to be of two types that do not go together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Conflicts {
     /// How many blocks.
     pub blocks: u64,
@@ -168,7 +169,7 @@ pub struct Conflicts {
 }
 
 /// Conflicts that are alike.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConflictRow {
     /// How many blocks.
     pub blocks: u64,

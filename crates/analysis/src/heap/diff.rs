@@ -5,8 +5,10 @@
 //! snapshots are of two processes, blocks cannot be compared, and that is said.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bactrian_snapshot::{Number, SpaceKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD, difference};
@@ -17,7 +19,7 @@ const FEW: f64 = 0.01;
 const ENOUGH: u64 = 1_000;
 
 /// Snapshots compared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HeapDiff {
     /// The snapshots in their order.
     pub snapshots: Vec<DiffPoint>,
@@ -30,7 +32,7 @@ pub struct HeapDiff {
 }
 
 /// A snapshot of those that are compared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffPoint {
     /// When it was taken, in seconds since the Unix epoch.
     pub taken: f64,
@@ -43,7 +45,7 @@ pub struct DiffPoint {
 }
 
 /// How a class changed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClassChange {
     /// The class.
     pub class: String,
@@ -67,7 +69,7 @@ pub struct ClassChange {
 }
 
 /// Some blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counted {
     /// How many.
     pub blocks: u64,
@@ -98,7 +100,7 @@ impl HeapDiff {
 /// Compares snapshots that come one after another, of which two at a time are held in memory.
 #[derive(Default)]
 pub struct Series {
-    first: Option<(Heap, Vec<u32>)>,
+    first: Option<(Arc<Heap>, Vec<u32>)>,
     points: Vec<DiffPoint>,
     times: Vec<f64>,
     /// Whether they are not all of the same process.
@@ -114,7 +116,8 @@ pub struct Series {
 
 impl Series {
     /// Adds the next snapshot; if it `is_last`, its blocks are compared with those of the first.
-    pub fn add(&mut self, heap: Heap, is_last: bool) {
+    pub fn add(&mut self, heap: impl Into<Arc<Heap>>, is_last: bool) {
+        let heap = heap.into();
         let numbers = self.count(&heap);
         match &self.first {
             None => self.first = Some((heap, numbers)),

@@ -4,9 +4,11 @@
 //! tells: a list or a tree is one row and not a million levels. What is held by several roots together has no root above
 //! it, and stands beside them.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 
 use bactrian_graph::{NONE, Node};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::merged::{MergedKind, Merging, Sum};
@@ -17,7 +19,7 @@ pub const MOST_LEVELS: usize = 60;
 
 /// How much of the tree is told.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DominatorsQuestion {
+pub struct DominatorsShape {
     /// Where to begin; the root of all if nothing is said.
     pub of: Option<Found>,
     /// Then go down, row by row: what each is called, or `#` and its node. Only where blocks of a class are together.
@@ -30,10 +32,12 @@ pub struct DominatorsQuestion {
     pub limit: usize,
     /// Leave out rows that dominate less than this part of the heap.
     pub min_share: f64,
+    /// No more rows are told in all.
+    pub most_rows: usize,
 }
 
 /// A part of the tree of dominators. Sizes are in bytes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DominatorTree {
     /// All blocks that can be reached.
     pub total: u64,
@@ -44,7 +48,7 @@ pub struct DominatorTree {
 }
 
 /// Blocks that are held by the row above, with what they hold.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DominatorRow {
     /// The class, or what the block or root is.
     pub what: String,
@@ -66,7 +70,7 @@ pub struct DominatorRow {
 }
 
 /// Rows that are not told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DominatorsLeftOut {
     /// How many.
     pub rows: u64,
@@ -78,8 +82,9 @@ pub struct DominatorsLeftOut {
 ///
 /// # Errors
 /// There is no row as those that are to be gone down to.
-pub fn dominators(heap: &Heap, question: &DominatorsQuestion) -> Result<DominatorTree, NotFound> {
-    let opening = Opening { heap, question, total: heap.reached_words() };
+pub fn dominators(heap: &Heap, question: &DominatorsShape) -> Result<DominatorTree, NotFound> {
+    let room = Cell::new(question.most_rows);
+    let opening = Opening { heap, question, total: heap.reached_words(), room };
     let starts = match &question.of {
         None => vec![(MergedKind::Node(heap.root()), vec![heap.root()])],
         Some(Found::Node(node)) => vec![(MergedKind::Node(*node), vec![*node])],
@@ -95,9 +100,11 @@ pub fn dominators(heap: &Heap, question: &DominatorsQuestion) -> Result<Dominato
 
 struct Opening<'a> {
     heap: &'a Heap,
-    question: &'a DominatorsQuestion,
+    question: &'a DominatorsShape,
     /// Words.
     total: u64,
+    /// How many more rows may be told.
+    room: Cell<usize>,
 }
 
 /// Rows that are told, and what is not.
@@ -152,10 +159,12 @@ impl Opening<'_> {
             (Reverse(words), kind)
         };
         let most = if self.question.limit == 0 { usize::MAX } else { self.question.limit };
+        let most = most.min(self.room.get());
         if most < rows.len() {
             rows.select_nth_unstable_by_key(most, order);
             rows.drain(most..).for_each(leave);
         }
+        self.room.set(self.room.get() - rows.len());
         rows.sort_unstable_by_key(order);
         (rows, left_out)
     }

@@ -1,12 +1,13 @@
 //! How a heap evolves from snapshot to snapshot: what types, modules, functions or places have in each.
 //!
-//! From one picture to the next: of the blocks of a type, a module, a function or a place ([`EvolutionFilter`]). Numbers are
+//! From one picture to the next: of the blocks of a type, a module, a function or a place ([`BlockFilter`]). Numbers are
 //! those of [`classes_of`](super::classes_of) on each snapshot: exact, or estimated from samples. The first rows are told, in an
 //! order that looks at all snapshots or at one of them; all others together are one row, the rest.
 
 use std::collections::{HashMap, HashSet};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::classes::{NO_SAMPLES, NO_TYPES, NONE_OF_THESE, not_sampled};
 use super::diff::{Counted, rate};
@@ -17,11 +18,11 @@ use crate::labels::{Label, module_of};
 
 /// What is asked of a series.
 #[derive(Clone, Debug)]
-pub struct EvolutionQuestion {
+pub struct EvolutionShape {
     /// What blocks are told apart by; [`ClassBy::Tag`] is taken for [`ClassBy::Type`].
     pub by: ClassBy,
     /// Which blocks.
-    pub filter: EvolutionFilter,
+    pub filter: BlockFilter,
     /// What makes a row large.
     pub unit: EvolutionUnit,
     /// Which rows come first.
@@ -33,20 +34,23 @@ pub struct EvolutionQuestion {
 }
 
 /// Which blocks are told; all conditions must hold. Where blocks were allocated is known of sampled ones only.
-#[derive(Clone, Debug, Default)]
-pub struct EvolutionFilter {
-    /// Of the type with this name, or if there is none, of those that have it in their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct BlockFilter {
+    /// Only blocks of this type, or of those that have this in their names
+    #[serde(rename = "type")]
     pub class: Option<String>,
-    /// Which module allocated them.
+    /// Only blocks that this module allocated
     pub module: Option<String>,
-    /// Which function did.
+    /// Only blocks that this function allocated
     pub function: Option<String>,
-    /// Where that is, or a part of it: `main.ml:12`.
+    /// Only blocks that were allocated here (main.ml:12)
+    #[schemars(extend("x-value" = "PLACE"))]
     pub site: Option<String>,
 }
 
 /// What makes a row large.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvolutionUnit {
     /// Its bytes.
@@ -69,7 +73,7 @@ pub enum EvolutionOrder {
 }
 
 /// How a heap evolves.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Evolution {
     /// What blocks are told apart by.
     pub by: ClassBy,
@@ -94,7 +98,7 @@ pub struct Evolution {
 }
 
 /// What something has in each snapshot.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EvolutionRow {
     /// What it is called, with its place.
     #[serde(flatten)]
@@ -172,7 +176,7 @@ struct Table {
 }
 
 /// Tells how a heap evolves; `sums` are in the order in which the snapshots were taken.
-pub fn evolution(sums: &[&HeapSums], question: &EvolutionQuestion) -> Evolution {
+pub fn evolution(sums: &[&HeapSums], question: &EvolutionShape) -> Evolution {
     let table = Table::new(sums, question);
     let order = table.order(question);
     let mut is_told = vec![false; order.len()];
@@ -212,7 +216,7 @@ pub fn evolution(sums: &[&HeapSums], question: &EvolutionQuestion) -> Evolution 
 /// Names of rows that have a text in them, in order, so many at most: to find what is not shown.
 pub fn evolution_names(
     sums: &[&HeapSums],
-    question: &EvolutionQuestion,
+    question: &EvolutionShape,
     text: &str,
     most: usize,
 ) -> Vec<String> {
@@ -224,7 +228,7 @@ pub fn evolution_names(
 
 fn notes(
     sums: &[&HeapSums],
-    question: &EvolutionQuestion,
+    question: &EvolutionShape,
     table: &Table,
     is_of_several: bool,
 ) -> Vec<&'static str> {
@@ -248,14 +252,14 @@ fn notes(
     notes
 }
 
-impl EvolutionQuestion {
+impl EvolutionShape {
     /// Whether blocks can be told without knowing where they were allocated.
     fn is_by_class(&self) -> bool {
         matches!(self.by, ClassBy::Type | ClassBy::Tag) && !self.filter.is_by_place()
     }
 }
 
-impl EvolutionFilter {
+impl BlockFilter {
     fn is_by_place(&self) -> bool {
         self.module.is_some() || self.function.is_some() || self.site.is_some()
     }
@@ -282,7 +286,7 @@ impl EvolutionFilter {
 }
 
 impl Table {
-    fn new(sums: &[&HeapSums], question: &EvolutionQuestion) -> Table {
+    fn new(sums: &[&HeapSums], question: &EvolutionShape) -> Table {
         let count = sums.len();
         let mut table = Table { labels: Vec::new(), cells: Vec::new(), readings: Vec::new() };
         let mut known: HashMap<Label, usize> = HashMap::new();
@@ -315,7 +319,7 @@ impl Table {
     }
 
     /// Rows in the order that is asked for; of equal ones, by their names.
-    fn order(&self, question: &EvolutionQuestion) -> Vec<usize> {
+    fn order(&self, question: &EvolutionShape) -> Vec<usize> {
         let sizes: Vec<Vec<f64>> =
             self.cells.iter().map(|cells| self.sizes(cells, question.unit)).collect();
         let key = |row: usize| match question.order {
@@ -371,7 +375,7 @@ impl Table {
 
 fn by_place(
     sums: &HeapSums,
-    question: &EvolutionQuestion,
+    question: &EvolutionShape,
     is_wanted: &dyn Fn(&Label) -> bool,
     add: &mut dyn FnMut(&Label, Cell),
 ) -> Reading {

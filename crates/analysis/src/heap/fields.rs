@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use bactrian_graph::Node;
 use bactrian_snapshot::{BlockId, FieldValue};
 use bactrian_types::Typing;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD};
@@ -20,7 +21,7 @@ use crate::parallel;
 const FEW: u64 = 64;
 
 /// What the blocks of a type hold, field by field. Sizes are in bytes with headers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Fields {
     /// The types.
     pub names: Vec<String>,
@@ -37,7 +38,7 @@ pub struct Fields {
 }
 
 /// A field of a record or of a constructor.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FieldRow {
     /// The constructor; null for records, and if it is not known.
     pub constructor: Option<String>,

@@ -2,6 +2,7 @@
 
 use bactrian_snapshot::{CodeKind, Reason, RootKind, Snapshot, Tables, Way};
 use bactrian_trace::Micros;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::WORD;
@@ -9,7 +10,8 @@ use super::summary::fiber_stacks;
 use crate::units::Time;
 
 /// What a snapshot is.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HeapInfo")]
 pub struct Info {
     /// The program's file.
     pub program: String,
@@ -78,7 +80,7 @@ pub struct Info {
 }
 
 /// Snapshots that were due and not taken, by what there was too little of.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SkippedInfo {
     /// As many frozen copies as allowed existed already.
     pub copies: u64,
@@ -96,7 +98,7 @@ impl SkippedInfo {
 }
 
 /// How many roots there are of a kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RootCount {
     /// The kind.
     pub kind: &'static str,
@@ -105,7 +107,7 @@ pub struct RootCount {
 }
 
 /// How much memory there is besides the blocks, in bytes; what is not known is null.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct MemoryUse {
     /// Of the process, in physical memory.
     pub resident: Option<u64>,

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 
 use bactrian_graph::{NONE, Node, Tree, inherit};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Class, Heap};
@@ -31,7 +32,7 @@ pub struct MergedLimits {
 }
 
 /// What the blocks of an entry have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergedKind {
     /// It is one holder, or the block that the tree begins with, by its node.
@@ -43,7 +44,7 @@ pub enum MergedKind {
 }
 
 /// A part of the merged tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Merged {
     /// The place of the entry above it, which comes before it; none for the root of all.
     pub parent: Option<usize>,

@@ -20,16 +20,16 @@ mod graph;
 mod info;
 mod merged;
 mod paths;
+mod questions;
 mod reduced;
 mod roots;
 mod show;
 mod summary;
 mod sums;
 mod suspects;
-mod told;
 mod value;
 
-pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundQuestion, around};
+pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundShape, around};
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassFilter, ClassRow, ClassTable, classes, classes_of};
 pub use collections::{CollectionRow, Collections, collections};
@@ -39,12 +39,12 @@ pub use coverage::{
 };
 pub use diff::{ClassChange, Counted, DiffPoint, HeapDiff, Series};
 pub use dominators::{
-    DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, MOST_LEVELS, dominators,
+    DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsShape, MOST_LEVELS, dominators,
 };
 pub use duplicates::{DuplicateClass, DuplicateSite, DuplicateStructure, Duplicates, duplicates};
 pub use evolution::{
-    Evolution, EvolutionFilter, EvolutionOrder, EvolutionQuestion, EvolutionRow, EvolutionUnit,
-    evolution, evolution_names,
+    BlockFilter, Evolution, EvolutionOrder, EvolutionRow, EvolutionShape, EvolutionUnit, evolution,
+    evolution_names,
 };
 pub use fields::{FieldRow, Fields, fields};
 pub use finalisers::{FinaliserGroup, Finalisers, finalisers};
@@ -55,23 +55,27 @@ pub use graph::{
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
 pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};
 pub use paths::{
-    ClassPaths, PathRow, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, class_paths,
-    paths,
+    ClassPaths, PathRow, PathStep, Paths, PathsShape, ShapeRow, ShapesLeftOut, class_paths, paths,
+};
+pub use questions::{
+    ClassSort, ClassesAnswer, ClassesQuestion, CollectionsAnswer, CollectionsQuestion,
+    CollectionsSort, DominatorsQuestion, DuplicatesAnswer, DuplicatesQuestion, EvolutionBy,
+    EvolutionNamesAnswer, EvolutionNamesQuestion, EvolutionQuestion, FieldsAnswer, FieldsQuestion,
+    FieldsSort, FinalisersAnswer, FinalisersQuestion, FindAnswer, FindQuestion, FirstRootsQuestion,
+    GraphAnswer, GraphQuestion, GrowthLimit, HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort,
+    NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion, SizeUnit, SummaryQuestion,
+    SuspectsAnswer, SuspectsQuestion,
 };
 pub use reduced::{
     MOST_SETS, ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced,
 };
-pub use roots::{FirstRootRow, LeftOut, RootRow, Roots, RootsQuestion, first_roots, roots};
+pub use roots::{FirstRootRow, LeftOut, RootRow, Roots, RootsShape, first_roots, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
 pub use summary::{
     FiberStacks, MajorHeap, Process, ProcessLine, StackSum, Summary, UseRow, summary,
 };
 pub use sums::{HeapSums, SeriesPoint};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};
-pub use told::{
-    ClassSort, NO_TABLE, ToldClasses, ToldCollections, ToldDuplicates, ToldFields, ToldPaths,
-    told_classes, told_collections, told_duplicates, told_fields, told_paths,
-};
 pub use value::{ValueLimits, value};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.

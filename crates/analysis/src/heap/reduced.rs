@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use bactrian_graph::{Limits, NONE, Node, SetKind, reduce};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD};
@@ -18,7 +19,7 @@ const WAY: usize = 6;
 const CLASSES: usize = 3;
 
 /// A heap in a few sets. Sizes are in bytes with headers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReducedHeap {
     /// Bytes of all blocks that can be reached.
     pub total: u64,
@@ -33,7 +34,7 @@ pub struct ReducedHeap {
 }
 
 /// A set of blocks that are reached through its entry.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReducedSet {
     /// Why it is told.
     pub kind: ReducedKind,
@@ -56,7 +57,7 @@ pub struct ReducedSet {
 }
 
 /// Why a set is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReducedKind {
     /// The root of all.
@@ -72,7 +73,7 @@ pub enum ReducedKind {
 }
 
 /// Blocks of one class in a set.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReducedClass {
     /// What the class is called.
     pub name: String,
@@ -83,7 +84,7 @@ pub struct ReducedClass {
 }
 
 /// Pointers from one set to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReducedEdge {
     /// The set, by its place in the list.
     pub from: usize,

@@ -6,6 +6,7 @@
 //! add up to the heap.
 
 use bactrian_graph::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::graph::Held;
@@ -13,7 +14,7 @@ use super::{Heap, HolderKind, WORD};
 
 /// How much of the tree of roots is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RootsQuestion {
+pub struct RootsShape {
     /// Levels: 1 for kinds of roots, 2 for modules and threads too, 3 for all.
     pub depth: u8,
     /// Rows below each; 0 for all.
@@ -21,7 +22,7 @@ pub struct RootsQuestion {
 }
 
 /// What roots hold.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Roots {
     /// Blocks that nothing holds; there are none in a sound snapshot.
     pub unreached_blocks: u64,
@@ -30,7 +31,7 @@ pub struct Roots {
 }
 
 /// What a root, or several together, hold: sizes in bytes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RootRow {
     /// The kind of roots.
     pub kind: HolderKind,
@@ -53,7 +54,7 @@ pub struct RootRow {
 }
 
 /// Rows that are not told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// How many.
     pub rows: u64,
@@ -64,7 +65,7 @@ pub struct LeftOut {
 }
 
 /// What a root, or several together, point to: all that is known of a heap before anything is computed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FirstRootRow {
     /// The kind of roots.
     pub kind: HolderKind,
@@ -106,7 +107,7 @@ fn first_row(heap: &Heap, node: Node, limit: usize) -> FirstRootRow {
 }
 
 /// What roots hold.
-pub fn roots(heap: &Heap, question: &RootsQuestion) -> Roots {
+pub fn roots(heap: &Heap, question: &RootsShape) -> Roots {
     let first = heap.blocks() as Node;
     let held = heap.held(&[]);
     let of = |node: Node| held.get((node - first) as usize).copied().unwrap_or_default();
@@ -146,7 +147,7 @@ fn most(limit: usize) -> usize {
 
 struct Telling<'a> {
     heap: &'a Heap,
-    question: &'a RootsQuestion,
+    question: &'a RootsShape,
     first: Node,
     held: &'a [Held],
     below: &'a [Vec<Node>],

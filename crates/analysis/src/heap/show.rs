@@ -5,6 +5,7 @@ use bactrian_snapshot::{
     BlockId, FiberOwner, Field, FieldValue, FinaliserKind, Location, StackId, WeakSlot, tag,
 };
 use bactrian_trace::Micros;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::value::{immediate, value};
@@ -18,7 +19,7 @@ const FRAMES: usize = 20;
 const PIECE: usize = 1 << 20;
 
 /// One block or root.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Shown {
     /// The block or root itself.
     pub this: NodeLine,
@@ -65,7 +66,7 @@ pub struct Shown {
 }
 
 /// The type of a block.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KnownType {
     /// As a person writes it.
     pub name: String,
@@ -76,7 +77,7 @@ pub struct KnownType {
 }
 
 /// A block or root in one line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NodeLine {
     /// Its number.
     pub node: Node,
@@ -87,7 +88,7 @@ pub struct NodeLine {
 }
 
 /// Something in a block.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FieldLine {
     /// The field by its name or from 0, or `stack`, `data`, `key 0`; empty for what a root holds.
     pub place: String,
@@ -98,7 +99,7 @@ pub struct FieldLine {
 }
 
 /// Where and when a block was allocated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Allocation {
     /// The frames, innermost first; none if the trace does not tell.
     pub frames: Vec<String>,

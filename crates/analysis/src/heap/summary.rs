@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use bactrian_snapshot::{FiberOwner, Number, Tables};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::census::Use;
@@ -11,7 +12,7 @@ use super::info::{MemoryUse, memory_use};
 use super::{Contents, Heap, KindRow, SpaceRow, WORD, difference};
 
 /// A heap in one page.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Summary {
     /// Blocks of the snapshot, static ones too.
     pub blocks: u64,
@@ -44,7 +45,7 @@ pub struct Summary {
 }
 
 /// Stacks of fibers, by what keeps them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FiberStacks {
     /// All of them.
     pub all: StackSum,
@@ -57,7 +58,7 @@ pub struct FiberStacks {
 }
 
 /// Some stacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StackSum {
     /// How many.
     pub stacks: u64,
@@ -73,7 +74,7 @@ impl StackSum {
 }
 
 /// Words that are used for something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UseRow {
     /// What for: `headers`, `pointers`, `immediates` and so on.
     pub what: &'static str,
@@ -82,7 +83,7 @@ pub struct UseRow {
 }
 
 /// What the major heap is made of, in bytes; what is not known is null.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MajorHeap {
     /// Mapped for it.
     pub mapped: Option<u64>,
@@ -103,7 +104,7 @@ pub struct MajorHeap {
 }
 
 /// What the memory of the process is used for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Process {
     /// Bytes in physical memory; null if not known, as of core files.
     pub resident: Option<u64>,
@@ -117,7 +118,7 @@ pub struct Process {
 }
 
 /// Memory for one use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProcessLine {
     /// What for, as `major heap`.
     pub what: String,

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bactrian_snapshot::Losses;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::classes::{class_label, is_all_sampled, is_of_outside, site_label, words_of};
@@ -17,7 +18,7 @@ use crate::labels::Label;
 use crate::units::Time;
 
 /// A snapshot of a series.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SeriesPoint {
     /// When it was taken, in seconds since the Unix epoch.
     pub taken: f64,
@@ -25,7 +26,7 @@ pub struct SeriesPoint {
     pub since_start: Option<Time>,
     /// Which of the process's snapshots it is, from 1.
     pub sequence: u32,
-    /// Why it was taken, as [`Info::reason`](super::Info::reason) says.
+    /// Why it was taken, as `info` says.
     pub reason: &'static str,
     /// What the program called it.
     pub name: Option<String>,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use bactrian_live::{Database, Histogram, Kind, Node, Series, Site, Unit, Value};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::warnings::{self, Warning};
 
 /// All that is known.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Known {
     /// Of the program as a whole.
     #[serde(flatten)]
@@ -20,7 +21,7 @@ pub struct Known {
 }
 
 /// What is known of a program as a whole. Times are in seconds since its start.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct About {
     /// Who it is.
     pub program: Who,
@@ -43,7 +44,7 @@ pub struct About {
 }
 
 /// A program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Who {
     /// How it was called.
     pub name: String,
@@ -54,7 +55,7 @@ pub struct Who {
 }
 
 /// The end of a program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct End {
     /// When.
     pub time: f64,
@@ -63,7 +64,7 @@ pub struct End {
 }
 
 /// What did not arrive.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Lost {
     /// Moments.
     pub ticks: u64,
@@ -72,7 +73,7 @@ pub struct Lost {
 }
 
 /// A warning.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Worry {
     /// Which rule found it.
     pub name: &'static str,
@@ -87,7 +88,7 @@ pub struct Worry {
 }
 
 /// A line of the log, or a marker.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Line {
     /// When.
     pub time: f64,
@@ -96,7 +97,7 @@ pub struct Line {
 }
 
 /// An observer, and what it says.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Observer {
     /// What it is called.
     pub name: String,
@@ -117,7 +118,7 @@ pub struct Observer {
 }
 
 /// What an observer says.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Said {
     /// Nothing.
@@ -180,7 +181,7 @@ pub enum Said {
 }
 
 /// A node of a tree.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TreeNode {
     /// What is written on it.
     pub label: String,
@@ -189,7 +190,7 @@ pub struct TreeNode {
 }
 
 /// How numbers are distributed.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Distribution {
     /// How many.
     pub count: u64,
@@ -210,7 +211,7 @@ pub struct Distribution {
 }
 
 /// A place of allocation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteRow {
     /// Function, file and line.
     pub name: String,

@@ -1,13 +1,14 @@
 //! Live numbers as lines: one value for each of so many equal steps, with the lowest and the highest in between.
 
 use bactrian_live::{Database, Kind, Series};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::known::{seconds, unit_name};
 use super::measure::{Measure, Part, Place, full_name, parts};
 
 /// Lines over the same moments.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Lines {
     /// The moments: ends of equal steps, in seconds since the program's start. The last is the last that was asked for.
     pub times: Vec<f64>,
@@ -16,7 +17,7 @@ pub struct Lines {
 }
 
 /// One number over time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DrawnLine {
     /// The observer's name, with what tells it apart.
     pub name: String,

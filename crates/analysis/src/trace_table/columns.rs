@@ -41,6 +41,12 @@ impl SmallNumbers {
 pub(super) trait Moment: Copy + Ord + Send + Sync {
     /// Later than all others.
     const NEVER: Self;
+
+    #[inline]
+    fn is_never(self) -> bool {
+        self == Self::NEVER
+    }
+
     fn of(time: Micros) -> Self;
     /// Not to be asked of [`Moment::NEVER`].
     fn micros(self) -> Micros;

@@ -36,6 +36,8 @@ pub(crate) use sums::{by_stack, contents, lifetimes};
 pub(crate) enum NoTable {
     /// It would take more memory than it may.
     TooLarge,
+    /// One question is asked, and a pass answers it sooner.
+    AskedOnce,
     /// It says what makes no sense, or more than columns can hold.
     Odd(&'static str),
 }
@@ -44,6 +46,7 @@ impl std::fmt::Display for NoTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             NoTable::TooLarge => f.write_str("it is too large for this machine's memory"),
+            NoTable::AskedOnce => f.write_str("it is asked once"),
             NoTable::Odd(why) => write!(f, "in it, {why}"),
         }
     }

@@ -89,7 +89,7 @@ pub(crate) fn lifetimes(
             let label = innermost[origins.stacks[at] as usize];
             let place = label.map_or(0, |label| label.index() + 1);
             let (samples, born, died) = (lives.samples.get(at), spans.born[at], spans.died[at]);
-            let lifetime = (died != Moment::NEVER)
+            let lifetime = (!died.is_never())
                 .then(|| lifetime_class(died.micros().since(born.micros())));
             classes[place].count(samples, size_class(lives.words.get(at)), lifetime);
         },
@@ -114,7 +114,7 @@ pub(crate) fn contents(lives: &Lives, origins: &Origins, admitted: &Bits) -> Cou
             let samples = lives.samples.get(at);
             counts.samples += samples;
             counts.objects.count(samples, weight_of(Unit::Objects, lives.words.get(at)));
-            let died = with_spans!(&lives.times, spans => spans.died[at] != Moment::NEVER);
+            let died = with_spans!(&lives.times, spans => !spans.died[at].is_never());
             counts.collections += u64::from(died);
             counts.live += if died { 0 } else { samples };
             stacks.set(origins.stacks[at] as usize);

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use bactrian_analysis::{
-    By, Direction, Filter, Measure, Of, Profile, Recursion, TraceFile, TraceQuestions,
-    TreeQuestion, call_tree, contents, lifetimes, timeline, top,
+    By, Direction, Filter, Measure, Of, Profile, Recursion, TraceFile, TraceQuestions, TreeShape,
+    call_tree, contents, lifetimes, timeline, top,
 };
 use bactrian_trace::{Event, Stacks};
 
@@ -108,7 +108,7 @@ fn stacks_are_told_apart_in_proportion_to_the_file() {
         assert_eq!(samples, f64::from(ALLOCATIONS));
         for direction in [Direction::Callees, Direction::Callers] {
             let question =
-                TreeQuestion { direction, focus: None, min_share: 0.0, max_levels: usize::MAX };
+                TreeShape { direction, focus: None, min_share: 0.0, max_levels: usize::MAX };
             call_tree(&profile, &question);
         }
         assert_eq!(profile.pruned(0.01).columns[1].total().sum(), samples);

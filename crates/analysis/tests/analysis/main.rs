@@ -1,5 +1,6 @@
 //! Answers compared with those of a naive model that holds every object in memory.
 
+mod asked;
 mod coverage;
 mod hostile;
 mod model;

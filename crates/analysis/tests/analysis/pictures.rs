@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use bactrian_analysis::question::Rows;
 use bactrian_analysis::{
     By, Filter, Flame, Label, Measure, Of, Profile, Recursion, StackId, Unit, around, hot_paths,
 };
@@ -134,10 +135,10 @@ proptest! {
 
     #[test]
     fn hot_paths_are_the_stacks_that_allocate_most(
-        trace in traces(), filter in filters(), most in 0..6usize,
+        trace in traces(), filter in filters(), most in 1..6usize,
     ) {
         let profile = profile_of(&trace, &filter, Unit::Bytes);
-        let found = hot_paths(&profile, most);
+        let found = hot_paths(&profile, &Rows { number: most, ..Rows::default() });
         let mut own: Vec<_> = paths(&profile)
             .into_iter()
             .filter(|(path, (own, _))| !path.is_empty() && *own > 0.0)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bactrian_analysis::{
     Branch, By, CallTree, Direction, Filter, Label, Measure, Of, Pattern, Profile, StackId, Tally,
-    TreeQuestion, Unit, call_tree, top,
+    TreeShape, Unit, call_tree, top,
 };
 use bactrian_trace::Source;
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ fn outline(tree: &CallTree) -> String {
 }
 
 /// A tree by functions of stacks, given by their codes and samples.
-fn tree_of(stacks: &[(&[u64], u64)], question: &TreeQuestion) -> CallTree {
+fn tree_of(stacks: &[(&[u64], u64)], question: &TreeShape) -> CallTree {
     let blocks = stacks.iter().map(|&(stack, samples)| Block {
         length: 1,
         samples,
@@ -102,7 +102,7 @@ fn check(
     expected: &[&str],
 ) {
     let focus = focus.map(pattern);
-    let tree = tree_of(stacks, &TreeQuestion { direction, focus, min_share, max_levels });
+    let tree = tree_of(stacks, &TreeShape { direction, focus, min_share, max_levels });
     assert_eq!(outline(&tree).lines().collect::<Vec<_>>(), expected);
 }
 
@@ -171,7 +171,7 @@ fn equal_callers_come_in_the_order_of_the_trace() {
 fn no_tree_is_deeper_than_recursion_can_follow() {
     let stack = [&[RUN], &[LOOP; 900][..]].concat();
     for direction in [Direction::Callees, Direction::Callers] {
-        let question = TreeQuestion { direction, focus: None, min_share: 0.0, max_levels: 9_000 };
+        let question = TreeShape { direction, focus: None, min_share: 0.0, max_levels: 9_000 };
         let tree = tree_of(&[(&stack, 1)], &question);
         let chain = std::iter::successors(tree.branches.first(), |branch| branch.children.first());
         assert_eq!(chain.clone().count(), 400);
@@ -273,7 +273,7 @@ proptest! {
         }));
         let (mut expected, left_out) = cut(expected, all * min_share, max_levels);
         let left_out_at = |path: &[Label]| left_out.get(path).copied().unwrap_or_default();
-        let question = TreeQuestion { direction, focus: focus.clone(), min_share, max_levels };
+        let question = TreeShape { direction, focus: focus.clone(), min_share, max_levels };
         let profile = Profile::new(&trace, &filter, by, &[measure]);
         let tree = call_tree(&profile, &question);
         let mut branches: Vec<(Vec<Label>, &Branch)> =

@@ -1,6 +1,6 @@
 //! What is around a block.
 
-use bactrian_analysis::heap::{AroundKind, AroundQuestion, around};
+use bactrian_analysis::heap::{AroundKind, AroundShape, around};
 
 use super::written::{Block, Int, Text, To, heap, modules};
 
@@ -17,7 +17,7 @@ fn pointers_are_followed_both_ways() {
         Block(1, vec![To(1), Int(7), To(1), To(6)]),
     ];
     let heap = heap(&blocks, &modules(&["Main"], &[(0, 0, 0), (0, 1, 6)]));
-    let ask = |steps, most| around(&heap, &AroundQuestion { centre: 1, steps, most });
+    let ask = |steps, most| around(&heap, &AroundShape { centre: 1, steps, most });
     let answer = ask(1, 50);
     let told: Vec<_> = answer
         .nodes

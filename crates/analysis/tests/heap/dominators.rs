@@ -1,25 +1,26 @@
 //! The tree of dominators by class and by block, and single blocks.
 
 use bactrian_analysis::heap::{
-    DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, Found, Heap, MergedKind,
+    DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsShape, Found, Heap, MergedKind,
     MergedLimits, ValueLimits, dominators, merged_dominators, show,
 };
 use bactrian_snapshot::*;
 
 use super::written::{Block, Closure, Int, Made, Text, To, closures, heap, modules};
 
-fn question() -> DominatorsQuestion {
-    DominatorsQuestion {
+fn question() -> DominatorsShape {
+    DominatorsShape {
         of: None,
         below: Vec::new(),
         by_block: false,
         depth: 20,
         limit: 0,
         min_share: 0.0,
+        most_rows: usize::MAX,
     }
 }
 
-fn asked(heap: &Heap, question: &DominatorsQuestion) -> DominatorTree {
+fn asked(heap: &Heap, question: &DominatorsShape) -> DominatorTree {
     dominators(heap, question).expect("rows that are there")
 }
 
@@ -76,7 +77,7 @@ fn rows_are_gone_down_to_by_name_and_number() {
     let heap = heap(&blocks, &tables);
     let below = |path: &[&str]| {
         let below = path.iter().map(|&name| name.to_owned()).collect();
-        dominators(&heap, &DominatorsQuestion { below, ..question() })
+        dominators(&heap, &DominatorsShape { below, ..question() })
     };
     let main = heap.find_node("Main").expect("a module");
     let path = ["globals", &format!("#{main}"), "field 0 of Main", "tag 0, 2 fields"];
@@ -92,7 +93,7 @@ fn blocks_are_rows_of_their_own_if_asked_for() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
     let of = Some(Found::Node(0));
-    let tree = asked(&heap, &DominatorsQuestion { of, by_block: true, limit: 1, ..question() });
+    let tree = asked(&heap, &DominatorsShape { of, by_block: true, limit: 1, ..question() });
     let expected = [
         "0 block of tag 0 with 2 fields: 1, 24, 104",
         "1 block of tag 0 with 2 fields: 1, 24, 64",
@@ -108,9 +109,9 @@ fn of_a_class_only_the_topmost_are_asked() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
     let of = heap.find("tag 0, 2 fields").expect("a class");
-    let tree = asked(&heap, &DominatorsQuestion { of: Some(of), ..question() });
+    let tree = asked(&heap, &DominatorsShape { of: Some(of), ..question() });
     assert_eq!(lines(&tree.rows, 0), ["0 tag 0, 2 fields: 3, 72, 104", "1 string: 2, 32, 32"]);
-    let shallow = DominatorsQuestion { of: heap.find("string").ok(), depth: 1, ..question() };
+    let shallow = DominatorsShape { of: heap.find("string").ok(), depth: 1, ..question() };
     assert_eq!(lines(&asked(&heap, &shallow).rows, 0), ["0 string: 4, 80, 80"]);
 }
 
@@ -128,7 +129,7 @@ fn a_list_of_a_million_is_no_deeper_than_one_of_two() {
         "4 tag 0, 2 fields: 1000000, 24000000, 24000000"
     );
     // Levels are bounded, whatever is asked for.
-    let deep = DominatorsQuestion { by_block: true, depth: usize::MAX, ..question() };
+    let deep = DominatorsShape { by_block: true, depth: usize::MAX, ..question() };
     assert_eq!(lines(&asked(&heap, &deep).rows, 0).len(), bactrian_analysis::heap::MOST_LEVELS);
 }
 
@@ -146,7 +147,7 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
         Text(3),
     ];
     let heap = heap(&blocks, &modules(&["Main"], &[(0, 0, 0)]));
-    let tree = asked(&heap, &DominatorsQuestion { of: Some(Found::Node(8)), ..question() });
+    let tree = asked(&heap, &DominatorsShape { of: Some(Found::Node(8)), ..question() });
     // What cells hold beside themselves is counted with the nodes above them.
     let expected = [
         "0 field 0 of Main: 0, 0, 168",
@@ -156,12 +157,12 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
     ];
     assert_eq!(lines(&tree.rows, 0), expected);
     let of = heap.find("tag 0, 2 fields").ok();
-    let tree = asked(&heap, &DominatorsQuestion { of, ..question() });
+    let tree = asked(&heap, &DominatorsShape { of, ..question() });
     let expected =
         ["0 tag 0, 2 fields: 2, 48, 128", "1 tag 1, 2 fields: 2, 48, 80", "2 string: 2, 32, 32"];
     assert_eq!(lines(&tree.rows, 0), expected);
     // What is too deep is left out, and what is of a class above is not.
-    let tree = asked(&heap, &DominatorsQuestion { depth: 4, ..question() });
+    let tree = asked(&heap, &DominatorsShape { depth: 4, ..question() });
     let left_out = DominatorsLeftOut { rows: 1, dominated: 168 };
     assert_eq!(
         (lines(&tree.rows, 0).len(), tree.rows[0].rows[0].rows[0].rows[0].left_out),
@@ -180,7 +181,7 @@ fn a_chain_of_a_hundred_thousand_classes() {
     assert_eq!((merged.len(), merged[0].words * 8), (101, total));
     assert_eq!(merged[100].kind, MergedKind::Rest);
     let every =
-        DominatorsQuestion { of: heap.find("closure").ok(), limit: 10, depth: 1, ..question() };
+        DominatorsShape { of: heap.find("closure").ok(), limit: 10, depth: 1, ..question() };
     assert_eq!(asked(&heap, &every).rows[0].dominated, total);
 }
 
@@ -192,7 +193,7 @@ fn an_empty_heap_and_one_without_roots_have_a_root_of_all() {
     let lost = heap(&[Text(1)], &Tables::default());
     assert_eq!(lines(&asked(&lost, &question()).rows, 0).len(), 1);
     let of = Some(Found::Classes(vec![0]));
-    let tree = asked(&lost, &DominatorsQuestion { of, ..question() });
+    let tree = asked(&lost, &DominatorsShape { of, ..question() });
     assert_eq!(lines(&tree.rows, 0), ["0 string: 1, 16, 0"]);
 }
 

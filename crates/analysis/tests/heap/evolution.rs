@@ -2,7 +2,7 @@
 
 use bactrian_analysis::Estimate;
 use bactrian_analysis::heap::{
-    ClassBy, ClassFilter, EvolutionFilter, EvolutionOrder, EvolutionQuestion, EvolutionUnit, Heap,
+    BlockFilter, ClassBy, ClassFilter, EvolutionOrder, EvolutionShape, EvolutionUnit, Heap,
     HeapSums, classes_of, evolution, evolution_names,
 };
 use bactrian_snapshot::{
@@ -44,8 +44,8 @@ fn at(second: u64, cells: u32, is_all: bool) -> Heap {
     Heap::new(snapshot, &mut |_| {}).expect("small")
 }
 
-fn question(by: ClassBy, filter: EvolutionFilter) -> EvolutionQuestion {
-    EvolutionQuestion {
+fn question(by: ClassBy, filter: BlockFilter) -> EvolutionShape {
+    EvolutionShape {
         by,
         filter,
         unit: EvolutionUnit::Bytes,
@@ -65,12 +65,12 @@ fn is_near(one: Estimate, other: Estimate) -> bool {
 fn each_snapshot_has_the_numbers_that_it_has_by_itself() {
     let module = || Some("Main".to_owned());
     let filters = [
-        EvolutionFilter::default(),
-        EvolutionFilter { module: module(), ..EvolutionFilter::default() },
-        EvolutionFilter { function: Some("Main.load".into()), ..EvolutionFilter::default() },
-        EvolutionFilter { site: Some("main.ml:2".into()), ..EvolutionFilter::default() },
-        EvolutionFilter { class: Some("string".into()), ..EvolutionFilter::default() },
-        EvolutionFilter { class: Some("string".into()), module: module(), ..Default::default() },
+        BlockFilter::default(),
+        BlockFilter { module: module(), ..BlockFilter::default() },
+        BlockFilter { function: Some("Main.load".into()), ..BlockFilter::default() },
+        BlockFilter { site: Some("main.ml:2".into()), ..BlockFilter::default() },
+        BlockFilter { class: Some("string".into()), ..BlockFilter::default() },
+        BlockFilter { class: Some("string".into()), module: module(), ..Default::default() },
     ];
     for is_all in [false, true] {
         let heaps = [at(1, 5, is_all), at(2, 20, is_all), at(3, 40, is_all)];
@@ -112,7 +112,7 @@ fn the_first_rows_are_told_and_the_others_are_the_rest() {
     let heaps = [at(1, 5, true), at(2, 20, true)];
     let sums: Vec<_> = heaps.iter().map(HeapSums::of).collect();
     let sums: Vec<_> = sums.iter().collect();
-    let mut ask = question(ClassBy::Function, EvolutionFilter::default());
+    let mut ask = question(ClassBy::Function, BlockFilter::default());
     let all = evolution(&sums, &ask);
     assert_eq!((all.row_count, all.rows.len(), all.rest.is_none()), (3, 3, true));
     assert_eq!(all.snapshots[1].compactions, Some(2));
@@ -143,7 +143,7 @@ fn the_first_rows_are_told_and_the_others_are_the_rest() {
 #[test]
 fn without_samples_places_are_not_known() {
     let mut heap = at(1, 3, false);
-    let nothing = question(ClassBy::Site, EvolutionFilter::default());
+    let nothing = question(ClassBy::Site, BlockFilter::default());
     let found = evolution(&[&HeapSums::of(&heap)], &nothing);
     assert!(!found.exact && found.notes.iter().any(|note| note.contains("estimated")));
     heap = super::written::heap(&[Text(3)], &modules(&["Main"], &[(0, 0, 0)]));

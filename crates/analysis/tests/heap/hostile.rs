@@ -5,15 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::heap::{
-    AroundQuestion, ClassBy, DominatorsQuestion, Found, Heap, IndexStore, OpenOptions,
-    RootsQuestion, Series, ShapesQuestion, ValueLimits, around, class_paths, classes, collections,
-    conflicts, dominators, duplicates, fields, finalisers, paths, reduced, roots, show, summary,
-    suspects, type_coverage,
+    AroundShape, ClassBy, DominatorsShape, Found, Heap, IndexStore, OpenOptions, PathsShape,
+    RootsShape, Series, ValueLimits, around, class_paths, classes, collections, conflicts,
+    dominators, duplicates, fields, finalisers, paths, reduced, roots, show, summary, suspects,
+    type_coverage,
 };
 
 /// Asks every question. The answer is how much was said, so that nothing is left out.
 pub fn ask_everything(heap: &Heap) -> usize {
-    let all = roots(heap, &RootsQuestion { depth: 3, limit: 0 });
+    let all = roots(heap, &RootsShape { depth: 3, limit: 0 });
     let by = [ClassBy::Type, ClassBy::Tag, ClassBy::Site].map(|by| classes(heap, by).rows.len());
     let nodes = 0..=heap.root();
     let described: usize =
@@ -40,18 +40,25 @@ fn ask_who_holds(heap: &Heap) {
     for of in [None, Some(Found::Classes(everything.clone()))] {
         for by_block in [false, true] {
             let (of, below, min_share) = (of.clone(), Vec::new(), 0.0);
-            let question =
-                DominatorsQuestion { of, below, by_block, depth: 5, limit: 3, min_share };
+            let question = DominatorsShape {
+                of,
+                below,
+                by_block,
+                depth: 5,
+                limit: 3,
+                min_share,
+                most_rows: 1000,
+            };
             assert!(dominators(heap, &question).is_ok());
         }
     }
-    let question = ShapesQuestion { depth: 10, limit: 3, min_share: 0.0 };
+    let question = PathsShape { depth: 10, limit: 3, min_share: 0.0, most_rows: 1000 };
     assert!(class_paths(heap, &everything, &question).blocks <= heap.blocks() as u64);
     let step = 1 + heap.graph().nodes() / 10;
     for node in (0..heap.root()).step_by(step).chain([heap.root()]) {
         assert_eq!(show(heap, node, 3, &ValueLimits::default()).this.node, node);
         assert_eq!(paths(heap, node).target.node, node);
-        let near = around(heap, &AroundQuestion { centre: node, steps: 3, most: 20 });
+        let near = around(heap, &AroundShape { centre: node, steps: 3, most: 20 });
         assert!(near.told <= near.near && near.told <= 20);
         assert!(near.edges.iter().all(|edge| edge.from.max(edge.to) < near.nodes.len()));
     }

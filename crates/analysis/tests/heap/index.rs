@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::heap::{
-    ClassBy, Heap, IndexStore, OpenOptions, RootsQuestion, classes, roots, summary,
+    ClassBy, Heap, IndexStore, OpenOptions, RootsShape, classes, roots, summary,
 };
 use bactrian_snapshot::Columns;
 use heaps::Dice;
@@ -20,7 +20,7 @@ use super::hostile;
 
 /// Everything that is asked of a heap, in one text.
 fn answers(heap: &Heap) -> String {
-    let roots = roots(heap, &RootsQuestion { depth: 3, limit: 0 });
+    let roots = roots(heap, &RootsShape { depth: 3, limit: 0 });
     let by = [ClassBy::Type, ClassBy::Tag, ClassBy::Site].map(|by| classes(heap, by));
     let described: Vec<_> = (0..=heap.root()).map(|node| heap.describe(node)).collect();
     let back = heap.reversed();
@@ -90,7 +90,7 @@ fn what_was_kept_stays_when_more_is_asked() {
     heap.keep();
     let small = index_of(&path).metadata().expect("an index").len();
     let heap = open(&path, true);
-    roots(&heap, &RootsQuestion { depth: 1, limit: 1 });
+    roots(&heap, &RootsShape { depth: 1, limit: 1 });
     heap.keep();
     assert!(index_of(&path).metadata().expect("an index").len() > small);
     let heap = open(&path, true);

@@ -1,6 +1,6 @@
 //! Shortest paths to a block and to the blocks of a class.
 
-use bactrian_analysis::heap::{Found, Heap, PathRow, ShapeRow, ShapesQuestion, class_paths, paths};
+use bactrian_analysis::heap::{Found, Heap, PathRow, PathsShape, ShapeRow, class_paths, paths};
 use bactrian_snapshot::*;
 
 use super::written::{Block, Int, Made, Opaque, Text, To, bytes, closures, heap, modules};
@@ -23,7 +23,8 @@ fn lines(rows: &[ShapeRow], level: usize) -> Vec<String> {
     all
 }
 
-const QUESTION: ShapesQuestion = ShapesQuestion { depth: 20, limit: 0, min_share: 0.0 };
+const QUESTION: PathsShape =
+    PathsShape { depth: 20, limit: 0, min_share: 0.0, most_rows: usize::MAX };
 
 /// A list of `count` cells that ends in a string.
 fn list(count: u32) -> Heap {
@@ -53,7 +54,7 @@ fn many_roots_hold_one_array() {
 fn a_chain_of_a_hundred_thousand_classes() {
     let heap = closures(100_000);
     let Ok(Found::Classes(classes)) = heap.find("closure") else { panic!("they are classes") };
-    let answer = class_paths(&heap, &classes, &ShapesQuestion { depth: usize::MAX, ..QUESTION });
+    let answer = class_paths(&heap, &classes, &PathsShape { depth: usize::MAX, ..QUESTION });
     let rows = lines(&answer.rows, 0);
     assert_eq!((answer.blocks, rows.len()), (100_000, 60));
     assert!(rows[59].contains(": 1 of "), "{}", rows[59]);

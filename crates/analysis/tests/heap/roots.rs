@@ -1,6 +1,6 @@
 //! What roots hold.
 
-use bactrian_analysis::heap::{RootRow, RootsQuestion, first_roots, roots};
+use bactrian_analysis::heap::{RootRow, RootsShape, first_roots, roots};
 use bactrian_snapshot::Tables;
 
 use super::written::{Block, Made, Text, To, heap, modules};
@@ -24,7 +24,7 @@ fn line(row: &RootRow) -> (String, u64, u64, u64, f64) {
 #[test]
 fn shared_blocks_are_retained_by_all_and_dominated_by_none() {
     let (blocks, tables) = shared();
-    let answer = roots(&heap(&blocks, &tables), &RootsQuestion { depth: 3, limit: 0 });
+    let answer = roots(&heap(&blocks, &tables), &RootsShape { depth: 3, limit: 0 });
     assert_eq!(answer.unreached_blocks, 0);
     let all = 8 * (3 + 2 + 2 + 2 + 2);
     assert_eq!(line(&answer.all), ("all roots".into(), 40, all, all, all as f64));
@@ -54,13 +54,13 @@ fn what_roots_point_to_is_known_at_once() {
 fn what_is_not_told_is_counted() {
     let (blocks, tables) = shared();
     let heap = heap(&blocks, &tables);
-    let answer = roots(&heap, &RootsQuestion { depth: 2, limit: 1 });
+    let answer = roots(&heap, &RootsShape { depth: 2, limit: 1 });
     let globals = &answer.all.rows[0];
     assert_eq!((globals.rows.len(), globals.left_out.rows), (1, 1));
     assert_eq!((globals.left_out.dominated, globals.left_out.share), (16, 32.0));
     assert_eq!((globals.rows[0].rows.len(), globals.rows[0].left_out.rows), (0, 2));
     // Asked again, more is told.
-    let more = roots(&heap, &RootsQuestion { depth: 3, limit: 0 });
+    let more = roots(&heap, &RootsShape { depth: 3, limit: 0 });
     assert_eq!(more.all.rows[0].rows.len(), 2);
     assert_eq!(more.all.rows[0].rows[1].retained, 48);
 }
@@ -72,7 +72,7 @@ fn many_blocks_are_reached_in_one_pass() {
     let mut blocks: Vec<_> = (1..count).map(|next| Block(0, vec![To(next)])).collect();
     blocks.push(Text(1));
     let tables = modules(&["A", "B"], &[(0, 0, 0), (1, 0, 10_000)]);
-    let answer = roots(&heap(&blocks, &tables), &RootsQuestion { depth: 2, limit: 0 });
+    let answer = roots(&heap(&blocks, &tables), &RootsShape { depth: 2, limit: 0 });
     let [a, b] = &answer.all.rows[0].rows[..] else { panic!("two modules") };
     assert_eq!((a.retained, a.dominated), (320_000, 160_000));
     assert_eq!((b.retained, b.dominated), (160_000, 0));
@@ -81,7 +81,7 @@ fn many_blocks_are_reached_in_one_pass() {
 #[test]
 fn a_heap_without_roots_says_so() {
     let (blocks, _) = shared();
-    let answer = roots(&heap(&blocks, &Tables::default()), &RootsQuestion { depth: 3, limit: 0 });
+    let answer = roots(&heap(&blocks, &Tables::default()), &RootsShape { depth: 3, limit: 0 });
     assert_eq!((answer.unreached_blocks, answer.all.retained), (5, 0));
     assert!(answer.all.rows.is_empty());
 }

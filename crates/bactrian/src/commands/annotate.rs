@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use bactrian_analysis::{By, Estimate, lines_of, top};
+use bactrian_analysis::{By, Estimate, MetricOption, lines_of, top};
 use serde_json::json;
 
-use super::arguments::Metric;
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open;
@@ -30,9 +30,8 @@ pub struct Args {
     /// Trace file
     #[arg(long, short, value_name = "TRACE")]
     profile: PathBuf,
-    /// What to measure
-    #[arg(long, short, value_name = "METRIC", default_value = "allocated")]
-    metric: Metric,
+    #[command(flatten)]
+    metric: DerivedArgs<MetricOption>,
     /// Print all lines, not only those near some that count
     #[arg(long)]
     all: bool,
@@ -54,7 +53,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let source = String::from_utf8_lossy(&source);
     let trace = open::open(&args.profile)?;
     let filter = args.filters.filter()?;
-    let answer = top(&trace, &filter, By::Line, args.metric.measure());
+    let answer = top(&trace, &filter, By::Line, args.metric.0.metric.measure());
     let lines = lines_of(&args.source, &answer.rows);
     if args.json {
         let rows = lines

@@ -14,7 +14,7 @@ use super::heap_check;
 use crate::failure::{Failure, Status};
 use crate::filters::FilterArgs;
 use crate::open::{Evidence, TraceArg, account, open, open_evidence};
-use crate::output::{BAD, Console, GOOD, WARNING, print_json_of_files, show_estimate, visible};
+use crate::output::{BAD, Console, GOOD, WARNING, print_envelope, show_estimate, visible};
 
 /// Hold a trace or snapshot against limits, for continuous integration.
 ///
@@ -103,9 +103,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
     if args.json {
-        let files: Vec<_> = files.iter().map(|(path, losses)| (*path, losses)).collect();
+        let files: Vec<_> =
+            files.iter().map(|(path, losses)| (*path, losses.clone().into())).collect();
+        let files = files.iter().map(|(path, losses)| (&**path, losses));
         let result = json!({ "passed": !failed, "filter": filter, "checks": checks });
-        print_json_of_files(console, "check", &files, &result)?;
+        print_envelope(console, "check", files, &result)?;
     } else {
         print(&checks, console)?;
     }

@@ -5,25 +5,21 @@ use std::path::PathBuf;
 
 use anstyle::Style;
 use bactrian_analysis::units::show_time;
-use bactrian_analysis::{Change, Delta, Diff, TraceFile, Unit, diff, top};
+use bactrian_analysis::{Change, Delta, DiffAnswer, DiffQuestion, Unit};
 use bactrian_snapshot::is_snapshot_file;
-use serde_json::json;
 
-use super::arguments::{ByArg, Metric, TableArgs};
+use super::arguments::{long_about, say_more};
 use super::heap;
+use crate::derived_args::DerivedArgs;
+use crate::evidence::Files;
 use crate::failure::{Failure, Status};
-use crate::filters::FilterArgs;
-use crate::open::{account, open};
 use crate::output::{
-    Align, BAD, Console, GOOD, HEADING, INTERVAL, Table, print_json_of_files, show_estimate,
-    show_number, show_value,
+    Align, BAD, Console, GOOD, HEADING, INTERVAL, Table, show_estimate, show_number, show_value,
 };
 
-/// What changed between two traces, or heap snapshots; significant changes first
-///
-/// A change is significant (marked *) if it stands out of what sampling alone would show in a table of this
-/// size: of the changes marked, no more than 5 in 100 are chance. Status 1 if there is one, 0 if not.
 #[derive(clap::Args, Debug)]
+#[command(about = "What changed between two traces, or heap snapshots; significant changes first")]
+#[command(long_about = format!("{}. Status 1 if there is one, 0 if not", long_about::<DiffQuestion>()))]
 #[command(after_help = "Examples:
   bactrian diff before.ctf after.ctf
   bactrian diff before.ctf after.ctf --by site --metric peak
@@ -36,70 +32,42 @@ pub struct Args {
     /// Fail (status 3) if anything in a file was lost or damaged
     #[arg(long)]
     strict: bool,
-    /// What to tell apart
-    #[arg(long, value_name = "WHAT", default_value = "function")]
-    by: ByArg,
-    /// What to measure
-    #[arg(long, short, value_name = "METRIC", default_value = "allocated")]
-    metric: Metric,
     #[command(flatten)]
-    table: TableArgs,
-    #[command(flatten)]
-    filters: FilterArgs,
+    question: DerivedArgs<DiffQuestion>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let DerivedArgs(question) = &args.question;
     // A file that cannot be read is told of when it is opened.
     let is_snapshot = |path: &PathBuf| is_snapshot_file(path).unwrap_or(false);
-    if is_snapshot(&args.before) && is_snapshot(&args.after) {
-        let files = vec![args.before.clone(), args.after.clone()];
-        let (number, json) = (args.table.number(), args.table.json);
-        return heap::diff::run(
-            &heap::diff::Args::of_two(files, args.strict, number, json),
-            console,
-        );
+    let files = [args.before.clone(), args.after.clone()];
+    if files.iter().all(is_snapshot) {
+        let diff = heap::diff::Args::of_two(files.into(), args.strict, &question.rows, args.json);
+        return heap::diff::run(&diff, console);
     }
-    let (before, after) = (open(&args.before)?, open(&args.after)?);
-    let filter = args.filters.filter()?;
-    let measure = args.metric.measure();
-    let [first, second] = [&before, &after].map(|trace| top(trace, &filter, args.by.by(), measure));
-    let mut answer = diff(&first, &second);
-    let significant = answer.significant().count();
-    let all_rows = args.table.cut(&mut answer.rows);
-    if args.table.json {
-        let files = [(&*args.before, &first.losses), (&*args.after, &second.losses)];
-        let result = json!({
-            "by": args.by.by(),
-            "measure": measure,
-            "filter": filter,
-            "all": answer.all,
-            "row_count": all_rows,
-            "significant": significant,
-            "rows": answer.rows,
-        });
-        print_json_of_files(console, "diff", &files, &result)?;
+    let asked = Files::traces(files, args.strict).ask(question, console)?;
+    let answer = &asked.answer.result;
+    if args.json {
+        asked.print_json("diff", console)?;
     } else {
-        print_headings(&answer, &[&before, &after], measure.title(), measure.unit, console)?;
-        print_rows(&answer, args.by, measure.unit, console)?;
-        args.table.say_more(all_rows, console)?;
-        let changes = show_number(significant as u64, "significant change");
+        print_headings(answer, console)?;
+        print_rows(answer, console)?;
+        say_more(&question.rows, answer.rows.len(), answer.row_count, console)?;
+        let changes = show_number(answer.significant as u64, "significant change");
         writeln!(console.out(), "{changes}")?;
     }
-    args.filters.warn_if_empty(&filter, &answer.all.after, console)?;
-    account(&args.before, args.strict, &first.losses, console)?;
-    account(&args.after, args.strict, &second.losses, console)?;
-    Ok(if significant > 0 || answer.all.significant { Status::Finding } else { Status::Done })
+    let ended = asked.finish(console)?;
+    let is_finding = answer.significant > 0 || answer.all.significant;
+    Ok(if is_finding { Status::Finding } else { ended })
 }
 
-fn print_headings(
-    answer: &Diff,
-    traces: &[&TraceFile; 2],
-    title: String,
-    unit: Unit,
-    console: &mut Console,
-) -> Result<(), Failure> {
+fn print_headings(answer: &DiffAnswer, console: &mut Console) -> Result<(), Failure> {
+    let (title, unit) = (answer.measure.title(), answer.measure.unit);
     let Delta { before, after, change, significant } = &answer.all;
-    let [a, b] = traces.map(|trace| show_time(trace.index().duration()));
+    let [a, b] = answer.durations.map(|duration| show_time(duration.0));
     let verdict = if *significant { "significant" } else { "not significant" };
     Ok(writeln!(
         console.out(),
@@ -110,7 +78,8 @@ fn print_headings(
     )?)
 }
 
-fn print_rows(answer: &Diff, by: ByArg, unit: Unit, console: &mut Console) -> Result<(), Failure> {
+fn print_rows(answer: &DiffAnswer, console: &mut Console) -> Result<(), Failure> {
+    let unit = answer.measure.unit;
     let mut table = Table::new(&[
         ("", Align::Left),
         ("self before", Align::Right),
@@ -120,7 +89,7 @@ fn print_rows(answer: &Diff, by: ByArg, unit: Unit, console: &mut Console) -> Re
         ("", Align::Left),
         ("total change", Align::Right),
         (INTERVAL, Align::Right),
-        (by.title(), Align::Left),
+        (answer.by.title(), Align::Left),
     ]);
     let mark = |delta: &Delta| if delta.significant { "*" } else { "" }.to_owned();
     for Change { label, own, total } in &answer.rows {

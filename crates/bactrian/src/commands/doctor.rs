@@ -12,7 +12,7 @@ use bactrian_capture::find_program;
 use bactrian_capture::program::Error;
 
 use crate::failure::{Failure, Status};
-use crate::output::{BAD, Console, FAINT, GOOD, print_json_of_files, visible};
+use crate::output::{BAD, Console, FAINT, GOOD, print_envelope, visible};
 
 /// Names of modules that are listed; of more, only the number is told.
 const LISTED: usize = 5;
@@ -40,7 +40,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let report = look(args)?;
     if args.json {
-        print_json_of_files(console, "doctor", &[], &report)?;
+        print_envelope(console, "doctor", [], &report)?;
     } else {
         print(&report, console)?;
     }

@@ -4,17 +4,17 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::units::Bytes;
-use bactrian_analysis::{Filter, Profile, timeline};
+use bactrian_analysis::{Filter, Profile, Recursion, timeline};
 use bactrian_export::{
     About, Format, HeapFormat, LivePoint, UnknownFormat, UnknownHeapFormat, export,
 };
 use bactrian_snapshot::is_snapshot_file;
 use clap::builder::PossibleValuesParser;
 
-use super::arguments::{RecursionArg, share};
+use super::arguments::share;
 use super::heap;
 use crate::failure::{Failure, Status};
-use crate::filters::FilterArgs;
+use crate::filters::{FilterArgs, warn_if_empty};
 use crate::open::TraceArg;
 use crate::output::{Console, write_file};
 
@@ -40,8 +40,9 @@ pub struct Args {
     /// Add stacks below this share of everything to their callers, in percent; 0 keeps all
     #[arg(long, value_name = "PERCENT", default_value_t = 0.001)]
     min_share: f64,
-    #[command(flatten)]
-    recursion: RecursionArg,
+    /// Show every call of a function that calls itself, instead of one for all
+    #[arg(long)]
+    recursion: bool,
     #[command(flatten)]
     filters: FilterArgs,
 }
@@ -77,7 +78,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Format::Firefox => live_points(&trace, &filter),
         _ => Vec::new(),
     };
-    let (by, recursion) = (to.by(), args.recursion.choice());
+    let (by, recursion) = (to.by(), if args.recursion { Recursion::Keep } else { Recursion::Fold });
     let profile = Profile::with(&trace, &filter, by, recursion, to.measures());
     let all_stacks = profile.tree.len() - 1;
     let profile = if min_share > 0.0 { profile.pruned(min_share) } else { profile };
@@ -93,7 +94,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         writeln!(console.out(), "{path}: {format}, {stacks} distinct stacks{small}")?;
     }
     let column = profile.first();
-    args.filters.warn_if_empty(&filter, &column.estimate(column.total()), console)?;
+    warn_if_empty(&filter, &column.estimate(column.total()), console)?;
     args.trace.account(&profile.losses, console)?;
     Ok(Status::Done)
 }

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bactrian_analysis::units::show_bytes;
-use bactrian_analysis::{By, Profile, info};
+use bactrian_analysis::{Profile, StacksOptions, info};
 use bactrian_export::flame::{self, FlameOptions, Growth};
 
-use super::arguments::{Metric, RecursionArg};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::filters::FilterArgs;
+use crate::filters::warn_if_empty;
 use crate::open::TraceArg;
 use crate::output::{Console, show_estimate, write_file};
 
@@ -27,9 +27,6 @@ pub struct Args {
     /// Where to write the picture; `-` is standard output
     #[arg(long, short, value_name = "SVG")]
     output: PathBuf,
-    /// What to measure
-    #[arg(long, short, value_name = "METRIC", default_value = "allocated")]
-    metric: Metric,
     /// Draw callees above their callers, like flames, instead of below
     #[arg(long)]
     up: bool,
@@ -37,16 +34,15 @@ pub struct Args {
     #[arg(long, value_name = "PIXELS", default_value_t = 1200, value_parser = clap::value_parser!(u32).range(300..=20_000))]
     width: u32,
     #[command(flatten)]
-    recursion: RecursionArg,
-    #[command(flatten)]
-    filters: FilterArgs,
+    stacks: DerivedArgs<StacksOptions>,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let DerivedArgs(stacks) = &args.stacks;
     let trace = args.trace.open()?;
-    let filter = args.filters.filter()?;
-    let measure = args.metric.measure();
-    let profile = Profile::with(&trace, &filter, By::Function, args.recursion.choice(), &[measure]);
+    let filter = stacks.filter.filter().map_err(|error| Failure::Usage(error.to_string()))?;
+    let measure = stacks.metric.measure();
+    let profile = Profile::with(&trace, &filter, stacks.by, stacks.recursion(), &[measure]);
     let facts = info(&trace);
     let options = FlameOptions {
         title: facts.program,
@@ -63,15 +59,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         bytes = out.bytes;
         Ok(())
     })?;
+    let column = profile.first();
+    let all = column.estimate(column.total());
     if args.output.as_os_str() != "-" {
-        let column = profile.first();
-        let all = show_estimate(measure.unit, &column.estimate(column.total()));
         let (title, size) = (measure.title(), show_bytes(bytes as f64));
-        let path = args.output.display();
+        let (path, all) = (args.output.display(), show_estimate(measure.unit, &all));
         writeln!(console.out(), "{path}: {title}, {all} in all ({size} of SVG)")?;
     }
-    let column = profile.first();
-    args.filters.warn_if_empty(&filter, &column.estimate(column.total()), console)?;
+    warn_if_empty(&filter, &all, console)?;
     args.trace.account(&profile.losses, console)?;
     Ok(Status::Done)
 }

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::check::print_verdict;
 use crate::failure::{Failure, Status};
-use crate::open::{Evidence, TraceArg, account_snapshot, open_evidence, snapshot_progress};
-use crate::output::{Console, print_json_of_snapshots};
+use crate::open::{Evidence, TraceArg, account, open_evidence, snapshot_progress};
+use crate::output::{Console, print_envelope};
 
 /// What is asked, and how to tell.
 pub struct Question<'a> {
@@ -45,7 +45,10 @@ pub fn run(
     let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
     if question.json {
         let result = json!({ "passed": !failed, "checks": checks });
-        print_json_of_snapshots(console, "check", &files, &result)?;
+        let files: Vec<_> =
+            files.iter().map(|(path, losses)| (*path, (*losses).clone().into())).collect();
+        let files = files.iter().map(|(path, losses)| (&**path, losses));
+        print_envelope(console, "check", files, &result)?;
     } else {
         for HeapCheck { verdict, sentence, .. } in &checks {
             print_verdict(*verdict, sentence, console)?;
@@ -54,7 +57,7 @@ pub fn run(
     // That the first file is whole or not was said as a check already.
     let told = usize::from(!question.json && !question.file.strict);
     for (path, losses) in files.iter().skip(told) {
-        account_snapshot(path, question.file.strict, losses, console)?;
+        account(path, question.file.strict, *losses, console)?;
     }
     Ok(if failed { Status::Finding } else { Status::Done })
 }

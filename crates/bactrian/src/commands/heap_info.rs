@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::info::{line, show_date};
 use crate::failure::{Failure, Status};
-use crate::open::{TraceArg, account_snapshot, snapshot_progress};
-use crate::output::{Align, Console, Table, print_json_of_snapshots, show_number, show_share};
+use crate::open::{TraceArg, account, snapshot_progress};
+use crate::output::{Align, Console, Table, print_json, show_number, show_share};
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -40,7 +40,7 @@ pub fn run(
     let losses = contents.as_ref().map_or(snapshot.losses(), |contents| &contents.losses);
     if *json {
         let answer = Answer { info: &facts, contents: contents.as_ref() };
-        print_json_of_snapshots(console, "info", &[(&*file.file, losses)], &answer)?;
+        print_json(console, "info", &file.file, losses, &answer)?;
     } else {
         print_facts(&facts, console)?;
         if let Some(contents) = &contents {
@@ -53,7 +53,7 @@ pub fn run(
     for (what, count) in &facts.oddities {
         console.warn(&format!("met in the program's memory: {count} {what}"))?;
     }
-    account_snapshot(&file.file, file.strict, losses, console)?;
+    account(&file.file, file.strict, losses, console)?;
     Ok(Status::Done)
 }
 

@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bactrian_capture::DEFAULT_RATE;
+use bactrian_capture::launch::interrupts;
 use bactrian_live::Limits;
 use bactrian_live::recording::Recorder;
+use bactrian_terminal::{Look, Options};
 
 use crate::failure::{Failure, Status};
 use crate::live::late_samples::LateSamples;
-use crate::live::metrics::Metrics;
+use crate::live::metrics::{self, Metrics};
 use crate::live::opening::{HowToWatch, WAITING, stay};
 use crate::live::source::{self, Target};
-use crate::live::view::{self, Look};
 use crate::live::{self, Session, headless};
 use crate::output::Console;
 
@@ -90,7 +91,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         let metrics =
             Metrics::serve(address).with_context(|| format!("cannot listen on {address}"))?;
         console.note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
-        session = session.with_metrics(metrics);
+        session = session.with_publisher(Box::new(move |database| {
+            metrics.publish(metrics::text(database));
+        }));
     }
     let how = HowToWatch {
         every: args.every,
@@ -140,11 +143,12 @@ fn watch(
 ) -> Result<(), Failure> {
     if !is_headless {
         let look = Look::of_environment(console.colours());
-        view::run(session, view::Options { look }).context("the view cannot go on")?;
+        bactrian_terminal::run(session, Options { look }, &interrupts())
+            .context("the view cannot go on")?;
         session.flush().context("the recording cannot be written")?;
         return Ok(());
     }
-    let interrupted = bactrian_capture::launch::interrupts();
+    let interrupted = interrupts();
     let begin = Instant::now();
     let is_over = |session: &Session| {
         session.is_over() || args.time.is_some_and(|time| begin.elapsed() >= time)

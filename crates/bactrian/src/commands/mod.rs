@@ -20,6 +20,7 @@ mod instructions;
 pub mod lifetimes;
 pub mod live;
 pub mod man;
+pub mod mcp;
 pub mod record;
 pub mod record_running;
 mod recorded;
@@ -45,6 +46,7 @@ pub fn run(command: Command, console: &mut Console) -> Result<Status, Failure> {
         Command::Doctor(args) => doctor::run(&args, console),
         Command::View(args) => view::run(&args, console),
         Command::Report(args) => report::run(&args, console),
+        Command::Mcp(args) => mcp::run(args, console),
         Command::Info(args) => info::run(&args, console),
         Command::Top(args) => top::run(&args, console),
         Command::Tree(args) => tree::run(&args, console),

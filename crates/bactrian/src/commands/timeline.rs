@@ -2,19 +2,17 @@
 
 use std::io::Write;
 
-use bactrian_analysis::units::{Between, Time, show_bytes, show_time};
-use bactrian_analysis::{Filter, Timeline, Unit, timeline_in};
-use serde_json::json;
+use bactrian_analysis::units::{show_bytes, show_time};
+use bactrian_analysis::{Timeline, TimelineQuestion, Unit};
 
+use super::arguments::{about, long_about};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::filters::FilterArgs;
 use crate::open::TraceArg;
-use crate::output::{Console, FAINT, HEADING, chart, print_json, show_estimate};
+use crate::output::{Console, FAINT, HEADING, chart, show_estimate};
 
-/// Live bytes over time, with the peak marked.
-///
-/// With filters, the chart shows the wanted objects before all of them.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<TimelineQuestion>(), long_about = long_about::<TimelineQuestion>())]
 #[command(after_help = "Examples:
   bactrian timeline trace.ctf
   bactrian timeline trace.ctf --in Cache.add       what Cache.add holds, before everything
@@ -22,54 +20,34 @@ use crate::output::{Console, FAINT, HEADING, chart, print_json, show_estimate};
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// How many points in time; as the terminal is wide, or 200
-    #[arg(long, value_name = "N")]
-    points: Option<usize>,
-    /// Only this part of the time (1.5s..3s); the peak is still that of the whole
-    #[arg(long, value_name = "TIMES")]
-    window: Option<Between<Time>>,
+    #[command(flatten)]
+    question: DerivedArgs<TimelineQuestion>,
     /// Print JSON
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print comma-separated values: time in seconds, bytes
     #[arg(long)]
     csv: bool,
-    #[command(flatten)]
-    filters: FilterArgs,
 }
 
 /// Columns that the chart's scale takes.
 const MARGIN: usize = 10;
-/// More points than this are no chart and no file to plot.
-const MAX_POINTS: usize = 100_000;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let trace = args.trace.open()?;
-    let filter = args.filters.filter()?;
-    let points = args.points.unwrap_or(match args.json || args.csv {
-        true => 200,
-        false => console.width().unwrap_or(80).saturating_sub(MARGIN).max(20),
-    });
-    if !(1..=MAX_POINTS).contains(&points) {
-        return Err(Failure::Usage(format!("--points is from 1 to {MAX_POINTS}")));
+    let mut question = args.question.0.clone();
+    if question.points.is_none() && !args.json && !args.csv {
+        question.points = Some(console.width().unwrap_or(80).saturating_sub(MARGIN).max(20));
     }
-    let window = args.window.unwrap_or_default();
-    let all = timeline_in(&trace, &Filter::default(), points, window);
-    let wanted = (!filter.admits_all()).then(|| timeline_in(&trace, &filter, points, window));
-    let losses = &all.losses;
+    let asked = args.trace.files().ask(&question, console)?;
+    let (all, filtered) = (&asked.answer.result.all, asked.answer.result.filtered.as_ref());
     if args.json {
-        let result = json!({ "all": all, "filter": filter, "filtered": wanted });
-        print_json(console, "timeline", &args.trace.file, losses, &result)?;
+        asked.print_json("timeline", console)?;
     } else if args.csv {
-        print_csv(&all, wanted.as_ref(), console)?;
+        print_csv(all, filtered, console)?;
     } else {
-        print_chart(&all, wanted.as_ref(), console)?;
+        print_chart(all, filtered, console)?;
     }
-    if let Some(wanted) = &wanted {
-        args.filters.warn_if_empty(&filter, &wanted.peak, console)?;
-    }
-    args.trace.account(losses, console)?;
-    Ok(Status::Done)
+    asked.finish(console)
 }
 
 fn print_csv(

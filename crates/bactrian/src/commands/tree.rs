@@ -2,24 +2,19 @@
 
 use std::io::Write;
 
-use bactrian_analysis::{Branch, By, Direction, Pattern, Profile, TreeQuestion, Unit, call_tree};
-use serde_json::json;
+use bactrian_analysis::{Branch, By, Direction, TreeQuestion, Unit};
 
-use super::arguments::{Metric, RecursionArg, share};
+use super::arguments::{about, long_about};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::filters::{FilterArgs, pattern};
 use crate::open::TraceArg;
 use crate::output::{
-    Console, FAINT, HEADING, LAST, print_json, show_error, show_estimate, show_share, show_value,
-    tree_marks, visible,
+    Console, FAINT, HEADING, LAST, show_error, show_estimate, show_share, show_value, tree_marks,
+    visible,
 };
 
-/// Who calls what allocates, as a tree.
-///
-/// From the outermost calls in, or with --callers from the allocations out; around FUNCTION if one is
-/// named. Branches below --min-share of everything are left out. A chain of calls with nothing beside it
-/// is not indented.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<TreeQuestion>(), long_about = long_about::<TreeQuestion>())]
 #[command(after_help = "Examples:
   bactrian tree trace.ctf                          from main down
   bactrian tree trace.ctf Stdlib__List.map --callers   who calls List.map, by what it allocates
@@ -27,77 +22,48 @@ use crate::output::{
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// Only around this function: a name, or /REGEX/
-    #[arg(value_name = "FUNCTION", value_parser = pattern)]
-    focus: Option<Pattern>,
-    /// Grow from callees to callers
-    #[arg(long)]
-    callers: bool,
-    /// What to measure
-    #[arg(long, short, value_name = "METRIC", default_value = "allocated")]
-    metric: Metric,
-    /// Tell apart calls from different lines
-    #[arg(long)]
+    #[command(flatten)]
+    question: DerivedArgs<TreeQuestion>,
+    /// Tell apart calls from different lines: --by site
+    #[arg(long, conflicts_with = "by")]
     sites: bool,
-    /// Leave out branches below this share of everything, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    min_share: f64,
-    /// Leave out what is deeper than this
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    levels: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    recursion: RecursionArg,
-    #[command(flatten)]
-    filters: FilterArgs,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let min_share = share(args.min_share)?;
-    let trace = args.trace.open()?;
-    let filter = args.filters.filter()?;
-    let by = if args.sites { By::Site } else { By::Function };
-    let measure = args.metric.measure();
-    let profile = Profile::with(&trace, &filter, by, args.recursion.choice(), &[measure]);
-    let question = TreeQuestion {
-        direction: if args.callers { Direction::Callers } else { Direction::Callees },
-        focus: args.focus.clone(),
-        min_share,
-        max_levels: args.levels,
-    };
-    let tree = call_tree(&profile, &question);
-    if args.json {
-        let result = json!({
-            "measure": measure,
-            "direction": question.direction,
-            "focus": question.focus,
-            "filter": filter,
-            "tree": tree,
-        });
-        print_json(console, "tree", &args.trace.file, &profile.losses, &result)?;
-    } else {
-        let all = show_estimate(measure.unit, &tree.all);
-        let way = if args.callers { "callers" } else { "callees" };
-        let of = args.focus.as_ref().map(|focus| {
-            format!(" of {focus}, through which {} of it goes", show_share(tree.share))
-        });
-        writeln!(
-            console.out(),
-            "{HEADING}{}{HEADING:#}: {all} in all; {way}{}",
-            measure.title(),
-            of.unwrap_or_default()
-        )?;
-        if let (Some(focus), true) = (&args.focus, tree.branches.is_empty()) {
-            writeln!(console.out(), "no stack has a function {focus} that is not hidden")?;
-        }
-        let mut printer = Printer { unit: measure.unit, console };
-        printer.branches(&tree.branches, tree.left_out, "")?;
+    let mut question = args.question.0.clone();
+    if args.sites {
+        question.stacks.by = By::Site;
     }
-    args.filters.warn_if_empty(&filter, &tree.all, console)?;
-    args.trace.account(&profile.losses, console)?;
-    Ok(Status::Done)
+    let asked = args.trace.files().ask(&question, console)?;
+    if args.json {
+        asked.print_json("tree", console)?;
+        return asked.finish(console);
+    }
+    let answer = &asked.answer.result;
+    let (tree, unit) = (&answer.tree, answer.measure.unit);
+    let way = match answer.direction {
+        Direction::Callers => "callers",
+        Direction::Callees => "callees",
+    };
+    let of = answer
+        .focus
+        .as_ref()
+        .map(|focus| format!(" of {focus}, through which {} of it goes", show_share(tree.share)));
+    writeln!(
+        console.out(),
+        "{HEADING}{}{HEADING:#}: {} in all; {way}{}",
+        answer.measure.title(),
+        show_estimate(unit, &tree.all),
+        of.unwrap_or_default()
+    )?;
+    if let (Some(focus), true) = (&answer.focus, tree.branches.is_empty()) {
+        writeln!(console.out(), "no stack has a function {focus} that is not hidden")?;
+    }
+    Printer { unit, console }.branches(&tree.branches, tree.left_out, "")?;
+    asked.finish(console)
 }
 
 /// Columns that numbers take before the tree.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::info::line;
 use crate::failure::{Failure, Status};
 use crate::open::open_types;
-use crate::output::{Console, print_json_of_files, show_number, visible};
+use crate::output::{Console, print_json, show_number, visible};
 
 /// Make and look at tables of types, which heap commands use.
 ///
@@ -153,7 +153,7 @@ fn info(args: &InfoArgs, console: &mut Console) -> Result<Status, Failure> {
     let table = open_types(&args.file)?;
     let facts = Facts::of(&table);
     if args.json {
-        print_json_of_files(console, "types info", &[(&args.file, &Losses::default())], &facts)?;
+        print_json(console, "types info", &args.file, &Losses::default(), &facts)?;
         return Ok(Status::Done);
     }
     line(console, "compiler", &format!("OCaml {}", visible(facts.compiler)))?;

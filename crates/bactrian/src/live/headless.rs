@@ -6,9 +6,9 @@ use bactrian_analysis::live::known::{known, show_kind};
 use bactrian_analysis::live::warnings::{self, Warning};
 use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_live::{Database, Series, Value, names};
+use bactrian_terminal::{plain, show_value};
 use bactrian_trace::Micros;
 
-use super::show::{plain, show_value};
 use crate::output::{Align, Console, FAINT, HEADING, Table, WARNING, print_json_of_live};
 
 /// So many lines of the log are printed.

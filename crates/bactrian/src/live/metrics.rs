@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_live::{Database, Declaration, Histogram, Series, Unit, Value, names};
 
-use super::show::plain;
+use bactrian_terminal::plain;
 
 /// So many sites are told.
 const SITES: usize = 20;

@@ -6,7 +6,6 @@ mod json;
 mod table;
 mod tree;
 
-use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstream::AutoStream;
@@ -14,10 +13,10 @@ use anstyle::{AnsiColor, Style};
 use bactrian_analysis::units::{show_bytes, show_count};
 use bactrian_analysis::{Estimate, Unit};
 
-pub use bactrian_analysis::units::{show_number, show_share};
+pub use bactrian_analysis::units::{show_number, show_share, visible};
 pub use chart::chart;
 pub use file::write_file;
-pub use json::{print_json, print_json_of_files, print_json_of_live, print_json_of_snapshots};
+pub use json::{print_envelope, print_json, print_json_of_live};
 pub use table::{Align, INTERVAL, SHARE, Table};
 pub use tree::{LAST, tree_marks};
 
@@ -202,16 +201,4 @@ pub fn show_estimate(unit: Unit, estimate: &Estimate) -> String {
         "exact" => value,
         error => format!("{value} {error}"),
     }
-}
-
-/// Text from a file, safe to show: what would move the cursor or ring the bell is shown as `\u{..}`.
-pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return text.into();
-    }
-    let shown = text.chars().map(|c| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    });
-    shown.collect::<String>().into()
 }

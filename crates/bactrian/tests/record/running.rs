@@ -86,14 +86,21 @@ fn check(executable: &Path, kind: &[&str], rounds: usize) {
     let place = Place::new();
     let program = Running::start(executable, kind);
     for round in 0..rounds {
-        let trace = place.trace(&format!("{round}.ctf"));
         let rate = ["1e-2", "1e-4", "1"][round % 3];
         let seconds = ["0.05", "0.02", "0.1", "0"][round % 4];
-        let output = program.record(&["--rate", rate, "--for", seconds], &trace);
-        let said = String::from_utf8_lossy(&output.stderr);
-        let what = format!("{} {kind:?}, round {round}: {said}", executable.display());
-        assert!(output.status.success(), "{what}");
-        let count = sampled(&trace);
+        let recorded = |seconds: &str, name: &str| {
+            let trace = place.trace(&format!("{round}{name}.ctf"));
+            let output = program.record(&["--rate", rate, "--for", seconds], &trace);
+            let said = String::from_utf8_lossy(&output.stderr);
+            let what = format!("{} {kind:?}, round {round}: {said}", executable.display());
+            assert!(output.status.success(), "{what}");
+            (sampled(&trace), what)
+        };
+        let (mut count, mut what) = recorded(seconds, "");
+        // On a machine with much to do, the program may not have run in so short a time.
+        if count == 0 && rate != "1e-4" && seconds != "0" {
+            (count, what) = recorded("2", ".again");
+        }
         assert!(rate == "1e-4" || seconds == "0" || count > 0, "{what}");
     }
     assert_eq!(program.end(), UNHARMED, "{} {kind:?}", executable.display());

@@ -1,16 +1,19 @@
 //! `files`: what is shown, and how far opening it has come.
 
+use std::sync::Arc;
+
+use bactrian_analysis::question::QuestionError;
 use serde_json::json;
 
 use super::{Function, Question};
-use crate::answer::{Answer, Failure};
+use crate::answer::Answer;
 use crate::evidence::{Evidence, File, Progress};
 use crate::query::Query;
 
 pub const QUESTIONS: &[(&str, Function)] = &[("files", files)];
 
-fn files(evidence: &Evidence, _: &Query) -> Result<Answer, Failure> {
-    let file = |file: &File| {
+fn files(evidence: &Evidence, _: &Query) -> Result<Answer, QuestionError> {
+    let file = |file: &Arc<File>| {
         let name = file.path.file_name().unwrap_or(file.path.as_os_str());
         let (state, done) = match file.progress() {
             Progress::Opening(share) => ("opening", share),
@@ -29,7 +32,7 @@ fn files(evidence: &Evidence, _: &Query) -> Result<Answer, Failure> {
     Answer::of_page(json!({ "version": env!("CARGO_PKG_VERSION"), "files": files }))
 }
 
-pub fn reported(_: &Evidence) -> Vec<Question> {
+pub fn reported() -> Vec<Question> {
     let what = "the list of files".to_owned();
     vec![Question { name: "files", query: Query::default(), what, rank: 0 }]
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use bactrian_analysis::live::known::{self, Said};
 use bactrian_analysis::live::lines;
 use bactrian_analysis::live::measure::full_name;
+use bactrian_analysis::question::{CommandLine, FileNumber, QuestionError};
 use bactrian_live::{Database, names};
 use serde_json::{Value, json};
 
 use super::{Function, Question};
-use crate::answer::{Answer, Failure};
-use crate::command_line::CommandLine;
+use crate::answer::Answer;
 use crate::evidence::{Contents, Evidence, LiveNow, LiveState};
 use crate::query::Query;
 
@@ -36,29 +36,29 @@ const LETTERS: usize = 10_000;
 fn look(
     evidence: &Evidence,
     query: &Query,
-    see: &mut dyn FnMut(&Path, &LiveNow<'_>) -> Result<Answer, Failure>,
-) -> Result<Answer, Failure> {
-    let (path, source) = evidence.live(query.read_or("file", 0)?)?;
+    see: &mut dyn FnMut(&Path, &LiveNow<'_>) -> Result<Answer, QuestionError>,
+) -> Result<Answer, QuestionError> {
+    let (path, source) = evidence.live(FileNumber(query.read_or("file", 0)?))?;
     let mut answer = None;
     source.look(&mut |now| answer = Some(see(path, now)));
-    answer.unwrap_or_else(|| Err(Failure::Broken("it is over with watching".to_owned())))
+    answer.unwrap_or_else(|| Err(QuestionError::Broken("it is over with watching".to_owned())))
 }
 
 /// A moment of the query, in seconds.
-fn moment(query: &Query, name: &str) -> Result<Option<u64>, Failure> {
+fn moment(query: &Query, name: &str) -> Result<Option<u64>, QuestionError> {
     let seconds: Option<f64> = query.read(name)?;
     // What is out of range is at its end.
     Ok(seconds.map(|seconds| (seconds * 1e9) as u64))
 }
 
 /// The moment that is looked at: the last one, unless another is asked for.
-fn moment_of(query: &Query, database: &Database) -> Result<u64, Failure> {
+fn moment_of(query: &Query, database: &Database) -> Result<u64, QuestionError> {
     let at = moment(query, "at")?.unwrap_or(u64::MAX);
     Ok(at.min(database.last()).max(database.first()))
 }
 
 /// From when to when: up to the moment that is looked at, so many seconds if `last` says so.
-fn range(query: &Query, database: &Database) -> Result<(u64, u64), Failure> {
+fn range(query: &Query, database: &Database) -> Result<(u64, u64), QuestionError> {
     let to = moment_of(query, database)?;
     let from = match moment(query, "last")? {
         Some(last) => to.saturating_sub(last).max(database.first()),
@@ -73,7 +73,7 @@ fn answer(
     now: &LiveNow<'_>,
     query: &Query,
     result: impl serde::Serialize,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, QuestionError> {
     match (now.state, query.has("at")) {
         (LiveState::Replay, false) => {
             Answer::new(CommandLine::new("live").file(path).flag("json", true), result)
@@ -82,7 +82,7 @@ fn answer(
     }
 }
 
-fn state(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+fn state(evidence: &Evidence, query: &Query) -> Result<Answer, QuestionError> {
     look(evidence, query, &mut |path, now| {
         let database = now.database;
         let at = moment_of(query, database)?;
@@ -117,7 +117,7 @@ fn drawable(database: &Database) -> Vec<String> {
     all
 }
 
-fn observers(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+fn observers(evidence: &Evidence, query: &Query) -> Result<Answer, QuestionError> {
     look(evidence, query, &mut |path, now| {
         let database = now.database;
         let at = moment_of(query, database)?;
@@ -152,17 +152,19 @@ fn observers(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
                 Ok::<_, serde_json::Error>(value)
             })
             .collect();
-        let told = told.map_err(|error| Failure::Broken(error.to_string()))?;
+        let told = told.map_err(|error| QuestionError::Broken(error.to_string()))?;
         let result = json!({ "at": known::seconds(at), "observers": told });
         let cut = (left_out > 0).then(|| format!("{left_out} nodes of trees are not shown"));
         let long = (texts > 0).then(|| {
             format!("of {texts} long texts only the first {LETTERS} characters are shown")
         });
-        Ok(answer(path, now, query, result)?.with_notes(cut).with_notes(long))
+        let mut told = answer(path, now, query, result)?;
+        told.notes.extend(cut.into_iter().chain(long));
+        Ok(told)
     })
 }
 
-fn chart(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+fn chart(evidence: &Evidence, query: &Query) -> Result<Answer, QuestionError> {
     let points = query.read_or("points", POINTS.0)?.clamp(2, POINTS.1);
     let wanted: Vec<String> = query
         .iter()
@@ -176,7 +178,7 @@ fn chart(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
     })
 }
 
-fn log(evidence: &Evidence, query: &Query) -> Result<Answer, Failure> {
+fn log(evidence: &Evidence, query: &Query) -> Result<Answer, QuestionError> {
     let most = query.read_or("n", LINES.0)?.clamp(1, LINES.1);
     let wanted = query.get("filter").unwrap_or_default().to_lowercase();
     look(evidence, query, &mut |path, now| {

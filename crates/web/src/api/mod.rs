@@ -1,68 +1,31 @@
-//! The questions that the page asks, by name. Each is answered by one function, from what `analysis` says.
+//! The questions that the page asks, by name: those of `analysis`, and a few that only the page has.
 
 mod files;
-mod heap;
 mod live;
-mod overview;
-mod series;
-mod trace;
+mod reported;
 
-use crate::answer::{Answer, Failure};
+use bactrian_analysis::question::{QuestionError, RawParameters, find};
+
+use crate::answer::Answer;
 use crate::evidence::Evidence;
 use crate::query::Query;
 
+pub use reported::{Question, reported};
+
 /// Answers one kind of question.
-pub type Function = fn(&Evidence, &Query) -> Result<Answer, Failure>;
+pub type Function = fn(&Evidence, &Query) -> Result<Answer, QuestionError>;
 
-/// Names of questions and who answers them, room by room.
-const ROOMS: &[&[(&str, Function)]] = &[
-    files::QUESTIONS,
-    overview::QUESTIONS,
-    trace::QUESTIONS,
-    heap::QUESTIONS,
-    series::QUESTIONS,
-    live::QUESTIONS,
-];
-
-/// Who writes down what a report has of each room.
-const REPORTED: &[fn(&Evidence) -> Vec<Question>] = &[
-    files::reported,
-    overview::reported,
-    trace::reported,
-    heap::reported,
-    series::reported,
-    live::reported,
-];
-
-/// Something that the page asks for, so that a report should have its answer.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// Its name.
-    pub name: &'static str,
-    /// Its parameters, as the page would write them.
-    pub query: Query,
-    /// What it shows, for people: said if there is no room for it.
-    pub what: String,
-    /// Those with a lower rank are taken first: 0 is what every page needs, 1 the first picture of a view, 2 what one click
-    /// leads to, 3 the rest.
-    pub rank: u8,
-}
+/// Questions that are about what is shown, not about evidence.
+const OF_THE_PAGE: &[&[(&str, Function)]] = &[files::QUESTIONS, live::QUESTIONS];
 
 /// Answers a question.
 ///
 /// # Errors
 /// There is no such question, it is wrong, or it cannot be answered.
-pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, Failure> {
-    let mut all = ROOMS.iter().flat_map(|room| room.iter());
-    match all.find(|(known, _)| *known == name) {
-        Some((_, function)) => function(evidence, query),
-        None => Err(Failure::Unknown(format!("{name}: there is no such question"))),
+pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, QuestionError> {
+    let mut of_the_page = OF_THE_PAGE.iter().flat_map(|room| room.iter());
+    if let Some((_, function)) = of_the_page.find(|(known, _)| *known == name) {
+        return function(evidence, query);
     }
-}
-
-/// What a report of these files has the answers of, the most wanted first.
-pub fn reported(evidence: &Evidence) -> Vec<Question> {
-    let mut all: Vec<Question> = REPORTED.iter().flat_map(|room| room(evidence)).collect();
-    all.sort_by_key(|question| question.rank);
-    all
+    Ok(find(name)?.ask(evidence, RawParameters::Pairs(query.pairs()))?.into())
 }

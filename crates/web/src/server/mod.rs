@@ -10,25 +10,20 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use bactrian_analysis::question::QuestionError;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
-use crate::answer::Failure;
 use crate::api;
 use crate::evidence::Evidence;
 use crate::page;
 use crate::query::Query;
+use crate::scheduler::{NoAnswer, Scheduler};
 use guard::{Guard, Refused};
 
 /// What the page may do: run its own script, use its own style, ask us. Nothing from elsewhere, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-
-/// Questions that are answered at the same time; more wait. Each may use all processors.
-const AT_ONCE: usize = 4;
-/// What begins so is answered at once, also while others wait for a large file to be read: how far that has come, for example.
-const IS_QUICK: [&str; 3] = ["files", "overview/info", "live"];
 
 /// Why there is no server.
 #[derive(Debug)]
@@ -81,7 +76,7 @@ impl Drop for Server {
 struct Shared {
     evidence: Arc<Evidence>,
     guard: Guard,
-    turns: Semaphore,
+    scheduler: Scheduler,
 }
 
 /// Serves the page on loopback, at this port or, if it is 0, at any.
@@ -99,7 +94,7 @@ pub fn serve(evidence: Arc<Evidence>, port: u16) -> Result<Server, ServeError> {
     let address = listener.local_addr().map_err(ServeError::Start)?;
     let guard = Guard::new(address).map_err(ServeError::Start)?;
     let url = format!("http://{address}/{}/", guard.token());
-    let shared = Arc::new(Shared { evidence, guard, turns: Semaphore::new(AT_ONCE) });
+    let shared = Arc::new(Shared { evidence, guard, scheduler: Scheduler::new() });
     let router = Router::new().fallback(respond).with_state(shared);
     runtime.spawn(async move {
         // It ends only with the runtime.
@@ -136,33 +131,32 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> R
 }
 
 async fn answer(shared: &Arc<Shared>, name: String, query: Query) -> Response<Body> {
-    let _turn = match IS_QUICK.iter().any(|quick| name.starts_with(quick)) {
-        true => None,
-        false => shared.turns.acquire().await.ok(),
-    };
     let evidence = Arc::clone(&shared.evidence);
+    let asked = name.clone();
     let work = move || {
-        let answer = api::answer(&evidence, &name, &query)?;
-        let written = serde_json::to_vec(&answer);
-        written.map_err(|error| Failure::Broken(format!("the answer cannot be written: {error}")))
+        let answer = api::answer(&evidence, &asked, &query)?;
+        serde_json::to_vec(&answer).map_err(|error| {
+            QuestionError::Broken(format!("the answer cannot be written: {error}"))
+        })
     };
-    let outcome = tokio::task::spawn_blocking(work).await;
-    let (status, body) = match outcome {
-        Ok(Ok(body)) => (StatusCode::OK, body),
-        Ok(Err(failure)) => {
-            let status = match failure {
-                Failure::Unknown(_) => StatusCode::NOT_FOUND,
-                Failure::Wrong(_) => StatusCode::BAD_REQUEST,
-                Failure::Broken(_) => StatusCode::UNPROCESSABLE_ENTITY,
+    let (status, error) = match shared.scheduler.answer(&name, work).await {
+        Ok(body) => return text(StatusCode::OK, "application/json", body),
+        Err(NoAnswer::Refused(error)) => {
+            let status = match error {
+                QuestionError::Unknown(_) => StatusCode::NOT_FOUND,
+                QuestionError::Broken(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                QuestionError::Parameter { .. }
+                | QuestionError::Wrong(_)
+                | QuestionError::NotFound(_) => StatusCode::BAD_REQUEST,
             };
-            (status, json!({ "error": failure.to_string() }).to_string().into_bytes())
+            (status, error.to_string())
         }
-        Err(_) => {
+        Err(NoAnswer::Panicked) => {
             let error = "this question made the server stumble: please report it as a bug";
-            (StatusCode::INTERNAL_SERVER_ERROR, json!({ "error": error }).to_string().into_bytes())
+            (StatusCode::INTERNAL_SERVER_ERROR, error.to_owned())
         }
     };
-    text(status, "application/json", body)
+    text(status, "application/json", json!({ "error": error }).to_string().into_bytes())
 }
 
 fn text(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {

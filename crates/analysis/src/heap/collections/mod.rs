@@ -11,13 +11,14 @@ use std::cmp::Reverse;
 
 use bactrian_graph::Node;
 use bactrian_types::Collection;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD};
 use parts::Parts;
 
 /// All collections of a heap.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Collections {
     /// All blocks that can be in collections, in bytes: those of the heap.
     pub total: u64,
@@ -26,7 +27,7 @@ pub struct Collections {
 }
 
 /// Collections of one type. Sizes are those of their own blocks, not of what they hold.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CollectionRow {
     /// The type.
     pub name: String,

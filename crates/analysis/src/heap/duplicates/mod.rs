@@ -11,6 +11,7 @@ mod sharing;
 mod sites;
 
 use bactrian_graph::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ClassKind, Heap, WORD};
@@ -25,7 +26,7 @@ pub use sites::DuplicateSite;
 const EXAMPLES: usize = 3;
 
 /// What is there more than once, and what sharing it would save. Sizes are in bytes with headers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Duplicates {
     /// All blocks that can be reached and are not static.
     pub blocks: u64,
@@ -60,7 +61,7 @@ pub struct Duplicates {
 }
 
 /// Blocks of a class that would not be needed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DuplicateClass {
     /// What the class is called, with its place.
     #[serde(flatten)]
@@ -74,7 +75,7 @@ pub struct DuplicateClass {
 }
 
 /// A block, with what it points to, that is there more than once.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DuplicateStructure {
     /// Its topmost block.
     pub what: String,

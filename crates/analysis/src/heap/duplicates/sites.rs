@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use bactrian_graph::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Duplicates;
@@ -17,7 +18,7 @@ use crate::heap::classes::{is_all_sampled, not_sampled, site_label};
 use crate::labels::Label;
 
 /// Where some of the blocks were allocated that are there more than once.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DuplicateSite {
     /// The place.
     #[serde(flatten)]

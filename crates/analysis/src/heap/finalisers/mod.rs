@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use bactrian_graph::Node;
 use bactrian_snapshot::FinaliserKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::paths::{PathStep, Shape, told_path};
@@ -25,7 +26,7 @@ const MOST_STEPS: usize = 8_000_000;
 const VALUES: usize = 5;
 
 /// What finalisers there are, and which can never run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Finalisers {
     /// Finalisers of `Gc.finalise`.
     pub first: u64,
@@ -42,7 +43,7 @@ pub struct Finalisers {
 }
 
 /// Finalisers whose functions reach their values in the same way.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FinaliserGroup {
     /// How many.
     pub count: u64,

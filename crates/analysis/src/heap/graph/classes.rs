@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use bactrian_snapshot::{
     BlockId, Closure, Code, CodeId, Columns, Custom, CustomId, Location, Scanned, Tables, tag,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A class of blocks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Class {
     /// What kind of class it is.
     pub kind: ClassKind,
@@ -41,7 +42,7 @@ impl Class {
 }
 
 /// What tells the blocks of a class from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassKind {
     /// Blocks of one type.

@@ -8,6 +8,7 @@ use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{
     FinaliserKind, FrameId, Location, ModuleId, NameId, RootKind, Tables, ThreadId,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::classes::{Class, place};
@@ -28,7 +29,7 @@ pub struct Holder {
 }
 
 /// Kinds of roots, in the order in which they are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HolderKind {
     /// Fields of modules that are linked into the program.

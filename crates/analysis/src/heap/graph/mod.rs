@@ -227,6 +227,14 @@ impl Heap {
         &self.snapshot
     }
 
+    /// About how many bytes it takes with all that questions make it compute.
+    pub fn memory_bytes(&self) -> u64 {
+        const OF_NODE: u64 = 64;
+        const OF_EDGE: u64 = 8;
+        let (nodes, edges) = (self.graph.nodes() as u64, self.graph.edges() as u64);
+        nodes.saturating_mul(OF_NODE).saturating_add(edges.saturating_mul(OF_EDGE))
+    }
+
     /// What is missing or damaged in its file.
     pub fn losses(&self) -> &Losses {
         &self.losses

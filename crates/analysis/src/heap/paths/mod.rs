@@ -9,11 +9,12 @@ pub(super) mod steps;
 use std::collections::HashMap;
 
 use bactrian_graph::{NONE, Node};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD};
 
-pub use shapes::{ClassPaths, ShapeRow, ShapesLeftOut, ShapesQuestion, class_paths};
+pub use shapes::{ClassPaths, PathsShape, ShapeRow, ShapesLeftOut, class_paths};
 use steps::{Step, steps};
 
 /// Paths that are looked at: more roots than anybody reads about.
@@ -24,7 +25,7 @@ const MOST_STEPS: usize = 4_000_000;
 const MOST_TOLD: usize = 200;
 
 /// Paths from roots to one block.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Paths {
     /// The block.
     pub target: super::NodeLine,
@@ -37,7 +38,7 @@ pub struct Paths {
 }
 
 /// Paths of one shape.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathRow {
     /// How many.
     pub count: u64,
@@ -48,7 +49,7 @@ pub struct PathRow {
 }
 
 /// A node on a path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PathStep {
     /// Its number.
     pub node: Node,

@@ -4,10 +4,12 @@
 //! shape if the nodes before them have, they are held in the same way, and are of the same class. A class that is on the
 //! path already is not put there again: what repeats, as lists, trees and formulas do, is one row.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use bactrian_graph::{NONE, Node};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::bytes;
@@ -21,17 +23,19 @@ const MOST_LEVELS: usize = 60;
 
 /// How much of the tree is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShapesQuestion {
+pub struct PathsShape {
     /// Levels.
     pub depth: usize,
     /// Rows at each place; 0 for all.
     pub limit: usize,
     /// Leave out rows that lead to less than this part of the class's bytes.
     pub min_share: f64,
+    /// No more rows are told in all.
+    pub most_rows: usize,
 }
 
 /// Paths to the blocks of a class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassPaths {
     /// Blocks of the class.
     pub blocks: u64,
@@ -46,7 +50,7 @@ pub struct ClassPaths {
 }
 
 /// Nodes with the same path from a root.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShapeRow {
     /// How they are held by the row above: `field 1`, `an element`, `stack`, `data`; empty where a root does.
     pub step: String,
@@ -69,7 +73,7 @@ pub struct ShapeRow {
 }
 
 /// Rows that are not told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ShapesLeftOut {
     /// How many.
     pub rows: u64,
@@ -78,7 +82,7 @@ pub struct ShapesLeftOut {
 }
 
 /// Finds shortest paths to all blocks of some classes.
-pub fn class_paths(heap: &Heap, classes: &[u32], question: &ShapesQuestion) -> ClassPaths {
+pub fn class_paths(heap: &Heap, classes: &[u32], question: &PathsShape) -> ClassPaths {
     let before = heap.shortest();
     let mut is_class = vec![false; heap.classes().len()];
     for &class in classes {
@@ -248,9 +252,11 @@ impl<'a> Merging<'a> {
 }
 
 struct Telling<'a> {
+    /// How many more rows may be told.
+    room: Cell<usize>,
     heap: &'a Heap,
     shapes: &'a [Shape],
-    question: &'a ShapesQuestion,
+    question: &'a PathsShape,
     below: Vec<Vec<u32>>,
     least: f64,
 }
@@ -259,14 +265,15 @@ impl<'a> Telling<'a> {
     fn new(
         heap: &'a Heap,
         shapes: &'a [Shape],
-        question: &'a ShapesQuestion,
+        question: &'a PathsShape,
         all_bytes: u64,
     ) -> Telling<'a> {
         let mut below = vec![Vec::new(); shapes.len()];
         for (at, shape) in (0..).zip(shapes).skip(1) {
             below[shape.above as usize].push(at);
         }
-        Telling { heap, shapes, question, below, least: question.min_share * all_bytes as f64 }
+        let (room, least) = (Cell::new(question.most_rows), question.min_share * all_bytes as f64);
+        Telling { heap, shapes, question, below, least, room }
     }
 
     /// Rows below a shape. Levels are bounded by [`MOST_LEVELS`].
@@ -277,12 +284,14 @@ impl<'a> Telling<'a> {
         let large =
             below.partition_point(|&at| self.shapes[at as usize].bytes as f64 >= self.least);
         let most = if self.question.limit == 0 { usize::MAX } else { self.question.limit };
+        let most = most.min(self.room.get());
         let is_deepest = level >= self.question.depth.min(MOST_LEVELS);
         let rest = below.split_off(if is_deepest { 0 } else { large.min(most) });
         let left_out = ShapesLeftOut {
             rows: rest.len() as u64,
             bytes: rest.iter().map(|&at| self.shapes[at as usize].bytes).sum(),
         };
+        self.room.set(self.room.get() - below.len());
         (below.into_iter().map(|at| self.row(at, level)).collect(), left_out)
     }
 

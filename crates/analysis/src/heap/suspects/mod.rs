@@ -8,6 +8,7 @@ mod holders;
 mod owners;
 
 use bactrian_graph::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{FinaliserGroup, Heap, HeapDiff, WORD, finalisers};
@@ -21,7 +22,7 @@ const WORTH_WORDS: u64 = 2_048;
 const OF_A_KIND: usize = 3;
 
 /// Something that is likely wrong.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Suspect {
     /// What kind of finding it is.
     pub kind: SuspectKind,
@@ -38,7 +39,7 @@ pub struct Suspect {
 }
 
 /// Kinds of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SuspectKind {
     /// Finalisers whose functions hold their own values.
@@ -64,7 +65,7 @@ pub enum SuspectKind {
 }
 
 /// How sure a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// It is a fault, whatever the program is for.

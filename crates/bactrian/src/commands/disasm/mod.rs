@@ -19,9 +19,8 @@ use self::profile::Profile;
 use self::sources::Sources;
 use crate::commands::instructions::Header;
 use crate::failure::{Failure, Status};
-use crate::filters::pattern;
 use crate::open;
-use crate::output::{Console, print_json, print_json_of_files};
+use crate::output::{Console, print_envelope, print_json};
 
 /// The instructions of a bytecode program, beside its source.
 ///
@@ -39,7 +38,7 @@ pub struct Args {
     #[arg(value_name = "PROGRAM")]
     program: OsString,
     /// Only this function: a name (Main.load also means Dune__exe__Main.load) or /REGEX/; may be repeated
-    #[arg(long, value_name = "FUNCTION", value_parser = pattern)]
+    #[arg(long, value_name = "FUNCTION", value_parser = Pattern::parse)]
     function: Vec<Pattern>,
     /// Print source files, each line with the instructions that come from it; with --profile, only those that
     /// allocated, and words per line
@@ -82,7 +81,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             (Some(trace), Some(profile)) => {
                 print_json(console, "disasm", trace, &profile.of_trace.losses, &result)?;
             }
-            _ => print_json_of_files(console, "disasm", &[], &result)?,
+            _ => print_envelope(console, "disasm", [], &result)?,
         }
     } else if args.source {
         listing::print_sources(&mut view, console)?;

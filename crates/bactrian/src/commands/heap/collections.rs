@@ -2,40 +2,41 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{Collections, told_collections};
+use bactrian_analysis::heap::{Collections, CollectionsQuestion};
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::{HeapArg, no_types, say_coverage};
-use crate::commands::arguments::TableArgs;
+use super::HeapArg;
+use crate::commands::arguments::{about, long_about, say_more};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, HEADING, SHARE, Table, show_share};
 
-/// Lists, arrays, hash tables, maps, sets, queues, stacks, buffers, lazy values and sequences: how many, how large, how full.
-///
-/// Bytes are those of the collections themselves, without what they hold. `overhead` is in words for each element, beside
-/// the element (key and value) itself; `fill` the part of buckets that is used, or of lazy values that was forced. Elements
-/// of buffers are words of their bytes. Empty lists, maps and sets are no blocks, and cannot be counted.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<CollectionsQuestion>(), long_about = long_about::<CollectionsQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap collections server.1.heap --types server.types")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
     #[command(flatten)]
-    table: TableArgs,
+    question: DerivedArgs<CollectionsQuestion>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open(console)?;
-    let answer = told_collections(&heap, args.table.number()).ok_or_else(no_types)?;
-    if args.table.json {
-        args.heap.print_json("collections", &heap, &answer, console)?;
+    let DerivedArgs(question) = &args.question;
+    let asked = args.heap.files().ask(question, console)?;
+    if args.json {
+        asked.print_json("heap collections", console)?;
     } else {
+        let answer = &asked.answer.result;
         print(&answer.table, console)?;
-        args.table.say_more(answer.row_count, console)?;
-        say_coverage(&heap, console)?;
+        say_more(&question.rows, answer.table.rows.len(), answer.row_count, console)?;
+        asked.say_coverage(console)?;
     }
-    args.heap.finish(&heap, console)
+    asked.finish(console)
 }
 
 fn print(answer: &Collections, console: &mut Console) -> Result<(), Failure> {

@@ -3,35 +3,30 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use bactrian_analysis::heap::{ClassChange, Counted, HeapDiff, Series, type_coverage};
-use bactrian_analysis::units::{Bytes, show_bytes, show_count, show_time};
+use bactrian_analysis::heap::{Counted, HeapDiff, HeapDiffAnswer, HeapDiffQuestion};
+use bactrian_analysis::question::Rows;
+use bactrian_analysis::units::{show_bytes, show_count, show_time};
 use bactrian_trace::Micros;
-use serde_json::json;
 
 use super::{HeapsArg, say_coverage_of};
+use crate::commands::arguments::{about, long_about};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::indexes::IndexArg;
 use crate::output::{Align, BAD, Console, GOOD, HEADING, Table, show_number};
 use crate::types::TypesArg;
 
-/// What changed from snapshot to snapshot: classes that grow, blocks that came, went and stayed.
-///
-/// Blocks of the first and the last snapshot are the same if they have the same address, class and size; if the heap was
-/// compacted in between they cannot be compared. Rates are by least squares over all snapshots. Status 1 if the last
-/// heap is larger than the first.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<HeapDiffQuestion>())]
+#[command(long_about = format!("{}. Status 1 if the last heap is larger than the first", long_about::<HeapDiffQuestion>()))]
 #[command(after_help = "Examples:
   bactrian heap diff before.heap after.heap
   bactrian heap diff server.*.heap --max 2GB      when it will have that size, if it goes on like this")]
 pub struct Args {
     #[command(flatten)]
     heaps: HeapsArg,
-    /// Say when all blocks together will have this size
-    #[arg(long, value_name = "SIZE")]
-    max: Option<Bytes>,
-    /// How many rows; 0 for all
-    #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 20)]
-    number: usize,
+    #[command(flatten)]
+    question: DerivedArgs<HeapDiffQuestion>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -39,75 +34,33 @@ pub struct Args {
 
 impl Args {
     /// The arguments of `bactrian diff` on two snapshots.
-    pub fn of_two(files: Vec<PathBuf>, strict: bool, number: usize, json: bool) -> Args {
+    pub fn of_two(files: Vec<PathBuf>, strict: bool, rows: &Rows, json: bool) -> Args {
         let heaps =
             HeapsArg { files, strict, types: TypesArg::default(), index: IndexArg::default() };
-        Args { heaps, max: None, number, json }
+        let question = HeapDiffQuestion { rows: rows.clone(), ..HeapDiffQuestion::default() };
+        Args { heaps, question: DerivedArgs(question), json }
     }
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let files = args.heaps.each();
-    if files.len() < 2 {
-        return Err(Failure::Usage("to compare, name at least two snapshots".to_owned()));
+    let asked = args.heaps.files().ask(&args.question.0, console)?;
+    let answer = &asked.answer.result;
+    if args.json {
+        asked.print_json("heap diff", console)?;
+    } else {
+        print(answer, console)?;
+        say_coverage_of(answer.coverage.as_ref(), console)?;
     }
-    let mut series = Series::default();
-    let mut losses = Vec::new();
-    // How well types of the last one are known; tables are the same for all.
-    let mut coverage = None;
-    for (at, file) in files.iter().enumerate() {
-        let heap = file.open(console)?;
-        losses.push(heap.losses().clone());
-        coverage = type_coverage(&heap);
-        series.add(heap, at + 1 == files.len());
-    }
-    let mut answer = series.finish();
-    let row_count = answer.rows.len();
-    cut(&mut answer.rows, args.number);
-    match args.json {
-        true => {
-            let limit =
-                args.max.map(|max| json!({ "bytes": max, "seconds": answer.time_to(max.0) }));
-            let result = json!({
-                "diff": answer, "row_count": row_count, "limit": limit, "coverage": coverage,
-            });
-            args.heaps.print_json("diff", &losses, &result, console)?;
-        }
-        false => {
-            print(&answer, row_count, args.max, console)?;
-            say_coverage_of(coverage.as_ref(), console)?;
-        }
-    }
-    console.flush()?;
-    for (file, losses) in files.iter().zip(&losses) {
-        file.account(losses, console)?;
-    }
-    Ok(if answer.all.change > 0 { Status::Finding } else { Status::Done })
-}
-
-/// Keeps the rows that changed most, whichever way, in their order.
-fn cut(rows: &mut Vec<ClassChange>, number: usize) {
-    if number == 0 || rows.len() <= number {
-        return;
-    }
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&at| std::cmp::Reverse(rows[at].change.unsigned_abs()));
-    let mut is_kept = vec![false; rows.len()];
-    order.iter().take(number).for_each(|&at| is_kept[at] = true);
-    let mut is_kept = is_kept.into_iter();
-    rows.retain(|_| is_kept.next().unwrap_or(false));
+    let ended = asked.finish(console)?;
+    Ok(if answer.diff.all.change > 0 { Status::Finding } else { ended })
 }
 
 fn signed(bytes: f64) -> String {
     format!("{}{}", if bytes > 0.0 { "+" } else { "" }, show_bytes(bytes))
 }
 
-fn print(
-    answer: &HeapDiff,
-    row_count: usize,
-    max: Option<Bytes>,
-    console: &mut Console,
-) -> Result<(), Failure> {
+fn print(answer: &HeapDiffAnswer, console: &mut Console) -> Result<(), Failure> {
+    let HeapDiffAnswer { diff: answer, row_count, limit, .. } = answer;
     let sizes: Vec<_> = answer.all.bytes.iter().map(|bytes| show_bytes(*bytes as f64)).collect();
     let change = signed(answer.all.change as f64);
     writeln!(console.out(), "{HEADING}Heaps{HEADING:#}: {}; change {change}", sizes.join(", "))?;
@@ -133,9 +86,9 @@ fn print(
             "rate: {rate} in a second, by least squares over {points} snapshots"
         )?;
     }
-    if let Some(max) = max {
-        let size = show_bytes(max.0 as f64);
-        let when = match answer.time_to(max.0) {
+    if let Some(limit) = limit {
+        let size = show_bytes(limit.bytes as f64);
+        let when = match limit.seconds {
             None => "not at this rate".to_owned(),
             Some(0.0) => "it is there".to_owned(),
             Some(seconds) => {
@@ -198,34 +151,4 @@ fn print_rows(answer: &HeapDiff, console: &mut Console) -> Result<(), Failure> {
         table.styled(cells, style);
     }
     Ok(table.print(console)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_that_changed_most_are_kept_in_their_order() {
-        let row = |change: i64| ClassChange {
-            class: String::new(),
-            blocks: Vec::new(),
-            bytes: Vec::new(),
-            change,
-            grows_always: false,
-            rate: None,
-            new: None,
-            gone: None,
-            surviving: None,
-        };
-        let check = |changes: &[i64], number: usize, expected: &[i64]| {
-            let mut rows: Vec<_> = changes.iter().copied().map(row).collect();
-            cut(&mut rows, number);
-            assert_eq!(rows.iter().map(|row| row.change).collect::<Vec<_>>(), expected);
-        };
-        check(&[5, 3, 3, -10], 2, &[5, -10]);
-        // Of equal ones the first; none of them in the place of what changed more.
-        check(&[3, 3, -10], 2, &[3, -10]);
-        check(&[3, 3, -10], 0, &[3, 3, -10]);
-        check(&[3], 2, &[3]);
-    }
 }

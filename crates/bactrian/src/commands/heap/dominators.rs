@@ -2,22 +2,17 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{
-    DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion, dominators,
-};
+use bactrian_analysis::heap::{DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion};
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::{HeapArg, say_coverage};
-use crate::commands::arguments::share;
+use super::HeapArg;
+use crate::commands::arguments::{about, long_about};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, HEADING, Table, show_number, show_share, tree_marks};
 
-/// What would be free without whom: the tree of dominators, largest first.
-///
-/// A block dominates what can only be reached through it. At each level all blocks of a class are one row, and those
-/// that are held by others of their class, directly or through others, belong to it too, so that a list or a tree is one
-/// row. What several roots hold stands beside them.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<DominatorsQuestion>(), long_about = long_about::<DominatorsQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap dominators server.1.heap
   bactrian heap dominators server.1.heap --of Server --depth 8
@@ -25,50 +20,24 @@ use crate::output::{Align, Console, HEADING, Table, show_number, show_share, tre
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
-    /// Begin at a block (0xADDRESS, #NUMBER), a module or value of one (Main.table), or a class
-    #[arg(long, value_name = "WHAT")]
-    of: Option<String>,
-    /// Then go down to this row, by what it is called or #NUMBER; several, one after the other
-    #[arg(long, value_name = "ROW", conflicts_with = "blocks")]
-    below: Vec<String>,
-    /// Each block by itself
-    #[arg(long)]
-    blocks: bool,
-    /// How many levels
-    #[arg(long, value_name = "N", default_value_t = 7)]
-    depth: usize,
-    /// How many rows at each place; 0 for all
-    #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 10)]
-    number: usize,
-    /// Leave out what dominates less than this part of the heap, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    min_share: f64,
+    #[command(flatten)]
+    question: DerivedArgs<DominatorsQuestion>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let min_share = share(args.min_share)?;
-    let heap = args.heap.open(console)?;
-    let of = args.of.as_ref().map(|of| args.heap.find(&heap, of)).transpose()?;
-    let question = DominatorsQuestion {
-        of,
-        below: args.below.clone(),
-        by_block: args.blocks,
-        depth: args.depth,
-        limit: args.number,
-        min_share,
-    };
-    let answer = dominators(&heap, &question).map_err(|error| args.heap.not_found(&error))?;
+    let DerivedArgs(question) = &args.question;
+    let asked = args.heap.files().ask(question, console)?;
     match args.json {
-        true => args.heap.print_json("dominators", &heap, &answer, console)?,
+        true => asked.print_json("heap dominators", console)?,
         false => {
-            print(&answer, min_share, console)?;
-            say_coverage(&heap, console)?;
+            print(&asked.answer.result, question.min_share / 100.0, console)?;
+            asked.say_coverage(console)?;
         }
     }
-    args.heap.finish(&heap, console)
+    asked.finish(console)
 }
 
 fn print(answer: &DominatorTree, min_share: f64, console: &mut Console) -> Result<(), Failure> {

@@ -2,44 +2,50 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{Duplicates, ToldDuplicates, told_duplicates};
+use bactrian_analysis::heap::{Duplicates, DuplicatesQuestion};
+use bactrian_analysis::question::Rows;
 use bactrian_analysis::units::show_bytes;
 
-use super::{HeapArg, say_coverage};
-use crate::commands::arguments::TableArgs;
+use super::HeapArg;
+use crate::commands::arguments::{about, long_about, say_more};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{
     Align, Console, FAINT, HEADING, INTERVAL, SHARE, Table, show_error, show_number, show_share,
 };
 
-/// Equal structures (strings, lists, trees): what would be saved if each were there once.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<DuplicatesQuestion>(), long_about = long_about::<DuplicatesQuestion>())]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
     #[command(flatten)]
-    table: TableArgs,
+    question: DerivedArgs<DuplicatesQuestion>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open(console)?;
-    let told = told_duplicates(&heap, args.table.number());
-    if args.table.json {
-        args.heap.print_json("duplicates", &heap, &told, console)?;
-    } else {
-        let ToldDuplicates { duplicates: answer, class_count, site_count } = told;
-        print_head(&answer, console)?;
-        if answer.saved > 0 {
-            print_classes(&answer, console)?;
-            args.table.say_more(class_count, console)?;
-            print_sites(&answer, console)?;
-            args.table.say_more(site_count, console)?;
-            print_structures(&answer, console)?;
-            args.table.say_more(answer.structure_count as usize, console)?;
-        }
-        say_coverage(&heap, console)?;
+    let asked = args.heap.files().ask(&args.question.0, console)?;
+    if args.json {
+        asked.print_json("heap duplicates", console)?;
+        return asked.finish(console);
     }
-    args.heap.finish(&heap, console)
+    let answer = &asked.answer.result;
+    let found = &answer.duplicates;
+    print_head(found, console)?;
+    if found.saved > 0 {
+        let rows = Rows::default();
+        print_classes(found, console)?;
+        say_more(&rows, found.classes.len(), answer.class_count, console)?;
+        print_sites(found, console)?;
+        say_more(&rows, found.sites.len(), answer.site_count, console)?;
+        print_structures(found, console)?;
+        say_more(&rows, found.structures.len(), found.structure_count as usize, console)?;
+    }
+    asked.say_coverage(console)?;
+    asked.finish(console)
 }
 
 fn print_head(answer: &Duplicates, console: &mut Console) -> Result<(), Failure> {

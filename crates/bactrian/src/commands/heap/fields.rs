@@ -2,45 +2,42 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{FieldRow, Fields, told_fields};
+use bactrian_analysis::heap::{FieldRow, Fields, FieldsQuestion};
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::{HeapArg, say_coverage};
-use crate::commands::arguments::TableArgs;
+use super::HeapArg;
+use crate::commands::arguments::{about, long_about, say_more};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, HEADING, SHARE, Table, show_number, show_share, visible};
 
-/// What would be free without each field of a record or constructor.
-///
-/// What a block of the type dominates counts to the field that leads to it, and to the nearest such block above it, so
-/// that nothing counts twice. `shared` are pointers to what somebody else holds as well, `same` those to other blocks of
-/// the type, which count by themselves.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<FieldsQuestion>(), long_about = long_about::<FieldsQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap fields server.1.heap Main.entry --types server.types
   bactrian heap fields server.1.heap 'tag 0, 5 fields'")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
-    /// The type, as `bactrian heap types` lists it, or a part of its name
-    #[arg(value_name = "TYPE")]
-    class: String,
     #[command(flatten)]
-    table: TableArgs,
+    question: DerivedArgs<FieldsQuestion>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open(console)?;
-    let classes = heap.find_classes(&args.class).map_err(|error| args.heap.not_found(&error))?;
-    let answer = told_fields(&heap, &classes, args.table.number());
-    if args.table.json {
-        args.heap.print_json("fields", &heap, &answer, console)?;
+    let DerivedArgs(question) = &args.question;
+    let asked = args.heap.files().ask(question, console)?;
+    if args.json {
+        asked.print_json("heap fields", console)?;
     } else {
+        let answer = &asked.answer.result;
         print(&answer.fields, console)?;
-        args.table.say_more(answer.row_count, console)?;
-        say_coverage(&heap, console)?;
+        say_more(&question.rows, answer.fields.rows.len(), answer.row_count, console)?;
+        asked.say_coverage(console)?;
     }
-    args.heap.finish(&heap, console)
+    asked.finish(console)
 }
 
 fn print(answer: &Fields, console: &mut Console) -> Result<(), Failure> {

@@ -2,43 +2,41 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{Finalisers, finalisers};
+use bactrian_analysis::heap::{Finalisers, FinalisersAnswer, FinalisersQuestion};
 use bactrian_analysis::units::show_bytes;
 
 use super::HeapArg;
 use super::paths::print_steps;
+use crate::commands::arguments::{about, long_about};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{BAD, Console, HEADING, show_number, visible};
 
-/// Finalisers that can never run, because their functions hold their own values: certain leaks.
-///
-/// For each, the shortest way from the function to the value, block by block; finalisers with the same way are told once.
-/// Status 1 if there are any.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<FinalisersQuestion>(), long_about = long_about::<FinalisersQuestion>())]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
-    /// How many different ways; 0 for all
-    #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 10)]
-    number: usize,
+    #[command(flatten)]
+    question: DerivedArgs<FinalisersQuestion>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open(console)?;
-    let answer = finalisers(&heap);
+    let asked = args.heap.files().ask(&args.question.0, console)?;
     match args.json {
-        true => args.heap.print_json("finalisers", &heap, &answer, console)?,
-        false => print(&answer, args.number, console)?,
+        true => asked.print_json("heap finalisers", console)?,
+        false => print(&asked.answer.result, console)?,
     }
-    let ended = args.heap.finish(&heap, console)?;
-    Ok(if answer.leaking > 0 { Status::Finding } else { ended })
+    let ended = asked.finish(console)?;
+    let is_leaking = asked.answer.result.finalisers.leaking > 0;
+    Ok(if is_leaking { Status::Finding } else { ended })
 }
 
-fn print(answer: &Finalisers, number: usize, console: &mut Console) -> Result<(), Failure> {
-    let Finalisers { first, last, pending, leaking, bytes, groups } = answer;
+fn print(answer: &FinalisersAnswer, console: &mut Console) -> Result<(), Failure> {
+    let Finalisers { first, last, pending, leaking, bytes, groups } = &answer.finalisers;
     writeln!(
         console.out(),
         "{HEADING}Finalisers{HEADING:#}: {first} of Gc.finalise, {last} of Gc.finalise_last, {pending} about to be \
@@ -52,8 +50,7 @@ fn print(answer: &Finalisers, number: usize, console: &mut Console) -> Result<()
         "{BAD}{leaking} can never run{BAD:#}: their functions hold their own values; {} are held by nothing else",
         show_bytes(*bytes as f64)
     )?;
-    let most = if number == 0 { usize::MAX } else { number };
-    for group in groups.iter().take(most) {
+    for group in groups {
         writeln!(console.out())?;
         let finalisers = show_number(group.count, "finaliser");
         let (of, bytes) = (group.of, show_bytes(group.bytes as f64));
@@ -75,8 +72,9 @@ fn print(answer: &Finalisers, number: usize, console: &mut Console) -> Result<()
         let values: Vec<_> = group.values.iter().map(|value| format!("#{}", value.node)).collect();
         writeln!(console.out(), "  values    {}", values.join(" "))?;
     }
-    if groups.len() > most {
-        writeln!(console.out(), "{} more; -n 0 shows all", groups.len() - most)?;
+    if groups.len() < answer.row_count {
+        let left = answer.row_count - groups.len();
+        writeln!(console.out(), "{left} more; -n 0 shows all")?;
     }
     Ok(())
 }

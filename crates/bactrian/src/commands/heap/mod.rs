@@ -21,16 +21,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bactrian_analysis::heap::{
-    ClassBy, Found, Heap, HeapError, NO_TABLE, NotFound, OpenOptions, TypeCoverage, Types,
-    type_coverage,
+    ClassBy, Heap, HeapError, NO_TABLE, OpenOptions, TypeCoverage, Types, type_coverage,
 };
-use bactrian_snapshot::Losses;
 use serde::Serialize;
 
+use crate::evidence::Files;
 use crate::failure::{Failure, Status};
 use crate::indexes::IndexArg;
-use crate::open::{account_snapshot, bad_snapshot, file_progress};
-use crate::output::{Console, FAINT, print_json_of_snapshots, show_number, visible};
+use crate::open::{account, bad_snapshot, file_progress};
+use crate::output::{Console, FAINT, print_json, show_number, visible};
 use crate::types::TypesArg;
 
 /// Who holds the memory of a heap snapshot, and what it is.
@@ -125,7 +124,7 @@ fn say_coverage_of(coverage: Option<&TypeCoverage>, console: &mut Console) -> Re
 }
 
 /// The snapshot that a question is about.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct HeapArg {
     /// Heap snapshot; `-` is standard input
     #[arg(value_name = "FILE")]
@@ -165,23 +164,21 @@ impl HeapsArg {
         self.files.iter().map(one).collect()
     }
 
-    /// Prints an answer as JSON; `losses` are those of the files in their order.
-    pub fn print_json(
-        &self,
-        verb: &str,
-        losses: &[Losses],
-        result: &impl Serialize,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let files: Vec<_> = self.files.iter().map(|file| &**file).zip(losses).collect();
-        Ok(print_json_of_snapshots(console, &format!("heap {verb}"), &files, result)?)
+    /// The last of them, as it was named.
+    pub fn last(&self) -> String {
+        self.files.last().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// To ask questions of them.
+    pub fn files(&self) -> Files {
+        Files::snapshots(self.each(), self.strict)
     }
 }
 
 impl HeapArg {
-    /// Says what is lost of the file, or fails if nothing may be.
-    pub fn account(&self, losses: &Losses, console: &mut Console) -> Result<(), Failure> {
-        account_snapshot(&self.file, self.strict, losses, console)
+    /// To ask questions of it.
+    pub fn files(&self) -> Files {
+        Files::snapshots([self.clone()], self.strict)
     }
 
     /// Opens it.
@@ -195,16 +192,6 @@ impl HeapArg {
         })?)
     }
 
-    /// Finds what a text on the command line stands for.
-    pub fn find(&self, heap: &Heap, text: &str) -> Result<Found, Failure> {
-        heap.find(text).map_err(|error| self.not_found(&error))
-    }
-
-    /// What is said if there is no such thing.
-    pub fn not_found(&self, error: &NotFound) -> Failure {
-        Failure::Usage(format!("{}: {error}", self.file.display()))
-    }
-
     /// Prints an answer as JSON.
     pub fn print_json(
         &self,
@@ -213,8 +200,7 @@ impl HeapArg {
         result: &impl Serialize,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let files = [(&*self.file, heap.losses())];
-        Ok(print_json_of_snapshots(console, &format!("heap {verb}"), &files, result)?)
+        Ok(print_json(console, &format!("heap {verb}"), &self.file, heap.losses(), result)?)
     }
 
     /// To be called when the answer is told: keeps what was computed, and says what is lost of the file, or fails if
@@ -230,7 +216,7 @@ impl HeapArg {
             ))?;
         }
         heap.keep();
-        account_snapshot(&self.file, self.strict, heap.losses(), console)?;
+        account(&self.file, self.strict, heap.losses(), console)?;
         Ok(Status::Done)
     }
 }

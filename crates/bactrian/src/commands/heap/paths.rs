@@ -3,60 +3,45 @@
 use std::io::Write;
 
 use bactrian_analysis::heap::{
-    ClassPaths, PathStep, Paths, ShapeRow, ShapesLeftOut, ShapesQuestion, ToldPaths, told_paths,
+    ClassPaths, PathStep, Paths, PathsAnswer, PathsQuestion, ShapeRow, ShapesLeftOut,
 };
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::{HeapArg, say_coverage};
-use crate::commands::arguments::share;
+use super::HeapArg;
+use crate::commands::arguments::{about, long_about};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{
     Align, Console, FAINT, HEADING, LAST, Table, show_number, show_share, tree_marks, visible,
 };
 
-/// Why something is alive: shortest paths from roots.
-///
-/// Of a block, the shortest path from each root that reaches it; paths with the same classes and fields are one. Of a
-/// class, one shortest path to each of its blocks, as a tree; what repeats on a path, as lists do, is one row.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<PathsQuestion>(), long_about = long_about::<PathsQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap paths server.1.heap 0x7f4b1c0a8
   bactrian heap paths server.1.heap 'closure Server.handle'")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
-    /// A block (0xADDRESS, #NUMBER, Main.table) or a class
-    #[arg(value_name = "WHAT")]
-    what: String,
-    /// How many paths, or of a class rows at each place; 0 for all
-    #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 10)]
-    number: usize,
-    /// How many levels, of a class
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    depth: usize,
-    /// Leave out what leads to less than this part of a class, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    min_share: f64,
+    #[command(flatten)]
+    question: DerivedArgs<PathsQuestion>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let min_share = share(args.min_share)?;
-    let heap = args.heap.open(console)?;
-    let of = args.heap.find(&heap, &args.what)?;
-    let question = ShapesQuestion { depth: args.depth, limit: args.number, min_share };
-    let answer = told_paths(&heap, &of, &question);
-    match &answer {
-        answer if args.json => args.heap.print_json("paths", &heap, answer, console)?,
-        ToldPaths::Block { block, row_count } => print_paths(block, *row_count, console)?,
-        ToldPaths::Class { class } => {
-            print_tree(class, min_share, console)?;
-            say_coverage(&heap, console)?;
+    let DerivedArgs(question) = &args.question;
+    let asked = args.heap.files().ask(question, console)?;
+    match &asked.answer.result {
+        _ if args.json => asked.print_json("heap paths", console)?,
+        PathsAnswer::Block { block, row_count } => print_paths(block, *row_count, console)?,
+        PathsAnswer::Class { class } => {
+            print_tree(class, question.min_share / 100.0, console)?;
+            asked.say_coverage(console)?;
         }
     }
-    args.heap.finish(&heap, console)
+    asked.finish(console)
 }
 
 fn print_paths(answer: &Paths, all: usize, console: &mut Console) -> Result<(), Failure> {

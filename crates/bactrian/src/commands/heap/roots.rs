@@ -2,18 +2,17 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{RootRow, Roots, RootsQuestion, roots};
+use bactrian_analysis::heap::{RootRow, Roots, RootsQuestion};
 use bactrian_analysis::units::show_bytes;
 
 use super::HeapArg;
+use crate::commands::arguments::{about, long_about};
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, FAINT, HEADING, SHARE, Table, show_share};
 
-/// Who holds the memory: kinds of roots, modules, threads and finalisers, their fields and frames.
-///
-/// `retained` is all that can be reached from a root, `dominated` what would be free without it, `fair share` its part
-/// if each block is divided among those that point to it, `shallow` the blocks it points to itself.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<RootsQuestion>(), long_about = long_about::<RootsQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap roots server.1.heap               kinds of roots, modules, threads
   bactrian heap roots server.1.heap --depth 3     their fields and frames, too
@@ -21,31 +20,21 @@ use crate::output::{Align, Console, FAINT, HEADING, SHARE, Table, show_share};
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
-    /// Levels: 1 for kinds of roots, 2 for modules, threads and the like too, 3 for their fields and frames
-    #[arg(long, value_name = "LEVELS", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
-    depth: u8,
-    /// How many rows below each; 0 for all
-    #[arg(
-        short = 'n',
-        long = "number",
-        visible_alias = "limit",
-        value_name = "ROWS",
-        default_value_t = 10
-    )]
-    number: usize,
+    #[command(flatten)]
+    question: DerivedArgs<RootsQuestion>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open(console)?;
-    let answer = roots(&heap, &RootsQuestion { depth: args.depth, limit: args.number });
+    let DerivedArgs(question) = &args.question;
+    let asked = args.heap.files().ask(question, console)?;
     match args.json {
-        true => args.heap.print_json("roots", &heap, &answer, console)?,
-        false => print(&answer, args.depth, console)?,
+        true => asked.print_json("heap roots", console)?,
+        false => print(&asked.answer.result, question.depth, console)?,
     }
-    args.heap.finish(&heap, console)
+    asked.finish(console)
 }
 
 fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure> {

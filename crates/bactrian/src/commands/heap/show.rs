@@ -2,18 +2,18 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{NodeLine, Shown, ValueLimits, show};
+use bactrian_analysis::heap::{NodeLine, ShowQuestion, Shown};
 use bactrian_analysis::units::{show_bytes, show_time};
 
 use super::HeapArg;
+use crate::commands::arguments::{about, long_about};
 use crate::commands::info::line;
+use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, Table, show_number, show_share, visible};
 
-/// One block or root: what it is, what is in it, who points to it, where it was allocated.
-///
-/// With a table of types, the block is printed as OCaml would, as far as the snapshot keeps what is in it.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<ShowQuestion>(), long_about = long_about::<ShowQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap show server.1.heap 0x7f4b1c0a8
   bactrian heap show server.1.heap '#1234'
@@ -22,33 +22,20 @@ use crate::output::{Align, Console, Table, show_number, show_share, visible};
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
-    /// The block: 0xADDRESS, #NUMBER, or a module or value of one (Main.table, Main.3)
-    #[arg(value_name = "BLOCK")]
-    block: String,
-    /// How many fields, and how many of those that point to it; 0 for all
-    #[arg(short, long, visible_alias = "limit", value_name = "ROWS", default_value_t = 20)]
-    number: usize,
-    /// Levels of the value that is printed
-    #[arg(long, value_name = "LEVELS", default_value_t = 4)]
-    depth: usize,
-    /// Elements of each list, array or block in the value that is printed
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
-    items: usize,
+    #[command(flatten)]
+    question: DerivedArgs<ShowQuestion>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open(console)?;
-    let node = heap.find_node(&args.block).map_err(|error| args.heap.not_found(&error))?;
-    let limits = ValueLimits { depth: args.depth, items: args.items };
-    let answer = show(&heap, node, args.number, &limits);
+    let asked = args.heap.files().ask(&args.question.0, console)?;
     match args.json {
-        true => args.heap.print_json("show", &heap, &answer, console)?,
-        false => print(&answer, console)?,
+        true => asked.print_json("heap show", console)?,
+        false => print(&asked.answer.result, console)?,
     }
-    args.heap.finish(&heap, console)
+    asked.finish(console)
 }
 
 fn print(answer: &Shown, console: &mut Console) -> Result<(), Failure> {

@@ -2,16 +2,17 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{FiberStacks, Summary, WORD, summary};
+use bactrian_analysis::heap::{FiberStacks, Summary, SummaryQuestion, WORD};
 use bactrian_analysis::units::show_bytes;
 
 use super::HeapArg;
+use crate::commands::arguments::{about, long_about};
 use crate::commands::info::line;
 use crate::failure::{Failure, Status};
 use crate::output::{Align, Console, Table, show_number, show_share};
 
-/// What the memory is used for: words by use, blocks by kind and generation, the heap against the memory of the process.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<SummaryQuestion>(), long_about = long_about::<SummaryQuestion>())]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
@@ -21,13 +22,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let heap = args.heap.open(console)?;
-    let answer = summary(&heap);
+    let asked = args.heap.files().ask(&SummaryQuestion::default(), console)?;
     match args.json {
-        true => args.heap.print_json("summary", &heap, &answer, console)?,
-        false => print(&answer, console)?,
+        true => asked.print_json("heap summary", console)?,
+        false => print(&asked.answer.result, console)?,
     }
-    args.heap.finish(&heap, console)
+    asked.finish(console)
 }
 
 fn print(answer: &Summary, console: &mut Console) -> Result<(), Failure> {

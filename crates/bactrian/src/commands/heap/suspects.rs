@@ -2,18 +2,17 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{Series, Severity, Suspect, suspects};
+use bactrian_analysis::heap::{Severity, Suspect, SuspectsQuestion};
 use bactrian_analysis::units::show_bytes;
-use serde_json::json;
 
 use super::HeapsArg;
+use crate::commands::arguments::{about, long_about};
 use crate::failure::{Failure, Status};
 use crate::output::{BAD, Console, FAINT, HEADING, WARNING, show_share, visible};
 
-/// What is likely wrong, in sentences with evidence, worst first.
-///
-/// The last file is looked at; earlier snapshots of the same process show what grows. Status 1 if something is certain.
 #[derive(clap::Args, Debug)]
+#[command(about = about::<SuspectsQuestion>())]
+#[command(long_about = format!("{}. Status 1 if something is certain", long_about::<SuspectsQuestion>()))]
 #[command(after_help = "Examples:
   bactrian heap suspects server.1.heap
   bactrian heap suspects server.*.heap       and what grows from one to the next")]
@@ -26,39 +25,20 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let files = args.heaps.each();
-    let Some((last, earlier)) = files.split_last() else { return Ok(Status::Done) };
-    let mut series = Series::default();
-    let mut losses = Vec::new();
-    for file in earlier {
-        let heap = file.open(console)?;
-        losses.push(heap.losses().clone());
-        series.add(heap, false);
-    }
-    let heap = last.open(console)?;
-    let growth = (!earlier.is_empty()).then(|| {
-        series.look_at(&heap);
-        series.finish()
-    });
-    losses.push(heap.losses().clone());
-    let found = suspects(&heap, growth.as_ref());
-    match args.json {
-        true => {
-            args.heaps.print_json("suspects", &losses, &json!({ "suspects": found }), console)?
+    let asked = args.heaps.files().ask(&SuspectsQuestion::default(), console)?;
+    let found = &asked.answer.result.suspects;
+    if args.json {
+        asked.print_json("heap suspects", console)?;
+    } else {
+        let last = args.heaps.last();
+        for (number, suspect) in (1..).zip(found) {
+            print(number, suspect, &last, console)?;
         }
-        false => {
-            for (number, suspect) in (1..).zip(&found) {
-                print(number, suspect, &last.file.to_string_lossy(), console)?;
-            }
-            if found.is_empty() {
-                writeln!(console.out(), "nothing stands out")?;
-            }
+        if found.is_empty() {
+            writeln!(console.out(), "nothing stands out")?;
         }
     }
-    for (file, losses) in earlier.iter().zip(&losses) {
-        file.account(losses, console)?;
-    }
-    let ended = last.finish(&heap, console)?;
+    let ended = asked.finish(console)?;
     let is_certain = found.iter().any(|suspect| suspect.severity == Severity::Certain);
     Ok(if is_certain { Status::Finding } else { ended })
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use bactrian_analysis::heap::{ClassBy, Conflicts, conflicts};
 
 use super::{classes, no_types};
+use crate::commands::arguments::say_more;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, FAINT, HEADING, show_number, visible};
 
@@ -30,15 +31,15 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !args.conflicts {
         return classes::run(&args.of, ClassBy::Type, console);
     }
-    let (arg, table) = (&args.of.heap, args.of.table);
+    let (arg, rows) = (&args.of.heap, &args.of.question.0.rows);
     let heap = arg.open(console)?;
     let mut answer = conflicts(&heap).ok_or_else(no_types)?;
-    let all = table.cut(&mut answer.rows);
-    if table.json {
+    let all = rows.cut(&mut answer.rows, |row| row.other.clone());
+    if args.of.json {
         arg.print_json("types", &heap, &answer, console)?;
     } else {
         print(&answer, console)?;
-        table.say_more(all, console)?;
+        say_more(rows, answer.rows.len(), all, console)?;
     }
     arg.finish(&heap, console)
 }

@@ -1,0 +1,159 @@
+//! Blocks by type, tag and allocation site; fields of types.
+
+use std::cmp::Reverse;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    BlockFilter, ClassBy, ClassFilter, ClassTable, Fields, TypeCoverage, classes_of, fields,
+    type_coverage,
+};
+use super::answer;
+use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError, Rows};
+
+/// Blocks by class: by type, tag, or by what allocated them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct ClassesQuestion {
+    /// The heap snapshot
+    pub file: FileNumber,
+    /// What blocks are told apart by
+    #[schemars(extend("x-verb" = true))]
+    pub by: ClassBy,
+    /// Which blocks
+    #[serde(flatten)]
+    pub blocks: BlockFilter,
+    /// What to sort by
+    pub sort: ClassSort,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+}
+
+/// What rows of classes are sorted by, the largest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "ORDER"))]
+pub enum ClassSort {
+    /// Bytes of the blocks themselves
+    #[default]
+    Shallow,
+    /// Bytes that would be freed without them
+    Dominated,
+    /// How many blocks there are
+    Blocks,
+    /// Their names
+    Name,
+}
+
+/// Blocks by class.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ClassesAnswer {
+    /// The table, with the rows that were asked for.
+    #[serde(flatten)]
+    pub table: ClassTable,
+    /// How many rows there are.
+    pub row_count: usize,
+    /// How well types are known, if there are any.
+    pub coverage: Option<TypeCoverage>,
+}
+
+impl Question for ClassesQuestion {
+    const NAME: &'static str = "heap/classes";
+    const COMMAND: Option<&'static str> = Some("heap types");
+    type Answer = ClassesAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<ClassesAnswer>, QuestionError> {
+        let heap = evidence.heap(self.file)?;
+        let filter = ClassFilter {
+            classes: self.blocks.class.as_ref().map(|text| heap.find_classes(text)).transpose()?,
+            module: self.blocks.module.clone(),
+            function: self.blocks.function.clone(),
+            site: self.blocks.site.clone(),
+        };
+        let mut table = classes_of(&heap, self.by, &filter);
+        match self.sort {
+            ClassSort::Shallow => {}
+            ClassSort::Dominated => table.rows.sort_by_key(|row| Reverse(row.dominated)),
+            ClassSort::Blocks => {
+                table.rows.sort_by(|a, b| b.blocks.value.total_cmp(&a.blocks.value));
+            }
+            ClassSort::Name => table.rows.sort_by(|a, b| a.label.cmp(&b.label)),
+        }
+        let row_count = evidence.cut(&self.rows, &mut table.rows, |row| row.label.text());
+        let coverage = type_coverage(&heap);
+        Ok(answer(&heap, ClassesAnswer { table, row_count, coverage }))
+    }
+
+    fn command(&self, evidence: &dyn Evidence) -> Result<Option<CommandLine>, QuestionError> {
+        CommandLine::with_verb(self, evidence, &format!("heap {}", self.by.verb()))
+    }
+}
+
+/// What would be freed without each field of a record or constructor.
+///
+/// What a block of the type dominates counts to the field that leads to it, and to the nearest such block above it, so that
+/// nothing counts twice. `shared` are pointers to what somebody else holds as well, `same` those to other blocks of the
+/// type, which count by themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FieldsQuestion {
+    /// The heap snapshot
+    #[serde(default)]
+    pub file: FileNumber,
+    /// The type, as `bactrian heap types` lists it, or a part of its name
+    #[serde(rename = "type")]
+    pub class: String,
+    /// What to sort by
+    #[serde(default)]
+    pub sort: FieldsSort,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+}
+
+/// What fields are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "ORDER"))]
+pub enum FieldsSort {
+    /// What is held through them and by nothing else, the largest first
+    #[default]
+    Dominated,
+    /// How many pointers there are
+    Pointers,
+    /// Their names
+    Name,
+}
+
+/// What is held through each field of a type.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FieldsAnswer {
+    /// The fields that were asked for.
+    pub fields: Fields,
+    /// How many there are.
+    pub row_count: usize,
+    /// How well types are known, if there are any.
+    pub coverage: Option<TypeCoverage>,
+}
+
+impl Question for FieldsQuestion {
+    const NAME: &'static str = "heap/fields";
+    const COMMAND: Option<&'static str> = Some("heap fields");
+    type Answer = FieldsAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<FieldsAnswer>, QuestionError> {
+        let heap = evidence.heap(self.file)?;
+        let classes = heap.find_classes(&self.class)?;
+        let mut fields = fields(&heap, &classes);
+        match self.sort {
+            FieldsSort::Dominated => {}
+            FieldsSort::Pointers => fields.rows.sort_by_key(|row| Reverse(row.pointers)),
+            FieldsSort::Name => fields.rows.sort_by(|a, b| a.field.cmp(&b.field)),
+        }
+        let row_count = evidence.cut(&self.rows, &mut fields.rows, |row| row.field.clone());
+        let coverage = type_coverage(&heap);
+        Ok(answer(&heap, FieldsAnswer { fields, row_count, coverage }))
+    }
+}

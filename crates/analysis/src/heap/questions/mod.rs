@@ -1,0 +1,86 @@
+//! What can be asked of heap snapshots: parameters as people give them, and what they mean to the modules that answer.
+
+mod blocks;
+mod classes;
+mod holders;
+mod series;
+mod structures;
+
+use std::sync::Arc;
+
+use super::{Found, Heap, NotFound};
+use crate::question::{Answer, Evidence, FileNumber, QuestionError};
+
+pub use blocks::{FindAnswer, FindQuestion, ShowQuestion};
+pub use classes::{
+    ClassSort, ClassesAnswer, ClassesQuestion, FieldsAnswer, FieldsQuestion, FieldsSort,
+};
+pub use holders::{
+    DominatorsQuestion, FinalisersAnswer, FinalisersQuestion, FirstRootsQuestion, PathsAnswer,
+    PathsQuestion, RootsQuestion, SummaryQuestion, SuspectsAnswer, SuspectsQuestion,
+};
+pub use series::{
+    EvolutionBy, EvolutionNamesAnswer, EvolutionNamesQuestion, EvolutionQuestion, GrowthLimit,
+    HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort, SizeUnit,
+};
+pub use structures::{
+    CollectionsAnswer, CollectionsQuestion, CollectionsSort, DuplicatesAnswer, DuplicatesQuestion,
+    GraphAnswer, GraphQuestion,
+};
+
+/// The answer to a question about types if there is no table of them.
+pub const NO_TABLE: &str = "types are not known without a table of them: make one with `bactrian types build DIRECTORY`, and name it with --types";
+
+impl From<NotFound> for QuestionError {
+    fn from(error: NotFound) -> QuestionError {
+        QuestionError::NotFound(error.to_string())
+    }
+}
+
+/// An answer about a heap, with what is lost of the snapshot and what nothing holds.
+fn answer<T>(heap: &Heap, result: T) -> Answer<T> {
+    Answer::new(result, [heap.losses().clone().into()]).with_notes(heap.unreached_note())
+}
+
+impl Heap {
+    /// What is to be said if there are blocks that nothing holds.
+    pub fn unreached_note(&self) -> Option<String> {
+        let blocks = self.unreached_if_known().filter(|blocks| *blocks > 0)?;
+        Some(format!(
+            "{blocks} blocks cannot be reached from any root that the snapshot has; they are attributed to no root"
+        ))
+    }
+
+    /// Finds the classes that a text stands for.
+    ///
+    /// # Errors
+    /// There are none, or the text is one block or root.
+    pub fn find_classes(&self, text: &str) -> Result<Vec<u32>, NotFound> {
+        match self.find(text)? {
+            Found::Classes(classes) => Ok(classes),
+            Found::Node(_) => Err(NotFound::new(format!(
+                "`{text}` is one block or root, not a type; `bactrian heap types` lists them"
+            ))),
+        }
+    }
+}
+
+/// The snapshots that a question names, or all.
+fn named_or_all(evidence: &dyn Evidence, files: &[FileNumber]) -> Vec<FileNumber> {
+    if files.is_empty() { evidence.snapshots() } else { files.to_vec() }
+}
+
+/// The snapshots of a series in the order in which they were taken: those that are named, or all.
+fn in_order<T>(
+    evidence: &dyn Evidence,
+    files: &[FileNumber],
+    open: impl Fn(FileNumber) -> Result<(f64, Arc<T>), QuestionError>,
+) -> Result<Vec<(FileNumber, Arc<T>)>, QuestionError> {
+    let mut all = Vec::new();
+    for file in named_or_all(evidence, files) {
+        let (taken, opened) = open(file)?;
+        all.push((taken, file, opened));
+    }
+    all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
+    Ok(all.into_iter().map(|(_, file, opened)| (file, opened)).collect())
+}

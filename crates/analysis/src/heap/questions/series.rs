@@ -1,0 +1,351 @@
+//! Several snapshots: what changed, and how it came to that.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    BlockFilter, ClassBy, ClassChange, Evolution, EvolutionOrder, EvolutionShape, EvolutionUnit,
+    HeapDiff, HeapSums, Series, TypeCoverage, evolution, evolution_names, type_coverage,
+};
+use super::{in_order, named_or_all};
+use crate::question::{
+    Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows, Text, Written,
+};
+
+/// How sizes evolve over snapshots: what types, modules, functions or places have in each.
+///
+/// Snapshots are told in the order in which they were taken. Where blocks were allocated is known of sampled ones only: by
+/// module, function and site, numbers are estimates, unless all blocks were sampled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct EvolutionQuestion {
+    /// The heap snapshots
+    pub files: Vec<FileNumber>,
+    /// What blocks are told apart by
+    pub by: EvolutionBy,
+    /// Which blocks
+    #[serde(flatten)]
+    pub blocks: BlockFilter,
+    /// What is counted
+    #[schemars(extend("x-value" = "UNIT"))]
+    pub unit: SizeUnit,
+    /// What comes first: average, growth, or what is large in one snapshot (its place in the series, from 1)
+    pub sort: Text<EvolutionOrder>,
+    /// Also show this row, whatever its place
+    #[schemars(extend("x-value" = "NAME"))]
+    pub also: Vec<String>,
+    /// How many rows; 0 for all
+    #[schemars(with = "Limit")]
+    pub number: usize,
+}
+
+impl Default for EvolutionQuestion {
+    fn default() -> EvolutionQuestion {
+        EvolutionQuestion {
+            files: Vec::new(),
+            by: EvolutionBy::default(),
+            blocks: BlockFilter::default(),
+            unit: SizeUnit::default(),
+            sort: Text::default(),
+            also: Vec::new(),
+            number: 20,
+        }
+    }
+}
+
+/// What blocks are told apart by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "WHAT"))]
+pub enum EvolutionBy {
+    /// What they are; without a table of types: tag and size
+    #[default]
+    Type,
+    /// The module that allocated them
+    Module,
+    /// The function that allocated them
+    Function,
+    /// The place that allocated them
+    Site,
+}
+
+/// What sizes are told in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeUnit {
+    /// Bytes, with headers
+    #[default]
+    Bytes,
+    /// Words of eight bytes, with headers
+    Words,
+    /// How many blocks there are
+    Blocks,
+}
+
+impl std::fmt::Display for EvolutionOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EvolutionOrder::Average => f.write_str("average"),
+            EvolutionOrder::Growth => f.write_str("growth"),
+            EvolutionOrder::At(place) => write!(f, "{}", place + 1),
+        }
+    }
+}
+
+impl std::str::FromStr for EvolutionOrder {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<EvolutionOrder, &'static str> {
+        match text {
+            "average" => Ok(EvolutionOrder::Average),
+            "growth" => Ok(EvolutionOrder::Growth),
+            _ => match text.parse::<usize>() {
+                Ok(place @ 1..) => Ok(EvolutionOrder::At(place - 1)),
+                _ => Err("neither average, nor growth, nor the place of a snapshot, from 1"),
+            },
+        }
+    }
+}
+
+impl Written for EvolutionOrder {
+    const VALUE: &'static str = "ORDER";
+    const EXAMPLE: &'static str = "growth";
+}
+
+impl EvolutionQuestion {
+    fn shape(&self, evidence: &dyn Evidence) -> EvolutionShape {
+        EvolutionShape {
+            by: match self.by {
+                EvolutionBy::Type => ClassBy::Type,
+                EvolutionBy::Module => ClassBy::Module,
+                EvolutionBy::Function => ClassBy::Function,
+                EvolutionBy::Site => ClassBy::Site,
+            },
+            filter: self.blocks.clone(),
+            unit: match self.unit {
+                SizeUnit::Bytes | SizeUnit::Words => EvolutionUnit::Bytes,
+                SizeUnit::Blocks => EvolutionUnit::Blocks,
+            },
+            order: self.sort.0,
+            number: evidence.at_most(self.number),
+            also: self.also.clone(),
+        }
+    }
+
+    /// The snapshots in the order in which they were taken.
+    fn sums(
+        &self,
+        evidence: &dyn Evidence,
+    ) -> Result<Vec<(FileNumber, std::sync::Arc<HeapSums>)>, QuestionError> {
+        in_order(evidence, &self.files, |file| {
+            let sums = evidence.sums(file)?;
+            Ok((sums.point().taken, sums))
+        })
+    }
+}
+
+impl Question for EvolutionQuestion {
+    const NAME: &'static str = "heap/evolution";
+    const COMMAND: Option<&'static str> = Some("heap evolution");
+    type Answer = Evolution;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Evolution>, QuestionError> {
+        let sums = self.sums(evidence)?;
+        if let EvolutionOrder::At(place) = self.sort.0
+            && place >= sums.len()
+        {
+            let why = format!("there are {} snapshots", sums.len());
+            let value = (place + 1).to_string();
+            return Err(QuestionError::Parameter { name: "sort".to_owned(), value, why });
+        }
+        let all: Vec<&HeapSums> = sums.iter().map(|(_, sums)| &**sums).collect();
+        let answer = evolution(&all, &self.shape(evidence));
+        // Losses are those of the files in the order in which they were named.
+        let mut losses: Vec<_> = sums.iter().map(|(file, sums)| (*file, sums.losses())).collect();
+        losses.sort_by_key(|(file, _)| *file);
+        let losses = losses.into_iter().map(|(_, losses)| losses.clone().into());
+        Ok(Answer::new(answer, losses))
+    }
+}
+
+/// Names of rows that have a text in them, the first in the order that is asked for first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct EvolutionNamesQuestion {
+    /// The text
+    pub like: String,
+    /// Of which rows
+    #[serde(flatten)]
+    pub of: EvolutionQuestion,
+}
+
+/// Names of rows.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EvolutionNamesAnswer {
+    /// The names.
+    pub names: Vec<String>,
+}
+
+/// So many names complete what is typed.
+const NAMES: usize = 30;
+
+impl Question for EvolutionNamesQuestion {
+    const NAME: &'static str = "heap/evolution-names";
+    const COMMAND: Option<&'static str> = None;
+    type Answer = EvolutionNamesAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<EvolutionNamesAnswer>, QuestionError> {
+        let sums = self.of.sums(evidence)?;
+        let all: Vec<&HeapSums> = sums.iter().map(|(_, sums)| &**sums).collect();
+        let names = evolution_names(&all, &self.of.shape(evidence), &self.like, NAMES);
+        Ok(Answer::new(EvolutionNamesAnswer { names }, []))
+    }
+}
+
+/// What changed from snapshot to snapshot: classes that grow, blocks that came, went and stayed.
+///
+/// Blocks of the first and the last snapshot are the same if they have the same address, class and size; if the heap was
+/// compacted in between they cannot be compared. Rates are by least squares over all snapshots.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct HeapDiffQuestion {
+    /// The heap snapshots
+    pub files: Vec<FileNumber>,
+    /// Say when all blocks together will have this size
+    pub max: Option<Text<crate::units::Bytes>>,
+    /// What to sort by
+    pub sort: HeapDiffSort,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+}
+
+/// What changes are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "ORDER"))]
+pub enum HeapDiffSort {
+    /// By how many bytes they grew, the most first; of those that are not told, the ones that changed least
+    #[default]
+    Change,
+    /// The bytes of the last snapshot
+    Last,
+    /// Their names
+    Name,
+}
+
+/// What changed from snapshot to snapshot.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HeapDiffAnswer {
+    /// The changes that were asked for.
+    pub diff: HeapDiff,
+    /// How many rows there are.
+    pub row_count: usize,
+    /// When a size is reached, if one was asked for.
+    pub limit: Option<GrowthLimit>,
+    /// How well types of the last one are known.
+    pub coverage: Option<TypeCoverage>,
+}
+
+/// When a heap will have a size.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct GrowthLimit {
+    /// The size.
+    pub bytes: u64,
+    /// Seconds after the last snapshot; null if never at this rate.
+    pub seconds: Option<f64>,
+}
+
+impl Question for HeapDiffQuestion {
+    const NAME: &'static str = "heap/diff";
+    const COMMAND: Option<&'static str> = Some("heap diff");
+    type Answer = HeapDiffAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<HeapDiffAnswer>, QuestionError> {
+        let files = named_or_all(evidence, &self.files);
+        if files.len() < 2 {
+            let why = "to compare, name at least two snapshots";
+            return Err(QuestionError::Wrong(why.to_owned()));
+        }
+        let mut series = Series::default();
+        let mut losses = Vec::new();
+        let mut coverage = None;
+        for (at, &file) in files.iter().enumerate() {
+            let heap = evidence.heap(file)?;
+            losses.push(heap.losses().clone().into());
+            coverage = type_coverage(&heap);
+            series.add(heap, at + 1 == files.len());
+        }
+        let mut diff = series.finish();
+        match self.sort {
+            HeapDiffSort::Change => {}
+            HeapDiffSort::Last => {
+                diff.rows.sort_by_key(|row| std::cmp::Reverse(row.bytes.last().copied()));
+            }
+            HeapDiffSort::Name => diff.rows.sort_by(|a, b| a.class.cmp(&b.class)),
+        }
+        let row_count = match self.sort == HeapDiffSort::Change && self.rows.offset == 0 {
+            true => {
+                let all = Rows { number: 0, ..self.rows.clone() };
+                let row_count = all.cut(&mut diff.rows, |row| row.class.clone());
+                keep_largest(&mut diff.rows, evidence.at_most(self.rows.number));
+                row_count
+            }
+            false => evidence.cut(&self.rows, &mut diff.rows, |row| row.class.clone()),
+        };
+        let limit =
+            self.max.map(|max| GrowthLimit { bytes: max.0.0, seconds: diff.time_to(max.0.0) });
+        Ok(Answer::new(HeapDiffAnswer { diff, row_count, limit, coverage }, losses))
+    }
+}
+
+/// Keeps the rows that changed most, whichever way, in their order.
+fn keep_largest(rows: &mut Vec<ClassChange>, number: usize) {
+    if number == 0 || rows.len() <= number {
+        return;
+    }
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(rows[at].change.unsigned_abs()));
+    let mut is_kept = vec![false; rows.len()];
+    order.iter().take(number).for_each(|&at| is_kept[at] = true);
+    let mut is_kept = is_kept.into_iter();
+    rows.retain(|_| is_kept.next().unwrap_or(false));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_words_or_places() {
+        assert_eq!("growth".parse(), Ok(EvolutionOrder::Growth));
+        assert_eq!("3".parse(), Ok(EvolutionOrder::At(2)));
+        assert!("0".parse::<EvolutionOrder>().is_err());
+        assert!("size".parse::<EvolutionOrder>().is_err());
+    }
+
+    #[test]
+    fn rows_that_changed_most_are_kept_in_their_order() {
+        let row = |change: i64| ClassChange {
+            class: String::new(),
+            blocks: Vec::new(),
+            bytes: Vec::new(),
+            change,
+            grows_always: false,
+            rate: None,
+            new: None,
+            gone: None,
+            surviving: None,
+        };
+        let check = |changes: &[i64], number: usize, expected: &[i64]| {
+            let mut rows: Vec<_> = changes.iter().copied().map(row).collect();
+            keep_largest(&mut rows, number);
+            assert_eq!(rows.iter().map(|row| row.change).collect::<Vec<_>>(), expected);
+        };
+        check(&[5, 3, 3, -10], 2, &[5, -10]);
+        // Of equal ones the first; none of them in the place of what changed more.
+        check(&[3, 3, -10], 2, &[3, -10]);
+        check(&[3, 3, -10], 0, &[3, 3, -10]);
+        check(&[3], 2, &[3]);
+    }
+}

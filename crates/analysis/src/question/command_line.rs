@@ -1,0 +1,164 @@
+//! The command that prints an answer, as it can be typed into a shell.
+
+use std::fmt;
+use std::path::Path;
+
+use super::parameters::{self, Parameter, ParameterKind, Role};
+use super::{Evidence, FileNumber, Question, QuestionError};
+
+/// A command of `bactrian` with its arguments.
+#[derive(Clone, Debug)]
+pub struct CommandLine(Vec<String>);
+
+impl CommandLine {
+    /// The command that asks a question; none if there is none.
+    ///
+    /// # Errors
+    /// The question names a file that there is not.
+    pub fn of<Q: Question>(
+        question: &Q,
+        evidence: &dyn Evidence,
+    ) -> Result<Option<CommandLine>, QuestionError> {
+        Q::COMMAND.map_or(Ok(None), |command| CommandLine::with_verb(question, evidence, command))
+    }
+
+    /// The command that asks a question, by another name than is usual.
+    ///
+    /// # Errors
+    /// The question names a file that there is not.
+    pub fn with_verb<Q: Question>(
+        question: &Q,
+        evidence: &dyn Evidence,
+        command: &str,
+    ) -> Result<Option<CommandLine>, QuestionError> {
+        let mut line = CommandLine::new(command);
+        let files = files(question, evidence)?;
+        for &file in &files {
+            line = line.file(evidence.path(file)?);
+        }
+        let options = files.first().map_or(&[][..], |&file| evidence.options(file));
+        line = options.iter().fold(line, |line, word| line.word(word));
+        line = line.options_of(question);
+        let pairs = parameters::pairs(question).into_iter();
+        let operands = pairs.filter(|(parameter, _)| parameter.role == Role::Operand);
+        Ok(Some(operands.fold(line, |line, (_, value)| line.operand(&value))))
+    }
+
+    /// With the options of a question that are not what they are anyway.
+    #[must_use]
+    pub fn options_of<Q: Question>(self, question: &Q) -> CommandLine {
+        let pairs = parameters::pairs(question).into_iter();
+        let options = pairs.filter(|(parameter, _)| parameter.role == Role::Option);
+        options.fold(self, |line, (parameter, value)| match parameter.kind == ParameterKind::Flag {
+            true => line.flag(&parameter.name, true),
+            false => line.option(&parameter.name, &value),
+        })
+    }
+
+    /// This command: `top`, `heap roots`.
+    pub fn new(command: &str) -> CommandLine {
+        CommandLine(command.split(' ').map(str::to_owned).collect())
+    }
+
+    /// With a file. One that could be taken for an option is said to be in this folder.
+    #[must_use]
+    pub fn file(self, path: &Path) -> CommandLine {
+        let text = path.to_string_lossy();
+        let text =
+            if text.starts_with('-') && text != "-" { format!("./{text}") } else { text.into() };
+        self.word(&text)
+    }
+
+    /// With any argument.
+    #[must_use]
+    pub fn word(mut self, word: &str) -> CommandLine {
+        self.0.push(word.to_owned());
+        self
+    }
+
+    /// With what a question is about. One that could be taken for an option comes after two dashes.
+    #[must_use]
+    pub fn operand(self, text: &str) -> CommandLine {
+        if text.starts_with('-') { self.word("--").word(text) } else { self.word(text) }
+    }
+
+    /// With an option and its value. Values that look like options are tied to theirs.
+    #[must_use]
+    pub fn option(self, name: &str, value: &str) -> CommandLine {
+        match value.starts_with('-') {
+            true => self.word(&format!("--{name}={value}")),
+            false => self.word(&format!("--{name}")).word(value),
+        }
+    }
+
+    /// With an option that has no value, if it is wanted.
+    #[must_use]
+    pub fn flag(self, name: &str, is_wanted: bool) -> CommandLine {
+        if is_wanted { self.word(&format!("--{name}")) } else { self }
+    }
+}
+
+/// The files that a question is about, in the order in which its command takes them: a question about a series that names none
+/// is about all snapshots.
+pub(super) fn files<Q: Question>(
+    question: &Q,
+    evidence: &dyn Evidence,
+) -> Result<Vec<FileNumber>, QuestionError> {
+    let values = serde_json::to_value(question).unwrap_or_default();
+    let mut files = Vec::new();
+    let parameters = parameters::parameters::<Q>();
+    for Parameter { name, is_repeated, .. } in parameters.iter().filter(|p| p.role == Role::File) {
+        let value = values.get(name).cloned().unwrap_or_default();
+        let wrong = |error: serde_json::Error| QuestionError::Wrong(format!("{name}: {error}"));
+        match is_repeated {
+            true => {
+                let several: Vec<FileNumber> = serde_json::from_value(value).map_err(wrong)?;
+                let all = if several.is_empty() { evidence.snapshots() } else { several };
+                files.extend(all);
+            }
+            false => files.push(serde_json::from_value(value).map_err(wrong)?),
+        }
+    }
+    Ok(files)
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bactrian")?;
+        self.0.iter().try_for_each(|word| write!(f, " {}", quoted(word)))
+    }
+}
+
+/// So that a POSIX shell takes it as one word and as it is.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+#".contains(c);
+    if !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_take_words_as_they_are() {
+        let line = CommandLine::new("heap show")
+            .file(Path::new("a b.heap"))
+            .word("#12")
+            .option("in", "it's (fun)")
+            .flag("recursion", true)
+            .flag("json", false);
+        assert_eq!(
+            line.to_string(),
+            r"bactrian heap show 'a b.heap' '#12' --in 'it'\''s (fun)' --recursion"
+        );
+    }
+
+    #[test]
+    fn nothing_is_taken_for_an_option() {
+        let line = CommandLine::new("top").file(Path::new("--x.ctf")).option("in", "-f");
+        assert_eq!(line.to_string(), "bactrian top ./--x.ctf --in=-f");
+    }
+}

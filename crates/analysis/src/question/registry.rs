@@ -1,0 +1,156 @@
+//! All questions, each in one line: what servers, assistants, documents and the page's types are made from.
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value};
+
+use super::parameters::{self, Parameter};
+use super::{Evidence, EvidenceLosses, Question, QuestionError};
+use crate::heap;
+
+/// A question whose type is not known.
+pub struct QuestionEntry {
+    /// Its name: `trace/top`.
+    pub name: &'static str,
+    /// The command that prints the same.
+    pub command: Option<&'static str>,
+    about: fn() -> String,
+    parameters: fn() -> Vec<Parameter>,
+    input_schema: fn() -> Schema,
+    schemas: fn(&mut SchemaGenerator) -> (Schema, Schema),
+    ask: fn(&dyn Evidence, RawParameters<'_>) -> Result<PlainAnswer, QuestionError>,
+}
+
+/// Parameters as a URL or an assistant gives them.
+pub enum RawParameters<'a> {
+    /// Names and values.
+    Pairs(&'a [(String, String)]),
+    /// JSON.
+    Json(Map<String, Value>),
+}
+
+/// An answer whose type is not known.
+#[derive(Debug)]
+pub struct PlainAnswer {
+    /// What `--json` prints as `result`.
+    pub result: Value,
+    /// What one should know of it, in sentences.
+    pub notes: Vec<String>,
+    /// What could not be read, for each file that was looked at.
+    pub losses: Vec<EvidenceLosses>,
+    /// The command that prints the same.
+    pub command: Option<String>,
+}
+
+impl QuestionEntry {
+    /// The entry of a question.
+    pub const fn of<Q: Question>() -> QuestionEntry {
+        QuestionEntry {
+            name: Q::NAME,
+            command: Q::COMMAND,
+            about: parameters::about::<Q>,
+            parameters: parameters::parameters::<Q>,
+            input_schema: parameters::schema::<Q>,
+            schemas: |generator| {
+                (generator.subschema_for::<Q>(), generator.subschema_for::<Q::Answer>())
+            },
+            ask: ask::<Q>,
+        }
+    }
+
+    /// What it is for.
+    pub fn about(&self) -> String {
+        (self.about)()
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        (self.parameters)()
+    }
+
+    /// The schema of its parameters, with all parts in place.
+    pub fn input_schema(&self) -> Value {
+        (self.input_schema)().to_value()
+    }
+
+    /// The schemas of parameters and answer.
+    pub fn schemas(&self, generator: &mut SchemaGenerator) -> (Schema, Schema) {
+        (self.schemas)(generator)
+    }
+
+    /// Asks it.
+    ///
+    /// # Errors
+    /// The question is wrong, or cannot be answered.
+    pub fn ask(
+        &self,
+        evidence: &dyn Evidence,
+        asked: RawParameters<'_>,
+    ) -> Result<PlainAnswer, QuestionError> {
+        (self.ask)(evidence, asked)
+    }
+}
+
+/// The question of this name.
+///
+/// # Errors
+/// There is none.
+pub fn find(name: &str) -> Result<&'static QuestionEntry, QuestionError> {
+    let unknown = || QuestionError::Unknown(format!("{name}: there is no such question"));
+    QUESTIONS.iter().find(|entry| entry.name == name).ok_or_else(unknown)
+}
+
+fn ask<Q: Question>(
+    evidence: &dyn Evidence,
+    asked: RawParameters<'_>,
+) -> Result<PlainAnswer, QuestionError> {
+    let question: Q = match asked {
+        RawParameters::Pairs(pairs) => {
+            parameters::read(pairs.iter().map(|(name, value)| (&**name, &**value)))?
+        }
+        RawParameters::Json(values) => parameters::from_json(values)?,
+    };
+    let answer = question.ask(evidence)?;
+    let result = serde_json::to_value(answer.result)
+        .map_err(|error| QuestionError::Broken(format!("the answer cannot be written: {error}")))?;
+    let command = question.command(evidence)?;
+    Ok(PlainAnswer {
+        result,
+        notes: answer.notes,
+        losses: answer.losses,
+        command: command.map(|command| command.to_string()),
+    })
+}
+
+/// All questions.
+pub static QUESTIONS: &[QuestionEntry] = &[
+    QuestionEntry::of::<crate::InfoQuestion>(),
+    QuestionEntry::of::<crate::ContentsQuestion>(),
+    QuestionEntry::of::<crate::TimelineQuestion>(),
+    QuestionEntry::of::<crate::TopQuestion>(),
+    QuestionEntry::of::<crate::TreeQuestion>(),
+    QuestionEntry::of::<crate::FlameQuestion>(),
+    QuestionEntry::of::<crate::FlamesAroundQuestion>(),
+    QuestionEntry::of::<crate::HotPathsQuestion>(),
+    QuestionEntry::of::<crate::LifetimesQuestion>(),
+    QuestionEntry::of::<crate::DiffQuestion>(),
+    QuestionEntry::of::<crate::DiffFlameQuestion>(),
+    QuestionEntry::of::<crate::SourceQuestion>(),
+    QuestionEntry::of::<crate::NamesQuestion>(),
+    QuestionEntry::of::<heap::SummaryQuestion>(),
+    QuestionEntry::of::<heap::SuspectsQuestion>(),
+    QuestionEntry::of::<heap::RootsQuestion>(),
+    QuestionEntry::of::<heap::FirstRootsQuestion>(),
+    QuestionEntry::of::<heap::ClassesQuestion>(),
+    QuestionEntry::of::<heap::FieldsQuestion>(),
+    QuestionEntry::of::<heap::DominatorsQuestion>(),
+    QuestionEntry::of::<heap::PathsQuestion>(),
+    QuestionEntry::of::<heap::FinalisersQuestion>(),
+    QuestionEntry::of::<heap::DuplicatesQuestion>(),
+    QuestionEntry::of::<heap::CollectionsQuestion>(),
+    QuestionEntry::of::<heap::GraphQuestion>(),
+    QuestionEntry::of::<heap::ShowQuestion>(),
+    QuestionEntry::of::<heap::FindQuestion>(),
+    QuestionEntry::of::<heap::HeapDiffQuestion>(),
+    QuestionEntry::of::<heap::EvolutionQuestion>(),
+    QuestionEntry::of::<heap::EvolutionNamesQuestion>(),
+];

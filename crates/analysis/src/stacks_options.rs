@@ -1,0 +1,76 @@
+//! Parameters that several questions to traces share.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::TraceQuestions;
+use crate::filter::Filter;
+use crate::filter_options::FilterOptions;
+use crate::labels::By;
+use crate::measure::Metric;
+use crate::profile::Profile;
+use crate::question::{Evidence, FileNumber, QuestionError};
+use crate::stack_tree::Recursion;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct MetricOption {
+    /// What to measure
+    pub metric: Metric,
+}
+
+/// Stacks with what they allocate or hold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct StacksOptions {
+    /// What to measure
+    pub metric: Metric,
+    /// What to tell apart
+    pub by: By,
+    /// Show every call of a function that calls itself, instead of one for all
+    pub recursion: bool,
+    /// Which objects
+    #[serde(flatten)]
+    pub filter: FilterOptions,
+}
+
+impl StacksOptions {
+    /// What to do with a function that calls itself.
+    pub fn recursion(&self) -> Recursion {
+        if self.recursion { Recursion::Keep } else { Recursion::Fold }
+    }
+
+    /// The stacks of a trace, with sentences that belong to them.
+    pub(crate) fn profile(&self, trace: &TraceQuestions) -> Result<Measured, QuestionError> {
+        let filter = self.filter.filter()?;
+        let profile = trace.profile(&filter, self.by, self.recursion(), &[self.metric.measure()]);
+        let column = profile.first();
+        let all = column.estimate(column.total());
+        let mut notes = trace.notes(&filter, Some(&all));
+        if profile.tree.cut() > 0 {
+            notes.push("there are too many different stacks: some are shown cut".to_owned());
+        }
+        Ok(Measured { profile, filter, notes })
+    }
+
+    /// The same, of the trace with this number.
+    pub(crate) fn of(
+        &self,
+        evidence: &dyn Evidence,
+        file: FileNumber,
+    ) -> Result<(Arc<TraceQuestions>, Measured), QuestionError> {
+        let trace = evidence.trace(file)?;
+        let measured = self.profile(&trace)?;
+        Ok((trace, measured))
+    }
+}
+
+/// Stacks that were measured.
+pub(crate) struct Measured {
+    pub profile: Profile,
+    pub filter: Filter,
+    pub notes: Vec<String>,
+}

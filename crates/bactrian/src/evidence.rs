@@ -1,0 +1,208 @@
+//! The files of one command, opened when its question wants them; and what is said of them when it is answered.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bactrian_analysis::heap::{self, Heap, HeapSums};
+use bactrian_analysis::question::{
+    Answer, Evidence, FileInfo, FileNumber, Question, QuestionError,
+};
+use bactrian_analysis::{TraceQuestions, info};
+use serde::Serialize;
+
+use crate::commands::heap::{HeapArg, say_coverage};
+use crate::failure::{Failure, Status};
+use crate::open::{self, account, name};
+use crate::output::{Console, print_envelope};
+
+/// What a command was given to ask about.
+pub struct Files {
+    files: Vec<File>,
+    strict: bool,
+}
+
+enum File {
+    Trace(PathBuf),
+    Snapshot(HeapArg),
+}
+
+impl Files {
+    /// Traces.
+    pub fn traces(paths: impl IntoIterator<Item = PathBuf>, strict: bool) -> Files {
+        Files { files: paths.into_iter().map(File::Trace).collect(), strict }
+    }
+
+    /// Heap snapshots.
+    pub fn snapshots(snapshots: impl IntoIterator<Item = HeapArg>, strict: bool) -> Files {
+        Files { files: snapshots.into_iter().map(File::Snapshot).collect(), strict }
+    }
+
+    /// Asks them.
+    pub fn ask<Q: Question>(
+        self,
+        question: &Q,
+        console: &mut Console,
+    ) -> Result<Asked<Q::Answer>, Failure> {
+        let opened = Opened {
+            files: self.files,
+            console: Mutex::new(console),
+            failure: Mutex::default(),
+            heap: Mutex::default(),
+        };
+        let answer = question.ask(&opened);
+        let Opened { files, failure, heap, .. } = opened;
+        // What kept a file from being opened says more than that it could not be.
+        if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(failure);
+        }
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
+        let answer = answer.map_err(|error| refused(error, &paths))?;
+        let heap = heap.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Asked { answer, paths, heap, strict: self.strict })
+    }
+}
+
+/// What is said if there is no answer.
+fn refused(error: QuestionError, paths: &[PathBuf]) -> Failure {
+    match error {
+        QuestionError::NotFound(why) => match paths {
+            [path] => Failure::Usage(format!("{}: {why}", name(path))),
+            _ => Failure::Usage(why),
+        },
+        QuestionError::Parameter { name, value, why } => {
+            Failure::Usage(format!("--{name} {value}: {why}"))
+        }
+        QuestionError::Wrong(why) | QuestionError::Unknown(why) => Failure::Usage(why),
+        QuestionError::Broken(why) => Failure::Input(anyhow::anyhow!(why)),
+    }
+}
+
+impl File {
+    fn path(&self) -> &Path {
+        match self {
+            File::Trace(path) => path,
+            File::Snapshot(arg) => &arg.file,
+        }
+    }
+}
+
+/// An answer, and the files that it is about.
+pub struct Asked<A> {
+    /// The answer.
+    pub answer: Answer<A>,
+    paths: Vec<PathBuf>,
+    heap: Option<Arc<Heap>>,
+    strict: bool,
+}
+
+impl<A: Serialize> Asked<A> {
+    /// Prints it as JSON.
+    pub fn print_json(&self, command: &str, console: &mut Console) -> Result<(), Failure> {
+        let files = self.paths.iter().map(|path| &**path).zip(&self.answer.losses);
+        Ok(print_envelope(console, command, files, &self.answer.result)?)
+    }
+
+    /// Says how well types are known, below a table that shows them.
+    pub fn say_coverage(&self, console: &mut Console) -> Result<(), Failure> {
+        self.heap.as_ref().map_or(Ok(()), |heap| say_coverage(heap, console))
+    }
+
+    /// To be called when the answer is told: keeps what was computed, and says what one should know of the answer and what is
+    /// lost of the files, or fails if nothing may be.
+    pub fn finish(&self, console: &mut Console) -> Result<Status, Failure> {
+        console.flush()?;
+        for note in &self.answer.notes {
+            console.warn(note)?;
+        }
+        if let Some(heap) = &self.heap {
+            heap.keep();
+        }
+        for (path, losses) in self.paths.iter().zip(&self.answer.losses) {
+            account(path, self.strict, losses, console)?;
+        }
+        Ok(Status::Done)
+    }
+}
+
+struct Opened<'c> {
+    files: Vec<File>,
+    console: Mutex<&'c mut Console>,
+    /// Why a file could not be opened.
+    failure: Mutex<Option<Failure>>,
+    /// The heap that was opened last: of a series, only one at a time is in memory.
+    heap: Mutex<Option<Arc<Heap>>>,
+}
+
+impl Opened<'_> {
+    fn file(&self, file: FileNumber) -> Result<&File, QuestionError> {
+        let all = self.files.len();
+        self.files.get(file.0).ok_or_else(|| {
+            QuestionError::Wrong(format!("there is no file {}: there are {all}", file.0))
+        })
+    }
+
+    /// Remembers why a file cannot be opened.
+    fn fail<T>(&self, opened: Result<T, Failure>) -> Result<T, QuestionError> {
+        opened.map_err(|failure| {
+            let broken = QuestionError::Broken("a file cannot be opened".to_owned());
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+            broken
+        })
+    }
+}
+
+impl Evidence for Opened<'_> {
+    fn path(&self, file: FileNumber) -> Result<&Path, QuestionError> {
+        Ok(self.file(file)?.path())
+    }
+
+    fn options(&self, _: FileNumber) -> &[String] {
+        &[]
+    }
+
+    fn trace(&self, file: FileNumber) -> Result<Arc<TraceQuestions>, QuestionError> {
+        let trace = self.fail(open::open(self.file(file)?.path()))?;
+        Ok(Arc::new(TraceQuestions::once(trace)))
+    }
+
+    fn heap(&self, file: FileNumber) -> Result<Arc<Heap>, QuestionError> {
+        let arg = match self.file(file)? {
+            File::Snapshot(arg) => arg,
+            File::Trace(path) => {
+                let why = format!("{} is no heap snapshot", path.display());
+                return Err(QuestionError::Wrong(why));
+            }
+        };
+        let mut last = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = None;
+        let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        let heap = Arc::new(self.fail(arg.open(&mut console))?);
+        *last = Some(heap.clone());
+        Ok(heap)
+    }
+
+    fn sums(&self, file: FileNumber) -> Result<Arc<HeapSums>, QuestionError> {
+        let sums = HeapSums::of(&*self.heap(file)?);
+        *self.heap.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(Arc::new(sums))
+    }
+
+    fn info(&self, file: FileNumber) -> Result<FileInfo, QuestionError> {
+        match self.file(file)? {
+            File::Trace(path) => {
+                let trace = self.fail(open::open(path))?;
+                Ok(FileInfo::Trace(Box::new(info(&trace))))
+            }
+            File::Snapshot(_) => {
+                let heap = self.heap(file)?;
+                Ok(FileInfo::Snapshot(Box::new(heap::info(heap.snapshot()))))
+            }
+        }
+    }
+
+    fn snapshots(&self) -> Vec<FileNumber> {
+        let all = self.files.iter().enumerate();
+        let snapshots = all.filter(|(_, file)| matches!(file, File::Snapshot(_)));
+        snapshots.map(|(at, _)| FileNumber(at)).collect()
+    }
+}

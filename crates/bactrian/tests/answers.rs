@@ -1,0 +1,491 @@
+//! Every question, by HTTP, by the command that it names beside its answer, and as a tool of an assistant: the numbers are the
+//! same.
+
+#[allow(dead_code, reason = "shared with the tests of snapshots, which use more of it")]
+#[path = "../../snapshot/tests/snapshot/heaps.rs"]
+mod heaps;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use bactrian_analysis::question::QUESTIONS;
+use bactrian_snapshot::Columns;
+use serde_json::{Value, json};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures").join(name)
+}
+
+/// `bactrian view` of some files, until it goes.
+struct Served {
+    child: Child,
+    host: String,
+    token: String,
+}
+
+impl Served {
+    fn new(files: &[PathBuf]) -> Served {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_bactrian"))
+            .arg("view")
+            .args(files)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("bactrian starts");
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().expect("an output"));
+        out.read_line(&mut line).expect("a URL");
+        let url = line.trim().strip_prefix("http://").expect("a URL").to_owned();
+        let (host, token) = url.split_once('/').expect("a token in the URL");
+        let (host, token) = (host.to_owned(), token.trim_matches('/').to_owned());
+        Served { child, host, token }
+    }
+
+    /// The status and the body of an answer.
+    fn ask(&self, question: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.host).expect("the server listens");
+        let (token, host) = (&self.token, &self.host);
+        write!(
+            stream,
+            "GET /{token}/api/{question} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )
+        .expect("a request");
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).expect("an answer");
+        let text = String::from_utf8(text).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        // Chunks, if there are any, are lines of JSON's one line.
+        let body = match head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+            true => body.split("\r\n").skip(1).step_by(2).collect(),
+            false => body.to_owned(),
+        };
+        (status.expect("a status"), serde_json::from_str(&body).expect("JSON"))
+    }
+
+    fn answer(&self, question: &str) -> Value {
+        let (status, answer) = self.ask(question);
+        assert_eq!(status, 200, "{question}: {answer}");
+        answer
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a command prints as `result`. It is typed into a shell, as people do with it.
+fn printed(command: &str) -> Value {
+    let folder = Path::new(env!("CARGO_BIN_EXE_bactrian")).parent().expect("a folder");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-c", &format!("{command} --json")])
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .output()
+        .expect("a shell");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        panic!("{command}: {error}\n{text}\n{said}")
+    });
+    json["result"].clone()
+}
+
+/// Whether two answers are the same but for the last digits of numbers.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64().unwrap_or(0.0), other.as_f64().unwrap_or(0.0));
+            (one - other).abs() <= 1e-9 * (1.0 + one.abs().max(other.abs()))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, one)| other.get(key).is_some_and(|other| same(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+/// Two snapshots of made-up heaps.
+fn snapshots() -> [PathBuf; 2] {
+    let folder = bactrian_fixtures::own_folder("answers");
+    [("small", 400, 1), ("grown", 500, 2)].map(|(name, blocks, taken)| {
+        let path = folder.join(format!("{name}.heap"));
+        let mut heap = heaps::random(&mut heaps::Dice(1), blocks, Columns::default());
+        heap.info.taken = taken * 1_000_000;
+        let bytes = heaps::write(&heap, 150).expect("it can be written");
+        std::fs::write(&path, bytes).expect("room");
+        path
+    })
+}
+
+/// Questions whose commands write pictures, print what only people read, or there are none.
+const WITHOUT_JSON: &[&str] = &[
+    "overview/contents",
+    "trace/flame",
+    "trace/around",
+    "trace/paths",
+    "trace/diff-flame",
+    "trace/source",
+    "trace/names",
+    "heap/first-roots",
+    "heap/find",
+    "heap/collections",
+    "heap/evolution-names",
+];
+
+/// At least one of each other question; 0 and 1 are traces, 2 and 3 snapshots. `F` stands for a function.
+const ASKED: &[&str] = &[
+    "overview/info?file=0",
+    "overview/info?file=2",
+    "trace/timeline?file=0&points=20",
+    "trace/timeline?file=0&points=20&window=0.01..0.05",
+    "trace/timeline?file=0&points=30&in=F",
+    "trace/top?file=0",
+    "trace/top?file=1&by=site&metric=live&number=7&sort=total",
+    "trace/top?file=0&by=line&metric=peak&heap=minor&size=16..",
+    "trace/top?file=0&by=module&not-in=F&live-at-end=",
+    "trace/top?file=0&metric=promoted&hide=F",
+    "trace/top?file=0&search=a&offset=2&number=3&sort=name&reverse=",
+    "trace/tree?file=0",
+    "trace/tree?file=0&callers=&metric=live&by=site&min-share=5",
+    "trace/tree?file=0&focus=F",
+    "trace/lifetimes?file=0",
+    "trace/lifetimes?file=1&by=function&lifetime=1ms..&number=3&sort=never",
+    "trace/diff?before=0&after=1",
+    "trace/diff?before=1&after=0&by=file&live-at-peak&in=F&sort=total",
+    "heap/summary?file=2",
+    "heap/suspects?files=2",
+    "heap/suspects?files=2&files=3",
+    "heap/roots?file=2",
+    "heap/roots?file=3&depth=3&number=2",
+    "heap/classes?file=2",
+    "heap/classes?file=2&by=tag&sort=dominated&number=5&offset=1",
+    "heap/classes?file=2&by=site&search=m",
+    "heap/classes?file=2&by=module",
+    "heap/fields?file=2&type=lazy%20value",
+    "heap/dominators?file=2",
+    "heap/dominators?file=2&of=string&blocks=&number=3",
+    "heap/paths?file=2&what=string",
+    "heap/paths?file=2&what=%235",
+    "heap/finalisers?file=2",
+    "heap/duplicates?file=2&number=3",
+    "heap/graph?file=2&nodes=10",
+    "heap/graph?file=2&around=%235&steps=1",
+    "heap/show?file=2&block=%235&depth=2",
+    "heap/diff?files=2&files=3",
+    "heap/diff?files=2&files=3&max=1GB&sort=name&number=4",
+    "heap/evolution?files=2&files=3",
+    "heap/evolution?files=3&files=2&by=site&unit=blocks&sort=growth&number=3",
+];
+
+#[test]
+fn answers_are_those_of_the_commands_beside_them() {
+    let [small, grown] = snapshots();
+    let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
+    let served = Served::new(&files);
+    let top = served.answer("trace/top?file=0");
+    let function = top["result"]["rows"][0]["name"].as_str().expect("a function").to_owned();
+    let function = function.replace('(', "%28").replace(')', "%29");
+    for entry in QUESTIONS.iter().filter(|entry| !WITHOUT_JSON.contains(&entry.name)) {
+        let begin = format!("{}?", entry.name);
+        assert!(ASKED.iter().any(|asked| asked.starts_with(&begin)), "{} is not asked", entry.name);
+    }
+    for asked in ASKED {
+        let question = asked.replace("=F", &format!("={function}"));
+        let answer = served.answer(&question);
+        let command = answer["command"].as_str().expect("a command");
+        let expected = printed(command);
+        let found = &answer["result"];
+        let cut = |value: &Value| value.to_string().chars().take(3000).collect::<String>();
+        let (is_same, found) = (same(found, &expected), cut(found));
+        assert!(is_same, "{question}\n{command}\n{found}\n{}", cut(&expected));
+    }
+}
+
+/// `bactrian mcp` of some files, spoken to as a client does: a line of JSON for each message.
+struct Assistant {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Assistant {
+    fn new(files: &[PathBuf]) -> Assistant {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_bactrian"))
+            .arg("mcp")
+            .args(files)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("bactrian starts");
+        let out = BufReader::new(child.stdout.take().expect("an output"));
+        let mut assistant = Assistant { child, out, last: 0 };
+        let about = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        assistant.request("initialize", &about);
+        assistant.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        assistant
+    }
+
+    fn send(&mut self, message: &Value) {
+        let input = self.child.stdin.as_mut().expect("an input");
+        writeln!(input, "{message}").expect("it reads");
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("an answer");
+        let answer: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(answer["id"], id, "{answer}");
+        answer["result"].clone()
+    }
+
+    /// The text of a tool's answer.
+    fn call(&mut self, name: &str, arguments: &Value) -> String {
+        let called = json!({ "name": name, "arguments": arguments });
+        let answer = self.request("tools/call", &called);
+        answer["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
+impl Drop for Assistant {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether what an assistant is told is the same, as far as it is: nulls are left out, numbers have five digits.
+fn same_for_assistants(told: &Value, whole: &Value) -> bool {
+    match (told, whole) {
+        (Value::Number(told), Value::Number(whole)) => {
+            let (told, whole) = (told.as_f64().unwrap_or(0.0), whole.as_f64().unwrap_or(0.0));
+            (told - whole).abs() <= 1e-3 * (1.0 + whole.abs())
+        }
+        (Value::Array(told), Value::Array(whole)) => {
+            told.len() == whole.len()
+                && told.iter().zip(whole).all(|(told, whole)| same_for_assistants(told, whole))
+        }
+        (Value::Object(told), Value::Object(whole)) => whole.iter().all(|(key, whole)| {
+            told.get(key).map_or(whole.is_null(), |told| same_for_assistants(told, whole))
+        }),
+        _ => told == whole,
+    }
+}
+
+#[test]
+fn assistants_are_told_the_same() {
+    let [small, grown] = snapshots();
+    let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
+    let served = Served::new(&files);
+    let mut assistant = Assistant::new(&files);
+    let tools = assistant.request("tools/list", &json!({}));
+    let tools = tools["tools"].as_array().expect("tools").clone();
+    let mut compared = 0;
+    for asked in ASKED.iter().filter(|asked| !asked.contains("=F")) {
+        let (name, query) = asked.split_once('?').expect("a question");
+        let entry = QUESTIONS.iter().find(|entry| entry.name == name).expect("a question");
+        let parameters = entry.parameters();
+        let mut arguments = serde_json::Map::new();
+        for pair in query.split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = value.replace("%20", " ").replace("%23", "#");
+            let parameter = parameters.iter().find(|known| known.name == name).expect(name);
+            let value = parameter.read(&value).expect(name);
+            match parameter.is_repeated {
+                true => match arguments.entry(name).or_insert(json!([])) {
+                    Value::Array(several) => several.push(value),
+                    other => *other = value,
+                },
+                false => drop(arguments.insert(name.to_owned(), value)),
+            }
+        }
+        // Tables have fewer rows for assistants, unless it is said how many.
+        if let Some(number) = parameters.iter().find(|known| known.name == "number") {
+            arguments.entry("number").or_insert(number.default.clone());
+        }
+        let tool = name.replace(['/', '-'], "_");
+        assert!(tools.iter().any(|known| known["name"] == *tool), "{tool} is no tool");
+        let text = assistant.call(&tool, &Value::Object(arguments));
+        assert!(text.len() <= 8_000, "{asked}: {} bytes", text.len());
+        let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{asked}: {text}"));
+        if told.get("left_out").is_none() {
+            let whole = &served.answer(asked)["result"];
+            assert!(same_for_assistants(&told["result"], whole), "{asked}\n{text}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 15, "only {compared} answers were not cut");
+    let opened = assistant.call("open", &json!({ "path": files[0] }));
+    assert_eq!(serde_json::from_str::<Value>(&opened).expect("JSON")["file"], 4);
+    assert!(assistant.call("trace_top", &json!({ "by": "colour" })).contains("by=colour"));
+    assert!(assistant.call("open", &json!({ "path": "/nowhere" })).contains("/nowhere"));
+}
+
+#[test]
+fn tables_are_sorted_and_searched_before_they_are_cut() {
+    let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
+    let rows = |question: &str| {
+        served.answer(question)["result"]["rows"].as_array().expect("rows").clone()
+    };
+    let total = |row: &Value| row["total"]["value"].as_f64().expect("a number");
+    let all = rows("trace/top?number=0&sort=total");
+    assert!(all.is_sorted_by(|a, b| total(a) >= total(b)));
+    // Page after page is the whole, in the same order.
+    let mut pages = Vec::new();
+    for offset in (0..all.len()).step_by(3) {
+        pages.extend(rows(&format!("trace/top?sort=total&number=3&offset={offset}")));
+    }
+    assert_eq!(pages, all);
+    let last = all.last().expect("a row")["name"].as_str().expect("a name").to_owned();
+    let encoded =
+        last.replace('(', "%28").replace(')', "%29").replace('[', "%5B").replace(']', "%5D");
+    let found = rows(&format!("trace/top?number=1&search={}", encoded.to_uppercase()));
+    assert_eq!(found[0]["name"].as_str(), Some(&*last));
+}
+
+#[test]
+fn answers_have_a_bound() {
+    let [small, _] = snapshots();
+    let served = Served::new(&[small]);
+    let size = |question: &str| served.answer(question).to_string().len();
+    for question in [
+        "heap/dominators?number=0&depth=1000&min-share=0&blocks=",
+        "heap/paths?what=string&number=0&depth=1000&min-share=0",
+        "heap/roots?depth=3&number=0",
+        "heap/classes?number=0",
+    ] {
+        assert!(size(question) < 5_000_000, "{question}");
+    }
+}
+
+/// A trace with many functions, so that questions to it take a while.
+#[test]
+fn aborted_questions_end() {
+    let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
+    let threads = || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", served.child.id()));
+        tasks.expect("a process").count()
+    };
+    served.answer("trace/top");
+    let before = threads();
+    for number in 0..100 {
+        let mut stream = TcpStream::connect(&served.host).expect("the server listens");
+        let (token, host) = (&served.token, &served.host);
+        let question = format!("trace/flame?min-share=0&hide=f{number}");
+        write!(stream, "GET /{token}/api/{question} HTTP/1.1\r\nHost: {host}\r\n\r\n")
+            .expect("a request");
+        // Dropped at once.
+    }
+    let begin = std::time::Instant::now();
+    served.answer("trace/top?number=1");
+    assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+    // Threads that answer questions are kept for a while, but no more than were ever needed at once.
+    assert!(threads() <= before + 8, "{} threads, {before} before", threads());
+}
+
+#[test]
+fn flame_graphs_have_what_trees_have() {
+    let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
+    let list = |flame: &Value, name: &str| flame[name].as_array().expect("a list").clone();
+    let numbers = |flame: &Value, name: &str| -> Vec<f64> {
+        list(flame, name).iter().map(|n| n.as_f64().expect("a number")).collect()
+    };
+    for metric in ["allocated", "live", "peak", "objects"] {
+        let flame = served.answer(&format!("trace/flame?file=0&metric={metric}&min-share=0"));
+        let flame = &flame["result"];
+        let (total, own) = (numbers(flame, "total"), numbers(flame, "own"));
+        assert!((total[0] - flame["all"]["value"].as_f64().expect("a number")).abs() < 1e-6);
+        assert!((own.iter().sum::<f64>() - total[0]).abs() < 1e-6 * total[0]);
+        // The largest outermost frame is that of the tree.
+        let tree = printed(&format!(
+            "bactrian tree {} --min-share 0 --metric {metric}",
+            fixture("leaky_cache_v2.ctf").display()
+        ));
+        let branch = &tree["tree"]["branches"][0];
+        let label = list(flame, "label")[1].as_u64().expect("a number") as usize;
+        assert_eq!(list(flame, "labels")[label]["name"], branch["name"]);
+        assert!((total[1] - branch["total"]["value"].as_f64().expect("a number")).abs() < 1e-6);
+        // A stack by itself, and the way to it.
+        let id = list(flame, "id")[1].as_u64().expect("a number");
+        let zoomed = served.answer(&format!("trace/flame?file=0&metric={metric}&at={id}"));
+        assert_eq!(zoomed["result"]["total"][0], flame["total"][1]);
+        assert_eq!(list(&zoomed["result"], "path").len(), 2);
+    }
+    let cut = served.answer("trace/flame?file=0&min-share=20");
+    assert!(numbers(&cut["result"], "more").iter().sum::<f64>() > 0.0);
+}
+
+#[test]
+fn both_sides_of_a_function_are_shown() {
+    let served = Served::new(&[fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf")]);
+    let top = served.answer("trace/top?file=0");
+    let name = top["result"]["rows"][0]["name"].as_str().expect("a name").to_owned();
+    let around = served.answer(&format!("trace/around?file=0&focus={name}"));
+    let (all, share) = (&around["result"]["all"]["value"], &around["result"]["share"]);
+    let through = all.as_f64().expect("a number") * share.as_f64().expect("a number");
+    for side in ["callees", "callers"] {
+        let total = around["result"][side]["total"][0].as_f64().expect("a number");
+        assert!((total - through).abs() <= 1e-6 * through, "{side}");
+    }
+    let both = served.answer("trace/diff-flame?before=0&after=1");
+    let flames = [0, 1].map(|file| served.answer(&format!("trace/flame?file={file}")));
+    assert_eq!(both["result"]["before"][0], flames[0]["result"]["total"][0]);
+    assert_eq!(both["result"]["total"][0], flames[1]["result"]["total"][0]);
+}
+
+#[test]
+fn paths_names_and_sources_are_told() {
+    let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
+    let paths = served.answer("trace/paths?file=0&number=3");
+    let rows = paths["result"]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    assert!(rows.is_sorted_by_key(|row| -row["own"]["value"].as_f64().expect("a number")));
+    let names = served.answer("trace/names?file=0&prefix=l");
+    let files = names["result"]["files"].as_array().expect("files");
+    assert!(!files.is_empty());
+    let file = files[0].as_str().expect("a name");
+    let source = served.answer(&format!("trace/source?file=0&path={file}&line=3"));
+    assert_eq!(source["result"]["file"], file);
+    // No other file of the disk is shown, whatever is asked for.
+    for path in ["/etc/passwd", "../../../../etc/passwd", "Cargo.toml", "src/main.rs"] {
+        let source = served.answer(&format!("trace/source?file=0&path={path}&line=1"));
+        assert_eq!(source["result"]["found"], false, "{path}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_question_is_said() {
+    let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
+    for (question, said) in [
+        ("trace/top?file=3", "there is no file 3"),
+        ("trace/top?file=0&metric=most", "metric=most"),
+        ("trace/top?file=0&by=colour", "by=colour"),
+        ("trace/top?file=0&in=/(/", "in=/(/"),
+        ("trace/timeline?file=0&live-in=3..1", "live-in=3..1"),
+        ("trace/flame?file=0&at=99999999", "no such stack"),
+        ("trace/diff?before=0&after=9", "there is no file 9"),
+        ("trace/top?fil=0", "there is no such parameter"),
+        ("heap/paths?file=0", "what"),
+    ] {
+        let (status, answer) = served.ask(question);
+        assert_eq!(status / 100, 4, "{question}: {answer}");
+        let error = answer["error"].as_str().expect("an error");
+        assert!(error.contains(said), "{question}: {error}");
+    }
+}

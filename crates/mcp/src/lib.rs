@@ -1,0 +1,173 @@
+//! Questions as tools of the Model Context Protocol, so that a coding assistant can ask them.
+//!
+//! Each question of `analysis` that a command asks is a tool, with the same parameters, and its schema is that of the question.
+//! Answers are conclusions of a few kilobytes ([`bounded`]), with what has to be said of them and the command that prints the
+//! whole. The protocol runs over standard input and output.
+
+mod bounded;
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bactrian_analysis::question::{QUESTIONS, QuestionEntry, QuestionError, RawParameters};
+use bactrian_web::{Evidence, File};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::{Value, json};
+
+/// Opens a trace or a heap snapshot.
+pub type Opener = Box<dyn Fn(&Path) -> Result<File, String> + Send + Sync>;
+
+/// What an assistant should know.
+pub const SKILL: &str = include_str!("skill.md");
+
+/// Questions that only the page asks: pictures, and completion of what is typed.
+const OF_THE_PAGE: &[&str] = &[
+    "trace/flame",
+    "trace/around",
+    "trace/diff-flame",
+    "trace/names",
+    "heap/first-roots",
+    "heap/evolution-names",
+];
+/// Rows of a table, unless another number is asked for.
+const ROWS: usize = 10;
+
+/// Answers on standard input and output until the client leaves.
+///
+/// # Errors
+/// There is no runtime for it, or the client does not speak the protocol.
+pub fn serve(files: Vec<File>, open: Opener) -> io::Result<()> {
+    let evidence = RwLock::new(Arc::new(Evidence::new(files)));
+    let server = Server(Arc::new(Shared { evidence, open }));
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let running = server.serve(rmcp::transport::stdio()).await.map_err(io::Error::other)?;
+        running.waiting().await.map_err(io::Error::other)?;
+        Ok(())
+    })
+}
+
+#[derive(Clone)]
+struct Server(Arc<Shared>);
+
+struct Shared {
+    evidence: RwLock<Arc<Evidence>>,
+    open: Opener,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::default();
+        info.capabilities = ServerCapabilities::builder().enable_tools().build();
+        info.instructions = Some(SKILL.to_owned());
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let shared = self.0.clone();
+        let arguments = request.arguments.unwrap_or_default();
+        let work = move || shared.call(&request.name, arguments);
+        let answered = tokio::task::spawn_blocking(work).await;
+        let result = match answered {
+            Ok(Ok(answer)) => CallToolResult::success(vec![ContentBlock::text(answer)]),
+            Ok(Err(error)) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+            Err(_) => {
+                return Err(ErrorData::internal_error("this question is a bug of ours", None));
+            }
+        };
+        Ok(result.into())
+    }
+}
+
+/// The questions that are tools.
+fn questions() -> impl Iterator<Item = &'static QuestionEntry> {
+    QUESTIONS.iter().filter(|entry| !OF_THE_PAGE.contains(&entry.name))
+}
+
+/// What a question is called among tools, whose names have no slashes.
+fn tool_name(entry: &QuestionEntry) -> String {
+    entry.name.replace(['/', '-'], "_")
+}
+
+fn tools() -> Vec<Tool> {
+    let object = |value: Value| -> JsonObject {
+        if let Value::Object(object) = value { object } else { JsonObject::default() }
+    };
+    let open = object(json!({
+        "type": "object",
+        "properties": { "path": { "type": "string", "description": "The file" } },
+        "required": ["path"],
+    }));
+    let about = "Opens a trace or a heap snapshot; gives the number by which other tools know it";
+    let mut tools = vec![Tool::new("open", about, open)];
+    let none = object(json!({ "type": "object", "properties": {} }));
+    tools.push(Tool::new("files", "The files that are open, by number", none));
+    tools.extend(
+        questions()
+            .map(|entry| Tool::new(tool_name(entry), entry.about(), object(entry.input_schema()))),
+    );
+    tools
+}
+
+impl Shared {
+    fn evidence(&self) -> Arc<Evidence> {
+        self.evidence.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn call(&self, name: &str, mut arguments: JsonObject) -> Result<String, QuestionError> {
+        match name {
+            "open" => return self.open(&arguments),
+            "files" => return Ok(self.files()),
+            _ => {}
+        }
+        let unknown = || QuestionError::Unknown(format!("{name}: there is no such tool"));
+        let entry = questions().find(|entry| tool_name(entry) == name).ok_or_else(unknown)?;
+        let has_rows = entry.parameters().iter().any(|parameter| parameter.name == "number");
+        if has_rows && !arguments.contains_key("number") {
+            arguments.insert("number".to_owned(), ROWS.into());
+        }
+        let answer = entry.ask(&*self.evidence(), RawParameters::Json(arguments))?;
+        let mut notes: Vec<String> =
+            answer.losses.iter().flat_map(|losses| losses.sentences()).collect();
+        notes.extend(answer.notes);
+        Ok(bounded::written(answer.result, &notes, answer.command.as_deref()))
+    }
+
+    fn open(&self, arguments: &JsonObject) -> Result<String, QuestionError> {
+        let missing = || QuestionError::Wrong("path is missing".to_owned());
+        let path = arguments.get("path").and_then(Value::as_str).ok_or_else(missing)?;
+        let file = (self.open)(Path::new(path)).map_err(QuestionError::Broken)?;
+        let mut evidence = self.evidence.write().unwrap_or_else(PoisonError::into_inner);
+        let more = evidence.and(file);
+        let number = more.files().len() - 1;
+        *evidence = Arc::new(more);
+        Ok(json!({ "file": number, "path": path }).to_string())
+    }
+
+    fn files(&self) -> String {
+        let evidence = self.evidence();
+        let files = evidence.files().iter().enumerate().map(|(number, file)| {
+            json!({ "file": number, "path": file.path.to_string_lossy(), "kind": file.kind() })
+        });
+        Value::Array(files.collect()).to_string()
+    }
+}

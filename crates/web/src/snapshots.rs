@@ -1,0 +1,191 @@
+//! Heap snapshots, opened when somebody wants them and closed when others need the room.
+//!
+//! A series of large snapshots does not fit into memory. So what a series needs ([`HeapSums`]) is counted of one after the
+//! other in the background, and of the heaps themselves only as many stay open as fit into a budget: the least recently used is
+//! closed first, and opened again when it is wanted.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+
+use bactrian_analysis::heap::{Heap, HeapSums, RootsQuestion, RootsShape, roots};
+use bactrian_analysis::question::QuestionError;
+
+use crate::evidence::Progress;
+
+/// Opens a snapshot, and tells how far it has come. It may be asked to do so again.
+pub type HeapOpener =
+    Box<dyn Fn(&mut dyn FnMut(f64)) -> Result<Heap, String> + Send + Sync + 'static>;
+
+/// What open heaps may take together; the one that was used last stays open, whatever it takes.
+const BUDGET: u64 = 256_000_000;
+
+/// All snapshots that are shown.
+#[derive(Default)]
+pub struct Snapshots {
+    all: Vec<Arc<SnapshotFile>>,
+    /// Counts uses.
+    clock: AtomicU64,
+}
+
+/// A snapshot that is open, or will be.
+pub struct SnapshotFile {
+    open: HeapOpener,
+    /// It cannot be opened again.
+    stays: bool,
+    /// In millionths.
+    done: AtomicU32,
+    /// When it was used last.
+    used: AtomicU64,
+    heap: Mutex<Option<Result<Arc<Heap>, String>>>,
+    sums: OnceLock<Result<Arc<HeapSums>, String>>,
+    /// Held by who opens it.
+    opening: Mutex<()>,
+    /// Held by who writes its index; whether none may be written any more.
+    is_over: Mutex<bool>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SnapshotFile {
+    /// One that `stays` open is never closed: it cannot be opened again.
+    pub fn new(open: HeapOpener, stays: bool) -> SnapshotFile {
+        SnapshotFile {
+            open,
+            stays,
+            done: AtomicU32::new(0),
+            used: AtomicU64::new(0),
+            heap: Mutex::default(),
+            sums: OnceLock::new(),
+            opening: Mutex::default(),
+            is_over: Mutex::default(),
+        }
+    }
+
+    /// How far reading has come; a heap that was closed is open again when it is wanted.
+    pub fn progress(&self) -> Progress {
+        let heap = lock(&self.heap).as_ref().map(Result::is_ok);
+        match (heap, self.sums.get().map(Result::is_ok)) {
+            (Some(false), _) | (_, Some(false)) => Progress::Failed,
+            (Some(true), _) | (_, Some(true)) => Progress::Open,
+            (None, None) => Progress::Opening(f64::from(self.done.load(Ordering::Relaxed)) / 1e6),
+        }
+    }
+
+    /// Waits until no index is being written, and lets none be written after that: nothing is left half done.
+    pub fn end(&self) {
+        *lock(&self.is_over) = true;
+    }
+
+    fn open_heap(&self) -> Option<Result<Arc<Heap>, String>> {
+        lock(&self.heap).clone()
+    }
+
+    fn opened(&self) -> Result<Arc<Heap>, String> {
+        let mut tell = |share: f64| self.done.store((share * 1e6) as u32, Ordering::Relaxed);
+        (self.open)(&mut tell).map(Arc::new)
+    }
+
+    /// Computes what the first pictures of a heap show, and keeps it in the snapshot's index, so that the next time they are
+    /// there at once.
+    fn prepare(&self, heap: &Heap) {
+        let RootsQuestion { depth, number, .. } = RootsQuestion::default();
+        roots(heap, &RootsShape { depth, limit: number });
+        heap.class_totals();
+        let is_over = lock(&self.is_over);
+        if !*is_over {
+            heap.keep();
+        }
+    }
+}
+
+impl Snapshots {
+    /// These; from now on they are read in the background: the last one first, which is looked at first.
+    pub fn start(all: Vec<Arc<SnapshotFile>>) -> Arc<Snapshots> {
+        let snapshots = Arc::new(Snapshots { all, clock: AtomicU64::new(1) });
+        let work = {
+            let snapshots = snapshots.clone();
+            move || {
+                let Some(last) = snapshots.all.last() else { return };
+                if let Ok(heap) = snapshots.heap(last) {
+                    last.prepare(&heap);
+                }
+                if snapshots.all.len() > 1 {
+                    snapshots.all.iter().for_each(|file| drop(snapshots.sums(file)));
+                }
+            }
+        };
+        // If no thread can be started, the first question opens the snapshot.
+        drop(thread::Builder::new().name("read snapshots".to_owned()).spawn(work));
+        snapshots
+    }
+
+    /// The heap, as soon as it is open.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn heap(&self, file: &SnapshotFile) -> Result<Arc<Heap>, QuestionError> {
+        file.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        if let Some(heap) = file.open_heap() {
+            return heap.map_err(QuestionError::Broken);
+        }
+        let _one = lock(&file.opening);
+        let heap = match file.open_heap() {
+            Some(heap) => heap,
+            None => {
+                let heap = file.opened();
+                *lock(&file.heap) = Some(heap.clone());
+                self.close_least_recently_used();
+                heap
+            }
+        };
+        heap.map_err(QuestionError::Broken)
+    }
+
+    /// What is counted of it, as soon as it is.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn sums(&self, file: &SnapshotFile) -> Result<Arc<HeapSums>, QuestionError> {
+        if file.sums.get().is_none() {
+            let _one = lock(&file.opening);
+            file.sums.get_or_init(|| {
+                // A heap that is opened for this alone is closed at once.
+                let heap = file.open_heap().unwrap_or_else(|| file.opened())?;
+                if file.stays {
+                    *lock(&file.heap) = Some(Ok(heap.clone()));
+                }
+                Ok(Arc::new(HeapSums::of(&heap)))
+            });
+        }
+        match file.sums.get() {
+            Some(Ok(sums)) => Ok(sums.clone()),
+            Some(Err(why)) => Err(QuestionError::Broken(why.clone())),
+            None => Err(QuestionError::Broken("the snapshot is not counted: a bug".to_owned())),
+        }
+    }
+
+    /// Closes heaps until the others fit into the budget. Questions that are being answered keep theirs until they are done.
+    fn close_least_recently_used(&self) {
+        let open = self.all.iter().filter_map(|file| match file.open_heap() {
+            Some(Ok(heap)) => {
+                Some((file.used.load(Ordering::Relaxed), heap.memory_bytes(), file.clone()))
+            }
+            _ => None,
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_by_key(|(used, ..)| *used);
+        let mut taken: u64 = open.iter().map(|(_, bytes, _)| bytes).sum();
+        let most_recent = open.pop();
+        drop(most_recent);
+        for (_, bytes, file) in open.into_iter().filter(|(.., file)| !file.stays) {
+            if taken <= BUDGET {
+                return;
+            }
+            *lock(&file.heap) = None;
+            taken -= bytes;
+        }
+    }
+}
