@@ -31,5 +31,7 @@ test("shares and errors", () => {
   expect(percent(0.1234)).toBe("12.3 %");
   expect(percent(0.0001)).toBe("< 0.1 %");
   expect(errorOf({ value: 100, low: 100, high: 100 })).toBe("");
-  expect(estimate({ value: 100, low: 90, high: 112 })).toBe("100 B ± 12 %");
+  expect(estimate({ value: 100, low: 90, high: 112 })).toBe("100 B ± 11.0 %");
+  expect(errorOf({ value: 100, low: 96, high: 104 })).toBe("± 4.00 %");
+  expect(errorOf({ value: 100, low: 30, high: 190 })).toBe("-70/+90 %");
 });

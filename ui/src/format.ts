@@ -25,11 +25,16 @@ export function bytes(value: number): string {
   return `${unit === 0 && Number.isInteger(size) ? size : threeDigits(size)} ${SIZES[unit]}`;
 }
 
+/** `12,345,678` */
+export function grouped(value: number): string {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 const COUNTS = ["", "k", "M", "G", "T"];
 
 /** `12.3M`, `9,750` */
 export function count(value: number): string {
-  if (Math.abs(value) < 10_000) return Math.round(value).toLocaleString("en-GB");
+  if (Math.abs(value) < 10_000) return grouped(value);
   let unit = 0;
   let size = value;
   while (Math.abs(size) >= 999.5 && unit + 1 < COUNTS.length) {
@@ -67,11 +72,14 @@ export function estimate(of: Estimate, show: (value: number) => string = bytes):
   return error ? `${show(of.value)} ${error}` : show(of.value);
 }
 
-/** `± 4 %`, or nothing for exact values. */
+/** `± 4.00 %`, or nothing for exact values: half the interval, or both ends where it is wide. */
 export function errorOf({ value, low, high }: Estimate): string {
   if (low === high || value === 0) return "";
-  const share = Math.max(high - value, value - low) / Math.abs(value);
-  return `± ${share >= 0.1 ? Math.round(share * 100) : (share * 100).toFixed(1)} %`;
+  const all = Math.abs(value);
+  const error = ((high - low) / 2 / all) * 100;
+  if (error < 50) return `± ${error.toFixed(error < 9.95 ? 2 : 1)} %`;
+  const ends = [value - low, high - value].map((far) => ((far / all) * 100).toFixed(0));
+  return `-${ends[0]}/+${ends[1]} %`;
 }
 
 /** A day and a time, in the reader's own zone. */

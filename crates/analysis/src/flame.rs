@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use bactrian_trace::TraceInfo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,9 @@ const MAX_LEVELS: usize = 400;
 /// Frames of a flame graph.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Flame {
+    /// The program, where the flame graph is of one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Everything that was measured, shown or not.
     pub all: Estimate,
     /// What was measured.
@@ -90,11 +94,12 @@ impl Question for FlameQuestion {
     type Answer = Flame;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Flame>, QuestionError> {
-        let (_, measured) = self.stacks.of(evidence, self.file)?;
+        let (trace, measured) = self.stacks.of(evidence, self.file)?;
         let flame = Flame::new(&measured.profile, self.at, self.min_share / 100.0);
         let at = self.at;
-        let flame = flame
+        let mut flame = flame
             .ok_or_else(|| QuestionError::Wrong(format!("at={at}: there is no such stack")))?;
+        flame.program = Some(TraceInfo::text(&trace.trace().info().executable).into_owned());
         Ok(Answer::new(flame, [measured.profile.losses.into()]).with_notes(measured.notes))
     }
 }
@@ -298,6 +303,7 @@ impl Flame {
 
     fn empty(all: Estimate, measure: Measure) -> Flame {
         Flame {
+            program: None,
             all,
             measure,
             at: 0,

@@ -11,6 +11,7 @@
 //! Who asks often holds a trace in columns ([`TraceQuestions`]), which takes some bytes per object, within bounds.
 //! Estimates carry their error. What was lost in reading is in every answer.
 
+mod budget;
 mod by_type;
 mod call_tree;
 mod cancel;

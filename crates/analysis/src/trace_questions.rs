@@ -12,6 +12,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{Budget, Grant};
 use crate::cancel;
 use crate::estimate::{Estimate, Tally};
 use crate::filter::{Filter, Live, Pattern};
@@ -42,6 +43,8 @@ pub struct TraceQuestions {
     labellings: Recent<(By, Vec<Pattern>), Labelling>,
     timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
     names: OnceLock<Names>,
+    /// What the tables may take.
+    grant: Option<Grant>,
 }
 
 /// Names of functions and files.
@@ -94,14 +97,17 @@ const KEPT_FILTERS: usize = 6;
 const KEPT_LABELLINGS: usize = 4;
 /// Timelines that are kept: that of everything is asked for with each filter.
 const KEPT_TIMELINES: usize = 12;
-/// The share of available memory that tables may have.
+/// The share of available memory that the tables of all open traces may have together.
 const MEMORY_SHARE: f64 = 0.4;
+static TABLES: Budget = Budget::new();
 
 impl TraceQuestions {
     /// Begins to read the trace into memory, if it fits into what the machine can spare.
     pub fn new(trace: Arc<TraceFile>) -> TraceQuestions {
-        let available = available_memory().unwrap_or(1 << 30);
-        TraceQuestions::with_memory(trace, (available as f64 * MEMORY_SHARE) as u64)
+        let all = || (available_memory().unwrap_or(1 << 30) as f64 * MEMORY_SHARE) as u64;
+        let grant = TABLES.grant(trace_table::most_memory(&trace), all);
+        let questions = TraceQuestions::with_memory(trace, grant.bytes());
+        TraceQuestions { grant: Some(grant), ..questions }
     }
 
     /// For one question: it is answered by a pass over the file, which takes less than reading it into memory.
@@ -150,6 +156,7 @@ impl TraceQuestions {
             labellings: Recent::new(KEPT_LABELLINGS),
             timelines: Recent::new(KEPT_TIMELINES),
             names: OnceLock::new(),
+            grant: None,
         }
     }
 

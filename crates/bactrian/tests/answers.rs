@@ -1,5 +1,5 @@
-//! Every question, by HTTP, by the command that it names beside its answer, and as a tool of an assistant: the numbers are the
-//! same.
+//! Every question, by HTTP, by the command that it names beside its answer, as a tool of an assistant, and in a report: the
+//! numbers are the same.
 
 #[allow(dead_code, reason = "shared with the tests of snapshots, which use more of it")]
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
@@ -335,6 +335,71 @@ fn assistants_are_told_the_same() {
     assert_eq!(serde_json::from_str::<Value>(&opened).expect("JSON")["file"], 4);
     assert!(assistant.call("trace_top", &json!({ "by": "colour" })).contains("by=colour"));
     assert!(assistant.call("open", &json!({ "path": "/nowhere" })).contains("/nowhere"));
+}
+
+/// Questions that no report has: those that people type for, and those that the page does not ask.
+const NOT_REPORTED: &[&str] = &[
+    "trace/tree",
+    "trace/around",
+    "trace/names",
+    "heap/first-roots",
+    "heap/find",
+    "heap/diff",
+    "heap/evolution-names",
+];
+
+/// The answers that a report carries, by their questions.
+fn carried(report: &str) -> Vec<(String, Value)> {
+    let (_, after) = report.split_once(r#"id="answers">"#).expect("answers");
+    let (json, _) = after.split_once("</script>").expect("their end");
+    let data: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(data["left_out"], json!([]));
+    let digit = |letter: u8| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let unpacked = |text: &str| -> Value {
+        let bits =
+            |four: &[u8]| four.iter().fold(0_u32, |bits, c| bits << 6 | u32::from(digit(*c)));
+        let bytes =
+            text.as_bytes().chunks(4).flat_map(|four| bits(four).to_be_bytes()[1..].to_vec());
+        let packed: Vec<u8> = bytes.collect();
+        serde_json::from_reader(flate2::read::DeflateDecoder::new(&*packed)).expect("an answer")
+    };
+    let answers = data["answers"].as_object().expect("answers");
+    let text = |packed: &Value| packed.as_str().expect("text").to_owned();
+    answers.iter().map(|(question, packed)| (question.clone(), unpacked(&text(packed)))).collect()
+}
+
+#[test]
+fn reports_have_the_same() {
+    let [small, grown] = snapshots();
+    let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
+    let folder = bactrian_fixtures::own_folder("reported");
+    let path = folder.join("report.html");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.arg("report").args(&files).arg("--output").arg(&path);
+    assert!(command.output().expect("bactrian runs").status.success());
+    let carried = carried(&std::fs::read_to_string(&path).expect("a report"));
+    for entry in QUESTIONS.iter().filter(|entry| !NOT_REPORTED.contains(&entry.name)) {
+        let begin = format!("{}?", entry.name);
+        let is_there = carried.iter().any(|(question, _)| question.starts_with(&begin));
+        assert!(is_there, "the page never asked {}", entry.name);
+    }
+    let listed = carried.iter().find(|(question, _)| question == "files?").expect("its files");
+    let listed = listed.1["result"]["files"].as_array().expect("files");
+    assert!(listed.iter().all(|file| file["state"] == "open"), "{listed:?}");
+    let served = Served::new(&files);
+    // How far opening has come is another thing.
+    for (question, answer) in carried.iter().filter(|(question, _)| question != "files?") {
+        let (_, asked) = served.ask(question);
+        let is_same =
+            same(&answer["result"], &asked["result"]) && answer["command"] == asked["command"];
+        assert!(is_same, "{question}\n{answer}\n{asked}");
+    }
 }
 
 #[test]

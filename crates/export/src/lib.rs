@@ -28,7 +28,6 @@
 mod about;
 mod csv;
 mod firefox;
-pub mod flame;
 mod folded;
 mod format;
 mod frames;
@@ -51,7 +50,6 @@ pub use about::{About, LivePoint};
 pub use format::{Format, UnknownFormat};
 pub use heap::{
     HeapFormat, HeapOptions, Picture, UnknownHeapFormat, Written, export_heap, write_graph_dot,
-    write_graph_svg,
 };
 pub use json::SCHEMA_VERSION;
 

@@ -241,6 +241,12 @@ impl Database {
         self.start.unwrap_or(0)
     }
 
+    /// Whether an observer is known of at a moment: not those of a program that had given way to another one by then; those
+    /// that have said nothing yet only in the present.
+    pub fn is_known(&self, series: &Series, at: u64) -> bool {
+        !series.is_past(at) && (series.at(at).is_some() || at >= self.last())
+    }
+
     /// The last moment that is known.
     pub fn last(&self) -> u64 {
         self.now

@@ -2,8 +2,8 @@
 //!
 //! The page itself is in `ui/`; the build script has it made and this crate carries it. It asks questions by name
 //! ([`api`]), and the answers are those of the command line's `--json`, so that a number is the same wherever it is shown.
-//! [`serve`] answers them over HTTP, on loopback, to whoever knows the token; [`write_report`] asks them all beforehand and
-//! writes page and answers into one file.
+//! [`serve`] answers them over HTTP, on loopback, to whoever knows the token; [`write_report`] leads the
+//! page through its views and writes it, with the answers that it asked for, into one file.
 //!
 //! Promises: a request changes nothing on disk; who does not know the token learns nothing; the browser is given slices,
 //! never whole files.
@@ -12,14 +12,18 @@ mod answer;
 mod api;
 mod evidence;
 mod page;
+mod pictures;
 mod query;
 mod report;
 mod scheduler;
+mod script;
 mod server;
 mod snapshots;
+mod tour;
 mod typescript;
 
 pub use evidence::{Evidence, File, LiveNow, LiveSource, LiveState, Progress};
+pub use pictures::{FlameAbout, flame_svg, graph_svg};
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};
 pub use snapshots::HeapOpener;

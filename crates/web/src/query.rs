@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use bactrian_analysis::question::QuestionError;
-use bactrian_analysis::question::parameters::encoded;
 
 /// Names and values, in the order given; a name may come several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,11 +16,6 @@ impl Query {
             (decoded(name), decoded(value))
         });
         Query(pairs.collect())
-    }
-
-    /// Of names and values.
-    pub fn of<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Query {
-        Query(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
     /// All of them.
@@ -61,16 +55,6 @@ impl Query {
     pub fn read_or<T: FromStr>(&self, name: &str, otherwise: T) -> Result<T, QuestionError> {
         Ok(self.read(name)?.unwrap_or(otherwise))
     }
-
-    /// The question in the one way that the page writes it too (`ui/src/api/ask.ts`), to find its answer in a report.
-    pub fn key(&self, name: &str) -> String {
-        let mut pairs: Vec<String> = self
-            .iter()
-            .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
-            .collect();
-        pairs.sort();
-        format!("{name}?{}", pairs.join("&"))
-    }
 }
 
 /// Takes `%41` and `+` back; what is no such thing stays as it is.
@@ -106,15 +90,5 @@ mod tests {
         assert_eq!(query.get("hide"), Some("a b"));
         assert!(query.has("recursion"));
         assert_eq!(query.get("odd"), Some("%zz% 1%"));
-    }
-
-    #[test]
-    fn a_question_is_written_in_one_way() {
-        let one = Query::of([("metric", "live"), ("in", "é &"), ("file", "0")]);
-        assert_eq!(one.key("trace/top"), "trace/top?file=0&in=%C3%A9%20%26&metric=live");
-        assert_eq!(
-            Query::parse("file=0&in=%C3%A9%20%26&metric=live").key("trace/top"),
-            one.key("trace/top")
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! One file with the page and the answers that it asks for, to be opened from disk and sent around.
+//! One file with the page and the answers that it asks for on a tour through its views, to be opened from disk and sent around.
 //!
 //! Every answer is compressed by itself, so that the page unpacks what it shows and so that we know, while we add them, how
 //! large the file will be. What there is no room for is listed in the page.
@@ -9,9 +9,11 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde_json::{Map, Value, json};
 
-use crate::api::{self, Question};
+use crate::api;
 use crate::evidence::Evidence;
 use crate::page;
+use crate::query::Query;
+use crate::tour::{Asked, tour};
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +29,7 @@ pub struct Report {
     pub bytes: usize,
     /// Answers in it.
     pub answers: usize,
-    /// What there was no room for, or what could not be answered.
+    /// What there was no room for, as the commands that print it.
     pub left_out: Vec<String>,
 }
 
@@ -36,6 +38,8 @@ const SCRIPT: &str = r#"<script type="module" crossorigin src="./app.js"></scrip
 const STYLE: &str = r#"<link rel="stylesheet" crossorigin href="./app.css">"#;
 /// Nothing may be loaded from anywhere.
 const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">"#;
+/// The question that lists files.
+const FILES: &str = "files";
 /// For the list of what was left out.
 const RESERVE: usize = 64 << 10;
 
@@ -57,26 +61,34 @@ pub fn write_report(
                 options.most_bytes
             ))
         })?;
-    let questions = api::reported(evidence);
     let mut answers = Map::new();
     let mut left_out = Vec::new();
-    for (done, Question { name, query, what, .. }) in questions.iter().enumerate() {
-        progress(done as f64 / questions.len() as f64);
-        let answer = match api::answer(evidence, name, query) {
-            Ok(answer) => packed(&serde_json::to_vec(&answer)?)?,
-            Err(failure) => {
-                left_out.push(format!("{what}: {failure}"));
-                continue;
-            }
+    let ended = tour(&mut |Asked { question, done }| {
+        progress(done);
+        let (name, query) = question.split_once('?').unwrap_or((&question, ""));
+        let answer = api::answer(evidence, name, &Query::parse(query));
+        // Why there is no answer is one, too.
+        let json = match &answer {
+            Ok(answer) => serde_json::to_string(answer).ok()?,
+            Err(failure) => json!({ "error": failure.to_string() }).to_string(),
         };
-        let key = query.key(name);
-        match room.checked_sub(key.len() + answer.len() + 8) {
+        let packed = packed(json.as_bytes()).ok()?;
+        match room.checked_sub(question.len() + packed.len() + 8) {
             Some(rest) => {
                 room = rest;
-                answers.insert(key, Value::String(answer));
+                answers.insert(question, Value::String(packed));
             }
-            None => left_out.push(what.clone()),
+            None => {
+                left_out.push(answer.ok().and_then(|answer| answer.command).unwrap_or(question))
+            }
         }
+        Some(json)
+    });
+    left_out.extend(ended.err().map(|reason| format!("all that comes later: {reason}")));
+    // All that was asked for is open now.
+    let files = api::answer(evidence, FILES, &Query::default()).map(|files| json!(files));
+    if let Ok(files) = files {
+        answers.insert(format!("{FILES}?"), Value::String(packed(files.to_string().as_bytes())?));
     }
     progress(1.0);
     left_out.dedup();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { key, pairs } from "./ask";
 
-test("a question is written in one way, which crates/web knows too", () => {
+test("a question is written in one way", () => {
   expect(key("trace/top", { metric: "live", in: "é &", file: 0 })).toBe(
     "trace/top?file=0&in=%C3%A9%20%26&metric=live",
   );

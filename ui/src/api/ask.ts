@@ -1,4 +1,7 @@
-/** Asks questions: of the server that the page came from, or, in a report, of the answers that the page carries. */
+/**
+ * Asks questions: of the server that the page came from; in a report, of the answers that the page carries; while a report is
+ * made, of whoever makes it.
+ */
 
 /** Names and values of a question; undefined ones are left out, lists are repeated. */
 export type Params = Record<string, string | number | boolean | readonly string[] | undefined>;
@@ -32,8 +35,26 @@ function carriedAnswers(): Carried | null {
 
 const carried = carriedAnswers();
 
-/** Whether this page is a report: it carries answers, and there is nobody to ask. */
-export const isReport = carried !== null;
+/** Leads through the page where a report is made (`tour/`). */
+export interface Guide {
+  /** Answers at once. */
+  answer: (question: string) => Answer<unknown> | Error;
+  /** So many rows of a table are looked at. */
+  rows: number;
+  /** Is told what a click would ask. */
+  couldAsk: (question: string) => void;
+  /** Is told what a click would do. */
+  couldClick: (click: () => void) => void;
+}
+
+let guide: Guide | null = null;
+
+export function follow(next: Guide): void {
+  guide = next;
+}
+
+/** Whether this page is a report, or becomes one: it has some answers, and there is nobody to ask for others. */
+export const isReport = carried !== null || globalThis.document === undefined;
 
 /** What a report has no room for. */
 export const leftOut: readonly string[] = carried?.left_out ?? [];
@@ -53,7 +74,7 @@ export function pairs(params: Params): [string, string][] {
   return all;
 }
 
-/** A question in the one way that crates/web writes it too (`query.rs`), to find its answer in a report. */
+/** A question in one way, however its parameters are ordered, to find its answer in a report. */
 export function key(name: string, params: Params): string {
   const written = pairs(params).map(([n, v]) => `${encodeURIComponent(n)}=${encodeURIComponent(v)}`);
   return `${name}?${written.sort(byCodePoints).join("&")}`;
@@ -72,16 +93,45 @@ async function unpacked(text: string): Promise<string> {
 
 /** Whether a report has the answer; a server always might. */
 export function canAsk(name: string, params: Params): boolean {
+  guide?.couldAsk(key(name, params));
   return carried === null || key(name, params) in carried.answers;
+}
+
+/** Something that a click does: a report should have what it leads to. */
+export function canClick(click: () => void): void {
+  guide?.couldClick(click);
+}
+
+/** The answer, where there is no need to wait for it: where a report is made. Null where there is. */
+export function askAtOnce<T>(question: string): Answer<T> | Error | null {
+  return guide && (guide.answer(question) as Answer<T> | Error);
+}
+
+/** What was answered, or why there is no answer. */
+export function answerOf<T>(json: string): Answer<T> | Error {
+  const body = JSON.parse(json) as Answer<T> & { error?: string };
+  return body.error === undefined ? body : new Error(body.error);
+}
+
+function orThrow<T>(answer: Answer<T> | Error): Answer<T> {
+  if (answer instanceof Error) throw answer;
+  return answer;
+}
+
+/** How many rows of a table are drawn at most. */
+export function mostRows(): number {
+  return guide?.rows ?? Infinity;
 }
 
 /** Asks, and throws a sentence if there is no answer. */
 export async function ask<T>(name: string, params: Params, signal?: AbortSignal): Promise<Answer<T>> {
   const question = key(name, params);
+  const known = askAtOnce<T>(question);
+  if (known !== null) return orThrow(known);
   if (carried !== null) {
     const packed = carried.answers[question];
     if (packed === undefined) throw new NotInReport();
-    return JSON.parse(await unpacked(packed)) as Answer<T>;
+    return orThrow(answerOf<T>(await unpacked(packed)));
   }
   let response: Response;
   try {
@@ -90,7 +140,7 @@ export async function ask<T>(name: string, params: Params, signal?: AbortSignal)
     if (signal?.aborted) throw error;
     throw new Error("bactrian does not answer: has `bactrian view` been stopped?");
   }
-  const body = (await response.json()) as Answer<T> & { error?: string };
-  if (!response.ok) throw new Error(body.error ?? `the server answered ${response.status}`);
-  return body;
+  const answer = orThrow(answerOf<T>(await response.text()));
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return answer;
 }

@@ -1,6 +1,6 @@
 /** Answers for components: asked when the question changes, and the old one stays while the new one is on its way. */
 import { useEffect, useState } from "preact/hooks";
-import { ask, key, type Answer, type Params } from "./ask";
+import { ask, askAtOnce, key, type Answer, type Params } from "./ask";
 
 export interface Asked<T> {
   answer: Answer<T> | undefined;
@@ -35,5 +35,8 @@ export function useAnswer<T>(name: string | null, params: Params, again: unknown
     return () => stop.abort();
     // The question says all that the parameters say.
   }, [question, again]);
-  return name === null ? { answer: undefined, error: undefined, loading: false } : state;
+  if (name === null) return { answer: undefined, error: undefined, loading: false };
+  const known = askAtOnce<T>(question);
+  if (known instanceof Error) return { answer: undefined, error: known.message, loading: false };
+  return known === null ? state : { answer: known, error: undefined, loading: false };
 }

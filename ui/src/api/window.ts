@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, canAsk, isReport, key, type Params } from "./ask";
 import { useAnswer, type Asked } from "./use";
 
-/** Rows that are asked for at a time; the same in crates/web/src/api/reported.rs. */
+/** Rows that are asked for at a time. */
 export const ROWS = 200;
 /** Rows that an export asks for at a time: no answer has more. */
 const AT_ONCE = 5000;

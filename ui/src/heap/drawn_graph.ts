@@ -1,6 +1,6 @@
 /** The reduced graph, and what is around blocks, put together as one picture: each node once, discs as large as what they hold. */
 import { bytes, count, percent } from "../format";
-import type { DrawnLink, DrawnNode } from "../pictures/links_picture";
+import type { DrawnLink, DrawnNode } from "../pictures/links-drawing";
 import type { Around, Reduced, ReducedSet } from "./answers";
 import type { Drawing } from "./drawn_paths";
 import { colourName, counted } from "./tree";

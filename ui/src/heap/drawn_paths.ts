@@ -1,6 +1,6 @@
 /** Paths from roots as boxes and arrows: what paths share is drawn once. */
 import { bytes, count } from "../format";
-import type { DrawnLink, DrawnNode } from "../pictures/links_picture";
+import type { DrawnLink, DrawnNode } from "../pictures/links-drawing";
 import type { BlockPaths, ClassPaths, PathStep, ShapeRow } from "./answers";
 import { colourName, counted } from "./tree";
 

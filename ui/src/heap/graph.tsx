@@ -2,12 +2,12 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, canAsk, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
-import { bytes, count } from "../format";
 import { Answered, Panel, Select, useSettled, Slider } from "../parts/controls";
 import { LinksPicture } from "../pictures/links_picture";
 import { useRoute } from "../state/route";
 import type { Around, Reduced } from "./answers";
 import { drawnAround, drawnReduced, largestOf, together } from "./drawn_graph";
+import { graphSummary } from "./graph-file";
 import { Next } from "./parts";
 
 /** What a click on a node asks for. */
@@ -89,12 +89,9 @@ function Drawn(props: { file: number; graph: Reduced | Around; opened: Around[];
     const now = route.params.getAll("open");
     route.go({ params: { open: now.includes(id) ? now.filter((one) => one !== id) : [...now, id] } });
   };
-  const summary = "sets" in graph
-    ? `${bytes(graph.total)} in ${count(graph.blocks)} blocks: ${graph.sets.length} of ${count(graph.all)} sets, each entered through one block. Areas are bytes.${restOf(graph)}`
-    : `${count(graph.told)} of ${count(graph.near)} blocks and roots that are at most ${graph.steps} pointers away. Areas are what they dominate.`;
   return (
     <>
-      <p class="faint">{summary} A click selects, another opens what is around it (Enter).</p>
+      <p class="faint">{graphSummary(graph)} A click selects, another opens what is around it (Enter).</p>
       <LinksPicture
         title="Heap graph"
         command={command}
@@ -112,11 +109,6 @@ function Drawn(props: { file: number; graph: Reduced | Around; opened: Around[];
       />
     </>
   );
-}
-
-function restOf(graph: Reduced): string {
-  const rest = graph.sets.find((set) => set.kind === "rest");
-  return rest ? ` ${bytes(rest.bytes)} in ${count(rest.blocks)} other blocks are not drawn.` : "";
 }
 
 /** Most of the window. */

@@ -30,7 +30,7 @@ export function Block({ node, children }: { node: number | string; children: Com
   );
 }
 
-/** What the inspector asks; the same in crates/web/src/api/reported.rs. */
+/** What the inspector asks. */
 export function showParams(file: number, block: string): Params {
   return { file, block };
 }

@@ -6,7 +6,7 @@ import type { Params } from "../api/ask";
 import { count } from "../format";
 import type { DominatorRow } from "./answers";
 
-/** What the pictures ask for; the same in crates/web/src/api/reported.rs. */
+/** What the pictures ask for. */
 export const TREE = { depth: 9, number: 25, "min-share": 0.1 } as const;
 
 /** A step down: `#12 module Main`, or what the blocks of a class are called. */

@@ -10,7 +10,7 @@ import { useTheme } from "../state/theme";
 import { amount, clock, type Chart, type DrawnLine, type LogLine, type Watch } from "./live";
 import { useLive } from "./use-live";
 
-/** The pictures of every program. Reports have the same (`crates/web/src/api/live.rs`). */
+/** The pictures of every program. */
 export const CHARTS: readonly { title: string; names: readonly string[] }[] = [
   { title: "Memory", names: ["runtime.heap", "runtime.live", "process.rss"] },
   { title: "Allocation", names: ["runtime.allocated", "runtime.promoted"] },

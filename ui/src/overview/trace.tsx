@@ -9,7 +9,7 @@ import { linkTo, useRoute } from "../state/route";
 import { Big, Facts, Headline } from "./headline";
 import { Spark } from "./spark";
 
-/** The standard library's allocations count for who calls it. As crates/web/src/api/reported.rs has it, for reports. */
+/** The standard library's allocations count for who calls it. */
 const LIBRARY = "/^(Stdlib|Caml)|^caml_/";
 
 export function TraceCard({ at, file }: { at: number; file: ShownFile }) {

@@ -1,6 +1,7 @@
 /** The small controls that views are made of. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { canClick } from "../api/ask";
 import type { Asked } from "../api/use";
 import { errorOf, bytes, type Estimate } from "../format";
 import { useKeys } from "../state/keys";
@@ -38,6 +39,7 @@ export function Select<V extends string>(props: {
   value: V;
   onChange: (value: V) => void;
 }) {
+  props.options.forEach(([value]) => canClick(() => props.onChange(value)));
   return (
     <label class="select">
       <span>{props.label}</span>
@@ -54,6 +56,7 @@ export function Select<V extends string>(props: {
 
 /** A switch. */
 export function Toggle(props: { label: string; on: boolean; onChange: (on: boolean) => void }) {
+  canClick(() => props.onChange(!props.on));
   return (
     <label class="toggle">
       <input type="checkbox" checked={props.on} onChange={(event) => props.onChange(event.currentTarget.checked)} />

@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { canClick, mostRows } from "../api/ask";
 import type { RowWindow } from "../api/window";
 import { useKeys } from "../state/keys";
 import { csvOf, useExport } from "./export";
@@ -95,6 +96,7 @@ export function Table<R>(props: Props<R>) {
     const now = shown[at];
     if (now !== undefined) here.current = id(now, at);
   }, [at]);
+  if (onOpen) shown.slice(0, mostRows()).forEach((row) => canClick(() => onOpen(row)));
   const move = (by: number) => setAt((old) => Math.max(0, Math.min(shown.length - 1, old + by)));
   const open = () => {
     const row = shown[at];
@@ -169,7 +171,7 @@ export function Table<R>(props: Props<R>) {
           </tr>
         </thead>
         <tbody ref={body}>
-          {shown.map((row, place) => {
+          {shown.slice(0, mostRows()).map((row, place) => {
             const name = id(row, place);
             const classes = [
               onOpen ? "opens" : "",

@@ -52,7 +52,7 @@ export function shortened(text: string, most: number): string {
   return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(-end || letters.length).join("")}`;
 }
 
-const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
+export const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
 /** A picture as a file of its own, on this ground. */
 export function svgFile(element: SVGSVGElement | null, ground: string): string {
@@ -65,6 +65,10 @@ export function svgFile(element: SVGSVGElement | null, ground: string): string {
   const whole = { x, y, width: "100%", height: "100%", fill: ground };
   for (const [name, value] of Object.entries(whole)) back.setAttribute(name, value);
   copy.prepend(back);
-  // Control characters are in no XML, and names in files may have any.
-  return new XMLSerializer().serializeToString(copy).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
+  return plain(new XMLSerializer().serializeToString(copy));
+}
+
+/** Control characters are in no XML, and names in files may have any; nor may they change how their neighbours are read. */
+export function plain(xml: string): string {
+  return xml.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g, "\ufffd");
 }

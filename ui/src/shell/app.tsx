@@ -101,7 +101,7 @@ function ReportNote() {
       </summary>
       {leftOut.length > 0 && (
         <>
-          <p>Reports are no larger than {bytes(mostBytes)} (--max-size). There was no room, or no answer, for:</p>
+          <p>Reports are no larger than {bytes(mostBytes)} (--max-size). There was no room for what these print:</p>
           <ul>{leftOut.map((what) => <li key={what}>{what}</li>)}</ul>
         </>
       )}

@@ -1,19 +1,40 @@
-/** Light or dark: as the system is, unless the user has chosen. Canvases need the colours as plain strings. */
+/** Light or dark: as the system is, unless the user has chosen. Where there is no browser it is light. */
 import { useEffect, useState } from "preact/hooks";
 
 export type Choice = "system" | "light" | "dark";
 
-export interface Colours {
-  isDark: boolean;
-  ground: string;
-  raised: string;
-  text: string;
-  faint: string;
-  line: string;
-  accent: string;
-  bad: string;
-  good: string;
-}
+/** The colours of all views, and of the files that are written of them; `var(--accent)` in styles is `accent` here. */
+const LIGHT = {
+  ground: "#fbfaf7",
+  raised: "#ffffff",
+  text: "#1d1f23",
+  faint: "#5d636d",
+  line: "#d9d7d0",
+  accent: "#0b63a5",
+  "on-accent": "#ffffff",
+  bar: "#cfe3f3",
+  hover: "#f0eee7",
+  bad: "#b3261e",
+  warn: "#8a5a00",
+  good: "#1b6e4b",
+};
+
+const DARK: typeof LIGHT = {
+  ground: "#16181c",
+  raised: "#1e2126",
+  text: "#e6e4df",
+  faint: "#a0a6b0",
+  line: "#363b43",
+  accent: "#6db6f0",
+  "on-accent": "#10161c",
+  bar: "#234257",
+  hover: "#272b32",
+  bad: "#ff8a7d",
+  warn: "#f0bd5e",
+  good: "#6fcf9f",
+};
+
+export type Colours = typeof LIGHT & { isDark: boolean };
 
 const MEMORY = "bactrian-theme";
 const changes = new Set<() => void>();
@@ -38,9 +59,17 @@ export function choose(next: Choice): void {
   apply(next);
 }
 
-function apply(now: Choice): void {
-  const isDark = now === "dark" || (now === "system" && !!system?.matches);
-  document.documentElement.dataset["theme"] = isDark ? "dark" : "light";
+/** The colours of files. */
+export const paper: Colours = { ...LIGHT, isDark: false };
+
+let now = paper;
+
+function apply(chosen: Choice): void {
+  const isDark = chosen === "dark" || (chosen === "system" && !!system?.matches);
+  now = { ...(isDark ? DARK : LIGHT), isDark };
+  const { dataset, style } = document.documentElement;
+  dataset["theme"] = isDark ? "dark" : "light";
+  for (const [name, colour] of Object.entries(isDark ? DARK : LIGHT)) style.setProperty(`--${name}`, colour);
   changes.forEach((tell) => tell());
 }
 
@@ -52,19 +81,7 @@ export function startTheme(): void {
 
 /** The colours of now. */
 export function theme(): Colours {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  return {
-    isDark: document.documentElement.dataset["theme"] === "dark",
-    ground: colour("ground"),
-    raised: colour("raised"),
-    text: colour("text"),
-    faint: colour("faint"),
-    line: colour("line"),
-    accent: colour("accent"),
-    bad: colour("bad"),
-    good: colour("good"),
-  };
+  return now;
 }
 
 /** The colours of now; the component is drawn anew when they change. */
@@ -75,5 +92,5 @@ export function useTheme(): Colours {
     changes.add(tell);
     return () => void changes.delete(tell);
   }, []);
-  return theme();
+  return now;
 }

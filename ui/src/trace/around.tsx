@@ -7,10 +7,10 @@ import { percent } from "../format";
 import { Flame as FlamePicture } from "../pictures/flame";
 import { labelOf, layOut, walk, type Layout, type Step } from "../pictures/flame-layout";
 import { find, searchFor } from "../pictures/flame-search";
-import { flameSvg } from "../pictures/flame-svg";
 import { useKeys } from "../state/keys";
 import { useTheme } from "../state/theme";
 import type { Around, Flame } from "./answers";
+import { flameFileOf } from "./flame-file";
 import { actionsOf } from "./flame-part";
 import { FrameBar } from "./frame-bar";
 import { byModule, flameCsv, tellFrame } from "./frames";
@@ -155,15 +155,7 @@ function Half({ trace, side, flame, layout, command, selected, onSelect }: HalfP
     title: `${side} of ${labelOf(layout, root).name}`,
     command,
     csv: () => flameCsv(layout, root),
-    svg: () =>
-      flameSvg(layout, root, {
-        title: `${side} of ${labelOf(layout, root).name}`,
-        up: side === "callers",
-        ...paint,
-        ground: colours.ground,
-        text: colours.text,
-        tell: (node) => [tell(node).title, ...tell(node).lines.map(([name, value]) => `${name}: ${value}`)].join("\n"),
-      }),
+    svg: () => flameFileOf(flame, layout, root, { title: `${side} of ${labelOf(layout, root).name}`, notes: [], up: side === "callers" }),
     canvas: () => picture.current?.() ?? null,
   });
   return (

@@ -1,6 +1,7 @@
 /** Two traces compared: a flame graph in red and blue, and a table with the rows that are more than chance marked. */
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { useWindow, type RowWindow } from "../api/window";
 import type { ShownFile } from "../api/files";
@@ -115,7 +116,7 @@ function DiffTable({ trace, diff, window, command }: { trace: TraceShown; diff: 
         window={window}
         order={trace.order("significant")}
         id={(row, at) => `${row.name} ${placeOf(row)} ${at}`}
-        onOpen={(row) => trace.focusOn(patternOf(row.name))}
+        onOpen={isReport ? undefined : (row) => trace.focusOn(patternOf(row.name))}
         title={`change by ${diff.by}`}
         command={command}
         keys={false}

@@ -3,17 +3,18 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { canAsk, isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
+import { grouped } from "../format";
 import { Answered, Notes, Panel, Search, Segmented, Toggle } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { colourOf } from "../pictures/colours";
 import { Flame as FlamePicture } from "../pictures/flame";
 import { findById, isCut, labelOf, layOut, pathTo, walk, type FlameLabel, type Layout } from "../pictures/flame-layout";
 import { find, nextFound, searchFor } from "../pictures/flame-search";
-import { flameSvg } from "../pictures/flame-svg";
 import { useKeys } from "../state/keys";
 import { useTheme } from "../state/theme";
 import type { Flame } from "./answers";
 import { moduleFilter, patternOf } from "./filters";
+import { flameFileOf } from "./flame-file";
 import { FrameBar } from "./frame-bar";
 import { byChange, byModule, flameCsv, tellFrame } from "./frames";
 import { questionOf, type TraceShown } from "./questions";
@@ -162,18 +163,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
     title: isChange ? "flame graph of the change" : "flame graph",
     command,
     csv: () => flameCsv(layout, root),
-    svg: () =>
-      flameSvg(layout, root, {
-        title: `${labelOf(layout, root).name}: ${title}`,
-        up,
-        ...paint,
-        ground: colours.ground,
-        text: colours.text,
-        tell: (node) => {
-          const { title, lines } = tellFrame(flame, layout, node, root);
-          return [title, ...lines.map(([name, value]) => `${name}: ${value}`)].join("\n");
-        },
-      }),
+    svg: () => flameFileOf(flame, layout, root, { title: [flame.program, root > 0 ? labelOf(layout, root).name : null].filter(Boolean).join(": ") || title, notes: [], up }),
     canvas: () => picture.current?.() ?? null,
   });
   const total = layout.tree.total[root] ?? 0;
@@ -192,7 +182,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
         <FrameBar flame={flame} layout={layout} node={chosen} actions={actions} swatch={chosen >= 0 ? paint.fill(chosen) : ""} trace={trace} />
         <SearchField trace={trace} query={query}>
           {search && "error" in search ? <span class="error">{search.error}</span> : null}
-          {found && `${found.count.toLocaleString("en-GB")} ${found.count === 1 ? "frame" : "frames"}, ${ofAll(found.matched, total)}`}
+          {found && `${grouped(found.count)} ${found.count === 1 ? "frame" : "frames"}, ${ofAll(found.matched, total)}`}
         </SearchField>
       </div>
       <FlamePicture

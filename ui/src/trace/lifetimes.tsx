@@ -3,7 +3,7 @@ import { isReport } from "../api/ask";
 import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Estimated, Panel, Segmented } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
-import { bytes, percent, seconds, type Estimate } from "../format";
+import { bytes, grouped, percent, seconds, type Estimate } from "../format";
 import { useTheme } from "../state/theme";
 import type { LifetimeRow, Lifetimes } from "./answers";
 import { added, moduleFilter, patternOf } from "./filters";
@@ -75,7 +75,7 @@ export function lifetimeClasses(ends: readonly number[]): HeatClass[] {
 function sizeClasses(ends: readonly number[]): HeatClass[] {
   const none = { value: 0, low: 0, high: 0 };
   const of = (at: number) => (row: LifetimeRow) => row.sizes[at] ?? none;
-  const words = (n: number) => `${n.toLocaleString("en-GB")} words`;
+  const words = (n: number) => `${grouped(n)} words`;
   const classes: HeatClass[] = ends.map((end, at) => ({ title: `≤ ${words(end)}`, help: `up to ${words(end)}`, of: of(at), filter: null }));
   classes.push({ title: "more", help: `more than ${words(ends.at(-1) ?? 0)}`, of: of(ends.length), filter: null });
   return classes;

@@ -1,5 +1,5 @@
 /** How the numbers of traces are written, short and in full. */
-import { bytes, count, percent } from "../format";
+import { bytes, count, grouped, percent } from "../format";
 import type { FlameLabel } from "../pictures/flame-layout";
 import type { Measure } from "./answers";
 
@@ -11,7 +11,7 @@ export function shortOf(measure: Measure | undefined): (value: number) => string
 /** In full: `12,345,678 bytes`. */
 export function inFull(value: number, measure: Measure | undefined): string {
   const unit = measure?.unit === "objects" ? "blocks" : "bytes";
-  return `${Math.round(value).toLocaleString("en-GB")} ${unit}`;
+  return `${grouped(value)} ${unit}`;
 }
 
 export function ofAll(part: number, all: number): string {

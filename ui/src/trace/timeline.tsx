@@ -31,7 +31,7 @@ const LINES = [
 export type Line = (typeof LINES)[number][0];
 
 /** What the chart asks for. */
-/** Points of the chart; the same in crates/web/src/api/reported.rs. */
+/** Points of the chart. */
 const POINTS = 600;
 
 export function timelineParams({ file, params }: TraceShown): Params {

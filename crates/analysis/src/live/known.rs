@@ -6,6 +6,7 @@ use bactrian_live::{Database, Histogram, Kind, Node, Series, Site, Unit, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::measure::full_name;
 use super::warnings::{self, Warning};
 
 /// All that is known.
@@ -101,6 +102,8 @@ pub struct Line {
 pub struct Observer {
     /// What it is called.
     pub name: String,
+    /// The same with what tells it apart.
+    pub title: String,
     /// What sort it is.
     pub kind: &'static str,
     /// What tells it apart from others of its name.
@@ -269,9 +272,10 @@ pub fn line((time, text): (u64, &str)) -> Line {
     Line { time: seconds(time), text: text.to_owned() }
 }
 
-/// What all observers said at a moment.
+/// What all observers that are known of at a moment said then.
 pub fn observers(database: &Database, at: u64) -> Vec<Observer> {
-    database.series().map(|series| observer(series, at)).collect()
+    let known = database.series().filter(|series| database.is_known(series, at));
+    known.map(|series| observer(series, at)).collect()
 }
 
 fn observer(series: &Series, at: u64) -> Observer {
@@ -285,6 +289,7 @@ fn observer(series: &Series, at: u64) -> Observer {
     };
     Observer {
         name: declaration.name.clone(),
+        title: full_name(series),
         kind: show_kind(declaration.kind),
         labels: declaration.labels.iter().cloned().collect(),
         unit: unit_name(declaration.unit),

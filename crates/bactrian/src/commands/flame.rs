@@ -4,12 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bactrian_analysis::units::show_bytes;
-use bactrian_analysis::{Profile, StacksOptions, info};
-use bactrian_export::flame::{self, FlameOptions, Growth};
+use bactrian_analysis::{FlameQuestion, StacksOptions};
+use bactrian_web::{FlameAbout, flame_svg};
 
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::filters::warn_if_empty;
 use crate::open::TraceArg;
 use crate::output::{Console, show_estimate, write_file};
 
@@ -37,54 +36,24 @@ pub struct Args {
     stacks: DerivedArgs<StacksOptions>,
 }
 
+/// Frames narrower than so many pixels are left out.
+const NARROWEST: f64 = 0.5;
+
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let DerivedArgs(stacks) = &args.stacks;
-    let trace = args.trace.open()?;
-    let filter = stacks.filter.filter().map_err(|error| Failure::Usage(error.to_string()))?;
-    let measure = stacks.metric.measure();
-    let profile = Profile::with(&trace, &filter, stacks.by, stacks.recursion(), &[measure]);
-    let facts = info(&trace);
-    let options = FlameOptions {
-        title: facts.program,
-        subtitle: facts.context,
-        width: args.width,
-        growth: if args.up { Growth::Up } else { Growth::Down },
-        losses: profile.losses.sentences(),
-        ..FlameOptions::default()
-    };
-    let mut bytes = 0;
-    write_file(&args.output, console, |out, _| {
-        let mut out = Counted { out, bytes: 0 };
-        flame::write(&profile, &options, &mut out)?;
-        bytes = out.bytes;
-        Ok(())
-    })?;
-    let column = profile.first();
-    let all = column.estimate(column.total());
+    let stacks = args.stacks.0.clone();
+    let min_share = 100.0 * NARROWEST / f64::from(args.width);
+    let question = FlameQuestion { stacks, min_share, ..FlameQuestion::default() };
+    let asked = args.trace.files().ask(&question, console)?;
+    let flame = &asked.answer.result;
+    let lost = asked.answer.losses.iter().flat_map(|losses| losses.sentences());
+    let notes = lost.chain(asked.answer.notes.iter().cloned()).collect();
+    let about = FlameAbout { notes, up: args.up, width: args.width };
+    let svg = flame_svg(flame, &about).map_err(|fault| anyhow::anyhow!("no picture: {fault}"))?;
+    write_file(&args.output, console, |out, _| Ok(out.write_all(svg.as_bytes())?))?;
     if args.output.as_os_str() != "-" {
-        let (title, size) = (measure.title(), show_bytes(bytes as f64));
-        let (path, all) = (args.output.display(), show_estimate(measure.unit, &all));
+        let (title, size) = (flame.measure.title(), show_bytes(svg.len() as f64));
+        let (path, all) = (args.output.display(), show_estimate(flame.measure.unit, &flame.all));
         writeln!(console.out(), "{path}: {title}, {all} in all ({size} of SVG)")?;
     }
-    warn_if_empty(&filter, &all, console)?;
-    args.trace.account(&profile.losses, console)?;
-    Ok(Status::Done)
-}
-
-/// Counts what is written.
-struct Counted<'a> {
-    out: &'a mut dyn Write,
-    bytes: u64,
-}
-
-impl Write for Counted<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
-    }
+    asked.finish(console)
 }

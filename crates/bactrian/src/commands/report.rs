@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !report.left_out.is_empty() {
         let answers = show_number(report.left_out.len() as u64, "answer");
         console.warn(&format!(
-            "left out, for want of room or because there is none: {answers}; the report lists them"
+            "left out for want of room: {answers}; the report lists the commands that print them"
         ))?;
     }
     Ok(Status::Done)

@@ -21,6 +21,7 @@ fn taken(executable: &Path, arguments: &[&str], when: &str) -> Vec<Heap> {
     let seen = place.run(&run.observed(&options, &output));
     assert_eq!(seen.end, "exit status 0", "{seen:?}");
     let heaps = heaps_of(&output);
+    assert!(!heaps.is_empty(), "{seen:?}");
     for (_, path) in &heaps {
         let mode = path.metadata().expect("a file").permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{}", path.display());

@@ -15,7 +15,7 @@ use std::io::{self, BufWriter, Write};
 use bactrian_analysis::heap::{Heap, MergedLimits};
 
 pub use format::{HeapFormat, UnknownHeapFormat};
-pub use graph::{Picture, write_graph_dot, write_graph_svg};
+pub use graph::{Picture, write_graph_dot};
 
 /// What is wanted beside the format.
 #[derive(Clone, Copy, Debug, PartialEq)]

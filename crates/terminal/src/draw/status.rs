@@ -82,10 +82,9 @@ fn is_empty(scene: &Scene<'_>, tab: Tab) -> bool {
     match tab {
         Tab::Overview => false,
         Tab::Log => scene.database.log().next().is_none(),
-        _ => !scene
-            .database
-            .series()
-            .any(|series| !series.is_past(scene.at()) && lists::belongs(tab, series)),
+        _ => !scene.database.series().any(|series| {
+            scene.database.is_known(series, scene.at()) && lists::belongs(tab, series)
+        }),
     }
 }
 

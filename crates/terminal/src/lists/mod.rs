@@ -138,7 +138,7 @@ pub fn rows(tab: Tab, database: &Database, at: u64, search: &str, folds: &Folds)
     let search = Search::new(search);
     let is_wanted = |name: &str| search.finds(name);
     let there = database.series().enumerate().map(|(place, series)| (Place(place), series));
-    let there = there.filter(|(_, series)| is_there(database, series, at));
+    let there = there.filter(|(_, series)| database.is_known(series, at));
     let there = there.filter(|(_, series)| belongs(tab, series));
     match tab {
         Tab::Sites => {
@@ -170,11 +170,6 @@ pub fn sort(rows: &mut [Row], column: usize, is_descending: bool) {
         },
         (one, other) => other.is_some().cmp(&one.is_some()),
     });
-}
-
-/// Whether an observer is known of at a moment. Those that have said nothing yet are seen only in the present.
-fn is_there(database: &Database, series: &Series, at: u64) -> bool {
-    !series.is_past(at) && (series.at(at).is_some() || at >= database.last())
 }
 
 /// Whether a view shows an observer.

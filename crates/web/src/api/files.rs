@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bactrian_analysis::question::QuestionError;
 use serde_json::json;
 
-use super::{Function, Question};
+use super::Function;
 use crate::answer::Answer;
 use crate::evidence::{Evidence, File, Progress};
 use crate::query::Query;
@@ -30,9 +30,4 @@ fn files(evidence: &Evidence, _: &Query) -> Result<Answer, QuestionError> {
     };
     let files: Vec<_> = evidence.files().iter().map(file).collect();
     Answer::of_page(json!({ "version": env!("CARGO_PKG_VERSION"), "files": files }))
-}
-
-pub fn reported() -> Vec<Question> {
-    let what = "the list of files".to_owned();
-    vec![Question { name: "files", query: Query::default(), what, rank: 0 }]
 }

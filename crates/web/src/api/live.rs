@@ -6,12 +6,12 @@ use bactrian_analysis::live::known::{self, Said};
 use bactrian_analysis::live::lines;
 use bactrian_analysis::live::measure::full_name;
 use bactrian_analysis::question::{CommandLine, FileNumber, QuestionError};
-use bactrian_live::{Database, names};
+use bactrian_live::Database;
 use serde_json::{Value, json};
 
-use super::{Function, Question};
+use super::Function;
 use crate::answer::Answer;
-use crate::evidence::{Contents, Evidence, LiveNow, LiveState};
+use crate::evidence::{Evidence, LiveNow, LiveState};
 use crate::query::Query;
 
 pub const QUESTIONS: &[(&str, Function)] = &[
@@ -141,19 +141,7 @@ fn observers(evidence: &Evidence, query: &Query) -> Result<Answer, QuestionError
                 _ => {}
             }
         }
-        // Those of a program that has given way to another are not news any more.
-        let past: Vec<bool> = database.series().map(|series| series.is_past(at)).collect();
-        let titles: Vec<String> = database.series().map(full_name).collect();
-        let told = all.into_iter().zip(titles).zip(past).filter(|(_, past)| !past);
-        let told: Result<Vec<Value>, _> = told
-            .map(|((observer, title), _)| {
-                let mut value = serde_json::to_value(observer)?;
-                value["title"] = Value::String(title);
-                Ok::<_, serde_json::Error>(value)
-            })
-            .collect();
-        let told = told.map_err(|error| QuestionError::Broken(error.to_string()))?;
-        let result = json!({ "at": known::seconds(at), "observers": told });
+        let result = json!({ "at": known::seconds(at), "observers": all });
         let cut = (left_out > 0).then(|| format!("{left_out} nodes of trees are not shown"));
         let long = (texts > 0).then(|| {
             format!("of {texts} long texts only the first {LETTERS} characters are shown")
@@ -195,38 +183,3 @@ fn log(evidence: &Evidence, query: &Query) -> Result<Answer, QuestionError> {
         answer(path, now, query, json!({ "log": lines, "count": count }))
     })
 }
-
-/// What a page of a recording shows at first.
-pub fn reported(evidence: &Evidence) -> Vec<Question> {
-    let mut questions = Vec::new();
-    for (at, file) in evidence.files().iter().enumerate() {
-        let Contents::Live(source) = &file.contents else { continue };
-        let what = format!("live numbers of {}", file.path.display());
-        let ask = |name: &'static str, pairs: &[(&str, &str)], rank: u8| {
-            let file = at.to_string();
-            let query = Query::of([("file", &*file)].iter().chain(pairs).copied());
-            Question { name, query, what: what.clone(), rank }
-        };
-        questions.push(ask("live/state", &[], 1));
-        questions.push(ask("live/observers", &[], 1));
-        questions.push(ask("live/log", &[], 2));
-        for chart in CHARTS {
-            let names: Vec<_> = chart.iter().map(|name| ("name", *name)).collect();
-            questions.push(ask("live/chart", &names, 1));
-        }
-        let mut own = Vec::new();
-        source.look(&mut |now| own = drawable(now.database));
-        own.retain(|name| !names::is_reserved(name));
-        questions.extend(own.iter().map(|name| ask("live/chart", &[("name", name)], 2)));
-    }
-    questions
-}
-
-/// The pictures that the page shows of every program (`ui/src/live/charts.ts`).
-const CHARTS: &[&[&str]] = &[
-    &[names::HEAP, names::LIVE, names::RSS],
-    &[names::ALLOCATED, names::PROMOTED],
-    &[names::PAUSES],
-    &[names::MINOR_COLLECTIONS, names::MAJOR_COLLECTIONS, names::COMPACTIONS],
-    &[names::CPU],
-];

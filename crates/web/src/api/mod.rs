@@ -2,15 +2,12 @@
 
 mod files;
 mod live;
-mod reported;
 
 use bactrian_analysis::question::{QuestionError, RawParameters, find};
 
 use crate::answer::Answer;
 use crate::evidence::Evidence;
 use crate::query::Query;
-
-pub use reported::{Question, reported};
 
 /// Answers one kind of question.
 pub type Function = fn(&Evidence, &Query) -> Result<Answer, QuestionError>;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::heap::{GraphAnswer, GraphQuestion};
-use bactrian_export::{Picture, write_graph_dot, write_graph_svg};
+use bactrian_export::{Picture, write_graph_dot};
+use bactrian_web::graph_svg;
 
 use super::HeapArg;
 use crate::commands::arguments::{about, long_about};
@@ -60,16 +61,13 @@ impl Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heap.files().ask(&args.question.0, console)?;
     let title = args.heap.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into());
-    let (picture, what) = match &asked.answer.result {
-        GraphAnswer::Reduced(answer) => {
-            (Picture::of_reduced(answer, &title), show_number(answer.sets.len() as u64, "set"))
-        }
+    let what = match &asked.answer.result {
+        GraphAnswer::Reduced(answer) => show_number(answer.sets.len() as u64, "set"),
         GraphAnswer::Around(answer) => {
-            let what = format!("{} of {} blocks and roots", answer.told, answer.near);
-            (Picture::of_around(answer, &title), what)
+            format!("{} of {} blocks and roots", answer.told, answer.near)
         }
     };
-    write(args, &asked, &picture, &what, console)?;
+    write(args, &asked, &title, &what, console)?;
     asked.finish(console)
 }
 
@@ -77,7 +75,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 fn write(
     args: &Args,
     asked: &Asked<GraphAnswer>,
-    picture: &Picture,
+    title: &str,
     what: &str,
     console: &mut Console,
 ) -> Result<(), Failure> {
@@ -86,8 +84,17 @@ fn write(
         GraphFormat::Json if output == Path::new("-") => asked.print_json("heap graph", console)?,
         format => write_file(output, console, |mut out, _| {
             match format {
-                GraphFormat::Dot => write_graph_dot(picture, &mut out)?,
-                GraphFormat::Svg => write_graph_svg(picture, &mut out)?,
+                GraphFormat::Dot => {
+                    let picture = match &asked.answer.result {
+                        GraphAnswer::Reduced(answer) => Picture::of_reduced(answer, title),
+                        GraphAnswer::Around(answer) => Picture::of_around(answer, title),
+                    };
+                    write_graph_dot(&picture, &mut out)?;
+                }
+                GraphFormat::Svg => {
+                    let svg = graph_svg(&asked.answer.result, title);
+                    out.write_all(svg.map_err(std::io::Error::other)?.as_bytes())?;
+                }
                 GraphFormat::Json => {
                     serde_json::to_writer_pretty(&mut out, &asked.answer.result)
                         .map_err(std::io::Error::from)?;

@@ -20,8 +20,7 @@ impl Picture {
                 0 => format!("all of it more than {steps} away"),
                 more => format!("{more} of it within {steps}"),
             };
-            rest.texts.push(text.clone());
-            rest.about.push(text);
+            rest.texts.push(text);
         }
         let mut lines = Vec::new();
         for edge in &around.edges {
@@ -30,7 +29,7 @@ impl Picture {
                 Some(at) if edge.from == edge.to => {
                     at.texts.push(format!("points to itself: {}", label(edge)));
                 }
-                _ => lines.push(line(around, edge)),
+                _ => lines.push(line(edge)),
             }
         }
         Picture {
@@ -44,11 +43,6 @@ impl Picture {
             boxes,
             lines,
             rest,
-            has_labels: true,
-            foot: &[
-                "A box is a block or a root; the bar is the part of the heap that it alone holds.",
-                "At a line: the fields that point. A small circle: it points to the rest (right), or the rest to it (left).",
-            ],
         }
     }
 }
@@ -69,10 +63,6 @@ fn picture_box(node: &AroundNode) -> PictureBox {
             if node.blocks > 0 { format!("{shallow}; {alone}") } else { alone }
         }
     };
-    let mut about = vec![name(node)];
-    about.extend(node.address.as_ref().map(|address| format!("at {address}")));
-    about.push(size.clone());
-    about.extend(node.distance.map(|steps| format!("{} away", counted(steps.into(), "step"))));
     PictureBox {
         look: match node.kind {
             AroundKind::Centre => Look::Centre,
@@ -81,8 +71,6 @@ fn picture_box(node: &AroundNode) -> PictureBox {
             AroundKind::Rest => Look::Rest,
         },
         texts: vec![name(node), size],
-        about,
-        bar: node.dominated.filter(|&dominated| dominated > 0).map(|_| node.share),
     }
 }
 
@@ -98,24 +86,6 @@ fn label(edge: &AroundEdge) -> String {
     label
 }
 
-fn line(around: &Around, edge: &AroundEdge) -> Line {
-    let name = |place: usize| around.nodes.get(place).map_or_else(String::new, name);
-    let fields = match edge.fields.len() {
-        0 => String::new(),
-        1 => format!(", field {}", edge.fields[0]),
-        _ => format!(", fields {}", edge.fields.join(", ")),
-    };
-    Line {
-        from: edge.from,
-        to: edge.to,
-        pointers: edge.pointers,
-        label: label(edge),
-        about: format!(
-            "{} → {}: {}{fields}",
-            name(edge.from),
-            name(edge.to),
-            counted(edge.pointers, "pointer")
-        ),
-        is_gap: false,
-    }
+fn line(edge: &AroundEdge) -> Line {
+    Line { from: edge.from, to: edge.to, label: label(edge), is_gap: false }
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use super::names::{cut, tame};
 use super::{Look, Picture};
-use crate::flame::names::{cut, tame};
 
 /// Characters of a line that fit into a box.
 const WIDEST: usize = 60;

@@ -1,16 +1,14 @@
-//! Heaps as pictures, for Graphviz or drawn here: the reduced graph of a whole heap, and what is around one block. Both are
-//! made a [`Picture`] first, boxes and lines; how these are written does not depend on what they mean.
+//! Heaps as pictures for Graphviz: the reduced graph of a whole heap, and what is around one block. Both are made a
+//! [`Picture`] first, boxes and lines; how these are written does not depend on what they mean.
 
 mod around;
 mod dot;
-mod layout;
+mod names;
 mod reduced;
-mod svg;
 #[cfg(test)]
 mod tests;
 
 pub use dot::write as write_graph_dot;
-pub use svg::write as write_graph_svg;
 
 /// Boxes and lines between them.
 #[derive(Clone, Debug)]
@@ -22,10 +20,6 @@ pub struct Picture {
     lines: Vec<Line>,
     /// The box of all that is not shown, by its place.
     rest: Option<usize>,
-    /// Whether labels of lines are to be seen in a drawing: where there are many lines, they would hide each other.
-    has_labels: bool,
-    /// How to read it, in lines.
-    foot: &'static [&'static str],
 }
 
 #[derive(Clone, Debug)]
@@ -33,10 +27,6 @@ struct PictureBox {
     look: Look,
     /// What stands in it; the first line is its name.
     texts: Vec<String>,
-    /// More of it, for who asks.
-    about: Vec<String>,
-    /// What its bar shows: a part of all, up to 1.
-    bar: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +44,7 @@ struct Line {
     /// Boxes, by their places.
     from: usize,
     to: usize,
-    /// How many pointers it stands for.
-    pointers: u64,
     label: String,
-    /// More of it, for who asks.
-    about: String,
     /// Whether something between its ends is left out.
     is_gap: bool,
 }

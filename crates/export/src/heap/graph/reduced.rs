@@ -18,13 +18,8 @@ impl Picture {
                 heap.all
             ),
             boxes: heap.sets.iter().map(picture_box).collect(),
-            lines: heap.edges.iter().map(|edge| line(heap, edge)).collect(),
+            lines: heap.edges.iter().map(line).collect(),
             rest: heap.sets.iter().position(|set| set.kind == ReducedKind::Rest),
-            has_labels: false,
-            foot: &[
-                "A box is a block with all that only it leads to, or a root; the bar is its part of the heap.",
-                "A small circle: it points to the rest, too.",
-            ],
         }
     }
 }
@@ -35,13 +30,6 @@ fn picture_box(set: &ReducedSet) -> PictureBox {
         texts.push(size(set));
     }
     texts.extend(made_of(set));
-    let mut about = vec![set.what.clone()];
-    about.extend(set.address.as_ref().map(|address| format!("at {address}")));
-    if set.entry_blocks > 1 && set.kind != ReducedKind::Root {
-        about.push(format!("one of {} blocks that reach each other", set.entry_blocks));
-    }
-    about.push(size(set));
-    about.extend(made_of(set));
     PictureBox {
         look: match set.kind {
             ReducedKind::Root => Look::Root,
@@ -51,29 +39,16 @@ fn picture_box(set: &ReducedSet) -> PictureBox {
             ReducedKind::Rest => Look::Rest,
         },
         texts,
-        about,
-        bar: (set.bytes > 0 && set.kind != ReducedKind::Rest).then_some(set.share),
     }
 }
 
-fn line(heap: &ReducedHeap, edge: &ReducedEdge) -> Line {
-    let name = |place: usize| heap.sets.get(place).map_or("", |set| &set.what);
-    let ends = format!("{} → {}", name(edge.from), name(edge.to));
-    let (label, what) = match (edge.left_out, edge.pointers) {
-        (0, 0 | 1) => (String::new(), counted(edge.pointers, "pointer")),
-        (0, pointers) => (pointers.to_string(), counted(pointers, "pointer")),
-        (left_out, _) => {
-            (format!("{left_out} sets between"), format!("{left_out} sets between are not shown"))
-        }
+fn line(edge: &ReducedEdge) -> Line {
+    let label = match (edge.left_out, edge.pointers) {
+        (0, 0 | 1) => String::new(),
+        (0, pointers) => pointers.to_string(),
+        (left_out, _) => format!("{left_out} sets between"),
     };
-    Line {
-        from: edge.from,
-        to: edge.to,
-        pointers: edge.pointers,
-        label,
-        about: format!("{ends}: {what}"),
-        is_gap: edge.left_out > 0,
-    }
+    Line { from: edge.from, to: edge.to, label, is_gap: edge.left_out > 0 }
 }
 
 /// How large a set is, in a line: `12.3 MB, 16.8 %, 1234 blocks`.

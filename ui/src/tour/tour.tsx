@@ -1,0 +1,107 @@
+/**
+ * A walk through the page where there is no browser, for a report: all views and their tabs, then what a click on them leads
+ * to, then what a click leads to from there. What the page asks on the way is what the report carries.
+ */
+import { renderToString } from "preact-render-to-string";
+import { answerOf, follow, type Answer, type Guide } from "../api/ask";
+import type { Files } from "../api/files";
+import { App } from "../shell/app";
+import { VIEWS } from "../shell/views";
+import { setStage } from "./stage";
+
+/** Who answers: crates/web/src/tour.rs. */
+export interface Host {
+  /** Answers in JSON; not at all if nobody listens any more. The second number is how much of the tour is done, up to 1. */
+  ask: (question: string, done: number) => string | undefined;
+}
+
+/** How many clicks from the first pages the tour goes. */
+const DEPTH = 2;
+/** So many pages of one kind are looked at, and so many questions of one kind asked that a click would ask. */
+const OF_A_KIND = 20;
+
+/** What a page leads to. */
+interface Seen {
+  /** Its other tabs. */
+  tabs: string[];
+  links: string[];
+  /** What a click would ask. */
+  questions: string[];
+}
+
+export function tour(host: Host): void {
+  setStage();
+  const answers = new Map<string, Answer<unknown> | Error>();
+  let done = 0;
+  const ask = (question: string) => {
+    const known = answers.get(question);
+    if (known !== undefined) return known;
+    const json = host.ask(question, done);
+    const answer = json === undefined ? new Error("nobody answers") : answerOf(json);
+    answers.set(question, answer);
+    return answer;
+  };
+  const known = new Set<string>();
+  const fresh = (all: readonly string[]) => all.filter((one) => !known.has(one) && known.add(one));
+  const counts = new Map<string, number>();
+  const few = (all: readonly string[]) =>
+    fresh(all).filter((one) => {
+      const count = (counts.get(kindOf(one)) ?? 0) + 1;
+      counts.set(kindOf(one), count);
+      return count <= OF_A_KIND;
+    });
+  let here = fresh(firstPages(ask("files?")));
+  for (let depth = 0; depth <= DEPTH; depth++) {
+    const links: string[] = [];
+    const questions: string[] = [];
+    // Tabs come to what is looked through.
+    for (let place = 0; place < here.length; place++) {
+      done = (depth + place / here.length) / (DEPTH + 1);
+      const page = look(here[place] ?? "", ask);
+      if (depth === 0) here.push(...fresh(page.tabs));
+      links.push(...page.links);
+      questions.push(...page.questions);
+    }
+    few(questions).forEach(ask);
+    here = few(links);
+  }
+}
+
+/** Two pages, or questions, that differ in values only are of a kind. */
+function kindOf(text: string): string {
+  const [path = "", query = ""] = text.split("?");
+  const names = query.split("&").map((pair) => pair.split("=")[0]);
+  return `${path.replace(/\/\d+/, "")} ${[...new Set(names)].sort().join(" ")}`;
+}
+
+/** Each view of each file; of snapshots the last first, since it has what was there to stay. */
+function firstPages(files: Answer<unknown> | Error): string[] {
+  const all = files instanceof Error ? [] : (files as Answer<Files>).result.files;
+  return VIEWS.flatMap((view) => {
+    const of = all.map((file, at) => ({ file, at })).filter(({ file }) => file.kind === view.kind);
+    if (view.kind !== null && of.length < view.least) return [];
+    const places = view.kind === null || view.least > 1 ? [0] : of.map(({ at }) => at).reverse();
+    return places.map((at) => `#/${view.id}/${at}`);
+  });
+}
+
+/** Renders a page, and clicks on it. */
+function look(page: string, ask: Guide["answer"]): Seen {
+  const questions: string[] = [];
+  const clicks: (() => void)[] = [];
+  follow({ answer: ask, rows: OF_A_KIND, couldAsk: (question) => questions.push(question), couldClick: (click) => clicks.push(click) });
+  location.hash = page;
+  const html = renderToString(<App />);
+  const tabs = [...html.matchAll(/<nav[^>]*>.*?<\/nav>/gs)].flatMap(([nav]) => hashesIn(nav));
+  const links = hashesIn(html);
+  for (const click of clicks) {
+    location.hash = page;
+    click();
+    if (location.hash !== page) links.push(location.hash);
+  }
+  return { tabs, links, questions };
+}
+
+function hashesIn(html: string): string[] {
+  return [...html.matchAll(/href="(#\/[^"]*)"/g)].map(([, hash = ""]) => hash.replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&amp;", "&"));
+}

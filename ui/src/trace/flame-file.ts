@@ -1,0 +1,38 @@
+/** A flame graph as a file: of the page's export, and of `bactrian flame`. */
+import { layOut, type Layout } from "../pictures/flame-layout";
+import { flameSvg, USUAL_WIDTH } from "../pictures/flame-svg";
+import { estimate, isExact } from "../format";
+import type { Flame } from "./answers";
+import { byChange, byModule, tellFrame } from "./frames";
+import { shortOf, wordsOf } from "./telling";
+
+export interface FlameAbout {
+  /** The program, if nothing else is said. */
+  title?: string;
+  /** What was lost, or estimated. */
+  notes: readonly string[];
+  up: boolean;
+  width?: number;
+}
+
+/** What is below `root`, on paper. */
+export function flameFileOf(flame: Flame, layout: Layout, root: number, about: FlameAbout): string {
+  const paint = layout.tree.before ? byChange(layout, false, false) : byModule(layout, false);
+  const words = wordsOf(flame.measure);
+  const sure = isExact(flame.all) ? "exact: every allocation was recorded" : "estimated from samples";
+  const all = `${words.charAt(0).toUpperCase()}${words.slice(1)}: ${estimate(flame.all, shortOf(flame.measure))}, ${sure}`;
+  return flameSvg(layout, root, {
+    title: about.title ?? flame.program ?? "flame graph",
+    lines: [all],
+    warnings: about.notes,
+    up: about.up,
+    width: about.width ?? USUAL_WIDTH,
+    fill: paint.fill,
+    figures: (node) => tellFrame(flame, layout, node, root).lines.map(([name, value]) => `${name}: ${value}`),
+  });
+}
+
+/** What crates/web/src/pictures.rs asks for. */
+export function flameFile(flame: Flame, about: FlameAbout): string {
+  return flameFileOf(flame, layOut(flame), 0, about);
+}
