@@ -44,7 +44,7 @@ pub struct TraceQuestions {
     timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
     names: OnceLock<Names>,
     /// What the tables may take.
-    grant: Option<Grant>,
+    _grant: Option<Grant>,
 }
 
 /// Names of functions and files.
@@ -107,7 +107,7 @@ impl TraceQuestions {
         let all = || (available_memory().unwrap_or(1 << 30) as f64 * MEMORY_SHARE) as u64;
         let grant = TABLES.grant(trace_table::most_memory(&trace), all);
         let questions = TraceQuestions::with_memory(trace, grant.bytes());
-        TraceQuestions { grant: Some(grant), ..questions }
+        TraceQuestions { _grant: Some(grant), ..questions }
     }
 
     /// For one question: it is answered by a pass over the file, which takes less than reading it into memory.
@@ -156,7 +156,7 @@ impl TraceQuestions {
             labellings: Recent::new(KEPT_LABELLINGS),
             timelines: Recent::new(KEPT_TIMELINES),
             names: OnceLock::new(),
-            grant: None,
+            _grant: None,
         }
     }
 

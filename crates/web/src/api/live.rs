@@ -7,7 +7,7 @@ use bactrian_analysis::live::lines;
 use bactrian_analysis::live::measure::full_name;
 use bactrian_analysis::question::{CommandLine, FileNumber, QuestionError};
 use bactrian_live::Database;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Function;
 use crate::answer::Answer;
