@@ -4,7 +4,6 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 #[path = "sources.rs"]
 mod sources;
@@ -30,7 +29,7 @@ fn main() {
     if is_built && is_current {
         return copy(&built, &out);
     }
-    if let Err(reason) = build(&ui, &out) {
+    if let Err(reason) = sources::build(&ui, &out) {
         if is_built {
             println!(
                 "cargo:warning=the page in ui/dist was built from other sources, and cannot be built anew: {reason}"
@@ -52,37 +51,5 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("OUT_DIR is writable");
     for part in PARTS {
         fs::copy(from.join(part), to.join(part)).expect("OUT_DIR is writable");
-    }
-}
-
-/// Builds the page into a folder.
-fn build(ui: &Path, out: &Path) -> Result<(), String> {
-    if !ui.join("package.json").exists() {
-        return Err("its sources are not there".to_owned());
-    }
-    install(ui)?;
-    let mut build = Command::new("npm");
-    build.args(["run", "--silent", "build", "--", "--logLevel", "warn", "--emptyOutDir"]);
-    run(build.arg("--outDir").arg(out).current_dir(ui))
-}
-
-/// Installs what the lock file says, unless that was done: cargo builds this several times, for several profiles.
-fn install(ui: &Path) -> Result<(), String> {
-    let lock = fs::read(ui.join("package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
-    let installed = ui.join("node_modules/.installed-from");
-    if fs::read(&installed).is_ok_and(|from| from == lock) {
-        return Ok(());
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(ui);
-    run(&mut npm)?;
-    fs::write(&installed, &lock).map_err(|error| format!("{}: {error}", installed.display()))
-}
-
-fn run(command: &mut Command) -> Result<(), String> {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("npm failed ({status}): see above")),
-        Err(error) => Err(format!("npm cannot be started ({error})")),
     }
 }

@@ -10,6 +10,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::command::{root, succeed};
 use crate::test::binaries::{self, Start};
+use crate::test::is_whole;
 
 /// Gets what is missing and runs the tests.
 pub fn run(arguments: &[String]) -> Outcome {
@@ -17,15 +18,23 @@ pub fn run(arguments: &[String]) -> Outcome {
     let tools = root().join(".cache/consumers");
     fs::create_dir_all(&tools).map_err(|error| format!("{}: {error}", tools.display()))?;
     get_npm_packages(&tools)?;
-    for (tool, file) in [("pprof", "pprof"), ("visualvm", "visualvm-heap.jar")] {
+    let mut wanted =
+        vec![("pprof", "pprof", "Debian"), ("visualvm", "visualvm-heap.jar", "Debian")];
+    let mut only = vec!["export export", "export heap"];
+    // It takes minutes where PyPI is far.
+    if is_whole() {
+        wanted.push(("mcp", "mcp", "PyPI"));
+        only.push("bactrian answers");
+    }
+    for (tool, file, from) in wanted {
         if !tools.join(file).exists() {
-            println!("-- getting {tool} from Debian");
+            println!("-- getting {tool} from {from}");
             succeed(Command::new(root().join(format!("consumers/get-{tool}"))).arg(&tools))?;
         }
     }
     let tools = tools.display().to_string();
     binaries::run(&Start {
-        only: &["export export", "export heap"],
+        only: &only,
         arguments: &["--ignored", "consumers::"],
         set: &[("BACTRIAN_CONSUMERS", &tools)],
         ..Start::default()

@@ -39,21 +39,10 @@ pub fn run(arguments: &[String]) -> Outcome {
 /// Builds the page into `ui/dist`.
 fn build() -> Outcome {
     let ui = root().join("ui");
-    build_into(&ui.join("dist"))?;
+    sources::build(&ui, &ui.join("dist"))?;
     let digest = sources::digest(&ui).map_err(|error| format!("ui: {error}"))?;
     let path = ui.join("dist").join(sources::BUILT_FROM);
     fs::write(&path, digest).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn build_into(folder: &Path) -> Outcome {
-    let ui = root().join("ui");
-    if !ui.join("node_modules").exists() {
-        let mut npm = Command::new("npm");
-        succeed(npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&ui))?;
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["run", "--silent", "build", "--", "--logLevel", "warn", "--emptyOutDir"]);
-    succeed(npm.arg("--outDir").arg(folder).current_dir(&ui))
 }
 
 /// That `ui/dist` is what is built of the sources.
@@ -62,7 +51,7 @@ fn check_built() -> Outcome {
     let kept = fs::read_to_string(ui.join("dist").join(sources::BUILT_FROM)).ok();
     let is_current = kept == sources::digest(&ui).ok();
     let anew = binaries::debug_folder().with_file_name("page-built");
-    build_into(&anew)?;
+    sources::build(&ui, &anew)?;
     let same =
         |part: &str| fs::read(anew.join(part)).ok() == fs::read(ui.join("dist").join(part)).ok();
     match is_current && sources::PARTS.iter().all(|part| same(part)) {

@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands;
-use crate::output::Color;
+use crate::failure::{Failure, Status};
+use crate::output::{Color, Console};
 
 /// Shows what an OCaml program keeps in memory: what was allocated, where, and what became of it.
 #[derive(Parser, Debug)]
@@ -63,4 +64,39 @@ pub enum Command {
     /// What `record` starts to find out whether seccomp filters allow copies of a program: not for people.
     #[command(hide = true)]
     TryCopying,
+}
+
+impl Command {
+    /// Runs it to its end.
+    pub fn run(self, console: &mut Console) -> Result<Status, Failure> {
+        match self {
+            Command::Record(args) => commands::record::run(&args, console),
+            Command::Snapshot(args) => commands::snapshot::run(&args, console),
+            Command::Live(args) => commands::live::run(&args, console),
+            Command::Doctor(args) => commands::doctor::run(&args, console),
+            Command::View(args) => commands::view::run(&args, console),
+            Command::Report(args) => commands::report::run(&args, console),
+            Command::Mcp(args) => commands::mcp::run(args, console),
+            Command::Info(args) => commands::info::run(&args, console),
+            Command::Top(args) => commands::top::run(&args, console),
+            Command::Tree(args) => commands::tree::run(&args, console),
+            Command::Flame(args) => commands::flame::run(&args, console),
+            Command::Annotate(args) => commands::annotate::run(&args, console),
+            Command::Disasm(args) => commands::disasm::run(&args, console),
+            Command::Timeline(args) => commands::timeline::run(&args, console),
+            Command::Lifetimes(args) => commands::lifetimes::run(&args, console),
+            Command::Diff(args) => commands::diff::run(&args, console),
+            Command::Check(args) => commands::check::run(&args, console),
+            Command::Dump(args) => commands::dump::run(&args, console),
+            Command::Convert(args) => commands::convert::run(&args, console),
+            Command::Export(args) => commands::export::run(&args, console),
+            Command::Heap(args) => commands::heap::run(&args, console),
+            Command::Types(args) => commands::types::run(&args, console),
+            Command::Agent(args) => commands::agent::run(&args, console),
+            Command::Completions(args) => commands::completions::run(&args, console),
+            Command::Man(args) => commands::man::run(&args),
+            Command::WalkFrozen => commands::snapshot::walk_frozen(),
+            Command::TryCopying => commands::snapshot::try_copying(),
+        }
+    }
 }

@@ -10,8 +10,8 @@ use bactrian_analysis::question::{
 use bactrian_analysis::{TraceQuestions, info};
 use serde::Serialize;
 
-use crate::commands::heap::{HeapArg, say_coverage};
 use crate::failure::{Failure, Status};
+use crate::file_args::{HeapArg, say_coverage};
 use crate::open::{self, account, name};
 use crate::output::{Console, print_envelope};
 

@@ -9,6 +9,7 @@ mod commands;
 mod derived_args;
 mod evidence;
 mod failure;
+mod file_args;
 mod filters;
 mod indexes;
 mod live;
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
     bactrian_capture::temporary::settle();
     let cli = cli::Cli::parse();
     let mut console = Console::new(cli.color);
-    let ended = commands::run(cli.command, &mut console);
+    let ended = cli.command.run(&mut console);
     let ended = match (console.flush(), ended) {
         // The end is the program's, whatever could not be said of it.
         (Err(error), Ok(status @ Status::Program(_))) => {

@@ -1,17 +1,16 @@
 //! Opening traces and snapshots, with progress on long reads and a word on what was lost.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bactrian_analysis::TraceFile;
 use bactrian_analysis::question::EvidenceLosses;
 use bactrian_live::recording;
 use bactrian_snapshot::{Snapshot, is_snapshot};
-use bactrian_trace::{Input, Losses};
+use bactrian_trace::Input;
 use bactrian_types::Table;
 
-use crate::evidence::Files;
 use crate::failure::Failure;
 use crate::output::Console;
 
@@ -19,34 +18,6 @@ use crate::output::Console;
 const LONG: usize = 50_000_000;
 /// And snapshots over this one when they are turned into a graph: they are some hundred times smaller than the heap.
 const LONG_SNAPSHOT: u64 = 2_000_000;
-
-/// The trace a command is about.
-#[derive(clap::Args, Debug)]
-pub struct TraceArg {
-    /// Trace file; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Fail (status 3) if anything in the file was lost or damaged
-    #[arg(long)]
-    pub strict: bool,
-}
-
-impl TraceArg {
-    /// Opens it.
-    pub fn open(&self) -> Result<TraceFile, Failure> {
-        open(&self.file)
-    }
-
-    /// To ask questions of it.
-    pub fn files(&self) -> Files {
-        Files::traces([self.file.clone()], self.strict)
-    }
-
-    /// Tells what was lost, or fails if nothing may be.
-    pub fn account(&self, losses: &Losses, console: &mut Console) -> Result<(), Failure> {
-        account(&self.file, self.strict, losses, console)
-    }
-}
 
 /// What a file holds.
 pub enum Evidence {

@@ -333,8 +333,49 @@ fn assistants_are_told_the_same() {
     assert!(compared > 15, "only {compared} answers were not cut");
     let opened = assistant.call("open", &json!({ "path": files[0] }));
     assert_eq!(serde_json::from_str::<Value>(&opened).expect("JSON")["file"], 4);
-    assert!(assistant.call("trace_top", &json!({ "by": "colour" })).contains("by=colour"));
+    let refused = assistant.call("trace_top", &json!({ "by": "colour" }));
+    assert!(refused.starts_with("by=colour: it is one of site, "), "{refused}");
+    let refused = assistant.call("heap_classes", &json!({ "file": 2, "number": -1 }));
+    assert!(refused.contains("number=-1"), "{refused}");
     assert!(assistant.call("open", &json!({ "path": "/nowhere" })).contains("/nowhere"));
+}
+
+mod consumers {
+    use super::*;
+
+    /// The client that the makers of the protocol keep, from PyPI.
+    #[test]
+    #[ignore = "needs other tools: cargo xtask test --all"]
+    fn a_client_of_others_is_told_the_same() {
+        let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask test --all sets it");
+        let [small, grown] = snapshots();
+        let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
+        let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../consumers/mcp_client.py");
+        let mut command = Command::new(Path::new(&tools).join("mcp/bin/python"));
+        command.arg(client).arg(env!("CARGO_BIN_EXE_bactrian")).args(&files).arg("--");
+        command.args(["trace_top", r#"{"file":0,"number":3}"#]);
+        command.args(["heap_suspects", r#"{"files":[2,3]}"#]);
+        command.args(["trace_top", r#"{"by":"colour"}"#]);
+        let said = bactrian_fixtures::run(&mut command);
+        let mut lines = said.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let mut next = || -> Value { lines.next().expect("a line for each") };
+        let tools = next();
+        assert!(tools.as_array().is_some_and(|tools| tools.len() > 20), "{tools}");
+        let served = Served::new(&files);
+        for asked in ["trace/top?file=0&number=3", "heap/suspects?files=2&files=3"] {
+            let answer = next();
+            let told = answer["text"].as_str().expect("text");
+            let told: Value = serde_json::from_str(told).expect("JSON");
+            assert_eq!(answer["failed"], false);
+            assert!(
+                same_for_assistants(&told["result"], &served.answer(asked)["result"]),
+                "{told}"
+            );
+        }
+        let refused = next();
+        assert_eq!(refused["failed"], true, "{refused}");
+        assert!(refused["text"].as_str().is_some_and(|text| text.contains("it is one of")));
+    }
 }
 
 /// Questions that no report has: those that people type for, and those that the page does not ask.

@@ -1,5 +1,6 @@
 //! The page's script where there is no browser: in QuickJS, which is a part of this program.
 
+use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, Context, Ctx, Object, Runtime};
 
 use crate::page;
@@ -24,7 +25,9 @@ pub fn with_page<T: Send>(
         let context = Context::full(&runtime).map_err(|error| error.to_string())?;
         context.with(|ctx| {
             let offered = || {
-                ctx.eval::<(), _>(page::text("app.js"))?;
+                let mut options = EvalOptions::default();
+                options.filename = Some("app.js".to_owned());
+                ctx.eval_with_options::<(), _>(page::text("app.js"), options)?;
                 let offered: Object<'_> = ctx.globals().get("bactrian")?;
                 run(&ctx, &offered)
             };

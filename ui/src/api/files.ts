@@ -19,6 +19,14 @@ export interface Files {
   files: ShownFile[];
 }
 
+/** What a view is given. */
+export interface ViewProps {
+  /** The place of the file that is shown. */
+  file: number;
+  /** All that there are. */
+  files: ShownFile[];
+}
+
 /** The files, asked again while some are being opened. */
 export function useFiles(): Asked<Files> {
   const [round, setRound] = useState(0);

@@ -9,7 +9,7 @@ import { hit, shapesOf, type AreasInput, type Hit } from "../pictures/areas";
 import { Picture, type Drawing } from "../pictures/areas-picture";
 import { useRoute } from "../state/route";
 import { useTheme } from "../state/theme";
-import type { ViewProps } from "../shell/views";
+import type { ViewProps } from "../api/files";
 import { canShow, Controls, useEvolutionKeys } from "./controls";
 import "./evolution.css";
 import { bandsOf, Legend, linesOf, type Entry } from "./legend";

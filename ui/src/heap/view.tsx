@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { ask, isReport } from "../api/ask";
 import { Search } from "../parts/controls";
-import type { ViewProps } from "../shell/views";
+import type { ViewProps } from "../api/files";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
 import { ClassesTab } from "./classes";

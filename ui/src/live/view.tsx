@@ -3,7 +3,7 @@ import { isReport, canAsk } from "../api/ask";
 import { Answered, Segmented } from "../parts/controls";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
-import type { ViewProps } from "../shell/views";
+import type { ViewProps } from "../api/files";
 import { CHARTS, LiveChart, type Watched } from "./charts";
 import { clock, SPANS, stepOf, stepped, watchFrom, type LiveState, type Watch } from "./live";
 import "./live.css";

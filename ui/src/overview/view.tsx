@@ -1,5 +1,5 @@
 /** What each file is and what it says first; what was lost and how sure the numbers are stands beside them. */
-import type { ViewProps } from "../shell/views";
+import type { ViewProps } from "../api/files";
 import { LiveCard } from "./live";
 import { SnapshotsCard } from "./snapshots";
 import { TraceCard } from "./trace";

@@ -15,6 +15,7 @@ export function Segmented<V extends string>(props: {
   /** Options that cannot be chosen now: a report does not have them. */
   disabled?: ((value: V) => boolean) | undefined;
 }) {
+  for (const [value] of props.options) if (!props.disabled?.(value)) canClick(() => props.onChange(value));
   return (
     <div class="segmented" role="radiogroup" aria-label={props.label}>
       {props.options.map(([value, text]) => (

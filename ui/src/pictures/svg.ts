@@ -68,7 +68,7 @@ export function svgFile(element: SVGSVGElement | null, ground: string): string {
   return plain(new XMLSerializer().serializeToString(copy));
 }
 
-/** Control characters are in no XML, and names in files may have any; nor may they change how their neighbours are read. */
+/** Control characters are in no XML, and names in files may have any; nor may they change how their neighbours are read, or end a section. */
 export function plain(xml: string): string {
-  return xml.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g, "\ufffd");
+  return xml.replaceAll("]]>", "]]&gt;").replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g, "\ufffd");
 }

@@ -1,18 +1,11 @@
 /** The views that there are, and which files they show. */
 import type { ComponentType } from "preact";
-import type { FileKind, ShownFile } from "../api/files";
+import type { FileKind, ShownFile, ViewProps } from "../api/files";
 import { EvolutionView } from "../evolution/view";
 import { HeapView } from "../heap/view";
 import { LiveView } from "../live/view";
 import { Overview } from "../overview/view";
 import { TraceView } from "../trace/view";
-
-export interface ViewProps {
-  /** The place of the file that is shown. */
-  file: number;
-  /** All that there are. */
-  files: ShownFile[];
-}
 
 export interface View {
   id: string;

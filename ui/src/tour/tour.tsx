@@ -17,7 +17,9 @@ export interface Host {
 
 /** How many clicks from the first pages the tour goes. */
 const DEPTH = 2;
-/** So many pages of one kind are looked at, and so many questions of one kind asked that a click would ask. */
+/** So many pages of one kind are looked at, beside the first ones: rendering them is what takes time. */
+const PAGES_OF_A_KIND = 8;
+/** So many questions of one kind are asked that a click would ask, and so many rows of each table clicked. */
 const OF_A_KIND = 20;
 
 /** What a page leads to. */
@@ -44,11 +46,11 @@ export function tour(host: Host): void {
   const known = new Set<string>();
   const fresh = (all: readonly string[]) => all.filter((one) => !known.has(one) && known.add(one));
   const counts = new Map<string, number>();
-  const few = (all: readonly string[]) =>
+  const few = (all: readonly string[], most: number) =>
     fresh(all).filter((one) => {
       const count = (counts.get(kindOf(one)) ?? 0) + 1;
       counts.set(kindOf(one), count);
-      return count <= OF_A_KIND;
+      return count <= most;
     });
   let here = fresh(firstPages(ask("files?")));
   for (let depth = 0; depth <= DEPTH; depth++) {
@@ -62,8 +64,8 @@ export function tour(host: Host): void {
       links.push(...page.links);
       questions.push(...page.questions);
     }
-    few(questions).forEach(ask);
-    here = few(links);
+    few(questions, OF_A_KIND).forEach(ask);
+    here = few(links, PAGES_OF_A_KIND);
   }
 }
 

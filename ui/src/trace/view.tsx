@@ -1,6 +1,6 @@
 /** A trace: size over time, filters, and below them one of several ways to see who allocates. */
 import { useAnswer } from "../api/use";
-import type { ViewProps } from "../shell/views";
+import type { ViewProps } from "../api/files";
 import { Segmented } from "../parts/controls";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute, type Change } from "../state/route";

@@ -22,6 +22,11 @@ const FUZZ_SECONDS: u32 = 120;
 /// What says to tests that they are to run their whole tables.
 const WHOLE: (&str, &str) = ("BACTRIAN_TEST", "all");
 
+/// Whether all of it runs: `cargo xtask test --all`.
+pub fn is_whole() -> bool {
+    std::env::var_os(WHOLE.0).is_some_and(|value| value == WHOLE.1)
+}
+
 #[derive(Clone, Copy)]
 struct Stage {
     title: &'static str,

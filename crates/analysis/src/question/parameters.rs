@@ -267,10 +267,15 @@ pub fn read<'p, P: Parameters>(
 pub fn from_json<P: Parameters>(values: Map<String, Value>) -> Result<P, QuestionError> {
     let known = parameters::<P>();
     for (name, value) in &values {
-        if !known.iter().any(|parameter| parameter.name == *name) {
+        let Some(parameter) = known.iter().find(|parameter| parameter.name == *name) else {
             let names: Vec<_> = known.iter().map(|parameter| &*parameter.name).collect();
             let why = format!("there is no such parameter; there are {}", names.join(", "));
             return Err(QuestionError::Parameter { name: name.clone(), value: shown(value), why });
+        };
+        // Words and numbers have to be those that a text may stand for.
+        let several = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        for one in several.iter().filter(|one| one.is_string() || one.is_number()) {
+            parameter.read(&shown(one))?;
         }
     }
     for Parameter { name, about, .. } in known.iter().filter(|parameter| parameter.is_required) {

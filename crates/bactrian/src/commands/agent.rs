@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::Context;
 use bactrian_capture::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings, agent, launch};
 
+use super::signal_arg::Signal;
 use super::snapshots::{SnapshotArgs, prefix};
 use crate::failure::{Failure, Status};
 use crate::output::Console;
@@ -73,37 +73,6 @@ pub enum ChildrenArg {
     Follow,
     /// Leave them alone; they do not see our environment variables
     Ignore,
-}
-
-/// The number of a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signal(pub u8);
-
-const SIGNALS: [(&str, u8); 12] = [
-    ("HUP", 1),
-    ("INT", 2),
-    ("QUIT", 3),
-    ("USR1", 10),
-    ("USR2", 12),
-    ("PIPE", 13),
-    ("ALRM", 14),
-    ("TERM", 15),
-    ("CONT", 18),
-    ("URG", 23),
-    ("WINCH", 28),
-    ("IO", 29),
-];
-
-impl FromStr for Signal {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Signal, String> {
-        let upper = text.to_uppercase();
-        let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-        let named = SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
-        let number = named.or_else(|| name.parse().ok().filter(|n| (1..=64).contains(n)));
-        number.map(Signal).ok_or_else(|| "not a signal; USR2, for example, is one".to_owned())
-    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -12,8 +12,9 @@ use serde_json::json;
 
 use super::heap_check;
 use crate::failure::{Failure, Status};
+use crate::file_args::TraceArg;
 use crate::filters::FilterArgs;
-use crate::open::{Evidence, TraceArg, account, open, open_evidence};
+use crate::open::{Evidence, account, open, open_evidence};
 use crate::output::{BAD, Console, GOOD, WARNING, print_envelope, show_estimate, visible};
 
 /// Hold a trace or snapshot against limits, for continuous integration.

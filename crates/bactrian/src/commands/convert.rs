@@ -7,8 +7,8 @@ use bactrian_analysis::{Changes, TraceFile, rewrite};
 use bactrian_trace::{Event, Losses, Stacks};
 
 use crate::failure::{Failure, Status};
+use crate::file_args::TraceArg;
 use crate::filters::FilterArgs;
-use crate::open::TraceArg;
 use crate::output::{Console, write_file};
 
 /// Write a trace anew: smaller, mended, without names.

@@ -7,8 +7,8 @@ use bactrian_trace::{Alloc, DomainId, Frames, Micros, ObjectId};
 use serde_json::json;
 
 use crate::failure::{Failure, Status};
+use crate::file_args::TraceArg;
 use crate::filters::FilterArgs;
-use crate::open::TraceArg;
 use crate::output::{Console, Tap, visible};
 
 /// Every event as text: one line each.

@@ -14,8 +14,8 @@ use clap::builder::PossibleValuesParser;
 use super::arguments::share;
 use super::heap;
 use crate::failure::{Failure, Status};
+use crate::file_args::TraceArg;
 use crate::filters::{FilterArgs, warn_if_empty};
-use crate::open::TraceArg;
 use crate::output::{Console, write_file};
 
 /// Write a profile for another tool.

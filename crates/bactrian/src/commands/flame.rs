@@ -9,7 +9,7 @@ use bactrian_web::{FlameAbout, flame_svg};
 
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::open::TraceArg;
+use crate::file_args::TraceArg;
 use crate::output::{Console, show_estimate, write_file};
 
 /// A flame graph, as one SVG file that zooms and searches in any browser.

@@ -12,7 +12,8 @@ use serde_json::json;
 
 use super::check::print_verdict;
 use crate::failure::{Failure, Status};
-use crate::open::{Evidence, TraceArg, account, open_evidence, snapshot_progress};
+use crate::file_args::TraceArg;
+use crate::open::{Evidence, account, open_evidence, snapshot_progress};
 use crate::output::{Console, print_envelope};
 
 /// What is asked, and how to tell.

@@ -7,10 +7,10 @@ use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_snapshot::Snapshot;
 use serde::Serialize;
 
-use super::info::{line, show_date};
 use crate::failure::{Failure, Status};
-use crate::open::{TraceArg, account, snapshot_progress};
-use crate::output::{Align, Console, Table, print_json, show_number, show_share};
+use crate::file_args::TraceArg;
+use crate::open::{account, snapshot_progress};
+use crate::output::{Align, Console, Table, line, print_json, show_date, show_number, show_share};
 
 #[derive(Serialize)]
 struct Answer<'a> {

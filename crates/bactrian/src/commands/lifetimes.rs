@@ -10,7 +10,7 @@ use bactrian_analysis::{
 use super::arguments::{about, long_about, say_more};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::open::TraceArg;
+use crate::file_args::TraceArg;
 use crate::output::{Align, Console, HEADING, INTERVAL, Table, show_error, show_estimate};
 
 #[derive(clap::Args, Debug)]

@@ -9,8 +9,9 @@ use bactrian_capture::Trouble;
 use bactrian_capture::attach::{Cause, LateRecording, Refusal, Standing};
 use bactrian_trace::Micros;
 
-use super::record::{Args, make_version_2, replace, unused_name};
+use super::record::Args;
 use super::recorded::Recorded;
+use super::trace_files::{make_version_2, replace, unused_name};
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 

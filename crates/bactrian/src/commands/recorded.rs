@@ -8,7 +8,7 @@ use bactrian_trace::{Index, Input, Recorder};
 
 use crate::commands::agent::RecordArgs;
 use crate::failure::Failure;
-use crate::output::{Console, show_number};
+use crate::output::{Console, shortened, show_number};
 
 /// With fewer samples than this the rate was too low: a site with 10 % of the allocation is not known to within 30 %.
 const FEW_SAMPLES: u64 = 100;
@@ -116,12 +116,6 @@ fn better(samples: u64, rate: f64) -> String {
 fn executable(index: &Index) -> String {
     let path = String::from_utf8_lossy(&index.info().executable).into_owned();
     Path::new(&path).file_name().map_or(path.clone(), |name| name.display().to_string())
-}
-
-/// As a person would write it who is in this directory.
-pub fn shortened(path: &Path) -> &Path {
-    let here = std::env::current_dir().ok();
-    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
 #[cfg(test)]

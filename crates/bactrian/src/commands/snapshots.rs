@@ -16,11 +16,11 @@ use bactrian_capture::ledger::{Account, Ledger, Written};
 use bactrian_capture::{Busy, DEFAULT_MARGIN, Limit, Limits, MAX_COPIES, Snapshots, When};
 use bactrian_trace::Micros;
 
-use super::agent::Signal;
-use super::recorded::shortened;
+use super::signal_arg::Signal;
+use super::trace_files;
 use crate::failure::Failure;
 use crate::open;
-use crate::output::{Console, show_number};
+use crate::output::{Console, shortened, show_number};
 
 /// The extension of snapshots.
 const EXTENSION: &str = "heap";
@@ -129,7 +129,7 @@ pub fn replace(prefix: &Path) -> Result<(), Failure> {
     }
     let mut first = prefix.as_os_str().to_owned();
     first.push(".1.heap");
-    super::record::replace(Path::new(&first))
+    trace_files::replace(Path::new(&first))
 }
 
 /// Waits until all are written, which one may break off as the program itself: by an interrupt.

@@ -8,7 +8,7 @@ use bactrian_analysis::{Timeline, TimelineQuestion, Unit};
 use super::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::open::TraceArg;
+use crate::file_args::TraceArg;
 use crate::output::{Console, FAINT, HEADING, chart, show_estimate};
 
 #[derive(clap::Args, Debug)]

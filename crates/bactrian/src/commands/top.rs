@@ -15,8 +15,8 @@ use super::arguments::{about, long_about, say_more};
 use super::instructions::{Header, instructions, program_file};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::TraceArg;
 use crate::filters::warn_if_empty;
-use crate::open::TraceArg;
 use crate::output::{
     Align, Console, HEADING, INTERVAL, Table, print_json, show_error, show_estimate, show_share,
     show_value, visible,

@@ -7,7 +7,7 @@ use bactrian_analysis::{Branch, By, Direction, TreeQuestion, Unit};
 use super::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::open::TraceArg;
+use crate::file_args::TraceArg;
 use crate::output::{
     Console, FAINT, HEADING, LAST, show_error, show_estimate, show_share, show_value, tree_marks,
     visible,

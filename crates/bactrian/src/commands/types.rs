@@ -8,10 +8,9 @@ use bactrian_trace::Losses;
 use bactrian_types::Table;
 use serde::Serialize;
 
-use super::info::line;
 use crate::failure::{Failure, Status};
 use crate::open::open_types;
-use crate::output::{Console, print_json, show_number, visible};
+use crate::output::{Console, line, print_json, show_number, visible};
 
 /// Make and look at tables of types, which heap commands use.
 ///

@@ -45,3 +45,9 @@ pub fn write_file(
     file.persist(path).map_err(|error| error.error).with_context(context)?;
     Ok(())
 }
+
+/// As a person would write it who is in this directory.
+pub fn shortened(path: &Path) -> &Path {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
+}

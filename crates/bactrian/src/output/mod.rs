@@ -1,6 +1,7 @@
 //! What people and scripts see: text that fits the terminal, colours only there, JSON.
 
 mod chart;
+mod facts;
 mod file;
 mod json;
 mod table;
@@ -15,7 +16,8 @@ use bactrian_analysis::{Estimate, Unit};
 
 pub use bactrian_analysis::units::{show_number, show_share, visible};
 pub use chart::chart;
-pub use file::write_file;
+pub use facts::{line, show_date};
+pub use file::{shortened, write_file};
 pub use json::{print_envelope, print_json, print_json_of_live};
 pub use table::{Align, INTERVAL, SHARE, Table};
 pub use tree::{LAST, tree_marks};

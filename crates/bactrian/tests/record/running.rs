@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,33 @@ impl Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
         command.arg("record").args(options).arg("-o").arg(trace).arg(&pid);
         command.output().expect("bactrian starts")
+    }
+
+    /// A recorder of it that records until it is interrupted.
+    fn recorder(&self, trace: &Path) -> Recorder {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["record", "--rate", "1e-2", "-o", text(trace)]);
+        command.arg(self.child.id().to_string()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("bactrian starts");
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it says that it records");
+        assert!(line.contains("Ctrl-C"), "{line}");
+        Recorder { child, said }
+    }
+}
+
+struct Recorder {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Recorder {
+    fn interrupt(mut self) {
+        signal("INT", &self.child.id().to_string());
+        let mut said = String::new();
+        self.said.read_to_string(&mut said).expect("UTF-8");
+        assert!(self.child.wait().expect("our child").success(), "{said}");
     }
 }
 
@@ -243,19 +270,10 @@ fn an_interrupt_ends_the_recording_not_the_program() {
         let place = Place::new();
         let trace = place.trace("trace.ctf");
         let running = Running::start(&program("running", compiler, Variant::Plain), &["busy"]);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
-        command.args(["record", "--rate", "1e-2", "-o", text(&trace)]);
-        command.arg(running.child.id().to_string()).stderr(Stdio::piped());
-        let mut recorder = command.spawn().expect("bactrian starts");
-        let mut said = BufReader::new(recorder.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("it says that it records");
-        assert!(line.contains("Ctrl-C"), "{line}");
+        let recorder = running.recorder(&trace);
         thread::sleep(Duration::from_millis(100));
-        signal("INT", &recorder.id().to_string());
-        said.read_to_string(&mut line).expect("UTF-8");
-        assert!(recorder.wait().expect("our child").success(), "{line}");
-        assert!(sampled(&trace) > 0, "{line}");
+        recorder.interrupt();
+        assert!(sampled(&trace) > 0);
         assert_eq!(running.end(), UNHARMED, "{compiler:?}");
     }
 }
@@ -303,19 +321,14 @@ fn one_recorder_at_a_time() {
         let place = Place::new();
         let running = Running::start(&program("running", compiler, Variant::Plain), &["busy"]);
         let [first, second] = ["first.ctf", "second.ctf"].map(|name| place.trace(name));
-        thread::scope(|scope| {
-            let recorder =
-                scope.spawn(|| running.record(&["--rate", "1e-2", "--for", "1"], &first));
-            let begin = Instant::now();
-            while !first.exists() && begin.elapsed() < TOO_LONG {
-                thread::sleep(Duration::from_millis(5));
-            }
-            let output = running.record(&["--for", "0.1"], &second);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(4), "{said}");
-            assert!(said.contains("recorded already"), "{said}");
-            assert!(recorder.join().expect("it ends").status.success());
-        });
+        let recorder = running.recorder(&first);
+        let output = running.record(&["--for", "0.1"], &second);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        assert!(said.contains("recorded already"), "{said}");
+        // So that there is a sample, however busy the machine is.
+        thread::sleep(Duration::from_millis(100));
+        recorder.interrupt();
         assert!(sampled(&first) > 0 && !second.exists());
         assert_eq!(running.end(), UNHARMED, "{compiler:?}");
     }

@@ -5,10 +5,10 @@ use std::io::Write;
 use bactrian_analysis::heap::{ClassBy, ClassTable, ClassesQuestion};
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::HeapArg;
 use crate::commands::arguments::say_more;
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::output::{
     Align, Console, FAINT, HEADING, INTERVAL, SHARE, Table, show_error, show_number, show_share,
 };

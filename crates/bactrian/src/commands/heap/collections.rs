@@ -5,10 +5,10 @@ use std::io::Write;
 use bactrian_analysis::heap::{Collections, CollectionsQuestion};
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::HeapArg;
 use crate::commands::arguments::{about, long_about, say_more};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::output::{Align, Console, HEADING, SHARE, Table, show_share};
 
 #[derive(clap::Args, Debug)]

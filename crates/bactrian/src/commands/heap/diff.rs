@@ -8,10 +8,10 @@ use bactrian_analysis::question::Rows;
 use bactrian_analysis::units::{show_bytes, show_count, show_time};
 use bactrian_trace::Micros;
 
-use super::{HeapsArg, say_coverage_of};
 use crate::commands::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::{HeapsArg, say_coverage_of};
 use crate::indexes::IndexArg;
 use crate::output::{Align, BAD, Console, GOOD, HEADING, Table, show_number};
 use crate::types::TypesArg;

@@ -5,10 +5,10 @@ use std::io::Write;
 use bactrian_analysis::heap::{DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsQuestion};
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::HeapArg;
 use crate::commands::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::output::{Align, Console, HEADING, Table, show_number, show_share, tree_marks};
 
 #[derive(clap::Args, Debug)]

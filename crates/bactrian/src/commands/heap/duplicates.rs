@@ -6,10 +6,10 @@ use bactrian_analysis::heap::{Duplicates, DuplicatesQuestion};
 use bactrian_analysis::question::Rows;
 use bactrian_analysis::units::show_bytes;
 
-use super::HeapArg;
 use crate::commands::arguments::{about, long_about, say_more};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::output::{
     Align, Console, FAINT, HEADING, INTERVAL, SHARE, Table, show_error, show_number, show_share,
 };

@@ -5,10 +5,10 @@ use std::io::Write;
 use bactrian_analysis::heap::{Evolution, EvolutionQuestion, EvolutionRow, SizeUnit};
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::HeapsArg;
 use crate::commands::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapsArg;
 use crate::output::{Align, Console, FAINT, HEADING, Table, show_number, visible};
 
 #[derive(clap::Args, Debug)]

@@ -7,9 +7,9 @@ use bactrian_analysis::heap::MergedLimits;
 use bactrian_export::{HeapFormat, HeapOptions, Written, export_heap};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::HeapArg;
 use crate::commands::arguments::share;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::indexes::IndexArg;
 use crate::output::{Console, show_number, write_file};
 use crate::types::TypesArg;

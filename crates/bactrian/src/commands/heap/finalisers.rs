@@ -5,11 +5,11 @@ use std::io::Write;
 use bactrian_analysis::heap::{Finalisers, FinalisersAnswer, FinalisersQuestion};
 use bactrian_analysis::units::show_bytes;
 
-use super::HeapArg;
 use super::paths::print_steps;
 use crate::commands::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::output::{BAD, Console, HEADING, show_number, visible};
 
 #[derive(clap::Args, Debug)]

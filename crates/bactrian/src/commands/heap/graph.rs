@@ -6,11 +6,11 @@ use bactrian_analysis::heap::{GraphAnswer, GraphQuestion};
 use bactrian_export::{Picture, write_graph_dot};
 use bactrian_web::graph_svg;
 
-use super::HeapArg;
 use crate::commands::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::evidence::Asked;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::output::{Console, show_number, write_file};
 
 #[derive(clap::Args, Debug)]

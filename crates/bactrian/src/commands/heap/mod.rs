@@ -17,20 +17,10 @@ mod summary;
 mod suspects;
 mod types;
 
-use std::io::Write;
-use std::path::PathBuf;
+use bactrian_analysis::heap::{ClassBy, NO_TABLE};
 
-use bactrian_analysis::heap::{
-    ClassBy, Heap, HeapError, NO_TABLE, OpenOptions, TypeCoverage, Types, type_coverage,
-};
-use serde::Serialize;
-
-use crate::evidence::Files;
 use crate::failure::{Failure, Status};
-use crate::indexes::IndexArg;
-use crate::open::{account, bad_snapshot, file_progress};
-use crate::output::{Console, FAINT, print_json, show_number, visible};
-use crate::types::TypesArg;
+use crate::output::Console;
 
 /// Who holds the memory of a heap snapshot, and what it is.
 #[derive(clap::Args, Debug)]
@@ -109,114 +99,4 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 /// What is said to who asks for types without a table.
 pub fn no_types() -> Failure {
     Failure::Usage(NO_TABLE.to_owned())
-}
-
-/// Says how well types are known, below a table that shows them.
-pub fn say_coverage(heap: &Heap, console: &mut Console) -> Result<(), Failure> {
-    say_coverage_of(type_coverage(heap).as_ref(), console)
-}
-
-fn say_coverage_of(coverage: Option<&TypeCoverage>, console: &mut Console) -> Result<(), Failure> {
-    if let Some(coverage) = coverage {
-        writeln!(console.out(), "{FAINT}types: {}{FAINT:#}", visible(&coverage.text()))?;
-    }
-    Ok(())
-}
-
-/// The snapshot that a question is about.
-#[derive(clap::Args, Clone, Debug)]
-pub struct HeapArg {
-    /// Heap snapshot; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Fail (status 3) if anything in the file is lost or damaged
-    #[arg(long)]
-    pub strict: bool,
-    #[command(flatten)]
-    types: TypesArg,
-    #[command(flatten)]
-    index: IndexArg,
-}
-
-/// Snapshots that a question is about, in the order in which they were taken.
-#[derive(clap::Args, Debug)]
-pub struct HeapsArg {
-    /// Heap snapshots, the first one first
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
-    /// Fail (status 3) if anything in a file is lost or damaged
-    #[arg(long)]
-    strict: bool,
-    #[command(flatten)]
-    types: TypesArg,
-    #[command(flatten)]
-    index: IndexArg,
-}
-
-impl HeapsArg {
-    /// Each by itself.
-    pub fn each(&self) -> Vec<HeapArg> {
-        let (strict, index) = (self.strict, self.index);
-        let one = |file: &PathBuf| {
-            let (file, types) = (file.clone(), self.types.clone());
-            HeapArg { file, strict, types, index }
-        };
-        self.files.iter().map(one).collect()
-    }
-
-    /// The last of them, as it was named.
-    pub fn last(&self) -> String {
-        self.files.last().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default()
-    }
-
-    /// To ask questions of them.
-    pub fn files(&self) -> Files {
-        Files::snapshots(self.each(), self.strict)
-    }
-}
-
-impl HeapArg {
-    /// To ask questions of it.
-    pub fn files(&self) -> Files {
-        Files::snapshots([self.clone()], self.strict)
-    }
-
-    /// Opens it.
-    pub fn open(&self, console: &mut Console) -> Result<Heap, Failure> {
-        let types = self.types.for_snapshot(&self.file, console)?.map(Types::new);
-        let options = OpenOptions { indexes: self.index.store(console)?, types };
-        let opened = Heap::open(&self.file, &options, &mut file_progress(&self.file));
-        Ok(opened.map_err(|error| match error {
-            HeapError::Snapshot(error) => bad_snapshot(&self.file, &error),
-            HeapError::Graph(_) => anyhow::anyhow!("{}: {error}", self.file.display()),
-        })?)
-    }
-
-    /// Prints an answer as JSON.
-    pub fn print_json(
-        &self,
-        verb: &str,
-        heap: &Heap,
-        result: &impl Serialize,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        Ok(print_json(console, &format!("heap {verb}"), &self.file, heap.losses(), result)?)
-    }
-
-    /// To be called when the answer is told: keeps what was computed, and says what is lost of the file, or fails if
-    /// nothing may be.
-    pub fn finish(&self, heap: &Heap, console: &mut Console) -> Result<Status, Failure> {
-        console.flush()?;
-        if let Some(blocks @ 1..) = heap.unreached_if_known() {
-            let what = show_number(blocks, "block");
-            console.warn(&format!(
-                "{}: {what} cannot be reached from any root that the snapshot has; nobody is said to \
-                 hold them",
-                self.file.display()
-            ))?;
-        }
-        heap.keep();
-        account(&self.file, self.strict, heap.losses(), console)?;
-        Ok(Status::Done)
-    }
 }

@@ -7,10 +7,10 @@ use bactrian_analysis::heap::{
 };
 use bactrian_analysis::units::{show_bytes, show_count};
 
-use super::HeapArg;
 use crate::commands::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
 use crate::output::{
     Align, Console, FAINT, HEADING, LAST, Table, show_number, show_share, tree_marks, visible,
 };

@@ -5,12 +5,11 @@ use std::io::Write;
 use bactrian_analysis::heap::{NodeLine, ShowQuestion, Shown};
 use bactrian_analysis::units::{show_bytes, show_time};
 
-use super::HeapArg;
 use crate::commands::arguments::{about, long_about};
-use crate::commands::info::line;
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
-use crate::output::{Align, Console, Table, show_number, show_share, visible};
+use crate::file_args::HeapArg;
+use crate::output::{Align, Console, Table, line, show_number, show_share, visible};
 
 #[derive(clap::Args, Debug)]
 #[command(about = about::<ShowQuestion>(), long_about = long_about::<ShowQuestion>())]

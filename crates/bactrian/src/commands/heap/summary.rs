@@ -5,11 +5,10 @@ use std::io::Write;
 use bactrian_analysis::heap::{FiberStacks, Summary, SummaryQuestion, WORD};
 use bactrian_analysis::units::show_bytes;
 
-use super::HeapArg;
 use crate::commands::arguments::{about, long_about};
-use crate::commands::info::line;
 use crate::failure::{Failure, Status};
-use crate::output::{Align, Console, Table, show_number, show_share};
+use crate::file_args::HeapArg;
+use crate::output::{Align, Console, Table, line, show_number, show_share};
 
 #[derive(clap::Args, Debug)]
 #[command(about = about::<SummaryQuestion>(), long_about = long_about::<SummaryQuestion>())]

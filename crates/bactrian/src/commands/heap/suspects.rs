@@ -5,9 +5,9 @@ use std::io::Write;
 use bactrian_analysis::heap::{Severity, Suspect, SuspectsQuestion};
 use bactrian_analysis::units::show_bytes;
 
-use super::HeapsArg;
 use crate::commands::arguments::{about, long_about};
 use crate::failure::{Failure, Status};
+use crate::file_args::HeapsArg;
 use crate::output::{BAD, Console, FAINT, HEADING, WARNING, show_share, visible};
 
 #[derive(clap::Args, Debug)]
