@@ -13,8 +13,8 @@ pub struct Budget {
 /// A part of a budget, given back when it is dropped.
 #[derive(Debug)]
 pub struct Grant {
-    budget: &'static Budget,
-    bytes: u64,
+    budget: Option<&'static Budget>,
+    bytes: AtomicU64,
 }
 
 impl Budget {
@@ -23,30 +23,44 @@ impl Budget {
         Budget { all: OnceLock::new(), granted: AtomicU64::new(0) }
     }
 
-    /// So many bytes, or what is left. `all` says how large the budget is; it is asked once, before anything is granted.
-    pub fn grant(&'static self, bytes: u64, all: impl FnOnce() -> u64) -> Grant {
+    /// Half of what is left: who is to come wants some, too. `all` says how large the budget is; it is asked once, before
+    /// anything is granted.
+    pub fn grant(&'static self, all: impl FnOnce() -> u64) -> Grant {
         let all = *self.all.get_or_init(all);
         let mut given = 0;
         let take = |granted: u64| {
-            given = bytes.min(all.saturating_sub(granted));
+            given = all.saturating_sub(granted) / 2;
             Some(granted + given)
         };
         // It never refuses.
         let _ = self.granted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        Grant { budget: self, bytes: given }
+        Grant { budget: Some(self), bytes: AtomicU64::new(given) }
     }
 }
 
 impl Grant {
+    /// So many bytes of no budget.
+    pub fn of(bytes: u64) -> Grant {
+        Grant { budget: None, bytes: AtomicU64::new(bytes) }
+    }
+
     /// How many bytes these are.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// So many are needed, as it turned out: the rest is given back.
+    pub fn shrink_to(&self, bytes: u64) {
+        let had = self.bytes.fetch_min(bytes, Ordering::Relaxed);
+        if let Some(budget) = self.budget {
+            budget.granted.fetch_sub(had.saturating_sub(bytes), Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.budget.granted.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.shrink_to(0);
     }
 }
 
@@ -57,9 +71,11 @@ mod tests {
     #[test]
     fn together_they_take_no_more_than_there_is() {
         static BUDGET: Budget = Budget::new();
-        let [one, two, three] = [60, 60, 60].map(|bytes| BUDGET.grant(bytes, || 100));
-        assert_eq!([one.bytes(), two.bytes(), three.bytes()], [60, 40, 0]);
-        drop(one);
-        assert_eq!(BUDGET.grant(90, || 1000).bytes(), 60);
+        let [one, two, three] = [(); 3].map(|()| BUDGET.grant(|| 800));
+        assert_eq!([one.bytes(), two.bytes(), three.bytes()], [400, 200, 100]);
+        one.shrink_to(100);
+        assert_eq!((one.bytes(), BUDGET.grant(|| 1000).bytes()), (100, 200));
+        drop((one, two, three));
+        assert_eq!(BUDGET.grant(|| 1000).bytes(), 400);
     }
 }

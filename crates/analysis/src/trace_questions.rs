@@ -44,7 +44,7 @@ pub struct TraceQuestions {
     timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
     names: OnceLock<Names>,
     /// What the tables may take.
-    _grant: Option<Grant>,
+    _grant: Option<Arc<Grant>>,
 }
 
 /// Names of functions and files.
@@ -105,9 +105,7 @@ impl TraceQuestions {
     /// Begins to read the trace into memory, if it fits into what the machine can spare.
     pub fn new(trace: Arc<TraceFile>) -> TraceQuestions {
         let all = || (available_memory().unwrap_or(1 << 30) as f64 * MEMORY_SHARE) as u64;
-        let grant = TABLES.grant(trace_table::most_memory(&trace), all);
-        let questions = TraceQuestions::with_memory(trace, grant.bytes());
-        TraceQuestions { _grant: Some(grant), ..questions }
+        TraceQuestions::granted(trace, Arc::new(TABLES.grant(all)))
     }
 
     /// For one question: it is answered by a pass over the file, which takes less than reading it into memory.
@@ -120,11 +118,19 @@ impl TraceQuestions {
 
     /// Begins to read the trace into memory if it takes no more than so many bytes.
     pub fn with_memory(trace: Arc<TraceFile>, bytes: u64) -> TraceQuestions {
-        let questions = TraceQuestions::unread(trace);
-        let left = bytes.checked_sub(trace_table::memory_for_objects(&questions.trace));
+        TraceQuestions::granted(trace, Arc::new(Grant::of(bytes)))
+    }
+
+    /// The same with a part of a budget; what is not needed of it is given back.
+    fn granted(trace: Arc<TraceFile>, grant: Arc<Grant>) -> TraceQuestions {
+        let questions =
+            TraceQuestions { _grant: Some(grant.clone()), ..TraceQuestions::unread(trace) };
+        let objects = trace_table::memory_for_objects(&questions.trace);
+        let left = grant.bytes().checked_sub(objects);
         // A few stacks always find room.
         match left.map(|left| left / BYTES_PER_STACK).filter(|&stacks| stacks > 1000) {
             None => {
+                grant.shrink_to(0);
                 let _ = questions.lives.set(Err(NoTable::TooLarge));
                 let _ = questions.origins.set(Err(NoTable::TooLarge));
             }
@@ -140,7 +146,10 @@ impl TraceQuestions {
                     {
                         first.wait();
                     }
-                    Origins::read(&trace, stacks)
+                    let read = Origins::read(&trace, stacks);
+                    let needed = |origins: &Origins| objects + origins.memory_for_stacks();
+                    grant.shrink_to(read.as_ref().map_or(0, needed));
+                    read
                 });
             }
         }

@@ -58,17 +58,10 @@ impl std::fmt::Display for NoTable {
 const BYTES_PER_OBJECT: u64 = 28;
 /// Bytes that a distinct stack takes, with the sums and labelled trees of some questions.
 pub(crate) const BYTES_PER_STACK: u64 = 150;
-/// Stacks that find room beside any objects.
-const FEW_STACKS: u64 = 2000 * BYTES_PER_STACK;
 
 /// What the objects of a trace take in a table, by what packet headers promise; stacks come on top.
 pub(crate) fn memory_for_objects(trace: &TraceFile) -> u64 {
     trace.index().allocations().saturating_mul(BYTES_PER_OBJECT)
-}
-
-/// What both tables of a trace take at most: no object has more than one stack.
-pub(crate) fn most_memory(trace: &TraceFile) -> u64 {
-    trace.index().allocations().saturating_mul(BYTES_PER_OBJECT + BYTES_PER_STACK) + FEW_STACKS
 }
 
 /// Tells whether two passes have met the same objects in the same order.

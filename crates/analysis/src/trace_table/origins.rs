@@ -42,6 +42,11 @@ pub(crate) struct FrameTree {
 }
 
 impl Origins {
+    /// What its stacks take, with the sums of some questions.
+    pub fn memory_for_stacks(&self) -> u64 {
+        self.tree.len() as u64 * super::BYTES_PER_STACK
+    }
+
     /// Reads them.
     ///
     /// # Errors
