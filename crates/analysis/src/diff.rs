@@ -163,7 +163,7 @@ impl Question for DiffQuestion {
         let durations = [&before, &after].map(|trace| Time(trace.trace().index().duration()));
         let answer =
             DiffAnswer { by, measure, filter, durations, all, row_count, significant, rows };
-        let losses = [first.losses.into(), second.losses.into()];
+        let losses = [first.losses.clone().into(), second.losses.clone().into()];
         Ok(Answer::new(answer, losses).with_notes(notes))
     }
 }

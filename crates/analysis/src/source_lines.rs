@@ -102,7 +102,7 @@ impl Question for SourceQuestion {
             .map(|(number, (own, total))| (number, LineNumbers { own, total }))
             .collect();
         let notes = trace.notes(&filter, None);
-        Ok(Answer::new(answer, [top.losses.into()]).with_notes(notes))
+        Ok(Answer::new(answer, [top.losses.clone().into()]).with_notes(notes))
     }
 
     fn command(&self, evidence: &dyn Evidence) -> Result<Option<CommandLine>, QuestionError> {

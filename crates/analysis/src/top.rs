@@ -154,13 +154,14 @@ impl Question for TopQuestion {
         };
         let trace = evidence.trace(self.file)?;
         let filter = self.filter.filter()?;
-        let mut top = trace.top(&filter, by, self.metric.measure());
+        let top = trace.top(&filter, by, self.metric.measure());
+        let mut rows: Vec<&Row> = top.rows.iter().collect();
         match self.sort {
             TopSort::Own => {}
-            TopSort::Total => top.rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value)),
-            TopSort::Name => top.rows.sort_by(|a, b| a.label.cmp(&b.label)),
+            TopSort::Total => rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value)),
+            TopSort::Name => rows.sort_by(|a, b| a.label.cmp(&b.label)),
         }
-        let row_count = evidence.cut(&self.rows, &mut top.rows, |row| row.label.text());
+        let row_count = evidence.cut(&self.rows, &mut rows, |row| row.label.text());
         let notes = trace.notes(&filter, Some(&top.all));
         let answer = TopAnswer {
             by,
@@ -169,9 +170,9 @@ impl Question for TopQuestion {
             all: top.all,
             peak_time: top.peak.map(|peak| Time(peak.time)),
             row_count,
-            rows: top.rows,
+            rows: rows.into_iter().cloned().collect(),
         };
-        Ok(Answer::new(answer, [top.losses.into()]).with_notes(notes))
+        Ok(Answer::new(answer, [top.losses.clone().into()]).with_notes(notes))
     }
 }
 

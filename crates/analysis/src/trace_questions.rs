@@ -42,6 +42,7 @@ pub struct TraceQuestions {
     admitted: Recent<Filter, Admitted>,
     labellings: Recent<(By, Vec<Pattern>), Labelling>,
     timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
+    tops: Recent<(Filter, By, Measure), Top>,
     names: OnceLock<Names>,
     /// What the tables may take.
     _grant: Option<Arc<Grant>>,
@@ -97,6 +98,8 @@ const KEPT_FILTERS: usize = 6;
 const KEPT_LABELLINGS: usize = 4;
 /// Timelines that are kept: that of everything is asked for with each filter.
 const KEPT_TIMELINES: usize = 12;
+/// Tables that are kept: they are looked at page by page, in several orders.
+const KEPT_TOPS: usize = 4;
 /// The share of available memory that the tables of all open traces may have together.
 const MEMORY_SHARE: f64 = 0.4;
 static TABLES: Budget = Budget::new();
@@ -164,6 +167,7 @@ impl TraceQuestions {
             admitted: Recent::new(KEPT_FILTERS),
             labellings: Recent::new(KEPT_LABELLINGS),
             timelines: Recent::new(KEPT_TIMELINES),
+            tops: Recent::new(KEPT_TOPS),
             names: OnceLock::new(),
             _grant: None,
         }
@@ -229,7 +233,12 @@ impl TraceQuestions {
     }
 
     /// A measure by site, function, file or module.
-    pub fn top(&self, filter: &Filter, by: By, measure: Measure) -> Top {
+    pub fn top(&self, filter: &Filter, by: By, measure: Measure) -> Arc<Top> {
+        let key = (filter.clone(), by, measure);
+        self.tops.get(&key, || self.find_top(filter, by, measure))
+    }
+
+    fn find_top(&self, filter: &Filter, by: By, measure: Measure) -> Top {
         let Some((tables, labelling)) = self.labelled(by, Recursion::Fold, filter) else {
             return top(&self.trace, filter, by, measure);
         };
@@ -298,7 +307,8 @@ impl TraceQuestions {
     pub fn names(&self, written: &str, most: usize) -> Names {
         let all = self.names.get_or_init(|| {
             let names = |by| {
-                let mut rows = self.top(&Filter::default(), by, Measure::bytes(Of::Allocated)).rows;
+                let measure = Measure::bytes(Of::Allocated);
+                let mut rows = self.find_top(&Filter::default(), by, measure).rows;
                 rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
                 let names = rows.into_iter().map(|row| row.label.name);
                 names.filter(|name| !name.is_empty() && !name.starts_with('[')).collect()
