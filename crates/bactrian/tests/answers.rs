@@ -345,7 +345,7 @@ mod consumers {
 
     /// The client that the makers of the protocol keep, from PyPI.
     #[test]
-    #[ignore = "needs other tools: cargo xtask test --all"]
+    #[ignore = "needs the client of PyPI: cargo xtask test --all"]
     fn a_client_of_others_is_told_the_same() {
         let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask test --all sets it");
         let [small, grown] = snapshots();

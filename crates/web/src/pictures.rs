@@ -43,10 +43,13 @@ fn drawn(
     let json = |value: Result<String, serde_json::Error>| value.map_err(|error| error.to_string());
     let answer = json(serde_json::to_string(answer))?;
     let about = json(serde_json::to_string(about))?;
-    with_page(move |ctx, offered| {
-        let draw: Function<'_> = offered.get(function)?;
-        draw.call((ctx.json_parse(answer)?, ctx.json_parse(about)?))
-    })
+    with_page(
+        move |ctx, offered| {
+            let draw: Function<'_> = offered.get(function)?;
+            draw.call((ctx.json_parse(answer)?, ctx.json_parse(about)?))
+        },
+        || (),
+    )
 }
 
 #[cfg(test)]

@@ -11,12 +11,13 @@ const STACK: usize = 16 << 20;
 const MEMORY: usize = 2 << 30;
 
 /// Runs the page's script in a thread of its own, and then `run` with what the script offers: the object `bactrian`, see
-/// `ui/src/main.tsx`.
+/// `ui/src/main.tsx`. The caller does something `meanwhile`.
 ///
 /// # Errors
 /// What the script threw, in its words: a fault of the page's.
 pub fn with_page<T: Send>(
     run: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> rquickjs::Result<T> + Send,
+    meanwhile: impl FnOnce(),
 ) -> Result<T, String> {
     let play = || -> Result<T, String> {
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
@@ -39,7 +40,8 @@ pub fn with_page<T: Send>(
             .name("page".to_owned())
             .stack_size(2 * STACK)
             .spawn_scoped(scope, play);
-        let ended = thread.map_err(|error| format!("no thread for the page: {error}"))?.join();
-        ended.unwrap_or_else(|_| Err("the page's script ended in a panic".to_owned()))
+        let thread = thread.map_err(|error| format!("no thread for the page: {error}"))?;
+        meanwhile();
+        thread.join().unwrap_or_else(|_| Err("the page's script ended in a panic".to_owned()))
     })
 }

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc;
 
-use rquickjs::Function;
+use rquickjs::{Function, Object};
 
 use crate::script::with_page;
 
@@ -24,23 +24,22 @@ pub fn tour(answer: &mut dyn FnMut(Asked) -> Option<String>) -> Result<(), Strin
     // What the script calls must live as long as the script: so it has only the ends of channels.
     let (ask, asked) = mpsc::channel::<Asked>();
     let (tell, told) = mpsc::channel::<Option<String>>();
-    std::thread::scope(|scope| {
-        let page = scope.spawn(move || {
-            with_page(move |ctx, offered| {
-                let host = rquickjs::Object::new(ctx.clone())?;
-                let ask = move |question: String, done: f64| {
-                    ask.send(Asked { question, done }).ok()?;
-                    told.recv().ok()?
-                };
-                host.set("ask", Function::new(ctx.clone(), ask)?)?;
-                offered.get::<_, Function<'_>>("tour")?.call((host,))
-            })
-        });
-        for one in asked {
-            if tell.send(answer(one)).is_err() {
-                break;
+    with_page(
+        move |ctx, offered| {
+            let host = Object::new(ctx.clone())?;
+            let ask = move |question: String, done: f64| {
+                ask.send(Asked { question, done }).ok()?;
+                told.recv().ok()?
+            };
+            host.set("ask", Function::new(ctx.clone(), ask)?)?;
+            offered.get::<_, Function<'_>>("tour")?.call((host,))
+        },
+        || {
+            for one in asked {
+                if tell.send(answer(one)).is_err() {
+                    break;
+                }
             }
-        }
-        page.join().unwrap_or_else(|_| Err("the page's script ended in a panic".to_owned()))
-    })
+        },
+    )
 }
