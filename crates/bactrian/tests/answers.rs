@@ -234,7 +234,8 @@ impl Assistant {
             "capabilities": {},
             "clientInfo": { "name": "test", "version": "1" },
         });
-        assistant.request("initialize", &about);
+        let server = assistant.request("initialize", &about);
+        assert_eq!(server["serverInfo"]["name"], "bactrian", "{server}");
         assistant.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         assistant
     }

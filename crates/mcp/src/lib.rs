@@ -13,8 +13,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bactrian_analysis::question::{QUESTIONS, QuestionEntry, QuestionError, RawParameters};
 use bactrian_web::{Evidence, File};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -66,6 +66,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::default();
         info.capabilities = ServerCapabilities::builder().enable_tools().build();
+        info.server_info = Implementation::new("bactrian", env!("CARGO_PKG_VERSION"));
         info.instructions = Some(SKILL.to_owned());
         info
     }
