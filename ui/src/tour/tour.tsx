@@ -19,6 +19,8 @@ export interface Host {
 const DEPTH = 2;
 /** So many pages of one kind are looked at, beside the first ones: rendering them is what takes time. */
 const PAGES_OF_A_KIND = 8;
+/** A kind of which so many pages in a row asked nothing new is known well enough. */
+const BARREN_PAGES = 2;
 /** So many questions of one kind are asked that a click would ask, and so many rows of each table clicked. */
 const OF_A_KIND = 20;
 
@@ -52,6 +54,7 @@ export function tour(host: Host): void {
       counts.set(kindOf(one), count);
       return count <= most;
     });
+  const barren = new Map<string, number>();
   let here = fresh(firstPages(ask("files?")));
   for (let depth = 0; depth <= DEPTH; depth++) {
     const links: string[] = [];
@@ -59,7 +62,12 @@ export function tour(host: Host): void {
     // Tabs come to what is looked through.
     for (let place = 0; place < here.length; place++) {
       done = (depth + place / here.length) / (DEPTH + 1);
-      const page = look(here[place] ?? "", ask);
+      const address = here[place] ?? "";
+      const barrenBefore = barren.get(kindOf(address)) ?? 0;
+      if (barrenBefore >= BARREN_PAGES) continue;
+      const answersBefore = answers.size;
+      const page = look(address, ask);
+      barren.set(kindOf(address), answers.size > answersBefore ? 0 : barrenBefore + 1);
       if (depth === 0) here.push(...fresh(page.tabs));
       links.push(...page.links);
       questions.push(...page.questions);
