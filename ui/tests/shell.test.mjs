@@ -23,6 +23,27 @@ test("the overview is there first, and keys lead to the other views", async () =
   });
 });
 
+test("who waits long is told how far the answer has come", async () => {
+  await withPage(ALL, "", async (page) => {
+    let isWanted = () => {};
+    const wanted = new Promise((resolve) => (isWanted = resolve));
+    let asked = "";
+    // The answer comes when it was seen how far it has come.
+    await page.route("**/api/heap/duplicates?*", async (route) => {
+      asked = route.request().url().split("/api/")[1];
+      await wanted;
+      await route.continue();
+    });
+    await page.route("**/api/progress", (route) => route.fulfill({ json: { result: [{ question: asked, since: 1, step: 2, done: 0.456 }] } }));
+    await page.goto(`${page.url().split("#")[0]}#/heap/1/duplicates`);
+    await page.getByText("Computing, step 2").waitFor();
+    assert.match(await page.locator(".loading", { hasText: "step 2" }).innerText(), /45 %/);
+    await picture(page, "progress");
+    isWanted();
+    await page.getByText("Computing, step 2").waitFor({ state: "detached" });
+  });
+});
+
 test("only who knows the token is answered", async () => {
   const { url, server } = await serve("leaky.ctf");
   const { origin } = new URL(url);

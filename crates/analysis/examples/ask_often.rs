@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bactrian_analysis::heap::{Heap, HeapSums};
+use bactrian_analysis::live::source::LiveSource;
 use bactrian_analysis::question::{
     Evidence, FileInfo, FileNumber, Question, QuestionError, Rows, Text,
 };
@@ -144,6 +145,10 @@ impl Evidence for One {
     }
 
     fn sums(&self, _: FileNumber) -> Result<Arc<HeapSums>, QuestionError> {
+        Err(no_snapshot())
+    }
+
+    fn live(&self, _: FileNumber) -> Result<&dyn LiveSource, QuestionError> {
         Err(no_snapshot())
     }
 

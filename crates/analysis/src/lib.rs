@@ -14,7 +14,6 @@
 mod budget;
 mod by_type;
 mod call_tree;
-mod cancel;
 pub mod check;
 mod diff;
 mod estimate;
@@ -45,11 +44,11 @@ mod top;
 mod trace_file;
 mod trace_questions;
 mod trace_table;
+mod under_way;
 pub mod units;
 
 pub use by_type::{TopTypes, TypeRow, top_types};
 pub use call_tree::{Branch, CallTree, Direction, TreeAnswer, TreeQuestion, TreeShape, call_tree};
-pub use cancel::{Cancel, Cancelled};
 pub use diff::{Change, Delta, Diff, DiffAnswer, DiffQuestion, DiffSort, diff};
 pub use estimate::{Estimate, Scale, Tally};
 pub use filter::{Collected, Filter, Live, Pattern, Place};
@@ -79,6 +78,7 @@ pub use timeline::{Point, Timeline, TimelineAnswer, TimelineQuestion, timeline, 
 pub use top::{Row, Top, TopAnswer, TopBy, TopByWhat, TopQuestion, TopSort, top};
 pub use trace_file::{Progress, TraceFile};
 pub use trace_questions::{Names, NamesQuestion, TraceQuestions};
+pub use under_way::{Cancelled, StepProgress, UnderWay, wait_until};
 
 /// Version of the JSON that `--json` prints, described in `docs/json.md`.
 pub const SCHEMA_VERSION: u32 = 1;

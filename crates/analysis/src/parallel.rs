@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::cancel::{self, Cancel};
+use crate::under_way::Step;
 
 /// Pieces in memory at once, for each thread.
 const BATCH: usize = 8;
@@ -16,18 +16,26 @@ const BATCH: usize = 8;
 const LEAST: usize = 256;
 
 /// Does all of it, in any order.
-fn each(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
-    let cancel = cancel::current();
+fn each(pieces: usize, step: &Step, work: &(dyn Fn(usize) + Sync)) {
     (0..pieces).into_par_iter().with_max_len(1).for_each(|piece| {
-        cancel.iter().for_each(Cancel::check);
+        step.check();
         work(piece);
+        step.did_one();
     });
 }
 
 /// What becomes of each piece, in their order.
 pub(crate) fn map<P: Sync, T: Send>(pieces: &[P], work: impl Fn(&P) -> T + Sync) -> Vec<T> {
+    map_in(&Step::of(pieces.len()), pieces, work)
+}
+
+fn map_in<P: Sync, T: Send>(
+    step: &Step,
+    pieces: &[P],
+    work: impl Fn(&P) -> T + Sync,
+) -> Vec<T> {
     let results: Vec<_> = pieces.iter().map(|_| Mutex::new(None)).collect();
-    each(pieces.len(), &|at| {
+    each(pieces.len(), step, &|at| {
         let result = work(&pieces[at]);
         *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     });
@@ -43,8 +51,9 @@ pub(crate) fn map_then<P: Sync, T: Send>(
     work: impl Fn(&P) -> T + Sync,
     mut then: impl FnMut(&P, T),
 ) {
+    let step = Step::of(pieces.len());
     for batch in pieces.chunks(BATCH * rayon::current_num_threads()) {
-        for (piece, result) in batch.iter().zip(map(batch, &work)) {
+        for (piece, result) in batch.iter().zip(map_in(&step, batch, &work)) {
             then(piece, result);
         }
     }
@@ -54,7 +63,7 @@ pub(crate) fn map_then<P: Sync, T: Send>(
 pub(crate) fn fill<T: Send>(slice: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
     let size = slice.len().div_ceil(BATCH * rayon::current_num_threads()).max(LEAST);
     let pieces: Vec<_> = slice.chunks_mut(size).map(Mutex::new).collect();
-    each(pieces.len(), &|at| {
+    each(pieces.len(), &Step::of(pieces.len()), &|at| {
         work(at * size, &mut pieces[at].lock().unwrap_or_else(PoisonError::into_inner));
     });
 }

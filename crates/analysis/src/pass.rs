@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use bactrian_trace::{Alloc, DomainId, Event, FrameId, Frames, Losses, Micros, ObjectId, Stacks};
 
-use crate::cancel;
+use crate::under_way::Step;
 use crate::filter::{Filter, Pattern, Place};
 use crate::selection::Selection;
 use crate::stack_walk::{Along, StackWalks};
@@ -63,13 +63,14 @@ pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor)
     let last = filter.allocated.to.filter(|_| !visitor.wants_ends());
     let everything = filter.admits_all() && selection.by_end.is_none();
     let mut allocations = 0u32;
+    let step = Step::of(1);
     reader.for_each(|event, frames| {
         match event {
             Event::Alloc(alloc) => {
                 allocations = allocations.wrapping_add(1);
                 if allocations.is_multiple_of(PROGRESS_EVERY) {
-                    trace.report_progress(alloc.time);
-                    cancel::check();
+                    step.tell(trace.report_progress(alloc.time));
+                    step.check();
                 }
                 let wanted = everything
                     || filter.admits_alloc(&alloc, word_bytes)

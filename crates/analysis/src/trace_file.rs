@@ -1,6 +1,7 @@
 //! An opened trace: its bytes, its index, and who wants to know how far reading has come.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bactrian_trace::{Index, Input, Micros, Reader, Stacks, TraceInfo};
 
@@ -14,6 +15,8 @@ pub struct TraceFile {
     input: Input,
     index: Index,
     progress: Option<Progress>,
+    /// The share that is read, as bits.
+    read: AtomicU64,
 }
 
 impl TraceFile {
@@ -31,7 +34,7 @@ impl TraceFile {
     /// If it is not a trace.
     pub fn new(input: Input) -> bactrian_trace::Result<TraceFile> {
         let index = Index::skim(&input)?;
-        Ok(TraceFile { input, index, progress: None })
+        Ok(TraceFile { input, index, progress: None, read: AtomicU64::new(0) })
     }
 
     /// Calls `progress` now and then during long reads.
@@ -71,11 +74,19 @@ impl TraceFile {
         Scale { rate: self.info().sample_rate, unit: 1.0 }
     }
 
-    /// Reading has come to the events of this time.
-    pub(crate) fn report_progress(&self, time: Micros) {
+    /// Reading has come to the events of this time: to this share.
+    pub(crate) fn report_progress(&self, time: Micros) -> f64 {
+        let share = (time.seconds() / self.index.duration().seconds().max(1e-6)).min(1.0);
+        self.read.store(share.to_bits(), Ordering::Relaxed);
         if let Some(progress) = &self.progress {
-            progress((time.seconds() / self.index.duration().seconds().max(1e-6)).min(1.0));
+            progress(share);
         }
+        share
+    }
+
+    /// What share of the trace those have read that read it now, or did last.
+    pub(crate) fn share_read(&self) -> f64 {
+        f64::from_bits(self.read.load(Ordering::Relaxed))
     }
 }
 

@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Grant};
-use crate::cancel;
 use crate::estimate::{Estimate, Tally};
 use crate::filter::{Filter, Live, Pattern};
 use crate::info::{Contents, contents};
@@ -31,6 +30,7 @@ use crate::trace_table::bits::Bits;
 use crate::trace_table::{
     self, BYTES_PER_STACK, Labelling, Lives, NoTable, Origins, PeakMoment, Tables,
 };
+use crate::under_way::wait_until;
 use crate::units::{Between, Time};
 
 /// A trace that is asked again and again.
@@ -78,17 +78,6 @@ impl Question for NamesQuestion {
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Names>, QuestionError> {
         let names = evidence.trace(self.file)?.names(&self.prefix, COMPLETIONS);
         Ok(Answer::new(names, []))
-    }
-}
-
-/// Waits for what is being read, unless nobody wants the answer any more.
-fn wait<T>(slot: &OnceLock<T>) -> &T {
-    loop {
-        match slot.get() {
-            Some(value) => return value,
-            None => thread::sleep(Duration::from_millis(2)),
-        }
-        cancel::check();
     }
 }
 
@@ -180,8 +169,13 @@ impl TraceQuestions {
 
     /// Waits until the trace is in memory, or it is known that it will not be.
     pub fn wait_until_read(&self) {
-        wait(&self.lives);
-        wait(&self.origins);
+        self.wait(&self.lives);
+        self.wait(&self.origins);
+    }
+
+    /// Waits for what is being read, unless nobody wants the answer any more.
+    fn wait<'s, T>(&self, slot: &'s OnceLock<T>) -> &'s T {
+        wait_until(|| slot.get(), || self.trace.share_read())
     }
 
     /// Why questions take as long as reading the file, if it is known that they do.
@@ -218,7 +212,7 @@ impl TraceQuestions {
     fn find_timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
         let by_pass = || timeline_in(&self.trace, filter, intervals, window);
         // Without stacks, it can be answered while those are still being read.
-        let Ok(lives) = wait(&self.lives) else { return by_pass() };
+        let Ok(lives) = self.wait(&self.lives) else { return by_pass() };
         let losses = match filter.looks_at_stacks() {
             true => match self.tables() {
                 Some(tables) => &tables.origins.losses,
@@ -345,7 +339,7 @@ impl TraceQuestions {
 
     /// Both tables, when they are there.
     fn tables(&self) -> Option<Tables<'_>> {
-        let (Ok(lives), Ok(origins)) = (wait(&self.lives), wait(&self.origins)) else {
+        let (Ok(lives), Ok(origins)) = (self.wait(&self.lives), self.wait(&self.origins)) else {
             return None;
         };
         Tables::of(lives, origins)
@@ -358,7 +352,7 @@ impl TraceQuestions {
         self.admitted.get(&filter, || {
             let mut bits = lives.admitted(&filter, word_bytes);
             if filter.looks_at_stacks()
-                && let Ok(origins) = wait(&self.origins)
+                && let Ok(origins) = self.wait(&self.origins)
             {
                 bits = origins.admitted(lives, &bits, &filter);
             }

@@ -1,19 +1,27 @@
 //! The files of one command, opened when its question wants them; and what is said of them when it is answered.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use bactrian_analysis::heap::{self, Heap, HeapSums};
+use bactrian_analysis::live::source::LiveSource;
 use bactrian_analysis::question::{
     Answer, Evidence, FileInfo, FileNumber, Question, QuestionError,
 };
-use bactrian_analysis::{TraceQuestions, info};
+use bactrian_analysis::{Cancelled, StepProgress, TraceQuestions, UnderWay, info};
 use serde::Serialize;
 
 use crate::failure::{Failure, Status};
 use crate::file_args::{HeapArg, say_coverage};
 use crate::open::{self, account, name};
 use crate::output::{Console, print_envelope};
+
+/// How often it is shown how far an answer has come.
+const SHOW_EVERY: Duration = Duration::from_millis(500);
 
 /// What a command was given to ask about.
 pub struct Files {
@@ -48,8 +56,9 @@ impl Files {
             console: Mutex::new(console),
             failure: Mutex::default(),
             heap: Mutex::default(),
+            shows_itself: AtomicBool::new(false),
         };
-        let answer = question.ask(&opened);
+        let answer = watched(&opened, || question.ask(&opened));
         let Opened { files, failure, heap, .. } = opened;
         // What kept a file from being opened says more than that it could not be.
         if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -59,6 +68,36 @@ impl Files {
         let answer = answer.map_err(|error| refused(error, &paths))?;
         let heap = heap.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Asked { answer, paths, heap, strict: self.strict })
+    }
+}
+
+/// Computes an answer, and shows how far it has come if that takes long and there is a terminal.
+fn watched<T>(opened: &Opened<'_>, work: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let (answer, has_ended) = (UnderWay::default(), AtomicBool::new(false));
+    let show = || {
+        let bar = open::progress_bar("computing");
+        while !has_ended.load(Ordering::Relaxed) {
+            thread::park_timeout(SHOW_EVERY);
+            let StepProgress { step, done } = answer.progress();
+            if step > 0 && done < 1.0 && !opened.shows_itself.load(Ordering::Relaxed) {
+                bar(done);
+            }
+        }
+        bar(1.0);
+    };
+    let answered = thread::scope(|scope| {
+        let shown = scope.spawn(show);
+        let answered = answer.run(work);
+        has_ended.store(true, Ordering::Relaxed);
+        shown.thread().unpark();
+        answered
+    });
+    match answered {
+        Ok(answered) => answered,
+        Err(Cancelled) => unreachable!("nobody cancels it"),
     }
 }
 
@@ -131,6 +170,8 @@ struct Opened<'c> {
     failure: Mutex<Option<Failure>>,
     /// The heap that was opened last: of a series, only one at a time is in memory.
     heap: Mutex<Option<Arc<Heap>>>,
+    /// What is done now shows by itself how far it has come: opening a heap, and reading a trace.
+    shows_itself: AtomicBool,
 }
 
 impl Opened<'_> {
@@ -162,6 +203,7 @@ impl Evidence for Opened<'_> {
 
     fn trace(&self, file: FileNumber) -> Result<Arc<TraceQuestions>, QuestionError> {
         let trace = self.fail(open::open(self.file(file)?.path()))?;
+        self.shows_itself.store(true, Ordering::Relaxed);
         Ok(Arc::new(TraceQuestions::once(trace)))
     }
 
@@ -176,7 +218,9 @@ impl Evidence for Opened<'_> {
         let mut last = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
         *last = None;
         let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shows_itself.store(true, Ordering::Relaxed);
         let heap = Arc::new(self.fail(arg.open(&mut console))?);
+        self.shows_itself.store(false, Ordering::Relaxed);
         *last = Some(heap.clone());
         Ok(heap)
     }
@@ -185,6 +229,11 @@ impl Evidence for Opened<'_> {
         let sums = HeapSums::of(&*self.heap(file)?);
         *self.heap.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(Arc::new(sums))
+    }
+
+    fn live(&self, file: FileNumber) -> Result<&dyn LiveSource, QuestionError> {
+        let path = self.file(file)?.path().display();
+        Err(QuestionError::Wrong(format!("{path} is no recording of live numbers")))
     }
 
     fn info(&self, file: FileNumber) -> Result<FileInfo, QuestionError> {

@@ -95,7 +95,7 @@ fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
         anyhow::anyhow!("{}: {error}{hint}", name(path))
     })?;
     if trace.bytes().len() > LONG && std::io::stderr().is_terminal() {
-        return Ok(trace.with_progress(progress_bar()));
+        return Ok(trace.with_progress(progress_bar("reading")));
     }
     Ok(trace)
 }
@@ -112,7 +112,7 @@ pub fn file_progress(path: &Path) -> impl FnMut(f64) + use<> {
 
 /// A bar on standard error, if that is a terminal and it is worth it.
 pub fn progress(is_long: bool) -> impl Fn(f64) + use<> {
-    let bar = (is_long && std::io::stderr().is_terminal()).then(progress_bar);
+    let bar = (is_long && std::io::stderr().is_terminal()).then(|| progress_bar("reading"));
     move |share| {
         if let Some(bar) = &bar {
             bar(share);
@@ -150,13 +150,15 @@ pub fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() }
 }
 
-/// A bar on standard error that goes away when it is full.
-fn progress_bar() -> bactrian_analysis::Progress {
+/// A bar on standard error, with a word of what is done, that goes away when it is full.
+pub fn progress_bar(what: &'static str) -> bactrian_analysis::Progress {
     const WIDTH: usize = 40;
     let shown = AtomicUsize::new(usize::MAX);
     Box::new(move |share| {
         let percent = (share * 100.0) as usize;
-        if shown.swap(percent, Ordering::Relaxed) == percent {
+        let before = shown.swap(percent, Ordering::Relaxed);
+        // What was never there need not go away.
+        if before == percent || before == usize::MAX && percent >= 100 {
             return;
         }
         let mut err = std::io::stderr().lock();
@@ -167,7 +169,7 @@ fn progress_bar() -> bactrian_analysis::Progress {
             let done = percent * WIDTH / 100;
             write!(
                 err,
-                "\rreading [{:#<done$}{:.<left$}] {percent:3} %",
+                "\r{what} [{:#<done$}{:.<left$}] {percent:3} %",
                 "",
                 "",
                 left = WIDTH - done

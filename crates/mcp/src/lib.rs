@@ -9,12 +9,15 @@ mod bounded;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use bactrian_analysis::question::{QUESTIONS, QuestionEntry, QuestionError, RawParameters};
+use bactrian_analysis::{Cancelled, StepProgress, UnderWay};
 use bactrian_web::{Evidence, File};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -35,6 +38,10 @@ const OF_THE_PAGE: &[&str] = &[
     "heap/first-roots",
     "heap/evolution-names",
 ];
+/// What begins so is of programs that run, and none can be opened here.
+const LIVE: &str = "live/";
+/// How often it is told how far an answer has come.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 /// Rows of a table, unless another number is asked for.
 const ROWS: usize = 10;
 
@@ -82,15 +89,27 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let shared = self.0.clone();
+        let (shared, answer) = (self.0.clone(), UnderWay::default());
         let arguments = request.arguments.unwrap_or_default();
-        let work = move || shared.call(&request.name, arguments);
-        let answered = tokio::task::spawn_blocking(work).await;
+        let work = {
+            let answer = answer.clone();
+            move || answer.run(|| shared.call(&request.name, arguments))
+        };
+        let mut working = tokio::task::spawn_blocking(work);
+        let answered = loop {
+            tokio::select! {
+                answered = &mut working => break answered,
+                () = context.ct.cancelled(), if !answer.is_cancelled() => answer.cancel(),
+                () = tokio::time::sleep(TELL_EVERY) => tell(&context, &answer).await,
+            }
+        };
+        let failed = |why: String| CallToolResult::error(vec![ContentBlock::text(why)]);
         let result = match answered {
-            Ok(Ok(answer)) => CallToolResult::success(vec![ContentBlock::text(answer)]),
-            Ok(Err(error)) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+            Ok(Ok(Ok(answer))) => CallToolResult::success(vec![ContentBlock::text(answer)]),
+            Ok(Ok(Err(error))) => failed(error.to_string()),
+            Ok(Err(Cancelled)) => failed("nobody waits for it".to_owned()),
             Err(_) => {
                 return Err(ErrorData::internal_error("this question is a bug of ours", None));
             }
@@ -99,9 +118,21 @@ impl ServerHandler for Server {
     }
 }
 
+/// Tells a client that wants to know it how far an answer has come.
+async fn tell(context: &RequestContext<RoleServer>, answer: &UnderWay) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    let StepProgress { step, done } = answer.progress();
+    if step > 0 {
+        let mut progress = ProgressNotificationParam::new(token, f64::from(step - 1) + done);
+        progress.message = Some(format!("step {step}, {:.0} %", done * 100.0));
+        // Who does not listen will not be told.
+        drop(context.peer.notify_progress(progress).await);
+    }
+}
+
 /// The questions that are tools.
 fn questions() -> impl Iterator<Item = &'static QuestionEntry> {
-    QUESTIONS.iter().filter(|entry| !OF_THE_PAGE.contains(&entry.name))
+    QUESTIONS.iter().filter(|entry| !OF_THE_PAGE.contains(&entry.name) && !entry.name.starts_with(LIVE))
 }
 
 /// What a question is called among tools, whose names have no slashes.

@@ -13,7 +13,6 @@ mod lists;
 mod look;
 mod search;
 mod session;
-mod show;
 mod state;
 mod terminal;
 #[cfg(test)]
@@ -31,7 +30,6 @@ use self::terminal::Terminal;
 
 pub use self::look::Look;
 pub use self::session::{Message, Publisher, Session, Status, Wish};
-pub use self::show::{plain, show_value};
 
 /// How the view is shown.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! What a question is answered with.
 
-use bactrian_analysis::question::{CommandLine, PlainAnswer, QuestionError};
+use bactrian_analysis::question::{PlainAnswer, QuestionError};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,14 +16,6 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer that this command prints.
-    ///
-    /// # Errors
-    /// If the result is not JSON: a number that is none.
-    pub fn new(command: CommandLine, result: impl Serialize) -> Result<Answer, QuestionError> {
-        Ok(Answer { command: Some(command.to_string()), ..Answer::of_page(result)? })
-    }
-
     /// An answer that only the page wants.
     ///
     /// # Errors

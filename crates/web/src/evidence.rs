@@ -7,42 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bactrian_analysis::heap::{Heap, HeapSums, Info};
+use bactrian_analysis::live::source::LiveSource;
 use bactrian_analysis::question::{self, FileInfo, FileNumber, QuestionError};
 use bactrian_analysis::{TraceFile, TraceQuestions, info};
-use bactrian_live::Database;
 
 use crate::snapshots::{HeapOpener, SnapshotFile, Snapshots};
-
-/// How it stands with where live numbers come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LiveState {
-    /// They are coming.
-    Live,
-    /// None are coming, and why; it is tried again.
-    Lost(String),
-    /// They are from a file.
-    Replay,
-    /// No more will come.
-    Over,
-}
-
-/// A program that is watched, or a recording of one.
-pub trait LiveSource: Send + Sync {
-    /// Shows what is known now; nothing, if it is over with watching.
-    fn look(&self, see: &mut dyn FnMut(&LiveNow<'_>));
-}
-
-/// What is known of a program.
-pub struct LiveNow<'a> {
-    /// What came from it.
-    pub database: &'a Database,
-    /// How it stands with where that comes from.
-    pub state: &'a LiveState,
-    /// Whether no more will come: the program has ended, or all of the recording is read.
-    pub is_over: bool,
-    /// Sentences for people, the last one last.
-    pub notices: &'a [String],
-}
 
 /// One thing to look at.
 pub struct File {
@@ -176,14 +145,6 @@ impl Evidence {
             .ok_or_else(|| QuestionError::Wrong(format!("there is no file {at}: there are {all}")))
     }
 
-    /// The live numbers at this place.
-    pub fn live(&self, file: FileNumber) -> Result<(&Path, &dyn LiveSource), QuestionError> {
-        match self.file(file)? {
-            File { path, contents: Contents::Live(source), .. } => Ok((path, &**source)),
-            other => Err(other.is_no("program or recording of live numbers")),
-        }
-    }
-
     fn snapshot(&self, file: FileNumber) -> Result<&SnapshotFile, QuestionError> {
         match self.file(file)? {
             File { contents: Contents::Snapshot(_, file), .. } => Ok(file),
@@ -214,6 +175,13 @@ impl question::Evidence for Evidence {
 
     fn sums(&self, file: FileNumber) -> Result<Arc<HeapSums>, QuestionError> {
         self.snapshots.sums(self.snapshot(file)?)
+    }
+
+    fn live(&self, file: FileNumber) -> Result<&dyn LiveSource, QuestionError> {
+        match self.file(file)? {
+            File { contents: Contents::Live(source), .. } => Ok(&**source),
+            other => Err(other.is_no("program or recording of live numbers")),
+        }
     }
 
     fn info(&self, file: FileNumber) -> Result<FileInfo, QuestionError> {

@@ -22,7 +22,7 @@ mod snapshots;
 mod tour;
 mod typescript;
 
-pub use evidence::{Evidence, File, LiveNow, LiveSource, LiveState, Progress};
+pub use evidence::{Evidence, File, Progress};
 pub use pictures::{FlameAbout, flame_svg, graph_svg};
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};

@@ -38,8 +38,6 @@ const SCRIPT: &str = r#"<script type="module" crossorigin src="./app.js"></scrip
 const STYLE: &str = r#"<link rel="stylesheet" crossorigin href="./app.css">"#;
 /// Nothing may be loaded from anywhere.
 const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">"#;
-/// The question that lists files.
-const FILES: &str = "files";
 /// For the list of what was left out.
 const RESERVE: usize = 64 << 10;
 
@@ -86,9 +84,9 @@ pub fn write_report(
     });
     left_out.extend(ended.err().map(|reason| format!("all that comes later: {reason}")));
     // All that was asked for is open now.
-    let files = api::answer(evidence, FILES, &Query::default()).map(|files| json!(files));
+    let files = api::answer(evidence, api::FILES, &Query::default()).map(|files| json!(files));
     if let Ok(files) = files {
-        answers.insert(format!("{FILES}?"), Value::String(packed(files.to_string().as_bytes())?));
+        answers.insert(format!("{}?", api::FILES), Value::String(packed(files.to_string().as_bytes())?));
     }
     progress(1.0);
     left_out.dedup();

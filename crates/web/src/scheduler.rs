@@ -1,9 +1,11 @@
-//! When questions are answered: a few at a time, and no longer than somebody waits for them.
+//! When questions are answered: a few at a time, and no longer than somebody waits for them; and how far they have come.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use bactrian_analysis::Cancel;
 use bactrian_analysis::question::QuestionError;
+use bactrian_analysis::{StepProgress, UnderWay};
+use serde::Serialize;
 use tokio::sync::Semaphore;
 
 /// Questions that are answered at the same time; more wait. Each may use all processors.
@@ -15,6 +17,26 @@ const IS_QUICK: [&str; 3] = ["files", "overview/info", "live"];
 #[derive(Clone)]
 pub struct Scheduler {
     turns: Arc<Semaphore>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+/// A question that somebody waits for.
+struct Asked {
+    question: String,
+    since: Instant,
+    answer: UnderWay,
+}
+
+/// How far the answer to a question has come.
+#[derive(Debug, Serialize)]
+pub struct AnswerProgress {
+    /// As it was asked.
+    pub question: String,
+    /// So long ago, in seconds.
+    pub since: f64,
+    /// How far it has come; at step 0 it may still wait for its turn.
+    #[serde(flatten)]
+    pub progress: StepProgress,
 }
 
 /// Why there is no answer.
@@ -27,25 +49,39 @@ pub enum NoAnswer {
 
 impl Scheduler {
     pub fn new() -> Scheduler {
-        Scheduler { turns: Arc::new(Semaphore::new(AT_ONCE)) }
+        Scheduler { turns: Arc::new(Semaphore::new(AT_ONCE)), asked: Arc::default() }
+    }
+
+    /// How far the questions have come that somebody waits for.
+    pub fn progress(&self) -> Vec<AnswerProgress> {
+        let progress = |asked: &Asked| AnswerProgress {
+            question: asked.question.clone(),
+            since: asked.since.elapsed().as_secs_f64(),
+            progress: asked.answer.progress(),
+        };
+        self.asked().iter().map(progress).collect()
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers a question on a thread of its own when its turn has come. If this future is dropped, because the request was
     /// aborted, the question is given up; it holds its turn until it has really ended.
     pub async fn answer<T: Send + 'static>(
         &self,
-        name: &str,
+        question: &str,
         work: impl FnOnce() -> Result<T, QuestionError> + Send + 'static,
     ) -> Result<T, NoAnswer> {
-        let turn = match IS_QUICK.iter().any(|quick| name.starts_with(quick)) {
+        let waiting = Waiting::new(self, question);
+        let turn = match IS_QUICK.iter().any(|quick| question.starts_with(quick)) {
             true => None,
             false => self.turns.clone().acquire_owned().await.ok(),
         };
-        let dropped = CancelOnDrop(Cancel::default());
-        let cancel = dropped.0.clone();
+        let answer = waiting.answer.clone();
         let answering = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            cancel.run(work)
+            answer.run(work)
         });
         match answering.await {
             Ok(Ok(answer)) => answer.map_err(NoAnswer::Refused),
@@ -57,11 +93,72 @@ impl Scheduler {
     }
 }
 
-/// Cancels when it is dropped.
-struct CancelOnDrop(Cancel);
+/// Somebody waits for an answer. When this is dropped, nobody does.
+struct Waiting<'s> {
+    scheduler: &'s Scheduler,
+    answer: UnderWay,
+}
 
-impl Drop for CancelOnDrop {
+impl Waiting<'_> {
+    fn new<'s>(scheduler: &'s Scheduler, question: &str) -> Waiting<'s> {
+        let answer = UnderWay::default();
+        scheduler.asked().push(Asked {
+            question: question.to_owned(),
+            since: Instant::now(),
+            answer: answer.clone(),
+        });
+        Waiting { scheduler, answer }
+    }
+}
+
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.cancel();
+        self.answer.cancel();
+        self.scheduler.asked().retain(|asked| !asked.answer.is(&self.answer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use bactrian_analysis::wait_until;
+
+    use super::*;
+
+    #[test]
+    fn it_is_known_how_far_an_answer_has_come_as_long_as_somebody_waits_for_it() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
+        let runtime = runtime.expect("threads");
+        let (scheduler, may_end) = (Scheduler::new(), Arc::new(AtomicBool::new(false)));
+        let ask = || {
+            let (scheduler, may_end) = (scheduler.clone(), may_end.clone());
+            let is_ready = move || may_end.load(Ordering::Relaxed).then_some(7);
+            let work = move || Ok(wait_until(is_ready, || 0.25));
+            runtime.spawn(async move { scheduler.answer("trace/top?file=0", work).await.ok() })
+        };
+        let until = |is_so: &dyn Fn(&[AnswerProgress]) -> bool| {
+            while !is_so(&scheduler.progress()) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let is_at_quarter = |all: &[AnswerProgress]| {
+            let quarter = StepProgress { step: 1, done: 0.25 };
+            all.iter().any(|one| one.question == "trace/top?file=0" && one.progress == quarter)
+        };
+        let first = ask();
+        until(&is_at_quarter);
+        // Nobody waits for it any more: its turn is free, and nothing is told of it.
+        first.abort();
+        until(&<[AnswerProgress]>::is_empty);
+        let second = ask();
+        until(&is_at_quarter);
+        may_end.store(true, Ordering::Relaxed);
+        assert_eq!(runtime.block_on(second).expect("not aborted"), Some(7));
+        assert!(scheduler.progress().is_empty());
+        while scheduler.turns.available_permits() < AT_ONCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }

@@ -5,11 +5,12 @@
 //! closed first, and opened again when it is wanted.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 
 use bactrian_analysis::heap::{Heap, HeapSums, RootsQuestion, RootsShape, roots};
 use bactrian_analysis::question::QuestionError;
+use bactrian_analysis::wait_until;
 
 use crate::evidence::Progress;
 
@@ -70,13 +71,28 @@ impl SnapshotFile {
         match (heap, self.sums.get().map(Result::is_ok)) {
             (Some(false), _) | (_, Some(false)) => Progress::Failed,
             (Some(true), _) | (_, Some(true)) => Progress::Open,
-            (None, None) => Progress::Opening(f64::from(self.done.load(Ordering::Relaxed)) / 1e6),
+            (None, None) => Progress::Opening(self.done()),
         }
     }
 
     /// Waits until no index is being written, and lets none be written after that: nothing is left half done.
     pub fn end(&self) {
         *lock(&self.is_over) = true;
+    }
+
+    /// Who has it opens the snapshot; others wait, as long as their answers are wanted.
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        let turn = || match self.opening.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        wait_until(turn, || self.done())
+    }
+
+    /// The share that is read.
+    fn done(&self) -> f64 {
+        f64::from(self.done.load(Ordering::Relaxed)) / 1e6
     }
 
     fn open_heap(&self) -> Option<Result<Arc<Heap>, String>> {
@@ -131,7 +147,7 @@ impl Snapshots {
         if let Some(heap) = file.open_heap() {
             return heap.map_err(QuestionError::Broken);
         }
-        let _one = lock(&file.opening);
+        let _one = file.turn();
         let heap = match file.open_heap() {
             Some(heap) => heap,
             None => {
@@ -150,7 +166,7 @@ impl Snapshots {
     /// It cannot be opened.
     pub fn sums(&self, file: &SnapshotFile) -> Result<Arc<HeapSums>, QuestionError> {
         if file.sums.get().is_none() {
-            let _one = lock(&file.opening);
+            let _one = file.turn();
             file.sums.get_or_init(|| {
                 // A heap that is opened for this alone is closed at once.
                 let heap = file.open_heap().unwrap_or_else(|| file.opened())?;

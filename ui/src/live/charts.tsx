@@ -1,13 +1,14 @@
 /** Numbers over time, one picture for those that belong together. */
 import { useMemo, useRef, useState } from "preact/hooks";
 import { canAsk, type Params } from "../api/ask";
+import type { DrawnLine, Line } from "../api/generated";
 import { Panel } from "../parts/controls";
 import { csvOf, useExport } from "../parts/export";
 import { lineShapes, nearest, timeAt, type LinesInput } from "../pictures/areas-lines";
 import { Picture, type Drawing } from "../pictures/areas-picture";
 import { useRoute } from "../state/route";
 import { useTheme } from "../state/theme";
-import { amount, clock, type Chart, type DrawnLine, type LogLine, type Watch } from "./live";
+import { amount, clock, type Watch } from "./live";
 import { useLive } from "./use-live";
 
 /** The pictures of every program. */
@@ -28,7 +29,7 @@ export interface Watched {
   file: number;
   watch: Watch;
   following: boolean;
-  markers: readonly LogLine[];
+  markers: readonly Line[];
 }
 
 /** Parameters that are not as usual only: a report has the answers to those. */
@@ -50,7 +51,7 @@ export function LiveChart(props: Watched & { title: string; names: readonly stri
   const [pointed, setPointed] = useState<number | null>(null);
   const drawing = useRef<Drawing | null>(null);
   const params = { file: props.file, name: names, ...timeParams(watch) };
-  const asked = useLive<Chart>("live/chart", params, props.following);
+  const asked = useLive("live/chart", params, props.following);
   const chart = asked.answer?.result;
   const colours = isDark ? DARK : LIGHT;
   // In the order of the title, whatever the order of the answer.

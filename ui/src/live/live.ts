@@ -1,89 +1,9 @@
-/** What `live/..` answers, and how values of observers are read. Pure, so that it can be tested. */
+/** How numbers of observers are read, and where it is looked at. Pure, so that it can be tested. */
+import type { Observer, TreeNode } from "../api/generated";
 import { bytes, count, percent, seconds } from "../format";
 
-export interface About {
-  program: { name: string; pid: number; runtime: string };
-  from: number;
-  to: number;
-  cpu: number | null;
-  ended: { time: number; reason: string } | null;
-  dropped: { ticks: number; lines: number };
-  forgotten_values: number;
-  warnings: { name: string; subject: string; since: number; sentence: string; advice: string }[];
-  markers: LogLine[];
-}
-
-export interface LiveState {
-  about: About;
-  at: number;
-  state: "live" | "lost" | "replay" | "over";
-  reason: string | null;
-  /** No more will come. */
-  is_over: boolean;
-  notices: string[];
-  /** Observers that can be drawn. */
-  names: string[];
-}
-
-export interface LogLine {
-  time: number;
-  text: string;
-}
-
-export interface Distribution {
-  count: number;
-  sum: number;
-  min: number;
-  max: number;
-  p50: number;
-  p90: number;
-  p99: number;
-  p999: number;
-}
-
-export interface Site {
-  name: string;
-  bytes_per_second: number;
-  live_bytes: number;
-  samples: number;
-}
-
-export interface Tree {
-  nodes: { label: string; children: number[] }[];
-}
-
-export interface Observer {
-  name: string;
-  /** The name with what tells it apart. */
-  title: string;
-  kind: string;
-  labels: Record<string, string>;
-  unit: UnitName | null;
-  period_ms: number;
-  changes: number;
-  state: "unknown" | "observed" | "failed" | "collected" | "killed";
-  value: unknown;
-}
-
-export type UnitName = "bytes" | "nanoseconds" | "percent";
-
-export interface DrawnLine {
-  name: string;
-  part: string;
-  unit: UnitName | null;
-  rate: boolean;
-  values: (number | null)[];
-  low?: (number | null)[];
-  high?: (number | null)[];
-}
-
-export interface Chart {
-  times: number[];
-  lines: DrawnLine[];
-}
-
 /** A number with its unit, as the command line writes it. */
-export function amount(value: number, unit: UnitName | null, isRate = false): string {
+export function amount(value: number, unit: string | null, isRate = false): string {
   if (unit === "nanoseconds" && isRate) return percent(value / 1e9);
   const text =
     unit === "bytes" ? bytes(value) : unit === "nanoseconds" ? seconds(value / 1e9) : unit === "percent" ? percent(value / 100) : plain(value);
@@ -102,41 +22,6 @@ export function clock(at: number): string {
   const two = (n: number) => String(n).padStart(2, "0");
   const end = `${two(minutes)}:${two(Math.floor(rest / 10))}.${rest % 10}`;
   return hours > 0 ? `${hours}:${end}` : end;
-}
-
-type Fields = Record<string, unknown>;
-const number = (fields: Fields, name: string): number => (typeof fields[name] === "number" ? (fields[name] as number) : 0);
-
-function distribution(of: Distribution, unit: UnitName | null): string {
-  return `${count(of.count)}: median ${amount(of.p50, unit)}, 99 % ${amount(of.p99, unit)}, max ${amount(of.max, unit)}`;
-}
-
-/** A value in one line. */
-export function valueText(observer: Observer): string {
-  const { value, unit, kind, state } = observer;
-  if (state === "failed") return `failed: ${String(value)}`;
-  if (state !== "observed") return state === "unknown" ? "not told yet" : state;
-  if (typeof value === "number") return amount(value, unit);
-  if (value === null) return "not a number";
-  if (typeof value === "boolean" || typeof value === "string") return String(value);
-  if (Array.isArray(value)) return `${value.length} sites`;
-  const fields = value as Fields;
-  switch (kind) {
-    case "time":
-      return `${seconds(number(fields, "seconds"))}${number(fields, "runs") > 0 ? ` in ${count(number(fields, "runs"))}` : ""}${fields["running"] ? ", running" : ""}`;
-    case "tag":
-      return [typeof fields["count"] === "number" ? `${count(number(fields, "count"))} alive` : "", typeof fields["bytes"] === "number" ? bytes(number(fields, "bytes")) : ""].filter(Boolean).join(", ");
-    case "tree":
-      return `${(value as Tree).nodes.length} nodes`;
-    case "table":
-      return `${count(number(fields, "bindings"))} in ${count(number(fields, "buckets"))} buckets, ${percent(number(fields, "fill"))} filled, longest ${count(number(fields, "longest"))}`;
-    case "histogram":
-      return distribution(value as Distribution, unit);
-    case "span":
-      return `${count(number(fields, "open"))} open; ${distribution(fields["durations"] as Distribution, "nanoseconds")}`;
-    default:
-      return JSON.stringify(value);
-  }
 }
 
 /** Kinds in the order in which they are shown, as people call them. */
@@ -163,7 +48,7 @@ export function byKind(observers: readonly Observer[]): { title: string; observe
 }
 
 /** The tree as lines with their depth: each node once, so that graphs with cycles end. */
-export function treeLines(tree: Tree, most = 400): { label: string; depth: number; again: boolean }[] {
+export function treeLines(tree: { nodes: TreeNode[] }, most = 400): { label: string; depth: number; again: boolean }[] {
   const lines: { label: string; depth: number; again: boolean }[] = [];
   const seen = new Set<number>();
   const waiting: { node: number; depth: number }[] = tree.nodes.length > 0 ? [{ node: 0, depth: 0 }] : [];

@@ -1,26 +1,21 @@
 /** What the program wrote, up to the moment that is looked at. */
 import { useEffect, useRef } from "preact/hooks";
 import { canAsk } from "../api/ask";
+import type { LogAnswer } from "../api/generated";
 import { count } from "../format";
 import { Answered, Panel, Search, useSettled } from "../parts/controls";
 import { csvOf, useExport } from "../parts/export";
 import { useRoute } from "../state/route";
 import { timeParams, type Watched } from "./charts";
-import { clock, type LogLine } from "./live";
+import { clock } from "./live";
 import { useLive } from "./use-live";
-
-interface Log {
-  log: LogLine[];
-  /** How many lines there are. */
-  count: number;
-}
 
 export function LogPart(watched: Watched) {
   const { params, go } = useRoute();
   const typed = params.get("filter") ?? "";
   const filter = useSettled(typed);
   const { last: _, ...time } = timeParams(watched.watch);
-  const asked = useLive<Log>("live/log", { file: watched.file, ...time, filter: filter || undefined }, watched.following);
+  const asked = useLive("live/log", { file: watched.file, ...time, filter: filter || undefined }, watched.following);
   return (
     <Panel
       title="Log"
@@ -31,7 +26,7 @@ export function LogPart(watched: Watched) {
   );
 }
 
-function Lines({ log, command }: { log: Log; command: string | null | undefined }) {
+function Lines({ log, command }: { log: LogAnswer; command: string | null | undefined }) {
   const list = useRef<HTMLOListElement>(null);
   // The newest line is the one to see, as on a terminal.
   useEffect(() => list.current?.lastElementChild?.scrollIntoView({ block: "nearest" }), [log.count]);

@@ -1,22 +1,18 @@
 /** What a program lets be observed, by kind: values, trees as trees, and the line of the one that is chosen. */
 import { useMemo } from "preact/hooks";
 import { canAsk } from "../api/ask";
+import type { Distribution, Observer, SiteRow, TreeNode } from "../api/generated";
 import { bytes, count, seconds } from "../format";
 import { Answered, Panel } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import { LiveChart, timeParams, type Watched } from "./charts";
-import { amount, byKind, isOfRuntime, treeLines, valueText, type Distribution, type Observer, type Site, type Tree } from "./live";
+import { amount, byKind, isOfRuntime, treeLines } from "./live";
 import { useLive } from "./use-live";
-
-interface Observers {
-  at: number;
-  observers: Observer[];
-}
 
 function useObservers(watched: Watched) {
   const { last: _, ...params } = timeParams(watched.watch);
-  return useLive<Observers>("live/observers", { file: watched.file, ...params }, watched.following);
+  return useLive("live/observers", { file: watched.file, ...params }, watched.following);
 }
 
 /** All observers of the program, or those of its runtime. */
@@ -73,7 +69,7 @@ function columnsOf(kind: string): TableColumn<Observer>[] {
     title,
     cell: (observer) => {
       const value = fields(observer)[field];
-      return typeof value === "number" ? show(value) : observer.state === "observed" ? "" : <span class="faint">{valueText(observer)}</span>;
+      return typeof value === "number" ? show(value) : observer.state === "observed" ? "" : <span class="faint">{observer.text}</span>;
     },
     value: (observer) => Number(fields(observer)[field] ?? 0),
     number: true,
@@ -83,7 +79,7 @@ function columnsOf(kind: string): TableColumn<Observer>[] {
       title: field,
       cell: (observer) => {
         const value = of(observer)?.[field];
-        return value === undefined ? <span class="faint">{field === "count" ? valueText(observer) : ""}</span> : field === "count" ? count(value) : amount(value, unit(observer));
+        return value === undefined ? <span class="faint">{field === "count" ? observer.text : ""}</span> : field === "count" ? count(value) : amount(value, unit(observer));
       },
       value: (observer) => of(observer)?.[field] ?? 0,
       number: true,
@@ -104,8 +100,8 @@ function columnsOf(kind: string): TableColumn<Observer>[] {
         name,
         {
           title: "value",
-          cell: (observer) => <span class={observer.state === "observed" ? "" : "faint"} title={valueText(observer)}>{valueText(observer).slice(0, 120)}</span>,
-          value: (observer) => (typeof observer.value === "number" ? observer.value : valueText(observer)),
+          cell: (observer) => <span class={observer.state === "observed" ? "" : "faint"} title={observer.text}>{observer.text}</span>,
+          value: (observer) => (typeof observer.value === "number" ? observer.value : observer.text),
           number: true,
         },
       ];
@@ -114,7 +110,7 @@ function columnsOf(kind: string): TableColumn<Observer>[] {
 
 function TreePicture({ observer }: { observer: Observer }) {
   if (observer.state !== "observed") return null;
-  const lines = treeLines(observer.value as Tree);
+  const lines = treeLines(observer.value as { nodes: TreeNode[] });
   return (
     <details class="tree" open>
       <summary class="mono">{observer.title}</summary>
@@ -141,20 +137,20 @@ export function SitesPart(watched: Watched) {
         if (!found || found.state !== "observed") {
           return <p class="faint">{found?.state === "failed" ? String(found.value) : "Where the program allocates is known if it was started by bactrian, or recorded with sampling."}</p>;
         }
-        return <SiteTable sites={found.value as Site[]} />;
+        return <SiteTable sites={found.value as SiteRow[]} />;
       }}
     </Answered>
   );
 }
 
-const SITE_COLUMNS = (most: number, live: number): TableColumn<Site>[] => [
+const SITE_COLUMNS = (most: number, live: number): TableColumn<SiteRow>[] => [
   { title: "site", cell: (site) => <span class="mono" title={site.name}>{site.name}</span>, value: (site) => site.name, wide: true },
   { title: "allocates", cell: (site) => `${bytes(site.bytes_per_second)}/s`, value: (site) => site.bytes_per_second, bar: (site) => site.bytes_per_second / most, number: true },
   { title: "live", cell: (site) => bytes(site.live_bytes), value: (site) => site.live_bytes, bar: (site) => site.live_bytes / live, number: true },
   { title: "samples", cell: (site) => count(site.samples), value: (site) => site.samples, number: true, help: "On how many samples the numbers rest" },
 ];
 
-function SiteTable({ sites }: { sites: Site[] }) {
+function SiteTable({ sites }: { sites: SiteRow[] }) {
   const most = Math.max(1, ...sites.map((site) => site.bytes_per_second));
   const live = Math.max(1, ...sites.map((site) => site.live_bytes));
   const columns = useMemo(() => SITE_COLUMNS(most, live), [most, live]);

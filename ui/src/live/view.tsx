@@ -1,11 +1,12 @@
 /** A program that runs, or a recording of one: numbers that move, and the way back in time. */
 import { isReport, canAsk } from "../api/ask";
+import type { LiveStateAnswer } from "../api/generated";
 import { Answered, Segmented } from "../parts/controls";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
 import type { ViewProps } from "../api/files";
 import { CHARTS, LiveChart, type Watched } from "./charts";
-import { clock, SPANS, stepOf, stepped, watchFrom, type LiveState, type Watch } from "./live";
+import { clock, SPANS, stepOf, stepped, watchFrom, type Watch } from "./live";
 import "./live.css";
 import { LogPart } from "./log";
 import { ObserversPart, SitesPart } from "./observers";
@@ -17,7 +18,7 @@ export function LiveView({ file }: ViewProps) {
   const route = useRoute();
   const watch = watchFrom(route.params);
   const isFollowing = watch.at === null && !isReport;
-  const asked = useLive<LiveState>("live/state", { file, at: watch.at ?? undefined }, !isReport);
+  const asked = useLive("live/state", { file, at: watch.at ?? undefined }, !isReport);
   return (
     <div class="live">
       <Answered asked={asked}>{(state) => <Live file={file} watch={watch} isFollowing={isFollowing} state={state} />}</Answered>
@@ -25,7 +26,7 @@ export function LiveView({ file }: ViewProps) {
   );
 }
 
-function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch; isFollowing: boolean; state: LiveState }) {
+function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch; isFollowing: boolean; state: LiveStateAnswer }) {
   const route = useRoute();
   const { go, part } = route;
   const { about } = state;
@@ -108,7 +109,7 @@ function spanValue(span: number): string {
   return SPANS.find(([value]) => Number(value) === span)?.[0] ?? "0";
 }
 
-function Badge({ state, isFollowing }: { state: LiveState; isFollowing: boolean }) {
+function Badge({ state, isFollowing }: { state: LiveStateAnswer; isFollowing: boolean }) {
   const [text, kind] = !isFollowing && !isReport
     ? ["looking back", "back"]
     : state.state === "live"
@@ -122,7 +123,7 @@ function Badge({ state, isFollowing }: { state: LiveState; isFollowing: boolean 
 }
 
 /** What to worry about, what was lost, how it ended. */
-function Told({ state }: { state: LiveState }) {
+function Told({ state }: { state: LiveStateAnswer }) {
   const { about } = state;
   const lost: string[] = [];
   if (about.dropped.ticks > 0 || about.dropped.lines > 0) lost.push(`${about.dropped.ticks} moments and ${about.dropped.lines} lines were lost on the way.`);

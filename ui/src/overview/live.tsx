@@ -1,14 +1,14 @@
 /** A program that runs, or a recording of one: whether it goes on, its size, and what to worry about. */
 import { isReport } from "../api/ask";
 import type { ShownFile } from "../api/files";
+import type { Standing } from "../api/generated";
 import { bytes, seconds } from "../format";
-import type { LiveState, Observer } from "../live/live";
 import { useLive } from "../live/use-live";
 import { Answered, Panel } from "../parts/controls";
 import { linkTo, useRoute } from "../state/route";
 import { Big, Facts, Headline } from "./headline";
 
-const STATES: Record<LiveState["state"], string> = {
+const STATES: Record<Standing, string> = {
   live: "runs now",
   lost: "does not answer",
   replay: "a recording",
@@ -24,8 +24,8 @@ const SIZES = [
 
 export function LiveCard({ at, file }: { at: number; file: ShownFile }) {
   const route = useRoute();
-  const state = useLive<LiveState>("live/state", { file: at }, !isReport);
-  const observers = useLive<{ observers: Observer[] }>("live/observers", { file: at }, !isReport);
+  const state = useLive("live/state", { file: at }, !isReport);
+  const observers = useLive("live/observers", { file: at }, !isReport);
   const link = linkTo(route, { view: "live", file: at, fresh: true });
   const value = (name: string) => observers.answer?.result.observers.find((one) => one.name === name)?.value;
   return (

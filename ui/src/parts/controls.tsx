@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { canClick } from "../api/ask";
+import { useProgress, type Progress } from "../api/progress";
 import type { Asked } from "../api/use";
 import { errorOf, bytes, type Estimate } from "../format";
 import { useKeys } from "../state/keys";
@@ -162,14 +163,25 @@ export function Notes({ notes }: { notes: readonly string[] | undefined }) {
 
 /** Shows an answer when it is there, and otherwise why it is not. */
 export function Answered<T>(props: { asked: Asked<T>; children: (result: T) => ComponentChildren }) {
-  const { answer, error, loading } = props.asked;
+  const { answer, error, loading, question } = props.asked;
+  const progress = useProgress(loading ? question : null);
   if (error) return <p class="error" role="alert">{error}</p>;
-  if (!answer) return <p class="faint loading">{loading ? "Reading…" : ""}</p>;
+  if (!answer) return <p class="faint loading">{progress ? <HowFar {...progress} /> : loading ? "Reading…" : ""}</p>;
   return (
     <div class={loading ? "stale" : ""} aria-busy={loading}>
+      {progress && <p class="faint loading"><HowFar {...progress} /></p>}
       <Notes notes={answer.notes} />
       {props.children(answer.result)}
     </div>
+  );
+}
+
+function HowFar({ step, done }: Progress) {
+  if (step === 0) return <>Waits for other questions…</>;
+  return (
+    <>
+      Computing, step {step}: <progress value={done} aria-label="share of the step that is done" /> {Math.floor(done * 100)} %
+    </>
   );
 }
 

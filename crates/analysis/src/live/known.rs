@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::measure::full_name;
 use super::warnings::{self, Warning};
+use super::words::show_value;
 
 /// All that is known.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -118,6 +119,8 @@ pub struct Observer {
     pub state: &'static str,
     /// Its value, or why it failed.
     pub value: Said,
+    /// The same in a line, as people read it.
+    pub text: String,
 }
 
 /// What an observer says.
@@ -280,7 +283,8 @@ pub fn observers(database: &Database, at: u64) -> Vec<Observer> {
 
 fn observer(series: &Series, at: u64) -> Observer {
     let declaration = &series.declaration;
-    let (state, value) = match series.at(at).map(|(_, value)| value) {
+    let now = series.at(at).map(|(_, value)| value);
+    let (state, value) = match now {
         None => ("unknown", Said::Nothing),
         Some(Value::Failed(why)) => ("failed", Said::Text(why.clone())),
         Some(Value::Collected) => ("collected", Said::Nothing),
@@ -297,6 +301,7 @@ fn observer(series: &Series, at: u64) -> Observer {
         changes: series.values().take_while(|(time, _)| *time <= at).count(),
         state,
         value,
+        text: now.map_or("not told yet".to_owned(), |now| show_value(now, declaration.unit)),
     }
 }
 

@@ -1,8 +1,12 @@
-//! Live numbers: what is known at a moment ([`known`]), what can be drawn as a line ([`measure`], [`lines`]), how numbers are
-//! read ([`numbers`]), and what to worry about ([`warnings`]).
+//! Live numbers: where they come from ([`source`]), what can be asked of them ([`questions`]), what is known at a moment
+//! ([`known`]), what can be drawn as a line ([`measure`], [`lines`]), how numbers and values are read ([`numbers`], [`words`]),
+//! and what to worry about ([`warnings`]).
 
 pub mod known;
 pub mod lines;
 pub mod measure;
 pub mod numbers;
+pub mod questions;
+pub mod source;
 pub mod warnings;
+pub mod words;

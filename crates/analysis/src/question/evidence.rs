@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{QuestionError, Rows};
 use crate::TraceQuestions;
 use crate::heap::{Heap, HeapSums};
+use crate::live::source::LiveSource;
 
 /// Files that somebody has opened, in the order in which they were named.
 pub trait Evidence: Sync {
@@ -39,6 +40,12 @@ pub trait Evidence: Sync {
     /// # Errors
     /// There is no such file, it is no snapshot, or it cannot be read.
     fn sums(&self, file: FileNumber) -> Result<Arc<HeapSums>, QuestionError>;
+
+    /// A program that is watched, or a recording of one.
+    ///
+    /// # Errors
+    /// There is no such file, or it is no such thing.
+    fn live(&self, file: FileNumber) -> Result<&dyn LiveSource, QuestionError>;
 
     /// What a file's headers say: at once, however large it is.
     ///

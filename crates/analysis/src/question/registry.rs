@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::parameters::{self, Parameter};
 use super::{Evidence, EvidenceLosses, Question, QuestionError};
 use crate::heap;
+use crate::live::questions as live;
 
 /// A question whose type is not known.
 pub struct QuestionEntry {
@@ -153,4 +154,8 @@ pub static QUESTIONS: &[QuestionEntry] = &[
     QuestionEntry::of::<heap::HeapDiffQuestion>(),
     QuestionEntry::of::<heap::EvolutionQuestion>(),
     QuestionEntry::of::<heap::EvolutionNamesQuestion>(),
+    QuestionEntry::of::<live::LiveStateQuestion>(),
+    QuestionEntry::of::<live::ObserversQuestion>(),
+    QuestionEntry::of::<live::ChartQuestion>(),
+    QuestionEntry::of::<live::LogQuestion>(),
 ];

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_live::{Database, Declaration, Histogram, Series, Unit, Value, names};
 
-use bactrian_terminal::plain;
+use bactrian_analysis::live::words::plain;
 
 /// So many sites are told.
 const SITES: usize = 20;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use bactrian_web::{LiveNow, LiveSource, LiveState};
+use bactrian_analysis::live::source::{LiveNow, LiveSource, LiveState};
 
 use super::{Session, Status};
 

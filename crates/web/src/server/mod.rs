@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use bactrian_analysis::question::QuestionError;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::api;
@@ -24,6 +24,9 @@ use guard::{Guard, Refused};
 /// What the page may do: run its own script, use its own style, ask us. Nothing from elsewhere, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/// What asks how far answers have come that others wait for.
+const PROGRESS: &str = "progress";
 
 /// Why there is no server.
 #[derive(Debug)]
@@ -126,20 +129,23 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> R
     let Some(name) = wanted.strip_prefix("api/") else {
         return refused(StatusCode::NOT_FOUND, "there is nothing here\n");
     };
-    let query = Query::parse(request.uri().query().unwrap_or_default());
-    answer(&shared, name.to_owned(), query).await
+    if name == PROGRESS {
+        return json(StatusCode::OK, &json!({ "result": shared.scheduler.progress() }));
+    }
+    answer(&shared, name.to_owned(), request.uri().query().unwrap_or_default()).await
 }
 
-async fn answer(shared: &Arc<Shared>, name: String, query: Query) -> Response<Body> {
+async fn answer(shared: &Arc<Shared>, name: String, query: &str) -> Response<Body> {
     let evidence = Arc::clone(&shared.evidence);
-    let asked = name.clone();
+    let question = format!("{name}?{query}");
+    let query = Query::parse(query);
     let work = move || {
-        let answer = api::answer(&evidence, &asked, &query)?;
+        let answer = api::answer(&evidence, &name, &query)?;
         serde_json::to_vec(&answer).map_err(|error| {
             QuestionError::Broken(format!("the answer cannot be written: {error}"))
         })
     };
-    let (status, error) = match shared.scheduler.answer(&name, work).await {
+    let (status, error) = match shared.scheduler.answer(&question, work).await {
         Ok(body) => return text(StatusCode::OK, "application/json", body),
         Err(NoAnswer::Refused(error)) => {
             let status = match error {
@@ -156,7 +162,11 @@ async fn answer(shared: &Arc<Shared>, name: String, query: Query) -> Response<Bo
             (StatusCode::INTERNAL_SERVER_ERROR, error.to_owned())
         }
     };
-    text(status, "application/json", json!({ "error": error }).to_string().into_bytes())
+    json(status, &json!({ "error": error }))
+}
+
+fn json(status: StatusCode, value: &Value) -> Response<Body> {
+    text(status, "application/json", value.to_string())
 }
 
 fn text(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {

@@ -1,10 +1,9 @@
-//! Values in a few words.
+//! Values in a few words, wherever they are shown.
 
-use bactrian_analysis::live::numbers::{show, show_nanos, show_whole};
-use bactrian_analysis::units::show_bytes;
 use bactrian_live::{Histogram, Unit, Value};
 
-use bactrian_analysis::units::visible;
+use super::numbers::{show, show_nanos, show_whole};
+use crate::units::{show_bytes, visible};
 
 /// Longer texts are cut.
 const LONGEST: usize = 200;

@@ -1,18 +1,30 @@
-//! `files`: what is shown, and how far opening it has come.
+//! The questions that the page asks, by name: those of `analysis`, and one that only the page has.
 
 use std::sync::Arc;
 
-use bactrian_analysis::question::QuestionError;
+use bactrian_analysis::question::{QuestionError, RawParameters, find};
 use serde_json::json;
 
-use super::Function;
 use crate::answer::Answer;
 use crate::evidence::{Evidence, File, Progress};
 use crate::query::Query;
 
-pub const QUESTIONS: &[(&str, Function)] = &[("files", files)];
+/// The question that lists files. It is about what is shown, not about evidence.
+pub const FILES: &str = "files";
 
-fn files(evidence: &Evidence, _: &Query) -> Result<Answer, QuestionError> {
+/// Answers a question.
+///
+/// # Errors
+/// There is no such question, it is wrong, or it cannot be answered.
+pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, QuestionError> {
+    match name {
+        FILES => files(evidence),
+        name => Ok(find(name)?.ask(evidence, RawParameters::Pairs(query.pairs()))?.into()),
+    }
+}
+
+/// What is shown, and how far opening it has come.
+fn files(evidence: &Evidence) -> Result<Answer, QuestionError> {
     let file = |file: &Arc<File>| {
         let name = file.path.file_name().unwrap_or(file.path.as_os_str());
         let (state, done) = match file.progress() {
