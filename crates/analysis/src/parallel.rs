@@ -29,11 +29,7 @@ pub(crate) fn map<P: Sync, T: Send>(pieces: &[P], work: impl Fn(&P) -> T + Sync)
     map_in(&Step::of(pieces.len()), pieces, work)
 }
 
-fn map_in<P: Sync, T: Send>(
-    step: &Step,
-    pieces: &[P],
-    work: impl Fn(&P) -> T + Sync,
-) -> Vec<T> {
+fn map_in<P: Sync, T: Send>(step: &Step, pieces: &[P], work: impl Fn(&P) -> T + Sync) -> Vec<T> {
     let results: Vec<_> = pieces.iter().map(|_| Mutex::new(None)).collect();
     each(pieces.len(), step, &|at| {
         let result = work(&pieces[at]);

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use bactrian_trace::{Alloc, DomainId, Event, FrameId, Frames, Losses, Micros, ObjectId, Stacks};
 
-use crate::under_way::Step;
 use crate::filter::{Filter, Pattern, Place};
 use crate::selection::Selection;
 use crate::stack_walk::{Along, StackWalks};
 use crate::trace_file::TraceFile;
+use crate::under_way::Step;
 
 /// Allocations between two looks at the progress display.
 const PROGRESS_EVERY: u32 = 1 << 16;

@@ -4,6 +4,9 @@
 #[allow(dead_code, reason = "shared with the tests of snapshots, which use more of it")]
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
+#[allow(dead_code, reason = "shared with the tests of the live view, which use more of it")]
+#[path = "live_view/recorded.rs"]
+mod recorded;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use bactrian_analysis::question::QUESTIONS;
+use bactrian_live::recording::Recorder;
 use bactrian_snapshot::Columns;
 use serde_json::{Value, json};
 
@@ -127,6 +131,15 @@ fn snapshots() -> [PathBuf; 2] {
     })
 }
 
+/// A recording of live numbers.
+fn recording() -> PathBuf {
+    let path = bactrian_fixtures::own_folder("answers").join("run.live");
+    let mut recorder = Recorder::create(&path).expect("a file");
+    recorded::events().iter().for_each(|event| recorder.add(event).expect("room"));
+    recorder.flush().expect("room");
+    path
+}
+
 /// Questions whose commands write pictures, print what only people read, or there are none.
 const WITHOUT_JSON: &[&str] = &[
     "overview/contents",
@@ -140,6 +153,10 @@ const WITHOUT_JSON: &[&str] = &[
     "heap/find",
     "heap/collections",
     "heap/evolution-names",
+    "live/state",
+    "live/observers",
+    "live/chart",
+    "live/log",
 ];
 
 /// At least one of each other question; 0 and 1 are traces, 2 and 3 snapshots. `F` stands for a function.
@@ -209,6 +226,36 @@ fn answers_are_those_of_the_commands_beside_them() {
         let (is_same, found) = (same(found, &expected), cut(found));
         assert!(is_same, "{question}\n{command}\n{found}\n{}", cut(&expected));
     }
+}
+
+#[test]
+fn answers_of_live_numbers_are_parts_of_what_their_command_prints() {
+    let served = Served::new(&[fixture("leaky_cache_v2.ctf"), recording()]);
+    // It is read in the background.
+    let state = loop {
+        let state = served.answer("live/state?file=1");
+        if state["result"]["is_over"] == true {
+            break state;
+        }
+    };
+    let whole = printed(state["command"].as_str().expect("a command").trim_end_matches(" --json"));
+    let about = state["result"]["about"].as_object().expect("fields");
+    assert!(about.iter().all(|(name, value)| same(value, &whole[name])), "{about:?}\n{whole}");
+    let observers = served.answer("live/observers?file=1");
+    assert!(same(&observers["result"]["observers"], &whole["observers"]), "{observers}\n{whole}");
+    let log = served.answer("live/log?file=1&number=2000");
+    assert!(same(&log["result"]["log"], &whole["log"]), "{log}\n{whole}");
+    // The end of a line is what the observer says then.
+    let mut said = observers["result"]["observers"].as_array().expect("a list").iter();
+    let heap = said.rfind(|one| one["name"] == "runtime.heap").expect("a heap");
+    let chart = served.answer("live/chart?file=1&name=runtime.heap&last=30&points=10");
+    let values = chart["result"]["lines"][0]["values"].as_array().expect("numbers");
+    assert!(same(values.last().expect("some"), &heap["value"]), "{chart}\n{heap}");
+    let (status, refused) = served.ask("live/state?file=0");
+    assert_eq!(
+        (status, refused["error"].as_str().map(|why| why.contains("is no"))),
+        (400, Some(true))
+    );
 }
 
 /// `bactrian mcp` of some files, spoken to as a client does: a line of JSON for each message.
@@ -419,7 +466,8 @@ fn carried(report: &str) -> Vec<(String, Value)> {
 #[test]
 fn reports_have_the_same() {
     let [small, grown] = snapshots();
-    let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
+    let traces = ["leaky_cache_v2.ctf", "every_word_v2.ctf"].map(fixture);
+    let files: Vec<_> = traces.into_iter().chain([small, grown, recording()]).collect();
     let folder = bactrian_fixtures::own_folder("reported");
     let path = folder.join("report.html");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));

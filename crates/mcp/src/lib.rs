@@ -132,7 +132,9 @@ async fn tell(context: &RequestContext<RoleServer>, answer: &UnderWay) {
 
 /// The questions that are tools.
 fn questions() -> impl Iterator<Item = &'static QuestionEntry> {
-    QUESTIONS.iter().filter(|entry| !OF_THE_PAGE.contains(&entry.name) && !entry.name.starts_with(LIVE))
+    QUESTIONS
+        .iter()
+        .filter(|entry| !OF_THE_PAGE.contains(&entry.name) && !entry.name.starts_with(LIVE))
 }
 
 /// What a question is called among tools, whose names have no slashes.

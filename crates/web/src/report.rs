@@ -86,7 +86,10 @@ pub fn write_report(
     // All that was asked for is open now.
     let files = api::answer(evidence, api::FILES, &Query::default()).map(|files| json!(files));
     if let Ok(files) = files {
-        answers.insert(format!("{}?", api::FILES), Value::String(packed(files.to_string().as_bytes())?));
+        answers.insert(
+            format!("{}?", api::FILES),
+            Value::String(packed(files.to_string().as_bytes())?),
+        );
     }
     progress(1.0);
     left_out.dedup();

@@ -8,7 +8,7 @@ import { useAnswer, type Asked } from "../api/use";
 const PAUSE = 450;
 
 /** Asks, and asks again a little after each answer as long as it is `following`. */
-export function useLive<N extends keyof Questions>(name: N, params: Params & Questions[N]["params"], following: boolean): Asked<Questions[N]["answer"]> {
+export function useLive<N extends keyof Questions>(name: N, params: Params, following: boolean): Asked<Questions[N]["answer"]> {
   const [round, setRound] = useState(0);
   const asked = useAnswer<Questions[N]["answer"]>(name, params, round);
   const isVisible = useVisible();

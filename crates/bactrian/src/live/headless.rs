@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use bactrian_analysis::live::known::{known, show_kind};
 use bactrian_analysis::live::warnings::{self, Warning};
+use bactrian_analysis::live::words::{plain, show_value};
 use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_live::{Database, Series, Value, names};
-use bactrian_analysis::live::words::{plain, show_value};
 use bactrian_trace::Micros;
 
 use crate::output::{Align, Console, FAINT, HEADING, Table, WARNING, print_json_of_live};
