@@ -19,7 +19,7 @@ test("a recording says what the command line says", async () => {
       const { about } = await api(url, `live/state?file=${at}`);
       const { observers: _o, log: _l, ...rest } = told;
       assert.deepEqual(about, rest);
-      assert.deepEqual((await api(url, `live/log?file=${at}&n=2000`)).log, told.log);
+      assert.deepEqual((await api(url, `live/log?file=${at}&number=2000`)).log, told.log);
     }
   });
 });
