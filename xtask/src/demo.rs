@@ -35,18 +35,14 @@ pub fn run(arguments: &[String]) -> Outcome {
             format!("timeline {trace} --points 60 --lifetime 50ms.."),
         ),
         (
-            "Where was allocated what is still there in the end?",
-            format!("top {trace} --metric live --by site -n 6"),
-        ),
-        (
-            "And who asked for it? The standard library counts to its callers:",
-            format!("top {trace} --metric live --hide /^(Stdlib|Caml)|^caml_/ -n 4"),
+            "Who asked for what is still there in the end? The standard library counts to its callers:",
+            format!("top {trace} --by site -n 6"),
         ),
         (
             "Who holds it? The snapshot that was taken at the end says:",
             format!("heap roots {heap} -n 4"),
         ),
-        ("What grows, as a picture:", format!("flame {trace} --metric live -o {flame}")),
+        ("What grows, as a picture:", format!("flame {trace} -o {flame}")),
         ("All of it as one page, to be sent around:", format!("report {trace} {heap} -o {report}")),
     ];
     for (question, line) in steps {
@@ -66,7 +62,7 @@ can match. See programs/{PROGRAM}.ml.
   target/quick/bactrian live -- {executable} 1000000
   target/quick/bactrian record -- YOUR-PROGRAM
   target/quick/bactrian doctor YOUR-PROGRAM
-  target/quick/bactrian tree {trace} --callers --metric live
+  target/quick/bactrian tree {trace} --callers
   target/quick/bactrian export {trace} --to pprof -o heap.pb.gz
   target/quick/bactrian --help"
     );

@@ -15,8 +15,8 @@ use bactrian_analysis::question::{
 };
 use bactrian_analysis::units::{Between, Time};
 use bactrian_analysis::{
-    By, Collected, Filter, Live, Measure, Of, Pattern, Place, Recursion, TopQuestion, TopSort,
-    TraceFile, TraceQuestions, info,
+    By, Collected, Filter, Hidden, Live, Measure, Of, Pattern, Place, Recursion, TopQuestion,
+    TopSort, TraceFile, TraceQuestions, info,
 };
 use bactrian_trace::Micros;
 
@@ -73,7 +73,7 @@ fn main() {
         ),
         ("lifetime", Filter { lifetime: part(0.01, 0.5), ..Filter::default() }),
         ("size", Filter { size: "17..1kB".parse().unwrap_or_default(), ..Filter::default() }),
-        ("hide", Filter { hidden: vec![function(2)], ..Filter::default() }),
+        ("hide", Filter { hidden: Hidden::of([function(2)]), ..Filter::default() }),
     ];
     println!("\n| filter | timeline | top | flame | by site | live | peak | objects | lifetimes |");
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|");

@@ -95,7 +95,7 @@ impl Question for TreeQuestion {
             max_levels: self.levels,
         };
         let answer = TreeAnswer {
-            measure: self.stacks.metric.measure(),
+            measure: measured.profile.first().measure,
             direction: shape.direction,
             tree: call_tree(&measured.profile, &shape),
             focus: shape.focus,

@@ -9,6 +9,7 @@ use crate::estimate::Estimate;
 use crate::filter::Filter;
 use crate::filter_options::FilterOptions;
 use crate::labels::{By, Label};
+use crate::library::LibraryOptions;
 use crate::measure::{Measure, Metric};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
 use crate::top::Top;
@@ -69,6 +70,9 @@ pub struct DiffQuestion {
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
+    /// Which code is told
+    #[serde(flatten)]
+    pub library: LibraryOptions,
     /// Which objects
     #[serde(flatten)]
     pub filter: FilterOptions,
@@ -83,6 +87,7 @@ impl Default for DiffQuestion {
             metric: Metric::default(),
             sort: DiffSort::default(),
             rows: Rows::default(),
+            library: LibraryOptions::default(),
             filter: FilterOptions::default(),
         }
     }
@@ -137,8 +142,8 @@ impl Question for DiffQuestion {
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<DiffAnswer>, QuestionError> {
         let [before, after] = [evidence.trace(self.before)?, evidence.trace(self.after)?];
-        let filter = self.filter.filter()?;
-        let measure = self.metric.measure();
+        let filter = self.filter.filter_with(self.library)?;
+        let measure = self.metric.measure(|| before.keeps_little() && after.keeps_little());
         let first = before.top(&filter, self.by, measure);
         let second = after.top(&filter, self.by, measure);
         let mut diff = diff(&first, &second);

@@ -12,6 +12,7 @@ use regex_lite::{Error, Regex};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
+use crate::library::is_library;
 use crate::question::Written;
 use crate::units::{Between, Bytes, Time};
 
@@ -40,8 +41,35 @@ pub struct Filter {
     pub inside: Vec<Place>,
     /// None of these is in the stack.
     pub not_inside: Vec<Place>,
-    /// Functions to leave out of stacks: their callers stand for them.
-    pub hidden: Vec<Pattern>,
+    /// What is left out of stacks.
+    pub hidden: Hidden,
+}
+
+/// Code that is left out of stacks: its callers stand for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Hidden {
+    /// Library code ([`crate::library`]).
+    pub library: bool,
+    /// Functions.
+    pub functions: Vec<Pattern>,
+}
+
+impl Hidden {
+    /// These functions, and nothing else.
+    pub fn of(functions: impl IntoIterator<Item = Pattern>) -> Hidden {
+        Hidden { library: false, functions: functions.into_iter().collect() }
+    }
+
+    /// Whether nothing is left out.
+    pub fn is_empty(&self) -> bool {
+        !self.library && self.functions.is_empty()
+    }
+
+    /// Whether a function is left out.
+    pub fn has(&self, function: &str, file: &str) -> bool {
+        self.functions.iter().any(|pattern| pattern.matches(function))
+            || self.library && is_library(function, file)
+    }
 }
 
 fn source_names<S: serde::Serializer>(sources: &[Source], s: S) -> Result<S::Ok, S::Error> {

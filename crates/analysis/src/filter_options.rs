@@ -5,7 +5,8 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::filter::{Collected, Filter, Live, Pattern, Place};
+use crate::filter::{Collected, Filter, Hidden, Live, Pattern, Place};
+use crate::library::LibraryOptions;
 use crate::question::{QuestionError, Text};
 use crate::units::{Between, Bytes, Time};
 
@@ -120,7 +121,17 @@ impl FilterOptions {
             domains: self.domain.iter().copied().map(DomainId).collect(),
             inside,
             not_inside: places(&self.not_inside, &self.not_in_file),
-            hidden: self.hide.iter().map(|pattern| pattern.0.clone()).collect(),
+            hidden: Hidden::of(self.hide.iter().map(|pattern| pattern.0.clone())),
         })
+    }
+
+    /// The same where places are told, and library code is not, unless it is asked for.
+    ///
+    /// # Errors
+    /// They contradict each other, or there are too many.
+    pub fn filter_with(&self, library: LibraryOptions) -> Result<Filter, QuestionError> {
+        let mut filter = self.filter()?;
+        filter.hidden.library = !library.raw;
+        Ok(filter)
     }
 }

@@ -171,8 +171,11 @@ impl Question for DiffFlameQuestion {
     type Answer = Flame;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Flame>, QuestionError> {
-        let (_, before) = self.stacks.of(evidence, self.before)?;
-        let (_, after) = self.stacks.of(evidence, self.after)?;
+        let [before, after] = [evidence.trace(self.before)?, evidence.trace(self.after)?];
+        let keep_little = || before.keeps_little() && after.keeps_little();
+        let measure = self.stacks.metric.measure(keep_little);
+        let before = self.stacks.profile(&before, measure)?;
+        let after = self.stacks.profile(&after, measure)?;
         let flame = Flame::of_both(&before.profile, &after.profile, self.min_share / 100.0);
         let losses = [before.profile.losses.into(), after.profile.losses.into()];
         Ok(Answer::new(flame, losses).with_notes(after.notes))

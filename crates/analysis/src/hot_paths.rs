@@ -7,6 +7,7 @@ use crate::estimate::Estimate;
 use crate::filter_options::FilterOptions;
 use crate::flame::FlameLabel;
 use crate::labels::By;
+use crate::library::LibraryOptions;
 use crate::measure::{Measure, Metric};
 use crate::profile::Profile;
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
@@ -52,6 +53,9 @@ pub struct HotPathsQuestion {
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
+    /// Which code is told
+    #[serde(flatten)]
+    pub library: LibraryOptions,
     /// Which objects
     #[serde(flatten)]
     pub filter: FilterOptions,
@@ -63,8 +67,8 @@ impl Question for HotPathsQuestion {
     type Answer = HotPaths;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<HotPaths>, QuestionError> {
-        let HotPathsQuestion { metric, filter, .. } = self.clone();
-        let stacks = StacksOptions { metric, by: By::Site, recursion: false, filter };
+        let HotPathsQuestion { metric, library, filter, .. } = self.clone();
+        let stacks = StacksOptions { metric, by: By::Site, recursion: false, library, filter };
         let (_, measured) = stacks.of(evidence, self.file)?;
         let number = evidence.at_most(self.rows.number);
         let window = Rows { number, ..self.rows.clone() };

@@ -10,7 +10,7 @@ use bactrian_trace::{FrameId, Frames, Location, instruction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::filter::Pattern;
+use crate::filter::Hidden;
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -116,7 +116,7 @@ impl Label {
 #[derive(Debug)]
 pub struct Labels {
     by: By,
-    hidden: Vec<Pattern>,
+    hidden: Hidden,
     labels: Vec<Label>,
     ids: HashMap<Label, LabelId>,
     /// For each frame that was asked for: where its labels are in `of_frames`.
@@ -125,11 +125,11 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// A labelling at this detail that leaves out functions matching `hidden`.
-    pub fn new(by: By, hidden: &[Pattern]) -> Labels {
+    /// A labelling at this detail that leaves out what is hidden.
+    pub fn new(by: By, hidden: &Hidden) -> Labels {
         Labels {
             by,
-            hidden: hidden.to_vec(),
+            hidden: hidden.clone(),
             labels: Vec::new(),
             ids: HashMap::new(),
             frames: Vec::new(),
@@ -196,7 +196,7 @@ impl Labels {
         };
         for location in locations {
             let function = frames.names().text(location.function);
-            if !self.hidden.iter().any(|pattern| pattern.matches(&function)) {
+            if !self.hidden.has(&function, &frames.names().text(location.file)) {
                 let mut label = self.describe(location, &function, frames);
                 if self.by == By::Instruction {
                     label.instruction = instruction(frames.code(frame));
@@ -283,6 +283,7 @@ pub(crate) fn module_of(function: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::Pattern;
 
     fn frames() -> (Frames, FrameId) {
         let mut frames = Frames::default();
@@ -303,7 +304,8 @@ mod tests {
 
     fn texts(by: By, hidden: &[&str]) -> Vec<String> {
         let (frames, id) = frames();
-        let hidden: Vec<_> = hidden.iter().map(|p| Pattern::parse(p).expect("a pattern")).collect();
+        let hidden = hidden.iter().map(|p| Pattern::parse(p).expect("a pattern"));
+        let hidden = Hidden::of(hidden);
         let mut labels = Labels::new(by, &hidden);
         let ids = labels.of(id, &frames).to_vec();
         ids.into_iter().map(|id| labels.get(id).text()).collect()
@@ -333,7 +335,7 @@ mod tests {
                 [file, function].map(|name| frames.names_mut().intern(name.as_bytes()));
             let location = Location { file, function, line: 0, start_char: 0, end_char: 0 };
             frames.announce(id, &[location]);
-            let mut labels = Labels::new(by, &[]);
+            let mut labels = Labels::new(by, &Hidden::default());
             let label = labels.of(id, &frames)[0];
             assert_eq!(labels.get(label).text(), expected, "{by:?}");
         }
@@ -349,7 +351,7 @@ mod tests {
     fn frames_without_names_show_their_code() {
         let mut frames = Frames::default();
         let id = frames.intern(0xabc);
-        let mut labels = Labels::new(By::Site, &[]);
+        let mut labels = Labels::new(By::Site, &Hidden::default());
         let label = labels.of(id, &frames)[0];
         assert_eq!(labels.get(label).text(), "[0xabc]");
     }

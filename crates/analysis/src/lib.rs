@@ -24,6 +24,7 @@ pub mod heap;
 mod hot_paths;
 mod info;
 mod labels;
+pub mod library;
 mod lifetimes;
 pub mod live;
 mod live_count;
@@ -51,7 +52,7 @@ pub use by_type::{TopTypes, TypeRow, top_types};
 pub use call_tree::{Branch, CallTree, Direction, TreeAnswer, TreeQuestion, TreeShape, call_tree};
 pub use diff::{Change, Delta, Diff, DiffAnswer, DiffQuestion, DiffSort, diff};
 pub use estimate::{Estimate, Scale, Tally};
-pub use filter::{Collected, Filter, Live, Pattern, Place};
+pub use filter::{Collected, Filter, Hidden, Live, Pattern, Place};
 pub use filter_options::{FilterOptions, ObjectHeap};
 pub use flame::{
     Around, DiffFlameQuestion, Flame, FlameLabel, FlameQuestion, FlamesAroundQuestion, PathStep,
@@ -66,7 +67,7 @@ pub use lifetimes::{
     LIFETIME_CLASSES, Life, Lifetimes, LifetimesAnswer, LifetimesQuestion, LifetimesSort,
     SIZE_CLASSES, lifetimes,
 };
-pub use measure::{Measure, Metric, Of, Unit};
+pub use measure::{Measure, Metric, Of, Unit, keeps_little};
 pub use pass::{Outcome, Visitor, run};
 pub use profile::{Column, Profile};
 pub use rewrite::{Changes, Rewritten, rewrite};

@@ -8,6 +8,7 @@ use crate::estimate::{Estimate, Tally};
 use crate::filter::Filter;
 use crate::filter_options::FilterOptions;
 use crate::labels::{By, Label, LabelId, Labels};
+use crate::library::LibraryOptions;
 use crate::objects::LiveTable;
 use crate::pass::{self, Visitor};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
@@ -66,6 +67,9 @@ pub struct LifetimesQuestion {
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
+    /// Which code is told
+    #[serde(flatten)]
+    pub library: LibraryOptions,
     /// Which objects
     #[serde(flatten)]
     pub filter: FilterOptions,
@@ -78,6 +82,7 @@ impl Default for LifetimesQuestion {
             by: By::Site,
             sort: LifetimesSort::default(),
             rows: Rows::default(),
+            library: LibraryOptions::default(),
             filter: FilterOptions::default(),
         }
     }
@@ -123,7 +128,7 @@ impl Question for LifetimesQuestion {
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<LifetimesAnswer>, QuestionError> {
         let trace = evidence.trace(self.file)?;
-        let filter = self.filter.filter()?;
+        let filter = self.filter.filter_with(self.library)?;
         let Lifetimes { all, mut rows, losses } = trace.lifetimes(&filter, self.by);
         match self.sort {
             LifetimesSort::Allocated => {}

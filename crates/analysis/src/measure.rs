@@ -5,8 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Scale;
+use crate::filter::Filter;
 use crate::objects::ObjectSet;
 use crate::selection::{End, Peak, Selection, find_peak};
+use crate::timeline::{Timeline, timeline};
 use crate::trace_file::TraceFile;
 
 /// What is counted.
@@ -38,8 +40,10 @@ pub enum Of {
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "METRIC", "x-short" = "m"))]
 pub enum Metric {
-    /// Bytes allocated
+    /// Bytes still there when the trace ends; if those are few, the ones there when most are
     #[default]
+    Kept,
+    /// Bytes allocated
     Allocated,
     /// Bytes still there when the trace ends
     Live,
@@ -52,9 +56,11 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The measure it names.
-    pub fn measure(self) -> Measure {
+    /// The measure it names. Whether a trace keeps little ([`keeps_little`]) is asked only if it matters.
+    pub fn measure(self, keeps_little: impl FnOnce() -> bool) -> Measure {
         match self {
+            Metric::Kept if keeps_little() => Measure::bytes(Of::LiveAtPeak),
+            Metric::Kept => Measure::bytes(Of::LiveAtEnd),
             Metric::Allocated => Measure::bytes(Of::Allocated),
             Metric::Live => Measure::bytes(Of::LiveAtEnd),
             Metric::Peak => Measure::bytes(Of::LiveAtPeak),
@@ -62,6 +68,19 @@ impl Metric {
             Metric::Promoted => Measure::bytes(Of::Promoted),
         }
     }
+}
+
+/// Less than this share of the peak is little to be there in the end.
+const LITTLE: f64 = 0.1;
+
+/// Whether a program frees nearly all before its trace ends: then what is there at the peak says more.
+pub fn keeps_little(trace: &TraceFile) -> bool {
+    ends_with_little(&timeline(trace, &Filter::default(), 1))
+}
+
+/// The same, of live bytes over time.
+pub(crate) fn ends_with_little(all: &Timeline) -> bool {
+    all.points.last().is_some_and(|end| end.live.value < LITTLE * all.peak.value)
 }
 
 /// A number that is found for stacks, sites or functions.

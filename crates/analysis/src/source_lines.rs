@@ -10,6 +10,7 @@ use crate::estimate::Estimate;
 use crate::filter_options::FilterOptions;
 use crate::info::info;
 use crate::labels::By;
+use crate::library::LibraryOptions;
 use crate::measure::Metric;
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError};
 use crate::top::Row;
@@ -30,6 +31,9 @@ pub struct SourceQuestion {
     /// What to measure
     #[serde(default)]
     pub metric: Metric,
+    /// Which code is told
+    #[serde(flatten)]
+    pub library: LibraryOptions,
     /// Which objects
     #[serde(flatten)]
     pub filter: FilterOptions,
@@ -76,7 +80,7 @@ impl Question for SourceQuestion {
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<SourceAnswer>, QuestionError> {
         let trace = evidence.trace(self.file)?;
-        let filter = self.filter.filter()?;
+        let filter = self.filter.filter_with(self.library)?;
         let line = self.line.max(1);
         let mut answer = SourceAnswer {
             file: self.path.clone(),
@@ -94,7 +98,7 @@ impl Question for SourceQuestion {
         let lines = text.lines().skip(answer.first - 1).take(line + AROUND + 1 - answer.first);
         let cut = |line: &str| line.chars().take(LONGEST_LINE).collect::<String>();
         answer.lines = lines.map(cut).collect();
-        let top = trace.top(&filter, By::Line, self.metric.measure());
+        let top = trace.top(&filter, By::Line, self.metric.measure(|| trace.keeps_little()));
         let shown = answer.first..answer.first + answer.lines.len();
         let numbers = lines_of(Path::new(&self.path), &top.rows).into_iter();
         answer.numbers = numbers

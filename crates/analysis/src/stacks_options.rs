@@ -9,7 +9,8 @@ use crate::TraceQuestions;
 use crate::filter::Filter;
 use crate::filter_options::FilterOptions;
 use crate::labels::By;
-use crate::measure::Metric;
+use crate::library::LibraryOptions;
+use crate::measure::{Measure, Metric};
 use crate::profile::Profile;
 use crate::question::{Evidence, FileNumber, QuestionError};
 use crate::stack_tree::Recursion;
@@ -32,6 +33,9 @@ pub struct StacksOptions {
     pub by: By,
     /// Show every call of a function that calls itself, instead of one for all
     pub recursion: bool,
+    /// Which code is told
+    #[serde(flatten)]
+    pub library: LibraryOptions,
     /// Which objects
     #[serde(flatten)]
     pub filter: FilterOptions,
@@ -44,9 +48,13 @@ impl StacksOptions {
     }
 
     /// The stacks of a trace, with sentences that belong to them.
-    pub(crate) fn profile(&self, trace: &TraceQuestions) -> Result<Measured, QuestionError> {
-        let filter = self.filter.filter()?;
-        let profile = trace.profile(&filter, self.by, self.recursion(), &[self.metric.measure()]);
+    pub(crate) fn profile(
+        &self,
+        trace: &TraceQuestions,
+        measure: Measure,
+    ) -> Result<Measured, QuestionError> {
+        let filter = self.filter.filter_with(self.library)?;
+        let profile = trace.profile(&filter, self.by, self.recursion(), &[measure]);
         let column = profile.first();
         let all = column.estimate(column.total());
         let mut notes = trace.notes(&filter, Some(&all));
@@ -63,7 +71,8 @@ impl StacksOptions {
         file: FileNumber,
     ) -> Result<(Arc<TraceQuestions>, Measured), QuestionError> {
         let trace = evidence.trace(file)?;
-        let measured = self.profile(&trace)?;
+        let measure = self.metric.measure(|| trace.keeps_little());
+        let measured = self.profile(&trace, measure)?;
         Ok((trace, measured))
     }
 }

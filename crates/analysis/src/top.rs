@@ -15,6 +15,7 @@ use crate::estimate::{Estimate, Scale, Tally};
 use crate::filter::Filter;
 use crate::filter_options::FilterOptions;
 use crate::labels::{By, Label, LabelId, LabelSpan, Labels};
+use crate::library::LibraryOptions;
 use crate::measure::{Gauge, Measure, Metric};
 use crate::pass::{self, Visitor};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
@@ -74,6 +75,9 @@ pub struct TopQuestion {
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
+    /// Which code is told
+    #[serde(flatten)]
+    pub library: LibraryOptions,
     /// Which objects
     #[serde(flatten)]
     pub filter: FilterOptions,
@@ -153,8 +157,8 @@ impl Question for TopQuestion {
             TopBy::Place(by) => by,
         };
         let trace = evidence.trace(self.file)?;
-        let filter = self.filter.filter()?;
-        let top = trace.top(&filter, by, self.metric.measure());
+        let filter = self.filter.filter_with(self.library)?;
+        let top = trace.top(&filter, by, self.metric.measure(|| trace.keeps_little()));
         let mut rows: Vec<&Row> = top.rows.iter().collect();
         match self.sort {
             TopSort::Own => {}

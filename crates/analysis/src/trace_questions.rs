@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Grant};
 use crate::estimate::{Estimate, Tally};
-use crate::filter::{Filter, Live, Pattern};
+use crate::filter::{Filter, Hidden, Live};
 use crate::info::{Contents, contents};
 use crate::labels::By;
 use crate::lifetimes::{Lifetimes, lifetimes};
-use crate::measure::{Measure, Of, Unit};
+use crate::measure::{Measure, Of, Unit, ends_with_little};
 use crate::profile::{Column, Profile};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError};
 use crate::selection::Peak;
@@ -39,7 +39,7 @@ pub struct TraceQuestions {
     lives: Arc<OnceLock<Result<Lives, NoTable>>>,
     origins: Arc<OnceLock<Result<Origins, NoTable>>>,
     admitted: Recent<Filter, Admitted>,
-    labellings: Recent<(By, Vec<Pattern>), Labelling>,
+    labellings: Recent<(By, Hidden), Labelling>,
     timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
     tops: Recent<(Filter, By, Measure), Top>,
     names: OnceLock<Names>,
@@ -199,9 +199,14 @@ impl TraceQuestions {
         notes
     }
 
+    /// Whether nearly all is freed before the trace ends.
+    pub fn keeps_little(&self) -> bool {
+        ends_with_little(&self.timeline(&Filter::default(), 1, Between::default()))
+    }
+
     /// Live bytes in equal intervals of the trace, or of a part of it.
     pub fn timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
-        let wanted = Filter { hidden: Vec::new(), ..filter.clone() };
+        let wanted = Filter { hidden: Hidden::default(), ..filter.clone() };
         let found = self
             .timelines
             .get(&(wanted, intervals, window), || self.find_timeline(filter, intervals, window));
@@ -346,7 +351,7 @@ impl TraceQuestions {
 
     /// The objects that a filter admits. If it looks at stacks, both tables must be there.
     fn admitted(&self, lives: &Lives, filter: &Filter) -> Arc<Admitted> {
-        let filter = Filter { hidden: Vec::new(), ..filter.clone() };
+        let filter = Filter { hidden: Hidden::default(), ..filter.clone() };
         let word_bytes = self.trace.info().word_bytes();
         self.admitted.get(&filter, || {
             let mut bits = lives.admitted(&filter, word_bytes);

@@ -242,10 +242,17 @@ impl Evidence for Opened<'_> {
                 let trace = self.fail(open::open(path))?;
                 Ok(FileInfo::Trace(Box::new(info(&trace))))
             }
-            File::Snapshot(_) => {
+            // Standard input can be read once.
+            File::Snapshot(arg) if arg.file == Path::new("-") => {
                 let heap = self.heap(file)?;
                 Ok(FileInfo::Snapshot(Box::new(heap::info(heap.snapshot()))))
             }
+            File::Snapshot(arg) => match self.fail(open::open_evidence(&arg.file))? {
+                open::Evidence::Snapshot(snapshot) => {
+                    Ok(FileInfo::Snapshot(Box::new(heap::info(&snapshot))))
+                }
+                open::Evidence::Trace(trace) => Ok(FileInfo::Trace(Box::new(info(&trace)))),
+            },
         }
     }
 

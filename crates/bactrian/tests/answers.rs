@@ -69,6 +69,16 @@ impl Served {
         (status.expect("a status"), serde_json::from_str(&body).expect("JSON"))
     }
 
+    /// What a recording says as a whole. It is read in the background: this waits for it.
+    fn live_state(&self, file: usize) -> Value {
+        loop {
+            let state = self.answer(&format!("live/state?file={file}"));
+            if state["result"]["is_over"] == true {
+                return state;
+            }
+        }
+    }
+
     fn answer(&self, question: &str) -> Value {
         let (status, answer) = self.ask(question);
         assert_eq!(status, 200, "{question}: {answer}");
@@ -231,13 +241,7 @@ fn answers_are_those_of_the_commands_beside_them() {
 #[test]
 fn answers_of_live_numbers_are_parts_of_what_their_command_prints() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf"), recording()]);
-    // It is read in the background.
-    let state = loop {
-        let state = served.answer("live/state?file=1");
-        if state["result"]["is_over"] == true {
-            break state;
-        }
-    };
+    let state = served.live_state(1);
     let whole = printed(state["command"].as_str().expect("a command").trim_end_matches(" --json"));
     let about = state["result"]["about"].as_object().expect("fields");
     assert!(about.iter().all(|(name, value)| same(value, &whole[name])), "{about:?}\n{whole}");
@@ -483,6 +487,7 @@ fn reports_have_the_same() {
     let listed = listed.1["result"]["files"].as_array().expect("files");
     assert!(listed.iter().all(|file| file["state"] == "open"), "{listed:?}");
     let served = Served::new(&files);
+    served.live_state(4);
     // How far opening has come is another thing.
     for (question, answer) in carried.iter().filter(|(question, _)| question != "files?") {
         let (_, asked) = served.ask(question);

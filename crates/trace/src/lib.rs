@@ -76,6 +76,8 @@ mod index;
 #[cfg(feature = "std")]
 mod input;
 #[cfg(feature = "std")]
+mod library;
+#[cfg(feature = "std")]
 mod losses;
 mod model;
 mod packet;
@@ -95,6 +97,8 @@ pub use frames::{Frames, Location, Names};
 pub use index::{Index, Packet};
 #[cfg(feature = "std")]
 pub use input::Input;
+#[cfg(feature = "std")]
+pub use library::is_library;
 #[cfg(feature = "std")]
 pub use losses::{Incident, Losses};
 pub use model::{

@@ -76,6 +76,14 @@ impl File {
         }
     }
 
+    /// When a snapshot was taken.
+    fn taken(&self) -> f64 {
+        match &self.contents {
+            Contents::Snapshot(info, _) => info.taken,
+            Contents::Trace(_) | Contents::Live(_) => 0.0,
+        }
+    }
+
     fn is_no(&self, wanted: &str) -> QuestionError {
         QuestionError::Wrong(format!("{} is no {wanted}", self.path.display()))
     }
@@ -103,8 +111,20 @@ const MOST_ROWS: usize = 5_000;
 
 impl Evidence {
     /// These; from now on snapshots are read in the background.
+    ///
+    /// Snapshots come in the order in which they were taken: of `x.2.heap` and `x.10.heap`, a shell names the latter first.
     pub fn new(files: Vec<File>) -> Evidence {
-        Evidence::of(files.into_iter().map(Arc::new).collect())
+        let is_snapshot = |file: &File| matches!(file.contents, Contents::Snapshot(..));
+        let places: Vec<bool> = files.iter().map(is_snapshot).collect();
+        let (mut snapshots, others): (Vec<File>, Vec<File>) =
+            files.into_iter().partition(is_snapshot);
+        snapshots.sort_by(|one, other| one.taken().total_cmp(&other.taken()));
+        let (mut snapshots, mut others) = (snapshots.into_iter(), others.into_iter());
+        let in_order = places.into_iter().filter_map(|is_snapshot| match is_snapshot {
+            true => snapshots.next(),
+            false => others.next(),
+        });
+        Evidence::of(in_order.map(Arc::new).collect())
     }
 
     /// The same, and one more.

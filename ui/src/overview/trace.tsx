@@ -6,18 +6,16 @@ import { bytes, count, date, seconds } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
+import { wordsOf } from "../trace/telling";
 import { Big, Facts, Headline } from "./headline";
 import { Spark } from "./spark";
-
-/** The standard library's allocations count for who calls it. */
-const LIBRARY = "/^(Stdlib|Caml)|^caml_/";
 
 export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
   const route = useRoute();
   const info = useAnswer<Info>("overview/info", { file: at });
   const contents = useAnswer<Contents>("overview/contents", { file: at });
   const timeline = useAnswer<Timeline>("trace/timeline", { file: at });
-  const top = useAnswer<Top>("trace/top", { file: at, metric: "live", number: 5, hide: [LIBRARY] });
+  const top = useAnswer<Top>("trace/top", { file: at, number: 5 });
   const link = (params: Record<string, string>, part = "") =>
     linkTo(route, { view: "trace", file: at, part, params, fresh: true });
   useExport({ title: `Overview of ${file.name}`, command: contents.answer?.command });
@@ -34,14 +32,14 @@ export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
             <Big what="live at the end" href={link({ metric: "live" })}>
               <Estimated of={of.live_at_end} />
             </Big>
-            <Big what="allocated" detail={<Estimated of={of.objects} show={(n) => `${count(n)} blocks`} />} href={link({})}>
+            <Big what="allocated" detail={<Estimated of={of.objects} show={(n) => `${count(n)} blocks`} />} href={link({ metric: "allocated" })}>
               <Estimated of={of.allocated} />
             </Big>
             {owner && (
               <Big
-                what="holds most at the end"
+                what={`most that is ${wordsOf(top.answer?.result.measure)}`}
                 detail={<Estimated of={owner.self} />}
-                href={link({ metric: "live", hide: LIBRARY, focus: owner.name })}
+                href={link({ focus: owner.name })}
               >
                 <span class="mono owner">{owner.name}</span>
               </Big>

@@ -57,10 +57,10 @@ export function Select<V extends string>(props: {
 }
 
 /** A switch. */
-export function Toggle(props: { label: string; on: boolean; onChange: (on: boolean) => void }) {
+export function Toggle(props: { label: string; title?: string; on: boolean; onChange: (on: boolean) => void }) {
   canClick(() => props.onChange(!props.on));
   return (
-    <label class="toggle">
+    <label class="toggle" title={props.title}>
       <input type="checkbox" checked={props.on} onChange={(event) => props.onChange(event.currentTarget.checked)} />
       {props.label}
     </label>

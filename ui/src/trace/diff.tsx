@@ -13,7 +13,7 @@ import { useTheme } from "../state/theme";
 import type { Change, Diff, DiffRow, Flame } from "./answers";
 import { patternOf } from "./filters";
 import { FlameGraph } from "./flame-part";
-import { questionOf, type TraceShown } from "./questions";
+import { comparedOf, questionOf, type TraceShown } from "./questions";
 import { Named } from "./tables";
 import { inFull, placeOf, shortOf, wordsOf } from "./telling";
 import type { Measure } from "./answers";
@@ -40,18 +40,20 @@ function Compared({ trace, files, others, known }: { trace: TraceShown; files: r
   params.set("with", String(known.at));
   const asking = { ...trace, params };
   const [, question] = questionOf(asking);
+  const { before, after } = comparedOf(asking);
   const { search: _, sort: __, reverse: ___, ...flameQuestion } = question;
   const { asked: diff, window } = useWindow<Diff, DiffRow>("trace/diff", question, (answer) => answer);
   const flame = useAnswer<Flame>("trace/diff-flame", flameQuestion);
   const tools = (
     <>
       <Select
-        label="before: "
+        label="with: "
         options={others.map(({ at, name }) => [String(at), name] as const)}
         value={String(known.at)}
         onChange={(to) => trace.set({ with: to, at: null })}
       />
-      <span class="faint">after: <b>{files[trace.file]?.name}</b></span>
+      <span class="faint">before: <b>{files[before]?.name}</b>, after: <b>{files[after]?.name}</b></span>
+      <Toggle label="turn round" on={params.has("turned")} onChange={(on) => trace.set({ turned: on ? "" : null, at: null })} />
       <Segmented
         label="Rows and frames"
         options={[["function", "Functions"], ["site", "Sites"], ["module", "Modules"]]}

@@ -9,9 +9,10 @@ import { go, useRoute, type Change } from "../state/route";
 import { added, filterParams } from "./filters";
 
 export const METRICS = [
-  ["allocated", "Allocated"],
+  ["kept", "Kept"],
   ["live", "Live at end"],
   ["peak", "At peak"],
+  ["allocated", "Allocated"],
   ["objects", "Objects"],
   ["promoted", "Promoted"],
 ] as const;
@@ -45,7 +46,7 @@ export interface Shown {
 
 /** What the URL says, with defaults for all that it does not. */
 export function shownOf(file: number, part: string, params: URLSearchParams): Shown {
-  const metric = METRICS.find(([id]) => id === params.get("metric"))?.[0] ?? "allocated";
+  const metric = METRICS.find(([id]) => id === params.get("metric"))?.[0] ?? "kept";
   const known = PARTS.find(([id]) => id === part)?.[0] ?? "flame";
   return {
     file,
@@ -56,11 +57,23 @@ export function shownOf(file: number, part: string, params: URLSearchParams): Sh
   };
 }
 
+/** What is measured, if it is not what is measured anyway. */
+export function metricParam({ metric }: Shown): Metric | undefined {
+  return metric === "kept" ? undefined : metric;
+}
+
+/** The two traces that are compared: the one that was named first is the one before, unless it is turned round. */
+export function comparedOf({ file, params }: Shown): { before: number; after: number } {
+  const other = Number(params.get("with") ?? file);
+  const [first, second] = [Math.min(file, other), Math.max(file, other)];
+  return params.has("turned") ? { before: second, after: first } : { before: first, after: second };
+}
+
 /** The question behind a part of the view. */
 export function questionOf(shown: Shown): Question {
   const { file, part, params } = shown;
-  const filters = { file, ...filterParams(params) };
-  const metric = shown.metric === "allocated" ? undefined : shown.metric;
+  const filters = { file, ...filterParams(params), raw: params.has("raw") };
+  const metric = metricParam(shown);
   const rows = { search: params.get("q") || undefined, sort: params.get("sort") ?? undefined, reverse: params.has("reverse") };
   switch (part) {
     case "flame": {
@@ -76,7 +89,7 @@ export function questionOf(shown: Shown): Question {
     case "diff": {
       const by = shown.by === "function" ? undefined : shown.by;
       const { file: _, ...others } = filters;
-      return ["trace/diff", { ...others, before: params.get("with") ?? undefined, after: file, metric, by, ...rows }];
+      return ["trace/diff", { ...others, ...comparedOf(shown), metric, by, ...rows }];
     }
     default: {
       const by = BY_OF_PART[part];

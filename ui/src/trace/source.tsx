@@ -8,7 +8,7 @@ import { estimate, type Estimate } from "../format";
 import type { FlameLabel } from "../pictures/flame-layout";
 import type { Measure, Source } from "./answers";
 import { filterParams } from "./filters";
-import type { TraceShown } from "./questions";
+import { metricParam, type TraceShown } from "./questions";
 import { shortOf } from "./telling";
 
 /** A place in the source, as the URL has it: `map.ml:115`. */
@@ -27,8 +27,7 @@ export function placeOfLabel({ file, line }: FlameLabel): Place | null {
 }
 
 function questionAt(trace: TraceShown, { path, line }: Place): Params {
-  const metric = trace.metric === "allocated" ? undefined : trace.metric;
-  return { file: trace.file, ...filterParams(trace.params), metric, path, line };
+  return { file: trace.file, ...filterParams(trace.params), raw: trace.params.has("raw"), metric: metricParam(trace), path, line };
 }
 
 export function SourceButton({ trace, label }: { trace: TraceShown; label: FlameLabel }) {

@@ -1,7 +1,7 @@
 /** A trace: size over time, filters, and below them one of several ways to see who allocates. */
 import { useAnswer } from "../api/use";
 import type { ViewProps } from "../api/files";
-import { Segmented } from "../parts/controls";
+import { Segmented, Toggle } from "../parts/controls";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute, type Change } from "../state/route";
 import type { Timeline } from "./answers";
@@ -34,8 +34,14 @@ export function TraceView({ file, files }: ViewProps) {
           label="What is measured"
           options={METRICS}
           value={trace.metric}
-          onChange={(metric) => trace.set({ metric: metric === "allocated" ? null : metric })}
+          onChange={(metric) => trace.set({ metric: metric === "kept" ? null : metric })}
           disabled={(metric) => trace.part === "lifetimes" || !trace.can({ metric })}
+        />
+        <Toggle
+          label="library code"
+          title="Shows C primitives and the standard library too; otherwise what they allocate counts to their callers"
+          on={trace.params.has("raw")}
+          onChange={(on) => trace.set({ raw: on ? "" : null, at: null })}
         />
       </div>
       <TimelinePanel trace={trace} asked={timeline} />

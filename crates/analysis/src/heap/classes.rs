@@ -18,6 +18,7 @@ use super::graph::ClassTotal;
 use super::{Class, ClassKind, Heap, WORD};
 use crate::estimate::{Estimate, Scale, Tally};
 use crate::labels::{Label, module_of};
+use crate::library::place_of;
 
 /// What blocks are told apart by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -118,6 +119,8 @@ pub struct ClassFilter {
     pub function: Option<String>,
     /// The place, as `sites` tells it, or a part of that: `main.ml:12`.
     pub site: Option<String>,
+    /// Whether library code stands for itself ([`crate::library`]).
+    pub raw: bool,
 }
 
 impl ClassFilter {
@@ -243,8 +246,7 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
         if is_of_outside(heap, sample.block.0) {
             continue;
         }
-        let location =
-            sample.stack.and_then(|stack| tables.stacks.get(stack.index())).map(|s| s.location);
+        let location = place_of(tables, sample.stack, filter.raw);
         let words = words_of(heap, sample);
         samples += u64::from(sample.samples);
         let class = heap.class_of().get(sample.block.index()).copied().unwrap_or(u32::MAX);

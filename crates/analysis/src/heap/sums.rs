@@ -15,6 +15,7 @@ use super::diff::{Counted, compactions, totals};
 use super::{Heap, WORD, info};
 use crate::estimate::Tally;
 use crate::labels::Label;
+use crate::library::place_of;
 use crate::units::Time;
 
 /// A snapshot of a series.
@@ -133,8 +134,7 @@ fn sampled(heap: &Heap) -> (Vec<Sampled>, u64) {
     let mut samples = 0_u64;
     for sample in tables.samples.iter().filter(|sample| !is_of_outside(heap, sample.block.0)) {
         let Some(&class) = heap.class_of().get(sample.block.index()) else { continue };
-        let stack = sample.stack.and_then(|stack| tables.stacks.get(stack.index()));
-        let location = stack.map(|stack| stack.location);
+        let location = place_of(tables, sample.stack, false);
         let words = words_of(heap, sample);
         samples = samples.saturating_add(sample.samples.into());
         let place = *places.entry((class, location)).or_insert_with(|| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::bits::Bits;
 use super::origins::Origins;
 use crate::estimate::Tally;
-use crate::filter::Pattern;
+use crate::filter::Hidden;
 use crate::labels::{By, LabelId, LabelSpan, Labels};
 use crate::stack_tree::{Recursion, StackId, StackTree};
 use crate::top::OfLabels;
@@ -31,7 +31,7 @@ pub(crate) struct Relabelled {
 }
 
 impl Labelling {
-    pub fn new(origins: &Origins, by: By, hidden: &[Pattern]) -> Labelling {
+    pub fn new(origins: &Origins, by: By, hidden: &Hidden) -> Labelling {
         let mut labels = Labels::new(by, hidden);
         let mut spans = vec![None; origins.frames.len()];
         for &frame in &origins.tree.frames[1..] {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bactrian_analysis::units::{Bytes, Time};
 use bactrian_analysis::{
-    By, Collected, Estimate, Filter, Label, Live, Measure, Of, Pattern, Place, Tally, TraceFile,
+    By, Collected, Estimate, Filter, Hidden, Label, Live, Measure, Of, Place, Tally, TraceFile,
     Unit,
 };
 use bactrian_trace::{DomainId, Event, Micros, ObjectId, Source, Stacks, Words};
@@ -217,7 +217,7 @@ impl Object {
     }
 
     /// The stack as labels, outermost first.
-    pub fn path(&self, by: By, hidden: &[Pattern]) -> Vec<Label> {
+    pub fn path(&self, by: By, hidden: &Hidden) -> Vec<Label> {
         let mut path = Vec::new();
         for Frame { code, spots } in &self.stack {
             if spots.is_empty() {
@@ -225,7 +225,7 @@ impl Object {
             }
             let skipped = if by == By::Instruction { spots.len().saturating_sub(1) } else { 0 };
             for (file, function, line, columns) in &spots[skipped..] {
-                if hidden.iter().any(|pattern| pattern.matches(function)) {
+                if hidden.has(function, file) {
                     continue;
                 }
                 let name = |name: &str| Label { name: name.to_owned(), ..Label::default() };

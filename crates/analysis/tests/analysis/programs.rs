@@ -1,7 +1,7 @@
 //! Random small programs and their traces; random filters.
 
 use bactrian_analysis::units::{Between, Bytes, Time};
-use bactrian_analysis::{Collected, Filter, Live, Pattern, Place, TraceFile};
+use bactrian_analysis::{Collected, Filter, Hidden, Live, Pattern, Place, TraceFile};
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, TraceInfo, Words, Writer,
 };
@@ -229,7 +229,7 @@ fn full_filters() -> impl Strategy<Value = Filter> {
                     domains,
                     inside,
                     not_inside: not,
-                    hidden,
+                    hidden: Hidden::of(hidden),
                 }
             },
         )

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bactrian_analysis::units::{Between, Time};
 use bactrian_analysis::{
-    By, Estimate, Filter, Label, Life, Lifetimes, Live, Measure, Of, Profile, Recursion, StackId,
-    Timeline, Top, TraceFile, TraceQuestions, Unit, contents, lifetimes, timeline_in, top,
+    By, Estimate, Filter, Hidden, Label, Life, Lifetimes, Live, Measure, Of, Profile, Recursion,
+    StackId, Timeline, Top, TraceFile, TraceQuestions, Unit, contents, lifetimes, timeline_in, top,
 };
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, Words, Writer,
@@ -162,7 +162,7 @@ fn telling_filters(trace: &TraceFile) -> Vec<Filter> {
         Filter { lifetime: part, ..everything.clone() },
         Filter { inside: vec![place.clone()], ..everything.clone() },
         Filter { not_inside: vec![place], live: vec![Live::AtEnd], ..everything.clone() },
-        Filter { hidden: vec![function], ..everything },
+        Filter { hidden: Hidden::of([function]), ..everything },
     ]
 }
 

@@ -90,6 +90,7 @@ fn each_snapshot_has_the_numbers_that_it_has_by_itself() {
                         module: filter.module.clone(),
                         function: filter.function.clone(),
                         site: filter.site.clone(),
+                        raw: false,
                     };
                     let table = classes_of(heap, by, &alone);
                     for expected in &table.rows {

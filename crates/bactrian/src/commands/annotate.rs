@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use bactrian_analysis::{By, Estimate, MetricOption, lines_of, top};
+use bactrian_analysis::library::LibraryOptions;
+use bactrian_analysis::{By, Estimate, MetricOption, keeps_little, lines_of, top};
 use serde_json::json;
 
 use crate::derived_args::DerivedArgs;
@@ -39,6 +40,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    library: DerivedArgs<LibraryOptions>,
+    #[command(flatten)]
     filters: FilterArgs,
 }
 
@@ -52,8 +55,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let source = std::fs::read(&args.source).with_context(context)?;
     let source = String::from_utf8_lossy(&source);
     let trace = open::open(&args.profile)?;
-    let filter = args.filters.filter()?;
-    let answer = top(&trace, &filter, By::Line, args.metric.0.metric.measure());
+    let mut filter = args.filters.filter()?;
+    filter.hidden.library = !args.library.0.raw;
+    let measure = args.metric.0.metric.measure(|| keeps_little(&trace));
+    let answer = top(&trace, &filter, By::Line, measure);
     let lines = lines_of(&args.source, &answer.rows);
     if args.json {
         let rows = lines

@@ -5,7 +5,7 @@ use std::io::Write;
 use bactrian_analysis::units::show_time;
 use bactrian_analysis::{
     By, Estimate, Filter, Metric, Row, TopAnswer, TopBy, TopByWhat, TopQuestion, TopSort, TopTypes,
-    TraceFile, TypeRow, top_types,
+    TraceFile, TypeRow, keeps_little, top_types,
 };
 use bactrian_ocaml::bytecode::Program;
 use bactrian_types::Allocations;
@@ -26,11 +26,13 @@ use crate::types::{Linked, TypesArg};
 #[derive(clap::Args, Debug)]
 #[command(about = about::<TopQuestion>(), long_about = long_about::<TopQuestion>())]
 #[command(after_help = "Examples:
-  bactrian top trace.ctf                               functions by bytes allocated
-  bactrian top trace.ctf --by site --metric live       where what is never freed was allocated
+  bactrian top trace.ctf                               functions by what they keep
+  bactrian top trace.ctf --by site                     where what is kept was allocated
+  bactrian top trace.ctf --metric allocated            who makes the collector work
   bactrian top trace.ctf --metric peak --in Main.load  what Main.load holds at its peak
   bactrian top trace.ctf --by type --metric live       types of the blocks that are never freed
-  bactrian top trace.ctf --hide '/^Stdlib/'            the standard library counted to its callers")]
+  bactrian top trace.ctf --raw                         with the standard library and C primitives
+  bactrian top trace.ctf --hide '/^(Base|Lwt)/'        other libraries counted to their callers, too")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
@@ -73,7 +75,8 @@ fn opened(args: &Args) -> Result<(TraceFile, Filter), Failure> {
 fn by_instruction(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let (trace, filter) = opened(args)?;
-    if question.metric != Metric::Allocated || question.sort != TopSort::Own {
+    if !matches!(question.metric, Metric::Kept | Metric::Allocated) || question.sort != TopSort::Own
+    {
         let what = "instructions are told by the words they allocate: no --metric, no --sort";
         return Err(Failure::Usage(what.to_owned()));
     }
@@ -113,7 +116,8 @@ fn by_type(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let used = linked.used(&table);
     let types = Allocations::new(&table, &used);
-    let mut answer = top_types(&trace, &filter, question.metric.measure(), types);
+    let mut answer =
+        top_types(&trace, &filter, question.metric.measure(|| keeps_little(&trace)), types);
     let all_rows = question.rows.cut(&mut answer.rows, |row| row.name.clone());
     if args.json {
         let result = json!({

@@ -92,7 +92,7 @@ impl Tree {
             // Without names it is still a frame.
             let unknown = (places.is_empty()).then(Location::default);
             let text = frames.names();
-            let known = places.iter().rev().map(|place| Location {
+            let known = places.iter().map(|place| Location {
                 function: names.add_bytes(text.bytes(place.function)),
                 file: names.add_bytes(text.bytes(place.file)),
                 line: place.line,

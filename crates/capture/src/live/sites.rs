@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use bactrian_live::Site;
-use bactrian_trace::{Event, Follower, FrameId, Frames, Micros, ObjectId, Recorder, State};
+use bactrian_trace::{
+    Event, Follower, FrameId, Frames, Location, Micros, ObjectId, Recorder, State, is_library,
+};
 use rustix::fs::FallocateFlags;
 
 use super::Known;
@@ -35,8 +37,6 @@ const NOTE: usize = 16 << 10;
 const NOTE_EVERY: Duration = Duration::from_secs(1);
 /// Ends of blocks whose beginning was not read yet: of more than so many it is not remembered.
 const MOST_EARLY: usize = 1 << 20;
-/// What functions of the standard library begin with.
-const STANDARD: [&[u8]; 2] = [b"Stdlib", b"Camlinternal"];
 
 /// The trace of a program that runs, and what it says of places.
 #[derive(Debug)]
@@ -269,13 +269,13 @@ impl Places {
             return *known;
         }
         let names = frames.names();
-        let is_standard = |function: &[u8]| STANDARD.iter().any(|unit| function.starts_with(unit));
+        let is_standard = |location: &Location| {
+            is_library(&names.text(location.function), &names.text(location.file))
+        };
         let locations = frames.locations(frame);
         // The outermost is first; what was inlined into each other is one frame. C has no line.
-        let own = locations
-            .iter()
-            .rev()
-            .find(|location| location.line > 0 && !is_standard(names.bytes(location.function)));
+        let own =
+            locations.iter().rev().find(|location| location.line > 0 && !is_standard(location));
         let standing = match own.or(locations.last()) {
             Some(location) => {
                 let (function, file) = (location.function, location.file);

@@ -263,6 +263,20 @@ pub struct Oddity {
 }
 
 impl Tables {
+    /// The innermost place of a stack that is wanted; the innermost of all if none is.
+    pub fn innermost(
+        &self,
+        stack: Option<StackId>,
+        is_wanted: impl Fn(&Location) -> bool,
+    ) -> Option<Location> {
+        let node = |id: StackId| self.stacks.get(id.index());
+        let innermost = node(stack?)?;
+        let outwards = std::iter::successors(Some(innermost), |inner| node(inner.caller?));
+        // A caller has a smaller number; a damaged file may say otherwise, and must not lead round and round.
+        let mut places = outwards.take(self.stacks.len()).map(|node| node.location);
+        Some(places.find(is_wanted).unwrap_or(innermost.location))
+    }
+
     /// Stacks of fibers, as far as they are known.
     pub fn fiber_stacks(&self) -> &[FiberStack] {
         self.fibers.as_deref().unwrap_or_default()

@@ -134,14 +134,16 @@ impl<'t> Evidence<'_, 't> {
         let mut sites = Sites::new(self.table, &self.units.is_used);
         let mut origins: Map<Location, Origin> = Map::default();
         for sample in &self.tables.samples {
-            let stack = sample.stack.and_then(|stack| self.tables.stacks.get(stack.index()));
-            let (Some(stack), Some(block)) = (stack, number(sample.block, image)) else {
+            // Primitives in C allocate for the place that calls them.
+            let is_ours = |place: &Location| self.tables.names.get(place.file) != "<C>";
+            let place = self.tables.innermost(sample.stack, is_ours);
+            let (Some(place), Some(block)) = (place, number(sample.block, image)) else {
                 continue;
             };
             let (form, words) = (image.forms[block as usize], image.words[block as usize]);
             let spread = &mut *self.spread;
             let found = sites.find(
-                stack.location,
+                place,
                 (&self.tables.names, form, words),
                 (&mut spread.terms, &mut spread.shapes),
             );
@@ -161,12 +163,12 @@ impl<'t> Evidence<'_, 't> {
             // Strings are made as bytes.
             let is_bytes = self.spread.terms.builtin(term) == Some(Builtin::Bytes);
             let term = if is_bytes { Term::TEXT } else { term };
-            let origin = match origins.get(&stack.location) {
+            let origin = match origins.get(&place) {
                 Some(&origin) => origin,
                 None => {
-                    let text = self.sampled_at(&stack.location);
+                    let text = self.sampled_at(&place);
                     let origin = self.origins.add(self.spread, text, Category::Sample);
-                    origins.insert(stack.location, origin);
+                    origins.insert(place, origin);
                     origin
                 }
             };

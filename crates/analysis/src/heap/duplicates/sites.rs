@@ -16,6 +16,7 @@ use crate::estimate::{Estimate, Scale};
 use crate::heap::Heap;
 use crate::heap::classes::{is_all_sampled, not_sampled, site_label};
 use crate::labels::Label;
+use crate::library::place_of;
 
 /// Where some of the blocks were allocated that are there more than once.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -52,8 +53,8 @@ pub(super) fn find(
         if is_copy.get(sample.block.index()) != Some(&true) {
             continue;
         }
-        let stack = sample.stack.and_then(|stack| tables.stacks.get(stack.index()));
-        let (blocks, sum) = sites.entry(site_label(tables, stack.map(|s| s.location))).or_default();
+        let place = place_of(tables, sample.stack, false);
+        let (blocks, sum) = sites.entry(site_label(tables, place)).or_default();
         *blocks += 1;
         *sum += u64::from(sample.samples);
         samples += u64::from(sample.samples);

@@ -10,6 +10,7 @@ use super::super::{
     type_coverage,
 };
 use super::answer;
+use crate::library::LibraryOptions;
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError, Rows};
 
 /// Blocks by class: by type, tag, or by what allocated them.
@@ -24,6 +25,9 @@ pub struct ClassesQuestion {
     /// Which blocks
     #[serde(flatten)]
     pub blocks: BlockFilter,
+    /// Which code is told
+    #[serde(flatten)]
+    pub library: LibraryOptions,
     /// What to sort by
     pub sort: ClassSort,
     /// Which rows
@@ -71,6 +75,7 @@ impl Question for ClassesQuestion {
             module: self.blocks.module.clone(),
             function: self.blocks.function.clone(),
             site: self.blocks.site.clone(),
+            raw: self.library.raw,
         };
         let mut table = classes_of(&heap, self.by, &filter);
         match self.sort {

@@ -8,7 +8,7 @@ use super::super::{
     Roots, RootsShape, Series, Summary, Suspect, class_paths, dominators, finalisers, first_roots,
     paths, roots, summary, suspects,
 };
-use super::{answer, named_or_all};
+use super::{answer, as_named, in_order};
 use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError};
 
 /// What the memory is used for: words by use, blocks by kind and generation, the heap against the memory of the process.
@@ -53,7 +53,7 @@ impl Question for SuspectsQuestion {
     type Answer = SuspectsAnswer;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<SuspectsAnswer>, QuestionError> {
-        let files = named_or_all(evidence, &self.files);
+        let files = in_order(evidence, &self.files)?;
         let Some((&last, earlier)) = files.split_last() else {
             return Err(QuestionError::Wrong("there is no heap snapshot".to_owned()));
         };
@@ -62,7 +62,7 @@ impl Question for SuspectsQuestion {
         for &file in earlier {
             // One heap at a time is in memory.
             let heap = evidence.heap(file)?;
-            losses.push(heap.losses().clone().into());
+            losses.push((file, heap.losses().clone().into()));
             series.add(heap, false);
         }
         let heap = evidence.heap(last)?;
@@ -70,10 +70,10 @@ impl Question for SuspectsQuestion {
             series.look_at(&heap);
             series.finish()
         });
-        losses.push(heap.losses().clone().into());
+        losses.push((last, heap.losses().clone().into()));
         let suspects = suspects(&heap, growth.as_ref());
         let notes = heap.unreached_note();
-        Ok(Answer::new(SuspectsAnswer { suspects }, losses).with_notes(notes))
+        Ok(Answer::new(SuspectsAnswer { suspects }, as_named(losses)).with_notes(notes))
     }
 }
 

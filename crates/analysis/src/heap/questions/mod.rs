@@ -6,10 +6,8 @@ mod holders;
 mod series;
 mod structures;
 
-use std::sync::Arc;
-
 use super::{Found, Heap, NotFound};
-use crate::question::{Answer, Evidence, FileNumber, QuestionError};
+use crate::question::{Answer, Evidence, EvidenceLosses, FileInfo, FileNumber, QuestionError};
 
 pub use blocks::{FindAnswer, FindQuestion, ShowQuestion};
 pub use classes::{
@@ -70,17 +68,27 @@ fn named_or_all(evidence: &dyn Evidence, files: &[FileNumber]) -> Vec<FileNumber
     if files.is_empty() { evidence.snapshots() } else { files.to_vec() }
 }
 
-/// The snapshots of a series in the order in which they were taken: those that are named, or all.
-fn in_order<T>(
+/// The snapshots of a series in the order in which they were taken, whatever the shell made of their names: those that are
+/// named, or all.
+fn in_order(
     evidence: &dyn Evidence,
     files: &[FileNumber],
-    open: impl Fn(FileNumber) -> Result<(f64, Arc<T>), QuestionError>,
-) -> Result<Vec<(FileNumber, Arc<T>)>, QuestionError> {
+) -> Result<Vec<FileNumber>, QuestionError> {
     let mut all = Vec::new();
     for file in named_or_all(evidence, files) {
-        let (taken, opened) = open(file)?;
-        all.push((taken, file, opened));
+        let taken = match evidence.info(file)? {
+            FileInfo::Snapshot(info) => info.taken,
+            // Whoever opens it says what is wrong.
+            FileInfo::Trace(_) => f64::INFINITY,
+        };
+        all.push((taken, file));
     }
-    all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
-    Ok(all.into_iter().map(|(_, file, opened)| (file, opened)).collect())
+    all.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    Ok(all.into_iter().map(|(_, file)| file).collect())
+}
+
+/// Losses of files in the order in which those were named.
+fn as_named(mut losses: Vec<(FileNumber, EvidenceLosses)>) -> Vec<EvidenceLosses> {
+    losses.sort_by_key(|(file, _)| *file);
+    losses.into_iter().map(|(_, losses)| losses).collect()
 }

@@ -7,7 +7,7 @@ use super::super::{
     BlockFilter, ClassBy, ClassChange, Evolution, EvolutionOrder, EvolutionShape, EvolutionUnit,
     HeapDiff, HeapSums, Series, TypeCoverage, evolution, evolution_names, type_coverage,
 };
-use super::{in_order, named_or_all};
+use super::{as_named, in_order};
 use crate::question::{
     Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows, Text, Written,
 };
@@ -137,10 +137,8 @@ impl EvolutionQuestion {
         &self,
         evidence: &dyn Evidence,
     ) -> Result<Vec<(FileNumber, std::sync::Arc<HeapSums>)>, QuestionError> {
-        in_order(evidence, &self.files, |file| {
-            let sums = evidence.sums(file)?;
-            Ok((sums.point().taken, sums))
-        })
+        let files = in_order(evidence, &self.files)?;
+        files.into_iter().map(|file| Ok((file, evidence.sums(file)?))).collect()
     }
 }
 
@@ -160,11 +158,8 @@ impl Question for EvolutionQuestion {
         }
         let all: Vec<&HeapSums> = sums.iter().map(|(_, sums)| &**sums).collect();
         let answer = evolution(&all, &self.shape(evidence));
-        // Losses are those of the files in the order in which they were named.
-        let mut losses: Vec<_> = sums.iter().map(|(file, sums)| (*file, sums.losses())).collect();
-        losses.sort_by_key(|(file, _)| *file);
-        let losses = losses.into_iter().map(|(_, losses)| losses.clone().into());
-        Ok(Answer::new(answer, losses))
+        let losses = sums.iter().map(|(file, sums)| (*file, sums.losses().clone().into()));
+        Ok(Answer::new(answer, as_named(losses.collect())))
     }
 }
 
@@ -262,7 +257,7 @@ impl Question for HeapDiffQuestion {
     type Answer = HeapDiffAnswer;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<HeapDiffAnswer>, QuestionError> {
-        let files = named_or_all(evidence, &self.files);
+        let files = in_order(evidence, &self.files)?;
         if files.len() < 2 {
             let why = "to compare, name at least two snapshots";
             return Err(QuestionError::Wrong(why.to_owned()));
@@ -272,7 +267,7 @@ impl Question for HeapDiffQuestion {
         let mut coverage = None;
         for (at, &file) in files.iter().enumerate() {
             let heap = evidence.heap(file)?;
-            losses.push(heap.losses().clone().into());
+            losses.push((file, heap.losses().clone().into()));
             coverage = type_coverage(&heap);
             series.add(heap, at + 1 == files.len());
         }
@@ -295,7 +290,7 @@ impl Question for HeapDiffQuestion {
         };
         let limit =
             self.max.map(|max| GrowthLimit { bytes: max.0.0, seconds: diff.time_to(max.0.0) });
-        Ok(Answer::new(HeapDiffAnswer { diff, row_count, limit, coverage }, losses))
+        Ok(Answer::new(HeapDiffAnswer { diff, row_count, limit, coverage }, as_named(losses)))
     }
 }
 
