@@ -8,7 +8,9 @@
 //! the interval is a point.
 //!
 //! Counts of objects weigh each sample by `1 / (words of the block)`. A weighted sum is treated as a
-//! scaled Poisson count with the same mean and variance: `sum²/sum_sq` samples of `sum_sq/sum` each.
+//! scaled Poisson count with the same mean and variance: `sum²/sum_sq` samples of `sum_sq/sum` each. What was not seen may
+//! weigh more than what was: so for the upper end one more sample is added, of the largest weight that there can be, as Fay and
+//! Feuer do (Statistics in Medicine 16, 1997).
 //!
 //! A peak is the highest of many estimates, and the highest leans upwards: by a few percent of itself
 //! with a few hundred samples alive, by more with fewer.
@@ -91,9 +93,21 @@ pub struct Scale {
     pub rate: f64,
     /// What one unit of weight stands for: bytes per word, or 1.
     pub unit: f64,
+    /// The largest weight that one sample can have.
+    heaviest: f64,
 }
 
 impl Scale {
+    /// Of words, each of which counts once and stands for so much.
+    pub fn of_words(rate: f64, unit: f64) -> Scale {
+        Scale { rate, unit, heaviest: 1.0 }
+    }
+
+    /// Of blocks: each of their words counts for its part of the block. None is smaller than a header and a word.
+    pub fn of_blocks(rate: f64) -> Scale {
+        Scale { rate, unit: 1.0, heaviest: 0.5 }
+    }
+
     /// The estimate for so many sampled words.
     pub fn of_samples(&self, samples: u64) -> Estimate {
         self.estimate(Tally::of_samples(samples))
@@ -108,24 +122,25 @@ impl Scale {
             let exact = sum * scale;
             return Estimate { value: exact, low: exact, high: exact };
         }
-        // What one sample weighs; unknown if there is none, then one word.
-        let each = if sum > 0.0 { tally.sum_sq.max(0.0) / sum } else { 1.0 };
-        let count = if sum > 0.0 { sum / each } else { 0.0 };
-        let (low, high) = poisson_interval(count);
+        let (low, high) = interval(sum, tally.sum_sq.max(0.0), self.heaviest);
         let narrow = (1.0 - self.rate).sqrt();
         Estimate {
             value: sum * scale,
-            low: (count - (count - low) * narrow) * each * scale,
-            high: (count + (high - count) * narrow) * each * scale,
+            low: (sum - (sum - low) * narrow) * scale,
+            high: (sum + (high - sum) * narrow) * scale,
         }
     }
 }
 
-/// The 95 % interval for the mean of a Poisson count.
-fn poisson_interval(count: f64) -> (f64, f64) {
-    let cube = |k: f64, z: f64| k * (1.0 - 1.0 / (9.0 * k) + z / (3.0 * k.sqrt())).max(0.0).powi(3);
-    let low = if count > 0.0 { cube(count, -Z) } else { 0.0 };
-    (low, cube(count + 1.0, Z))
+/// The 95 % interval for the mean of a sum of weighted Poisson counts, of which one weighs no more than `heaviest`.
+fn interval(sum: f64, sum_sq: f64, heaviest: f64) -> (f64, f64) {
+    // A quantile of the gamma distribution with this mean and variance.
+    let quantile = |mean: f64, variance: f64, z: f64| {
+        let shape = mean * mean / variance;
+        mean * (1.0 - 1.0 / (9.0 * shape) + z / (3.0 * shape.sqrt())).max(0.0).powi(3)
+    };
+    let low = if sum > 0.0 && sum_sq > 0.0 { quantile(sum, sum_sq, -Z) } else { 0.0 };
+    (low, quantile(sum + heaviest, sum_sq + heaviest * heaviest, Z))
 }
 
 /// The probability that a normal variable lies further than `z` from its mean, on either side
@@ -184,7 +199,7 @@ mod tests {
         let table =
             [(0.0, 0.0, 3.689), (1.0, 0.025, 5.572), (5.0, 1.623, 11.668), (100.0, 81.36, 121.63)];
         for (count, low, high) in table {
-            let (l, h) = poisson_interval(count);
+            let (l, h) = interval(count, count, 1.0);
             assert!((l - low).abs() < 0.05 && (h - high).abs() < 0.05, "{count}: {l} {h}");
         }
     }
@@ -193,7 +208,7 @@ mod tests {
     fn everything_seen_is_exact() {
         let mut tally = Tally::default();
         tally.count(7, 1.0);
-        let exact = Scale { rate: 1.0, unit: 8.0 }.estimate(tally);
+        let exact = Scale::of_words(1.0, 8.0).estimate(tally);
         assert_eq!(exact, Estimate::exact(56.0));
     }
 
@@ -208,7 +223,7 @@ mod tests {
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         for (words, rate) in [(2_000u32, 0.005), (1_000, 0.1), (300, 0.5)] {
-            let scale = Scale { rate, unit: 1.0 };
+            let scale = Scale::of_words(rate, 1.0);
             let holds = (0..1_000).filter(|_| {
                 let mut tally = Tally::default();
                 tally.count((0..words).filter(|_| uniform() < rate).count() as u64, 1.0);

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use bactrian_trace::{Alloc, DomainId, Source};
+use bactrian_types::written;
 use regex_lite::{Error, Regex};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -128,13 +129,18 @@ impl Pattern {
     /// Whether a name is meant.
     pub fn matches(&self, name: &str) -> bool {
         match self {
-            Pattern::Exact(exact) => name.strip_suffix(&**exact).is_some_and(|before| {
-                let begins = before.ends_with("__") || before.ends_with(['.', '/']);
-                before.is_empty() || (begins && !exact.is_empty())
-            }),
-            Pattern::Regex(regex) => regex.is_match(name),
+            Pattern::Exact(exact) => is_end(name, exact) || is_end(&written(name), &written(exact)),
+            Pattern::Regex(regex) => regex.is_match(name) || regex.is_match(&written(name)),
         }
     }
+}
+
+/// Whether a text is a name, or its end from where a module, function or file begins in it.
+fn is_end(name: &str, text: &str) -> bool {
+    name.strip_suffix(text).is_some_and(|before| {
+        let begins = before.ends_with("__") || before.ends_with(['.', '/']);
+        before.is_empty() || (begins && !text.is_empty())
+    })
 }
 
 impl PartialEq for Pattern {
@@ -264,7 +270,10 @@ mod tests {
             ("oad", "Main.load", false),
             ("", "Main.load", false),
             ("/^Main/", "Main.load", true),
-            ("/^Main/", "Dune__exe__Main.load", false),
+            ("/^Main/", "Dune__exe__Main.load", true),
+            ("/^Dune/", "Dune__exe__Main.load", true),
+            ("Lib.Mod.load", "Lib__Mod.load", true),
+            ("Dune__exe__Main.load", "Main.load", true),
         ];
         for &(pattern, name, expected) in table {
             let found = Pattern::parse(pattern).expect("a pattern").matches(name);

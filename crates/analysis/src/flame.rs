@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use bactrian_trace::TraceInfo;
+use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -210,7 +211,7 @@ impl FlameLabel {
         let module = match by {
             By::Line | By::File => None,
             By::Site | By::Instruction | By::Function | By::Module => {
-                is_named.then(|| module_of(&label.name).to_owned())
+                is_named.then(|| written(module_of(&label.name)).into_owned())
             }
         };
         FlameLabel { label: label.clone(), module }
@@ -252,7 +253,7 @@ impl Flame {
             id: stack.index() as u32,
             label: match stack {
                 StackId::ROOT => FlameLabel::whole().label.name,
-                stack => profile.labels.get(tree.label(stack)).name.clone(),
+                stack => profile.labels.get(tree.label(stack)).written().into_owned(),
             },
         })
         .collect();

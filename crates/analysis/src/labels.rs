@@ -4,9 +4,11 @@
 //! other). A labelling turns each into a label, outermost first, at the detail that was asked for.
 //! Labels are numbers; each frame is looked at once.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bactrian_trace::{FrameId, Frames, Location, instruction};
+use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +76,9 @@ pub(crate) struct LabelSpan {
 /// A label as people see it. What the labelling does not tell apart is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Label {
-    /// The function, line, file or module; for a site, the function.
+    /// The function, line, file or module; for a site, the function. Units have the names that the linker knows here, and
+    /// those that people write where they are shown.
+    #[serde(serialize_with = "as_written")]
     pub name: String,
     /// The number of an instruction of bytecode.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,18 +94,28 @@ pub struct Label {
     pub columns: Option<(u16, u16)>,
 }
 
+fn as_written<S: serde::Serializer>(name: &str, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(&written(name))
+}
+
 impl Label {
     /// Stands for objects whose stack is unknown or hidden.
     pub fn no_stack() -> Label {
         Label { name: "[no stack]".to_owned(), ..Label::default() }
     }
 
+    /// The name as people write it.
+    pub fn written(&self) -> Cow<'_, str> {
+        written(&self.name)
+    }
+
     /// `List.map  list.ml:92` or just the name.
     pub fn text(&self) -> String {
+        let name = self.written();
         match (self.place(), self.columns) {
-            (Some(place), Some((start, end))) => format!("{}  {place}:{start}-{end}", self.name),
-            (Some(place), None) => format!("{}  {place}", self.name),
-            _ => self.name.clone(),
+            (Some(place), Some((start, end))) => format!("{name}  {place}:{start}-{end}"),
+            (Some(place), None) => format!("{name}  {place}"),
+            _ => name.into_owned(),
         }
     }
 
@@ -313,10 +327,10 @@ mod tests {
 
     #[test]
     fn labels_have_the_detail_asked_for() {
-        assert_eq!(texts(By::Function, &[]), ["Main.run.(fun)", "Stdlib__List.map"]);
-        assert_eq!(texts(By::Module, &[]), ["Main", "Stdlib__List"]);
+        assert_eq!(texts(By::Function, &[]), ["Main.run.(fun)", "List.map"]);
+        assert_eq!(texts(By::Module, &[]), ["Main", "List"]);
         assert_eq!(texts(By::File, &[]), ["list.ml", "list.ml"]);
-        assert_eq!(texts(By::Site, &[])[1], "Stdlib__List.map  list.ml:92:2-9");
+        assert_eq!(texts(By::Site, &[])[1], "List.map  list.ml:92:2-9");
     }
 
     #[test]

@@ -111,6 +111,12 @@ impl Measure {
         }
     }
 
+    /// The same, with what one should know of it: the collector may not have found yet what is dead.
+    pub fn long_title(self) -> String {
+        let more = if self.of == Of::LiveAtEnd { " (or not collected yet)" } else { "" };
+        format!("{}{more}", self.title())
+    }
+
     /// For people: `bytes allocated`, `objects live at the peak`.
     pub fn title(self) -> String {
         let unit = match self.unit {

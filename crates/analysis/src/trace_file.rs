@@ -66,12 +66,12 @@ impl TraceFile {
 
     /// How sampled words scale to bytes.
     pub fn bytes_scale(&self) -> Scale {
-        Scale { rate: self.info().sample_rate, unit: self.info().word_bytes() as f64 }
+        Scale::of_words(self.info().sample_rate, self.info().word_bytes() as f64)
     }
 
     /// How weighted samples scale to objects.
     pub fn objects_scale(&self) -> Scale {
-        Scale { rate: self.info().sample_rate, unit: 1.0 }
+        Scale::of_blocks(self.info().sample_rate)
     }
 
     /// Reading has come to the events of this time: to this share.

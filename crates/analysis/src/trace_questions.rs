@@ -308,7 +308,7 @@ impl TraceQuestions {
                 let measure = Measure::bytes(Of::Allocated);
                 let mut rows = self.find_top(&Filter::default(), by, measure).rows;
                 rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
-                let names = rows.into_iter().map(|row| row.label.name);
+                let names = rows.into_iter().map(|row| row.label.written().into_owned());
                 names.filter(|name| !name.is_empty() && !name.starts_with('[')).collect()
             };
             Names { functions: names(By::Function), files: names(By::File) }

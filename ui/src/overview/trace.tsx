@@ -29,7 +29,7 @@ export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
             <Big what="peak" detail={`at ${seconds(of.peak_time)}`} href={link({ metric: "peak" })}>
               <Estimated of={of.peak} />
             </Big>
-            <Big what="live at the end" href={link({ metric: "live" })}>
+            <Big what="live at the end" detail="or not collected yet" href={link({ metric: "live" })}>
               <Estimated of={of.live_at_end} />
             </Big>
             <Big what="allocated" detail={<Estimated of={of.objects} show={(n) => `${count(n)} blocks`} />} href={link({ metric: "allocated" })}>

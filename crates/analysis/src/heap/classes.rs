@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 
 use bactrian_snapshot::{Location, Sample, Tables};
+use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -136,8 +137,8 @@ impl ClassFilter {
         let is_it = |wanted: &Option<String>, by: ClassBy, fits: fn(&str, &str) -> bool| {
             wanted.as_ref().is_none_or(|wanted| fits(&label(tables, location, by).text(), wanted))
         };
-        is_it(&self.module, ClassBy::Module, |text, wanted| text == wanted)
-            && is_it(&self.function, ClassBy::Function, |text, wanted| text == wanted)
+        is_it(&self.module, ClassBy::Module, |text, wanted| text == written(wanted))
+            && is_it(&self.function, ClassBy::Function, |text, wanted| text == written(wanted))
             && is_it(&self.site, ClassBy::Site, |text, wanted| text.contains(wanted))
     }
 }
@@ -287,8 +288,8 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
     let contents = heap.census().count.contents(heap.losses().clone());
     let live_words = contents.live_bytes / WORD;
     let rate = samples as f64 / (live_words as f64).max(1.0);
-    let of_words = Scale { rate, unit: WORD as f64 };
-    let of_blocks = Scale { rate, unit: 1.0 };
+    let of_words = Scale::of_words(rate, WORD as f64);
+    let of_blocks = Scale::of_blocks(rate);
     let rows = labels.into_iter().zip(tallies).map(|(label, (words, blocks))| ClassRow {
         label,
         kind: None,

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -161,8 +162,10 @@ impl Reading {
             }
             // Without any sample nothing can be said, not even how little there is.
             Reading::Estimated(rate) if rate <= 0.0 => [Estimate::default(); 2],
-            Reading::Estimated(rate) => [(cell.words, WORD as f64), (cell.blocks, 1.0)]
-                .map(|(tally, unit)| Scale { rate, unit }.estimate(tally)),
+            Reading::Estimated(rate) => [
+                Scale::of_words(rate, WORD as f64).estimate(cell.words),
+                Scale::of_blocks(rate).estimate(cell.blocks),
+            ],
         }
     }
 }
@@ -266,7 +269,7 @@ impl BlockFilter {
 
     fn has_place(&self, site: &Label) -> bool {
         let is = |wanted: &Option<String>, text: &str| {
-            wanted.as_deref().is_none_or(|wanted| wanted == text)
+            wanted.as_deref().is_none_or(|wanted| written(wanted) == written(text))
         };
         is(&self.module, module_of(&site.name))
             && is(&self.function, &site.name)

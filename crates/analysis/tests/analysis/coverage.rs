@@ -51,6 +51,8 @@ const PROGRAMS: &[Program] = &[
     Program { blocks: &[(700, 2)] },
     Program { blocks: &[(300, 1), (100, 9), (20, 60)] },
     Program { blocks: &[(5, 400)] },
+    // Small blocks that are rarely seen beside large ones that are seen often.
+    Program { blocks: &[(40, 1), (4, 400)] },
 ];
 
 #[test]
@@ -71,10 +73,11 @@ fn intervals_hold_the_truth_about_95_times_in_100() {
                 bytes += holds(Measure::bytes(Of::Allocated), program.bytes());
                 objects += holds(Measure::objects(Of::Allocated), program.objects());
             }
-            for held in [bytes, objects] {
-                let share = held as f64 / TRIALS as f64;
-                assert!((0.93..=0.98).contains(&share), "program {number} at {rate}: {share}");
-            }
+            let share = bytes as f64 / TRIALS as f64;
+            assert!((0.93..=0.98).contains(&share), "program {number} at {rate}: {share}");
+            // What was not seen may be many small blocks: where all are large, intervals are wide.
+            let share = objects as f64 / TRIALS as f64;
+            assert!(share >= 0.94, "objects of program {number} at {rate}: {share}");
         }
     }
 }

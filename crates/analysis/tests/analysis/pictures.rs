@@ -82,7 +82,8 @@ proptest! {
         let mut met = 0;
         for (place, path) in frames(&flame).into_iter().enumerate() {
             let outer = expected.keys().find(|known| {
-                known.iter().map(|label| &label.name).eq(prefix.iter().chain(path.iter().map(|l| &l.name)))
+                let path = path.iter().map(|label| label.written().into_owned());
+                known.iter().map(|label| label.written()).eq(prefix.iter().cloned().chain(path))
             });
             let (own, total) = outer.map_or((0.0, 0.0), |outer| expected[outer]);
             prop_assert!(near(flame.own[place], own) && near(flame.total[place], total));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bactrian_analysis::{By, Filter, Label, Measure, Of, TraceFile, top};
 use bactrian_ocaml::bytecode::{Pc, Program};
-use bactrian_trace::{Losses, TraceInfo};
+use bactrian_trace::{Losses, Source, TraceInfo};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -77,7 +77,13 @@ pub fn instructions(
     header: Header,
     program: Option<&Program<'_>>,
 ) -> Instructions {
-    let ask = |measure| top(trace, filter, By::Instruction, measure);
+    // What is outside the heap has no words.
+    let mut filter = filter.clone();
+    filter.sources.retain(|source| *source != Source::External);
+    if filter.sources.is_empty() {
+        filter.sources = vec![Source::Minor, Source::Major];
+    }
+    let ask = |measure| top(trace, &filter, By::Instruction, measure);
     let bytes = ask(Measure::bytes(Of::Allocated));
     let objects = ask(Measure::objects(Of::Allocated));
     let word = f64::from(trace.info().word_bits) / 8.0;

@@ -56,7 +56,7 @@ fn print(answer: &LifetimesAnswer, sizes: bool, console: &mut Console) -> Result
     let allocated = show_estimate(Unit::Bytes, &all.allocated);
     let (what, titles, explained) = match sizes {
         true => ("sizes", &SIZE_TITLES[..], "share in blocks of so many words, without header"),
-        false => ("lifetimes", &LIFETIME_TITLES[..], "share that dies within"),
+        false => ("lifetimes", &LIFETIME_TITLES[..], "share by how long it lives, in steps up to"),
     };
     writeln!(
         console.out(),

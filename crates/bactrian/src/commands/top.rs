@@ -146,7 +146,7 @@ fn print_types(answer: &TopTypes, console: &mut Console) -> Result<(), Failure> 
     writeln!(
         console.out(),
         "{HEADING}{} by type{HEADING:#}: {} in all, {} of it of known types",
-        answer.measure.title(),
+        answer.measure.long_title(),
         show_estimate(unit, &answer.all),
         show_share(answer.typed.value / whole),
     )?;
@@ -171,7 +171,7 @@ fn print(answer: &TopAnswer, console: &mut Console) -> Result<(), Failure> {
     writeln!(
         console.out(),
         "{HEADING}{} by {}{HEADING:#}: {} in all{}",
-        answer.measure.title(),
+        answer.measure.long_title(),
         by,
         show_estimate(unit, &answer.all),
         at_peak.unwrap_or_default(),

@@ -55,7 +55,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     writeln!(
         console.out(),
         "{HEADING}{}{HEADING:#}: {} in all; {way}{}",
-        answer.measure.title(),
+        answer.measure.long_title(),
         show_estimate(unit, &tree.all),
         of.unwrap_or_default()
     )?;

@@ -18,6 +18,7 @@ use bactrian_live::Site;
 use bactrian_trace::{
     Event, Follower, FrameId, Frames, Location, Micros, ObjectId, Recorder, State, is_library,
 };
+use bactrian_types::written;
 use rustix::fs::FallocateFlags;
 
 use super::Known;
@@ -285,8 +286,10 @@ impl Places {
                     line: location.line,
                 };
                 let place = self.intern(line, || match location.line {
-                    0 => names.text(function).into_owned(),
-                    line => format!("{}  {}:{line}", names.text(function), names.text(file)),
+                    0 => written(&names.text(function)).into_owned(),
+                    line => {
+                        format!("{}  {}:{line}", written(&names.text(function)), names.text(file))
+                    }
                 });
                 Standing { place, is_standard: own.is_none() }
             }

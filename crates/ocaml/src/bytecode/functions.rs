@@ -113,7 +113,9 @@ impl Notes {
                 }
                 (FunctionKind::Function, None) => format!("fun_{start}").into(),
                 (_, Some(module)) => module.clone(),
-                (_, None) => "end of the program".into(),
+                // Only what comes last is the end; phrases of a toplevel have no module either.
+                (_, None) if starts.peek().is_none() => "end of the program".into(),
+                (_, None) => "toplevel code".into(),
             });
             functions.push(Function { start, end, kind, module: module.cloned(), name });
         }

@@ -31,3 +31,4 @@ pub use typing::{
     CATEGORIES, Category, ClassId, Collection, Conflict, Coverage, FieldType, Reason, TypeClass,
     Typing, UnitFate, UnitStanding,
 };
+pub use units::written;

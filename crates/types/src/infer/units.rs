@@ -5,6 +5,7 @@
 //! program says no digest, as in a stripped executable, has no types.
 
 use bactrian_snapshot::{CodeKind, Module, RootKind, Snapshot};
+use std::borrow::Cow;
 
 use crate::{Kind, LayoutId, Table, Unit, UnitId};
 
@@ -107,7 +108,11 @@ impl Units {
         let is_other = |standing: &&UnitStanding| {
             matches!(standing.fate, UnitFate::Stale | UnitFate::Unchecked)
         };
-        let names = self.standings.iter().filter(is_other).map(|standing| written(&standing.name));
+        let names = self
+            .standings
+            .iter()
+            .filter(is_other)
+            .map(|standing| written(&standing.name).into_owned());
         let names: Map<String, ()> = names.map(|name| (name, ())).collect();
         let is_of_other = |name: &str| {
             let ends = name.match_indices('.').map(|(at, _)| at);
@@ -164,10 +169,37 @@ pub(crate) fn plain(name: &str) -> String {
     name.replace("__", ".")
 }
 
-/// A unit as names of what is in it begin, when a person writes them: `Stdlib__Map` is `Map`, `Dune__exe__Main` is `Main`.
-fn written(name: &str) -> String {
-    let name = plain(name);
+/// A unit, or something in it, as people write its name: `Stdlib__Map` is `Map`, `Dune__exe__Main.load` is `Main.load`,
+/// `Lib__Mod` is `Lib.Mod`. Other names stay as they are: those of files, of C.
+pub fn written(name: &str) -> Cow<'_, str> {
+    let (unit, rest) = name.split_at(name.find('.').unwrap_or(name.len()));
+    if !unit.contains("__") || !unit.starts_with(|first: char| first.is_ascii_uppercase()) {
+        return name.into();
+    }
+    let unit = plain(unit);
     let prefixes = ["Stdlib.", "Dune.exe."];
-    let short = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
-    short.unwrap_or(&name).to_owned()
+    let short = prefixes.iter().find_map(|prefix| unit.strip_prefix(prefix));
+    format!("{}{rest}", short.unwrap_or(&unit)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_as_in_the_source() {
+        for (name, expected) in [
+            ("Stdlib__List.map", "List.map"),
+            ("Dune__exe__Cache.Table.add.(fun)", "Cache.Table.add.(fun)"),
+            ("Lib__Mod.f__2", "Lib.Mod.f__2"),
+            ("Lib__Sub__Mod", "Lib.Sub.Mod"),
+            ("Stdlib.(^)", "Stdlib.(^)"),
+            ("Main.f", "Main.f"),
+            ("my__file.ml:3", "my__file.ml:3"),
+            ("caml__x", "caml__x"),
+        ] {
+            assert_eq!(written(name), expected);
+            assert_eq!(written(&written(name)), expected, "once is enough");
+        }
+    }
 }

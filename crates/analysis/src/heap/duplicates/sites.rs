@@ -68,7 +68,7 @@ pub(super) fn find(
     }
     // As many samples as there are stand for all copies, and each word of a copy for its part of what would be saved.
     let all = (words as f64).max(1.0);
-    let scale = Scale { rate: samples as f64 / all, unit: answer.saved as f64 / all };
+    let scale = Scale::of_words(samples as f64 / all, answer.saved as f64 / all);
     answer.sites = sites
         .into_iter()
         .map(|(label, (sampled_blocks, sum))| {

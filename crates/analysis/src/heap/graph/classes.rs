@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use bactrian_snapshot::{
     BlockId, Closure, Code, CodeId, Columns, Custom, CustomId, Location, Scanned, Tables, tag,
 };
+use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -204,7 +205,7 @@ impl<'a> Classifier<'a> {
     fn closure(&self, code: &Code) -> Class {
         let name = match self.tables.names.get(code.location.function) {
             "" => format!("closure of the function at {:#x}", code.address),
-            name => format!("closure {name}"),
+            name => format!("closure {}", written(name)),
         };
         let place = place(self.tables, &code.location);
         Class { place, ..Class::plain(ClassKind::Closure, name, Some(tag::CLOSURE)) }

@@ -1,5 +1,6 @@
 //! From what people write to nodes: an address, the number of a block, a class, a module or what is in one.
 
+use bactrian_types::written;
 use std::fmt;
 
 use bactrian_graph::Node;
@@ -103,8 +104,9 @@ impl Heap {
         let tables = self.tables();
         let module = |name: &str| {
             let modules = self.holders().iter().filter(|holder| holder.level == 2);
+            let wanted = written(name);
             let mut named = modules.filter(
-                |holder| matches!(holder.what, What::Module(id) if tables.names.get(id) == name),
+                |holder| matches!(holder.what, What::Module(id) if written(tables.names.get(id)) == wanted),
             );
             named.next().map(|holder| holder.node)
         };

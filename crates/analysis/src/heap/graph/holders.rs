@@ -8,6 +8,7 @@ use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{
     FinaliserKind, FrameId, Location, ModuleId, NameId, RootKind, Tables, ThreadId,
 };
+use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -312,7 +313,7 @@ impl Holder {
     pub fn name(&self, tables: &Tables, classes: &[Class]) -> String {
         match self.what {
             What::All | What::Kind => self.kind.title().to_owned(),
-            What::Module(name) => tables.names.get(name).to_owned(),
+            What::Module(name) => written(tables.names.get(name)).into_owned(),
             What::UnnamedModule(module) => format!("module {} without a name", module.0),
             What::Field(_, field) => format!("field {field}"),
             What::Thread(thread) => thread_name(tables, thread),
@@ -357,7 +358,7 @@ fn thread_name(tables: &Tables, thread: ThreadId) -> String {
 pub(crate) fn location(tables: &Tables, at: &Location) -> Option<String> {
     match (tables.names.get(at.function), place(tables, at)) {
         ("", place) => place,
-        (function, None) => Some(function.to_owned()),
-        (function, Some(place)) => Some(format!("{function} ({place})")),
+        (function, None) => Some(written(function).into_owned()),
+        (function, Some(place)) => Some(format!("{} ({place})", written(function))),
     }
 }

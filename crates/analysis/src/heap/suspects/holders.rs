@@ -1,5 +1,7 @@
 //! What is held in ways that are easily overlooked: by stacks, continuations, ephemerons, and outside the heap.
 
+use std::collections::HashMap;
+
 use bactrian_graph::Node;
 use bactrian_snapshot::{FiberOwner, WeakSlot};
 
@@ -10,6 +12,8 @@ use crate::units::{show_bytes, show_count};
 
 /// From this part of the heap on, it is told what stacks or continuations alone hold.
 const HELD: f64 = 0.05;
+/// Frames of one function are named if they hold this part of what a stack holds.
+const MUCH_OF_IT: f64 = 0.1;
 /// Ephemerons are told of if they and their data are this part of the heap, or if most are dead.
 const EPHEMERONS: f64 = 0.05;
 /// Dead ephemerons that are worth a sentence: below, tables have not yet been cleaned.
@@ -31,21 +35,36 @@ impl Look<'_> {
             if self.share(words) < HELD || !self.is_worth(words) {
                 return None;
             }
-            let frames = self.heap.graph().successors(thread).iter().copied();
-            let frame = frames.max_by_key(|&frame| self.heap.dominated_words(frame));
-            let most = frame.map_or(String::new(), |frame| {
-                let words = self.heap.dominated_words(frame);
-                format!("; most of it, {}, by {}", self.size(words), self.heap.describe(frame))
-            });
             let sentence = format!(
-                "{} are held only by {}{most}. They go when the function returns, or keeps them no longer",
+                "{} are held only by {}; {}. They go when the function returns, or keeps them no longer",
                 self.size(words),
                 self.heap.describe(thread),
+                self.largest_frames(thread, words),
             );
             let next = ("dominators", format!("#{thread}"));
             Some(self.suspect(SuspectKind::Stack, Severity::Possible, words, next, sentence))
         };
         threads.filter_map(|thread| suspect(thread.node)).collect()
+    }
+
+    /// Which frames of a thread hold most of so many words. A function that calls itself has many frames, which are told as one.
+    fn largest_frames(&self, thread: Node, all: u64) -> String {
+        let mut by_place: HashMap<String, (u64, u64)> = HashMap::new();
+        for &frame in self.heap.graph().successors(thread) {
+            let (count, words) = by_place.entry(self.heap.describe(frame)).or_default();
+            *count += 1;
+            *words = words.saturating_add(self.heap.dominated_words(frame));
+        }
+        let size = |(_, (_, words)): &(String, (u64, u64))| *words;
+        let mut places: Vec<_> = by_place.into_iter().collect();
+        places.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.0.cmp(&b.0)));
+        match places.into_iter().next() {
+            Some((place, (count, words))) if words as f64 >= MUCH_OF_IT * all as f64 => {
+                let many = if count > 1 { format!("{count} times ") } else { String::new() };
+                format!("{} of it by {many}{place}", self.size(words))
+            }
+            _ => "no function alone: several frames share it".to_owned(),
+        }
     }
 
     /// Suspended continuations that together hold much.
