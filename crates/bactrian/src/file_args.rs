@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bactrian_analysis::TraceFile;
 use bactrian_analysis::heap::{Heap, HeapError, OpenOptions, TypeCoverage, Types, type_coverage};
+use bactrian_analysis::question::FileNumber;
 use bactrian_trace::Losses;
 use serde::Serialize;
 
@@ -84,9 +85,9 @@ impl HeapsArg {
         self.files.iter().map(one).collect()
     }
 
-    /// The last of them, as it was named.
-    pub fn last(&self) -> String {
-        self.files.last().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default()
+    /// One of them, as it was named.
+    pub fn name(&self, file: FileNumber) -> String {
+        self.files.get(file.0).map(|file| file.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// To ask questions of them.

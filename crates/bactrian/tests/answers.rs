@@ -210,6 +210,7 @@ const ASKED: &[&str] = &[
     "heap/show?file=2&block=%235&depth=2",
     "heap/diff?files=2&files=3",
     "heap/diff?files=2&files=3&max=1GB&sort=name&number=4",
+    "heap/leaks?files=2&files=3&files=3",
     "heap/evolution?files=2&files=3",
     "heap/evolution?files=3&files=2&by=site&unit=blocks&sort=growth&number=3",
 ];
@@ -438,6 +439,7 @@ const NOT_REPORTED: &[&str] = &[
     "heap/first-roots",
     "heap/find",
     "heap/diff",
+    "heap/leaks",
     "heap/evolution-names",
 ];
 

@@ -60,7 +60,7 @@ fn commands_print_what_the_golden_files_hold() {
         ("top_hidden", "top leaky_cache_v2.ctf --hide /^(Stdlib|Caml)/ --sort total"),
         ("top_peak_filtered", "top bytecode_v2.ctf --metric peak --in /serve/ --size 16.. -n 5"),
         ("tree", "tree leaky_cache_v2.ctf --min-share 5"),
-        ("tree_callers", "tree leaky_cache_v2.ctf Stdlib__List.map --callers --sites"),
+        ("tree_callers", "tree leaky_cache_v2.ctf List.map --raw --callers --sites"),
         ("tree_nobody", "tree leaky_cache_v2.ctf Nobody.at_all"),
         ("timeline", "timeline leaky_cache_v2.ctf --points 60"),
         ("timeline_filtered", "timeline leaky_cache_v2.ctf --points 60 --lifetime 5ms.."),

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bactrian_analysis::heap::{Heap, HeapSums, Info};
+use bactrian_analysis::heap::{Heap, HeapSums, Info, sort_by_time};
 use bactrian_analysis::live::source::LiveSource;
 use bactrian_analysis::question::{self, FileInfo, FileNumber, QuestionError};
 use bactrian_analysis::{TraceFile, TraceQuestions, info};
@@ -76,14 +76,6 @@ impl File {
         }
     }
 
-    /// When a snapshot was taken.
-    fn taken(&self) -> f64 {
-        match &self.contents {
-            Contents::Snapshot(info, _) => info.taken,
-            Contents::Trace(_) | Contents::Live(_) => 0.0,
-        }
-    }
-
     fn is_no(&self, wanted: &str) -> QuestionError {
         QuestionError::Wrong(format!("{} is no {wanted}", self.path.display()))
     }
@@ -114,16 +106,20 @@ impl Evidence {
     ///
     /// Snapshots come in the order in which they were taken: of `x.2.heap` and `x.10.heap`, a shell names the latter first.
     pub fn new(files: Vec<File>) -> Evidence {
-        let is_snapshot = |file: &File| matches!(file.contents, Contents::Snapshot(..));
-        let places: Vec<bool> = files.iter().map(is_snapshot).collect();
-        let (mut snapshots, others): (Vec<File>, Vec<File>) =
-            files.into_iter().partition(is_snapshot);
-        snapshots.sort_by(|one, other| one.taken().total_cmp(&other.taken()));
-        let (mut snapshots, mut others) = (snapshots.into_iter(), others.into_iter());
-        let in_order = places.into_iter().filter_map(|is_snapshot| match is_snapshot {
-            true => snapshots.next(),
-            false => others.next(),
-        });
+        let mut places = Vec::new();
+        let mut snapshots = Vec::new();
+        let mut files: Vec<Option<File>> = files.into_iter().map(Some).collect();
+        for (place, slot) in files.iter_mut().enumerate() {
+            if let Some(File { contents: Contents::Snapshot(info, _), .. }) = slot {
+                places.push(place);
+                snapshots.push((info.clone(), slot.take()));
+            }
+        }
+        sort_by_time(&mut snapshots, |(info, _)| info);
+        for (place, (_, file)) in places.into_iter().zip(snapshots) {
+            files[place] = file;
+        }
+        let in_order = files.into_iter().flatten();
         Evidence::of(in_order.map(Arc::new).collect())
     }
 

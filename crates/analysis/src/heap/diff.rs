@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bactrian_graph::Node;
 use bactrian_snapshot::{Number, SpaceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -319,16 +320,17 @@ fn matched(
 }
 
 #[derive(Clone, Copy)]
-struct Seen {
-    address: u64,
-    class: u32,
-    words: u64,
-    is_young: bool,
-    is_static: bool,
+pub(super) struct Seen {
+    pub node: Node,
+    pub address: u64,
+    pub class: u32,
+    pub words: u64,
+    pub is_young: bool,
+    pub is_static: bool,
 }
 
 /// Blocks in order of addresses, group by group.
-struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     heap: &'a Heap,
     numbers: &'a [u32],
     next_group: usize,
@@ -336,16 +338,17 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn new(heap: &'a Heap, numbers: &'a [u32]) -> Blocks<'a> {
+    pub fn new(heap: &'a Heap, numbers: &'a [u32]) -> Blocks<'a> {
         Blocks { heap, numbers, next_group: 0, group: Vec::new().into_iter() }
     }
 
-    fn next(&mut self) -> Option<Seen> {
+    pub fn next(&mut self) -> Option<Seen> {
         loop {
             if let Some(block) = self.group.next() {
                 let class = self.heap.class_of().get(block.id.index())?;
                 let space = self.heap.tables().space_of(block.address).map(|space| space.kind);
                 return Some(Seen {
+                    node: block.id.0,
                     address: block.address,
                     class: self.numbers.get(*class as usize).copied().unwrap_or(u32::MAX),
                     words: u64::from(self.heap.weights().get(block.id.index()).copied()?),

@@ -18,6 +18,7 @@ mod fields;
 mod finalisers;
 mod graph;
 mod info;
+mod leaks;
 mod merged;
 mod paths;
 mod questions;
@@ -53,6 +54,7 @@ pub use graph::{
     IndexNews, IndexStore, NotFound, OpenOptions, Types,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
+pub use leaks::{Hunt, LeakRow, Leaks};
 pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};
 pub use paths::{
     ClassPaths, PathRow, PathStep, Paths, PathsShape, ShapeRow, ShapesLeftOut, class_paths, paths,
@@ -63,8 +65,8 @@ pub use questions::{
     EvolutionNamesAnswer, EvolutionNamesQuestion, EvolutionQuestion, FieldsAnswer, FieldsQuestion,
     FieldsSort, FinalisersAnswer, FinalisersQuestion, FindAnswer, FindQuestion, FirstRootsQuestion,
     GraphAnswer, GraphQuestion, GrowthLimit, HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort,
-    NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion, SizeUnit, SummaryQuestion,
-    SuspectsAnswer, SuspectsQuestion,
+    LeaksAnswer, LeaksQuestion, NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion,
+    SizeUnit, SummaryQuestion, SuspectsAnswer, SuspectsQuestion, sort_by_time,
 };
 pub use reduced::{
     MOST_SETS, ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced,

@@ -71,7 +71,9 @@ pub fn duration(info: &Value) -> f64 {
 /// The sites of a trace with what each allocated: function, file, line, and the value of `metric`.
 pub fn sites(trace: &Path, metric: &str) -> Vec<Site> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
-    command.args(["top", "--by", "site", "--json", "-n", "0", "--metric", metric]).arg(trace);
+    command
+        .args(["top", "--by", "site", "--json", "--raw", "-n", "0", "--metric", metric])
+        .arg(trace);
     let output = command.output().expect("bactrian starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");

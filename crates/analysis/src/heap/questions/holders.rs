@@ -43,6 +43,9 @@ pub struct SuspectsQuestion {
 /// What is likely wrong.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SuspectsAnswer {
+    /// The snapshot that was looked at: the last that was taken.
+    #[serde(skip)]
+    pub file: FileNumber,
     /// The worst first.
     pub suspects: Vec<Suspect>,
 }
@@ -73,7 +76,7 @@ impl Question for SuspectsQuestion {
         losses.push((last, heap.losses().clone().into()));
         let suspects = suspects(&heap, growth.as_ref());
         let notes = heap.unreached_note();
-        Ok(Answer::new(SuspectsAnswer { suspects }, as_named(losses)).with_notes(notes))
+        Ok(Answer::new(SuspectsAnswer { file: last, suspects }, as_named(losses)).with_notes(notes))
     }
 }
 

@@ -6,7 +6,7 @@ mod holders;
 mod series;
 mod structures;
 
-use super::{Found, Heap, NotFound};
+use super::{Found, Heap, Info, NotFound};
 use crate::question::{Answer, Evidence, EvidenceLosses, FileInfo, FileNumber, QuestionError};
 
 pub use blocks::{FindAnswer, FindQuestion, ShowQuestion};
@@ -19,7 +19,7 @@ pub use holders::{
 };
 pub use series::{
     EvolutionBy, EvolutionNamesAnswer, EvolutionNamesQuestion, EvolutionQuestion, GrowthLimit,
-    HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort, SizeUnit,
+    HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort, LeaksAnswer, LeaksQuestion, SizeUnit,
 };
 pub use structures::{
     CollectionsAnswer, CollectionsQuestion, CollectionsSort, DuplicatesAnswer, DuplicatesQuestion,
@@ -68,23 +68,32 @@ fn named_or_all(evidence: &dyn Evidence, files: &[FileNumber]) -> Vec<FileNumber
     if files.is_empty() { evidence.snapshots() } else { files.to_vec() }
 }
 
-/// The snapshots of a series in the order in which they were taken, whatever the shell made of their names: those that are
-/// named, or all.
+/// The snapshots of a series, those that are named, or all: of one process in the order in which they were taken, whatever the
+/// shell made of their names; of several as they were named, since then the first is what the others are compared with.
 fn in_order(
     evidence: &dyn Evidence,
     files: &[FileNumber],
 ) -> Result<Vec<FileNumber>, QuestionError> {
     let mut all = Vec::new();
     for file in named_or_all(evidence, files) {
-        let taken = match evidence.info(file)? {
-            FileInfo::Snapshot(info) => info.taken,
-            // Whoever opens it says what is wrong.
-            FileInfo::Trace(_) => f64::INFINITY,
-        };
-        all.push((taken, file));
+        match evidence.info(file)? {
+            FileInfo::Snapshot(info) => all.push((info, file)),
+            FileInfo::Trace(_) => {
+                let path = evidence.path(file)?.display();
+                return Err(QuestionError::Wrong(format!("{path} is no heap snapshot")));
+            }
+        }
     }
-    all.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    sort_by_time(&mut all, |(info, _)| info);
     Ok(all.into_iter().map(|(_, file)| file).collect())
+}
+
+/// Sorts snapshots by the time at which they were taken, if they are of one process.
+pub fn sort_by_time<T>(all: &mut [T], info: impl Fn(&T) -> &Info) {
+    let process = |one: &T| (info(one).pid, info(one).program.clone(), info(one).host.clone());
+    if all.windows(2).all(|two| process(&two[0]) == process(&two[1])) {
+        all.sort_by(|one, other| info(one).taken.total_cmp(&info(other).taken));
+    }
 }
 
 /// Losses of files in the order in which those were named.

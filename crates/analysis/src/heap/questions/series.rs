@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     BlockFilter, ClassBy, ClassChange, Evolution, EvolutionOrder, EvolutionShape, EvolutionUnit,
-    HeapDiff, HeapSums, Series, TypeCoverage, evolution, evolution_names, type_coverage,
+    HeapDiff, HeapSums, Hunt, Leaks, Series, TypeCoverage, evolution, evolution_names,
+    type_coverage,
 };
 use super::{as_named, in_order};
 use crate::question::{
@@ -291,6 +292,56 @@ impl Question for HeapDiffQuestion {
         let limit =
             self.max.map(|max| GrowthLimit { bytes: max.0.0, seconds: diff.time_to(max.0.0) });
         Ok(Answer::new(HeapDiffAnswer { diff, row_count, limit, coverage }, as_named(losses)))
+    }
+}
+
+/// What came between the first snapshot and the second, and is still there in the third.
+///
+/// Take one before a piece of work, one after it, and one after the same work again: what the first round left behind is told by
+/// class, with the root that holds it and the place that allocated it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct LeaksQuestion {
+    /// The heap snapshots: three of one process
+    pub files: Vec<FileNumber>,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+}
+
+/// What stayed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LeaksAnswer {
+    /// With the rows that were asked for.
+    #[serde(flatten)]
+    pub leaks: Leaks,
+    /// How many rows there are.
+    pub row_count: usize,
+}
+
+impl Question for LeaksQuestion {
+    const NAME: &'static str = "heap/leaks";
+    const COMMAND: Option<&'static str> = Some("heap leaks");
+    type Answer = LeaksAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<LeaksAnswer>, QuestionError> {
+        let files = in_order(evidence, &self.files)?;
+        let [first, second, third] = files[..] else {
+            let why = format!("three snapshots are compared: there are {}", files.len());
+            return Err(QuestionError::Wrong(why));
+        };
+        let mut hunt = Hunt::default();
+        let mut losses = Vec::new();
+        for file in [first, second] {
+            let heap = evidence.heap(file)?;
+            losses.push((file, heap.losses().clone().into()));
+            hunt.add(&heap);
+        }
+        let heap = evidence.heap(third)?;
+        losses.push((third, heap.losses().clone().into()));
+        let mut leaks = hunt.finish(&heap);
+        let row_count = evidence.cut(&self.rows, &mut leaks.rows, |row| row.class.clone());
+        Ok(Answer::new(LeaksAnswer { leaks, row_count }, as_named(losses)))
     }
 }
 

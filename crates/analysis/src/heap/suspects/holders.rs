@@ -60,8 +60,11 @@ impl Look<'_> {
         places.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.0.cmp(&b.0)));
         match places.into_iter().next() {
             Some((place, (count, words))) if words as f64 >= MUCH_OF_IT * all as f64 => {
-                let many = if count > 1 { format!("{count} times ") } else { String::new() };
-                format!("{} of it by {many}{place}", self.size(words))
+                let place = match place.strip_prefix("frame ") {
+                    Some(place) if count > 1 => format!("{count} frames {place}"),
+                    _ => place,
+                };
+                format!("{} of it by {place}", self.size(words))
             }
             _ => "no function alone: several frames share it".to_owned(),
         }

@@ -4,14 +4,17 @@
 //! the program is for; a cache that is meant to be large is found as well.
 
 mod containers;
+mod copies;
 mod holders;
 mod owners;
+mod story;
 
 use bactrian_graph::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{FinaliserGroup, Heap, HeapDiff, WORD, finalisers};
+use crate::live::numbers::show_nanos;
 use crate::units::{show_bytes, show_count};
 
 /// Below this part of the heap nothing is worth a sentence, except what is certain.
@@ -62,6 +65,8 @@ pub enum SuspectKind {
     External,
     /// A long chain of blocks, as a list is.
     Chain,
+    /// The same contents again and again.
+    Copies,
 }
 
 /// How sure a finding is.
@@ -90,6 +95,7 @@ pub fn suspects(heap: &Heap, growth: Option<&HeapDiff>) -> Vec<Suspect> {
         look.ephemerons(),
         look.external(),
         look.chains(),
+        look.copies(),
     ];
     for mut of_kind in kinds {
         of_kind.sort_by_key(|suspect| std::cmp::Reverse(suspect.bytes));
@@ -175,13 +181,16 @@ impl Look<'_> {
             row.grows_always && row.change > 0 && self.is_worth(row.change as u64 / WORD)
         });
         let suspect = |row: &super::ClassChange| {
-            let rate = row
-                .rate
-                .map_or(String::new(), |rate| format!(", some {} in a second", show_bytes(rate)));
             let ends = row.bytes.first().zip(row.bytes.last());
             let (first, last) = ends.map_or((0, 0), |(first, last)| (*first, *last));
+            let rate = row.rate.filter(|rate| *rate > 0.0).map_or(String::new(), |rate| {
+                let doubles = show_nanos(last as f64 / rate * 1e9);
+                format!(", some {} in a second: it doubles in {doubles}", show_bytes(rate))
+            });
+            let place = self.class_made_at(&row.class);
+            let place = place.map_or(String::new(), |at| format!(". Most of it was made in {at}"));
             let sentence = format!(
-                "{} grew in every one of {} snapshots, from {} to {}{rate}",
+                "{} grew in every one of {} snapshots, from {} to {}{rate}{place}",
                 row.class,
                 row.bytes.len(),
                 show_bytes(first as f64),

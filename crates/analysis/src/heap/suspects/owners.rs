@@ -58,18 +58,27 @@ impl Look<'_> {
     fn owner(&self, node: Node) -> Suspect {
         let words = self.heap.dominated_words(node);
         let mut sentence = format!("{} alone holds {}", self.named(node), self.size(words));
-        if let Some(root) = self.root_above(node).filter(|&root| root != node) {
-            sentence.push_str(&format!(", and is held by {}", self.heap.describe(root)));
+        if self.root_above(node) != Some(node)
+            && let Some(holder) = self.held_by(node)
+        {
+            sentence.push_str(&format!(", and is held by {holder}"));
         }
-        let (class, blocks, of_class) = self.largest_class(node);
+        let below = self.below(node);
+        if let Some(captured) = self.captured(&below, words) {
+            sentence.push_str(&format!(". {captured}"));
+        }
+        if let Some(place) = self.made_at(&below) {
+            sentence.push_str(&format!(". Most of it was made in {place}"));
+        }
+        let (class, blocks, of_class) = self.largest_class(&below);
         if let Some(class) = self.heap.classes().get(class as usize)
             && blocks > 1
         {
             sentence.push_str(&format!(
-                ". Most of it is {} blocks of {}, {:.0} % of it",
+                ". The largest part, {:.0} %, are {} blocks of {}",
+                100.0 * of_class as f64 / (words as f64).max(1.0),
                 show_count(blocks as f64),
                 class.title(),
-                100.0 * of_class as f64 / (words as f64).max(1.0)
             ));
         }
         let next = ("dominators", format!("#{node}"));
@@ -84,25 +93,6 @@ impl Look<'_> {
             at = parent.get(at as usize).copied().filter(|&above| above != NONE)?;
         }
         self.heap.holders().get(at).filter(|holder| holder.level > 1).map(|holder| holder.node)
-    }
-
-    /// Of what a node dominates, the class with most words: its number, blocks and words.
-    fn largest_class(&self, node: Node) -> (u32, u64, u64) {
-        let tree = self.heap.dominated();
-        let mut totals = vec![(0_u64, 0_u64); self.heap.classes().len()];
-        let mut waiting = vec![node];
-        while let Some(node) = waiting.pop() {
-            let class = self.heap.class_of().get(node as usize).copied().unwrap_or(u32::MAX);
-            if let Some((blocks, words)) = totals.get_mut(class as usize)
-                && (node as usize) < self.heap.blocks()
-            {
-                *blocks += 1;
-                *words += u64::from(self.heap.weights()[node as usize]);
-            }
-            waiting.extend_from_slice(tree.children(node));
-        }
-        let largest = (0_u32..).zip(&totals).max_by_key(|(_, (_, words))| *words);
-        largest.map_or((u32::MAX, 0, 0), |(class, &(blocks, words))| (class, blocks, words))
     }
 
     /// The longest chain of blocks of a class, each of which dominates the next.

@@ -10,6 +10,7 @@ pub mod export;
 mod fields;
 mod finalisers;
 mod graph;
+mod leaks;
 mod paths;
 mod roots;
 mod show;
@@ -31,6 +32,7 @@ use crate::output::Console;
   bactrian heap suspects server.1.heap       what is likely wrong
   bactrian heap dominators server.1.heap     what would be free without whom
   bactrian heap diff server.*.heap           what grows
+  bactrian heap leaks a.heap b.heap c.heap   what came between the first two and stayed
   bactrian heap evolution server.*.heap --by module   what each module has in each snapshot
   bactrian heap duplicates server.1.heap     what is there more than once
   bactrian heap collections server.1.heap --types server.types   lists, tables, maps: how many, how full
@@ -65,6 +67,7 @@ enum Verb {
     Finalisers(finalisers::Args),
     Suspects(suspects::Args),
     Diff(diff::Args),
+    Leaks(leaks::Args),
     Evolution(evolution::Args),
     Duplicates(duplicates::Args),
     Graph(graph::Args),
@@ -88,6 +91,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Finalisers(args) => finalisers::run(args, console),
         Verb::Suspects(args) => suspects::run(args, console),
         Verb::Diff(args) => diff::run(args, console),
+        Verb::Leaks(args) => leaks::run(args, console),
         Verb::Evolution(args) => evolution::run(args, console),
         Verb::Duplicates(args) => duplicates::run(args, console),
         Verb::Graph(args) => graph::run(args, console),

@@ -30,7 +30,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if args.json {
         asked.print_json("heap suspects", console)?;
     } else {
-        let last = args.heaps.last();
+        let last = args.heaps.name(asked.answer.result.file);
         for (number, suspect) in (1..).zip(found) {
             print(number, suspect, &last, console)?;
         }

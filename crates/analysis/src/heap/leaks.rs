@@ -1,0 +1,202 @@
+//! The hunt with three snapshots: what came between the first and the second, and is still there in the third.
+//!
+//! What a program needs for its work comes and goes. What came in one round and is there after the next has stayed for no work
+//! that is known: a leak is among it, and little else. Blocks are the same as for a difference: by address, class and size.
+
+use std::collections::HashMap;
+
+use bactrian_graph::{NONE, Node};
+use bactrian_snapshot::{Info, Location};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::diff::{Blocks, compactions};
+use super::{Counted, Heap};
+use crate::library::place_of;
+
+/// What stayed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Leaks {
+    /// All of it.
+    pub all: Counted,
+    /// By class, most bytes first.
+    pub rows: Vec<LeakRow>,
+    /// Why blocks cannot be compared, if they cannot.
+    pub not_matched: Option<String>,
+}
+
+/// Blocks of a class that stayed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LeakRow {
+    /// The class.
+    pub class: String,
+    /// How many blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The root that holds most of them; null if several roots do.
+    pub holder: Option<String>,
+    /// Where most of them were allocated, by samples; null if none was sampled.
+    pub site: Option<String>,
+}
+
+/// What tells a block from others, in the order of addresses.
+type Key = (u64, u32, u32);
+
+/// Snapshots of one process that come one after another: one at a time is in memory.
+#[derive(Default)]
+pub struct Hunt {
+    process: Option<(u32, String, String)>,
+    compactions: Option<u64>,
+    not_matched: Option<String>,
+    /// Classes of all snapshots by name.
+    known: HashMap<String, u32>,
+    /// Blocks of those that were looked at.
+    seen: Vec<Vec<Key>>,
+}
+
+impl Hunt {
+    /// Remembers the blocks of a snapshot.
+    pub fn add(&mut self, heap: &Heap) {
+        self.check(heap);
+        let numbers = self.numbers(heap);
+        let mut blocks = Blocks::new(heap, &numbers);
+        let next = || blocks.next();
+        let lasting = std::iter::from_fn(next).filter(|block| !block.is_young && !block.is_static);
+        let mut keys: Vec<Key> =
+            lasting.map(|block| key(block.address, block.class, block.words)).collect();
+        keys.sort_unstable();
+        self.seen.push(keys);
+    }
+
+    /// What the second snapshot has, the first has not, and this one, the third, still has.
+    pub fn finish(mut self, heap: &Heap) -> Leaks {
+        self.check(heap);
+        let mut leaks = Leaks {
+            all: Counted::default(),
+            rows: Vec::new(),
+            not_matched: self.not_matched.take(),
+        };
+        if leaks.not_matched.is_some() {
+            return leaks;
+        }
+        let numbers = self.numbers(heap);
+        let has = |keys: Option<&Vec<Key>>, key: &Key| {
+            keys.is_some_and(|keys| keys.binary_search(key).is_ok())
+        };
+        let mut stayed: HashMap<u32, Vec<Node>> = HashMap::new();
+        let mut blocks = Blocks::new(heap, &numbers);
+        while let Some(block) = blocks.next() {
+            let key = key(block.address, block.class, block.words);
+            if has(self.seen.get(1), &key) && !has(self.seen.first(), &key) {
+                leaks.all.add(block.words);
+                let class = heap.class_of().get(block.node as usize).copied();
+                stayed.entry(class.unwrap_or(u32::MAX)).or_default().push(block.node);
+            }
+        }
+        let roots = roots_above(heap);
+        let places = places(heap);
+        leaks.rows = stayed
+            .into_iter()
+            .filter_map(|(class, nodes)| {
+                let name = heap.classes().get(class as usize)?.title();
+                Some(row(heap, name, &nodes, &roots, &places))
+            })
+            .collect();
+        leaks.rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
+        leaks
+    }
+
+    fn check(&mut self, heap: &Heap) {
+        let Info { pid, program, host, .. } = heap.snapshot().info();
+        let process = (*pid, program.clone(), host.clone());
+        let compactions = compactions(heap);
+        if self.process.as_ref().is_some_and(|known| *known != process) {
+            self.not_matched = Some("the snapshots are of different processes".to_owned());
+        } else if self.process.is_some() && self.compactions != compactions {
+            self.not_matched = Some("the heap was compacted in between".to_owned());
+        }
+        (self.process, self.compactions) = (Some(process), compactions);
+    }
+
+    /// The number that each class of a heap has among those of all snapshots.
+    fn numbers(&mut self, heap: &Heap) -> Vec<u32> {
+        let number = |class: &super::Class| {
+            let next = self.known.len() as u32;
+            *self.known.entry(class.title()).or_insert(next)
+        };
+        heap.classes().iter().map(number).collect()
+    }
+}
+
+fn key(address: u64, class: u32, words: u64) -> Key {
+    (address, class, u32::try_from(words).unwrap_or(u32::MAX))
+}
+
+fn row(
+    heap: &Heap,
+    class: String,
+    nodes: &[Node],
+    roots: &[Node],
+    places: &HashMap<u32, Location>,
+) -> LeakRow {
+    let mut counted = Counted::default();
+    let (mut by_root, mut by_place) = (HashMap::new(), HashMap::new());
+    for &node in nodes {
+        let words = u64::from(heap.weights()[node as usize]);
+        counted.add(words);
+        if let Some(&root) = roots.get(node as usize).filter(|root| **root != NONE) {
+            *by_root.entry(root).or_insert(0_u64) += words;
+        }
+        if let Some(place) = places.get(&node) {
+            *by_place.entry(*place).or_insert(0_u64) += 1;
+        }
+    }
+    let root = by_root.into_iter().max_by_key(|&(root, words)| (words, root));
+    let holder = root.filter(|(_, words)| words * super::WORD * 2 >= counted.bytes);
+    let key = |place: &Location| (place.line, place.start_char);
+    let site = by_place.into_iter().max_by_key(|(place, count)| (*count, key(place)));
+    LeakRow {
+        class,
+        blocks: counted.blocks,
+        bytes: counted.bytes,
+        holder: holder.map(|(root, _)| heap.describe(root)),
+        site: site.and_then(|(place, _)| heap.location(&place)),
+    }
+}
+
+/// For each block, the nearest root among its dominators; none if only several together are.
+fn roots_above(heap: &Heap) -> Vec<Node> {
+    let parent = &*heap.dominators().parent;
+    let mut above = vec![None; heap.blocks()];
+    let mut way = Vec::new();
+    for node in 0..heap.blocks() as Node {
+        let mut at = node;
+        // Up to a root, or to a block of which it is known; then down again.
+        let root = loop {
+            if at == NONE {
+                break NONE;
+            }
+            if let Some(holder) = heap.holders().get(at) {
+                break if holder.level > 1 { at } else { NONE };
+            }
+            match above.get(at as usize) {
+                Some(Some(known)) => break *known,
+                Some(None) => way.push(at),
+                None => break NONE,
+            }
+            at = parent.get(at as usize).copied().unwrap_or(NONE);
+        };
+        way.drain(..).for_each(|node| above[node as usize] = Some(root));
+    }
+    above.into_iter().map(|root| root.unwrap_or(NONE)).collect()
+}
+
+/// Where sampled blocks were allocated.
+fn places(heap: &Heap) -> HashMap<u32, Location> {
+    let tables = heap.tables();
+    let place = |sample: &bactrian_snapshot::Sample| {
+        Some((sample.block.0, place_of(tables, sample.stack, false)?))
+    };
+    tables.samples.iter().filter_map(place).collect()
+}

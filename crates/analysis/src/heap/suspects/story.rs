@@ -1,0 +1,132 @@
+//! What is told of a block that holds much: by what it is held, in the words of the source; what captured it; where it was made.
+
+use std::collections::HashMap;
+
+use bactrian_graph::Node;
+use bactrian_snapshot::Location;
+
+use super::Look;
+use crate::heap::{ClassKind, paths};
+use crate::library::place_of;
+use crate::units::show_count;
+
+/// Closures are named if they hold this part of it.
+const CAPTURED: f64 = 0.3;
+/// A place is named if it has made this part of what was sampled.
+const MADE_THERE: f64 = 0.2;
+/// So many steps from the root are told.
+const STEPS: usize = 4;
+
+/// What is in all that a block dominates.
+pub(super) struct Below {
+    is_below: Vec<bool>,
+    /// Blocks and words by class.
+    by_class: Vec<(u64, u64)>,
+    /// Closures that are not below others, and what they dominate, by class.
+    closures: HashMap<u32, (u64, u64)>,
+}
+
+impl Look<'_> {
+    /// Looks through all that a block dominates.
+    pub(super) fn below(&self, node: Node) -> Below {
+        let (heap, tree) = (self.heap, self.heap.dominated());
+        let mut below = Below {
+            is_below: vec![false; heap.blocks()],
+            by_class: vec![(0, 0); heap.classes().len()],
+            closures: HashMap::new(),
+        };
+        let is_closure = |class: u32| {
+            heap.classes().get(class as usize).is_some_and(|it| it.kind == ClassKind::Closure)
+        };
+        let mut waiting = vec![(node, false)];
+        while let Some((node, mut is_captured)) = waiting.pop() {
+            if let Some(is_below) = below.is_below.get_mut(node as usize) {
+                *is_below = true;
+                let class = heap.class_of().get(node as usize).copied().unwrap_or(u32::MAX);
+                if let Some((blocks, words)) = below.by_class.get_mut(class as usize) {
+                    *blocks += 1;
+                    *words += u64::from(heap.weights()[node as usize]);
+                }
+                if !is_captured && is_closure(class) {
+                    is_captured = true;
+                    let (count, words) = below.closures.entry(class).or_default();
+                    *count += 1;
+                    *words += heap.dominated_words(node);
+                }
+            }
+            waiting.extend(tree.children(node).iter().map(|&child| (child, is_captured)));
+        }
+        below
+    }
+
+    /// `field table of Cache, .data`: how the nearest root leads to a block.
+    pub(super) fn held_by(&self, node: Node) -> Option<String> {
+        let found = paths(self.heap, node);
+        let steps = &found.rows.first()?.steps;
+        let (root, steps) = steps.split_first()?;
+        let mut told = root.what.clone();
+        for step in steps.iter().take(STEPS).filter(|step| !step.step.is_empty()) {
+            told.push_str(&format!(", {}", step.step));
+        }
+        if steps.len() > STEPS {
+            told.push_str(", ..");
+        }
+        Some(told)
+    }
+
+    /// The class with most words among what is below: its number, blocks and words.
+    pub(super) fn largest_class(&self, below: &Below) -> (u32, u64, u64) {
+        let largest = (0_u32..).zip(&below.by_class).max_by_key(|(_, (_, words))| *words);
+        largest.map_or((u32::MAX, 0, 0), |(class, &(blocks, words))| (class, blocks, words))
+    }
+
+    /// Which closures captured much of what is below, of so many words.
+    pub(super) fn captured(&self, below: &Below, all: u64) -> Option<String> {
+        let (class, &(count, words)) =
+            below.closures.iter().max_by_key(|(class, (_, words))| (*words, *class))?;
+        if (words as f64) < CAPTURED * all as f64 {
+            return None;
+        }
+        let class = self.heap.classes().get(*class as usize)?;
+        let share = 100.0 * words as f64 / (all as f64).max(1.0);
+        let count = show_count(count as f64);
+        Some(format!("{share:.0} % of it is what {count} of {} captured", class.title()))
+    }
+
+    /// Where most of what is below was allocated.
+    pub(super) fn made_at(&self, below: &Below) -> Option<String> {
+        self.made(|block| below.is_below.get(block) == Some(&true))
+    }
+
+    /// Where most blocks of a class were allocated.
+    pub(super) fn class_made_at(&self, name: &str) -> Option<String> {
+        let classes: Vec<u32> = (0..)
+            .zip(self.heap.classes())
+            .filter(|(_, class)| class.title() == name)
+            .map(|(number, _)| number)
+            .collect();
+        self.made(|block| {
+            self.heap.class_of().get(block).is_some_and(|class| classes.contains(class))
+        })
+    }
+
+    /// Where most of some blocks were allocated, by samples.
+    fn made(&self, is_wanted: impl Fn(usize) -> bool) -> Option<String> {
+        let tables = self.heap.tables();
+        let mut places: HashMap<Location, u64> = HashMap::new();
+        let mut all = 0_u64;
+        for sample in &tables.samples {
+            if is_wanted(sample.block.index())
+                && let Some(place) = place_of(tables, sample.stack, false)
+            {
+                *places.entry(place).or_default() += u64::from(sample.samples);
+                all += u64::from(sample.samples);
+            }
+        }
+        let key = |place: &Location| (place.line, place.start_char);
+        let (place, samples) =
+            places.into_iter().max_by_key(|(place, samples)| (*samples, key(place)))?;
+        let is_much = samples as f64 >= MADE_THERE * all as f64;
+        is_much.then(|| self.heap.location(&place)).flatten()
+    }
+}

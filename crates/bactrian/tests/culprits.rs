@@ -1,0 +1,147 @@
+//! Programs that leak, each in a way that programs in production do: the first answer names the culprit.
+//!
+//! Each is recorded as its user would do it, and asked with one command. The first sentence of the answer has to name who holds
+//! the memory and a line of the source.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bactrian_fixtures::{BOTH, Compiler, Recipe};
+
+/// A program of `programs/culprits/`.
+struct Culprit {
+    name: &'static str,
+    /// Its argument: how much it leaks.
+    argument: &'static str,
+    /// When snapshots are taken.
+    snapshots: &'static str,
+    /// What the first finding of `heap suspects` says, among others.
+    suspects: &'static [&'static str],
+    /// What the first row of `top --by site` says.
+    top: &'static [&'static str],
+}
+
+const CULPRITS: &[Culprit] = &[
+    Culprit {
+        name: "wrong_key",
+        argument: "20000",
+        snapshots: "exit",
+        suspects: &["Hashtbl", "field table of Wrong_key", "Wrong_key.log_in (wrong_key.ml:20)"],
+        top: &["Wrong_key.log_in", "wrong_key.ml:20"],
+    },
+    Culprit {
+        name: "kept_trees",
+        argument: "60",
+        snapshots: "exit",
+        suspects: &[
+            "field pending of Kept_trees",
+            "Kept_trees.check",
+            "captured",
+            "kept_trees.ml:6",
+        ],
+        top: &["Kept_trees.parse", "kept_trees.ml:6"],
+    },
+    Culprit {
+        name: "full_queue",
+        argument: "20000",
+        snapshots: "exit",
+        suspects: &["Full_queue.event Queue", "field waiting of Full_queue", "full_queue.ml:11"],
+        top: &["Full_queue.serve", "full_queue.ml:11"],
+    },
+    Culprit {
+        name: "copied_strings",
+        argument: "40000",
+        snapshots: "exit",
+        suspects: &["field records of Copied_strings", "Copied_strings.read (copied_strings.ml:1"],
+        top: &["Copied_strings.read", "copied_strings.ml:1"],
+    },
+    Culprit {
+        name: "deep_renaming",
+        argument: "4000",
+        snapshots: "peak",
+        suspects: &["held only by", "Deep_renaming.rename (deep_renaming.ml:", " frames "],
+        top: &["Deep_renaming.rename", "deep_renaming.ml:"],
+    },
+    Culprit {
+        name: "finaliser_cycle",
+        argument: "500",
+        snapshots: "exit",
+        suspects: &["finalisers", "Finaliser_cycle", "can never run", "finaliser_cycle.ml"],
+        top: &["Finaliser_cycle.connect", "finaliser_cycle.ml:8"],
+    },
+    Culprit {
+        name: "callbacks",
+        argument: "3000",
+        snapshots: "exit",
+        suspects: &["field changed of Callbacks, .listeners", "Callbacks.show", "callbacks.ml:14"],
+        top: &["Callbacks.show", "callbacks.ml:14"],
+    },
+];
+
+/// Runs bactrian where this compiler is at hand, as it is for who compiled the program.
+fn bactrian(arguments: &[&str], folder: &Path, compiler: Compiler) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    let others = std::env::var("PATH").unwrap_or_default();
+    let tools = compiler.ocamlopt();
+    let tools = tools.parent().map_or(String::new(), |folder| format!("{}:", folder.display()));
+    command.env("PATH", format!("{tools}{others}"));
+    let output = command.args(arguments).current_dir(folder).output().expect("bactrian runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    // A finding that is certain is status 1.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+impl Culprit {
+    fn built(&self, compiler: Compiler) -> PathBuf {
+        let name = self.name;
+        let (ocamlopt, arguments) =
+            (compiler.ocamlopt(), format!("-g -bin-annot {name}.ml -o {name}"));
+        let recipe = Recipe::new(format!("culprit-{name}-{compiler:?}"))
+            .source(&format!("culprits/{name}.ml"));
+        recipe.step(ocamlopt, &arguments).build().join(name)
+    }
+
+    /// What is wrong with its first answers.
+    fn faults(&self, compiler: Compiler) -> Vec<String> {
+        let program = self.built(compiler);
+        let folder = bactrian_fixtures::own_folder(&format!("culprit-{}", self.name));
+        let record =
+            ["record", "--rate", "1e-3", "--snapshots", self.snapshots, "-o", "trace.ctf", "--"];
+        let program = program.to_str().expect("a plain path");
+        bactrian(&[&record[..], &[program, self.argument]].concat(), &folder, compiler);
+        let mut faults = Vec::new();
+        let mut look = |what: &str, answer: &str, wanted: &[&str]| {
+            // Lines are broken where the terminal ends.
+            let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+            for word in wanted.iter().filter(|word| !answer.contains(**word)) {
+                faults.push(format!(
+                    "{compiler:?} {}: {what} does not say {word:?}: {answer}",
+                    self.name
+                ));
+            }
+        };
+        let top = bactrian(&["top", "--by", "site", "-n", "1", "trace.ctf"], &folder, compiler);
+        look("top", &top, self.top);
+        let mut heaps: Vec<_> = std::fs::read_dir(&folder)
+            .expect("a folder")
+            .filter_map(|file| file.ok()?.file_name().into_string().ok())
+            .filter(|name| name.ends_with(".heap"))
+            .collect();
+        heaps.sort_by_key(|name| (name.len(), name.clone()));
+        let last = heaps.last().expect("a snapshot");
+        let suspects = bactrian(&["heap", "suspects", last], &folder, compiler);
+        let first = suspects.split("\n2. ").next().unwrap_or_default();
+        look("heap suspects", first, self.suspects);
+        faults
+    }
+}
+
+#[test]
+fn the_first_answer_names_the_culprit() {
+    let faults: Vec<String> = BOTH
+        .iter()
+        .flat_map(|&compiler| CULPRITS.iter().flat_map(move |culprit| culprit.faults(compiler)))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
