@@ -28,6 +28,14 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// What is measured for it.
+    pub fn measure(self) -> Measure {
+        Measure::bytes(match self {
+            Subject::Live => Of::LiveAtPeak,
+            Subject::Allocated => Of::Allocated,
+        })
+    }
+
     /// For people.
     pub fn title(self) -> &'static str {
         match self {
@@ -187,10 +195,7 @@ pub fn reasons(
     after: &TraceFile,
     filter: &Filter,
 ) -> Vec<Change> {
-    let measure = Measure::bytes(match subject {
-        Subject::Live => Of::LiveAtPeak,
-        Subject::Allocated => Of::Allocated,
-    });
+    let measure = subject.measure();
     let [before, after] = [before, after].map(|trace| top(trace, filter, By::Function, measure));
     let changes = diff(&before, &after).rows.into_iter();
     changes

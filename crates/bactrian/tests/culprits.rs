@@ -3,8 +3,9 @@
 //! Each is recorded as its user would do it, and asked with one command. The first sentence of the answer has to name who holds
 //! the memory and a line of the source.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use bactrian_fixtures::{BOTH, Compiler, Recipe};
 
@@ -92,19 +93,18 @@ fn bactrian(arguments: &[&str], folder: &Path, compiler: Compiler) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-impl Culprit {
-    fn built(&self, compiler: Compiler) -> PathBuf {
-        let name = self.name;
-        let (ocamlopt, arguments) =
-            (compiler.ocamlopt(), format!("-g -bin-annot {name}.ml -o {name}"));
-        let recipe = Recipe::new(format!("culprit-{name}-{compiler:?}"))
-            .source(&format!("culprits/{name}.ml"));
-        recipe.step(ocamlopt, &arguments).build().join(name)
-    }
+/// The executable of a program of `programs/culprits/`.
+fn built(name: &str, compiler: Compiler) -> PathBuf {
+    let (ocamlopt, arguments) = (compiler.ocamlopt(), format!("-g -bin-annot {name}.ml -o {name}"));
+    let recipe =
+        Recipe::new(format!("culprit-{name}-{compiler:?}")).source(&format!("culprits/{name}.ml"));
+    recipe.step(ocamlopt, &arguments).build().join(name)
+}
 
+impl Culprit {
     /// What is wrong with its first answers.
     fn faults(&self, compiler: Compiler) -> Vec<String> {
-        let program = self.built(compiler);
+        let program = built(self.name, compiler);
         let folder = bactrian_fixtures::own_folder(&format!("culprit-{}", self.name));
         let record =
             ["record", "--rate", "1e-3", "--snapshots", self.snapshots, "-o", "trace.ctf", "--"];
@@ -144,4 +144,41 @@ fn the_first_answer_names_the_culprit() {
         .flat_map(|&compiler| CULPRITS.iter().flat_map(move |culprit| culprit.faults(compiler)))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn what_came_in_one_round_and_stayed_is_told_by_three_snapshots() {
+    for compiler in BOTH {
+        let program = built("rounds", compiler);
+        let folder = bactrian_fixtures::own_folder("rounds");
+        let mut child = Command::new(&program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut rounds = child.stdin.take().expect("piped");
+        let pid = child.id().to_string();
+        for name in ["before.heap", "after.heap", "later.heap"] {
+            // The first round is the one that also fills what is there once.
+            writeln!(rounds, "work").expect("it reads");
+            lines.next().expect("a line").expect("text");
+            bactrian(&["snapshot", &pid, "-o", name], &folder, compiler);
+        }
+        // In whatever order they are named.
+        let asked = ["heap", "leaks", "later.heap", "before.heap", "after.heap", "--json"];
+        let told = bactrian(&asked, &folder, compiler);
+        let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+        let rows = told["result"]["rows"].as_array().expect("rows").iter();
+        let items: Vec<_> = rows.filter(|row| row["blocks"] == 500).collect();
+        // Items, their texts, and the cells of the list.
+        let expected = format!("{compiler:?}: {}", told["result"]);
+        assert!(items.len() >= 2, "{expected}");
+        let is_held = |row: &&&serde_json::Value| {
+            row["holder"].as_str().is_some_and(|holder| holder.contains("Rounds"))
+        };
+        assert!(items.iter().filter(is_held).count() >= 2, "{expected}");
+        drop(rounds);
+        assert!(child.wait().expect("it ends").success());
+    }
 }

@@ -1,21 +1,21 @@
 //! `bactrian check`: limits for continuous integration.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use bactrian_analysis::check::{
     Check, Subject, Verdict, Vitals, against_baseline, against_limit, reasons,
 };
 use bactrian_analysis::units::{Bytes, show_bytes};
-use bactrian_analysis::{Change, Unit};
+use bactrian_analysis::{By, Change, Filter, Label, TraceFile, Unit, top};
 use serde_json::json;
 
+use super::check_report::{self, CheckFormat, Reason, Told};
 use super::heap_check;
 use crate::failure::{Failure, Status};
 use crate::file_args::TraceArg;
 use crate::filters::FilterArgs;
 use crate::open::{Evidence, account, open, open_evidence};
-use crate::output::{BAD, Console, GOOD, WARNING, print_envelope, show_estimate, visible};
+use crate::output::{Console, print_envelope, show_estimate};
 
 /// Hold a trace or snapshot against limits, for continuous integration.
 ///
@@ -27,6 +27,8 @@ use crate::output::{BAD, Console, GOOD, WARNING, print_envelope, show_estimate, 
   bactrian check trace.ctf --max-live 200MB --max-allocated 5GB
   bactrian check trace.ctf --baseline main.ctf --fail-above 5%
   bactrian check trace.ctf --max-live 1MB --in Cache.add    what one function may hold
+  bactrian check trace.ctf --max-live 200MB --format github    annotations at the allocating line
+  bactrian check trace.ctf --baseline main.ctf --format markdown >> $GITHUB_STEP_SUMMARY
   bactrian check server.1.heap --max-live 200MB    whether the file is whole, and the live size")]
 pub struct Args {
     #[command(flatten)]
@@ -46,8 +48,17 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Who is told how it ended
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    format: CheckFormat,
     #[command(flatten)]
     filters: FilterArgs,
+}
+
+impl Args {
+    fn format(&self) -> CheckFormat {
+        if self.json { CheckFormat::Json } else { self.format }
+    }
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -70,7 +81,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
                 max_live: args.max_live,
                 baseline: args.baseline.as_deref(),
                 fail_above: args.fail_above,
-                json: args.json,
+                format: args.format(),
             };
             return heap_check::run(&snapshot, &question, console);
         }
@@ -103,14 +114,15 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         files.push((path, before.losses));
     }
     let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
-    if args.json {
+    if args.format() == CheckFormat::Json {
         let files: Vec<_> =
             files.iter().map(|(path, losses)| (*path, losses.clone().into())).collect();
         let files = files.iter().map(|(path, losses)| (&**path, losses));
         let result = json!({ "passed": !failed, "filter": filter, "checks": checks });
         print_envelope(console, "check", files, &result)?;
     } else {
-        print(&checks, console)?;
+        let told = checks.iter().map(|check| told(check, &trace, &filter)).collect::<Vec<_>>();
+        check_report::print(args.format(), &told, console)?;
     }
     for (path, losses) in &files {
         account(path, args.trace.strict, losses, console)?;
@@ -118,30 +130,32 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(if failed { Status::Finding } else { Status::Done })
 }
 
-fn print(checks: &[Check], console: &mut Console) -> Result<(), Failure> {
-    for check in checks {
-        print_verdict(check.verdict, &check.sentence, console)?;
-        for Change { label, own, .. } in &check.reasons {
+/// What did not pass is told with what it comes from, and with the lines that allocate it.
+fn told(check: &Check, trace: &TraceFile, filter: &Filter) -> Told {
+    let mut told =
+        Told { verdict: check.verdict, sentence: check.sentence.clone(), reasons: Vec::new() };
+    if check.verdict == Verdict::Passed {
+        return told;
+    }
+    let mut filter = filter.clone();
+    filter.hidden.library = true;
+    let sites = top(trace, &filter, By::Site, check.subject.measure());
+    let place = |label: &Label| Some((label.file.clone()?, label.line?));
+    told.reasons = check
+        .reasons
+        .iter()
+        .map(|Change { label, own, .. }| {
             let change = show_estimate(Unit::Bytes, &own.change);
             let (before, after) = (show_bytes(own.before.value), show_bytes(own.after.value));
-            let name = label.text();
-            let name = visible(&name);
-            writeln!(console.out(), "  +{change} in {name}: {before} to {after}")?;
-        }
+            let site = sites.rows.iter().find(|row| row.label.name == label.name);
+            let text = format!("+{change} in {}: {before} to {after}", label.text());
+            Reason { text, place: site.and_then(|row| place(&row.label)) }
+        })
+        .collect();
+    if let Some(first) = sites.rows.first().filter(|_| told.reasons.is_empty()) {
+        let size = show_estimate(Unit::Bytes, &first.own);
+        let text = format!("the largest part, {size}, in {}", first.label.text());
+        told.reasons.push(Reason { text, place: place(&first.label) });
     }
-    Ok(())
-}
-
-/// Prints how a check ended.
-pub(super) fn print_verdict(
-    verdict: Verdict,
-    sentence: &str,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let (style, word) = match verdict {
-        Verdict::Passed => (GOOD, "passed"),
-        Verdict::Failed => (BAD, "failed"),
-        Verdict::Undecided => (WARNING, "undecided"),
-    };
-    Ok(writeln!(console.out(), "{style}{word:<9}{style:#} {sentence}")?)
+    told
 }

@@ -10,7 +10,7 @@ use bactrian_analysis::units::Bytes;
 use bactrian_snapshot::Snapshot;
 use serde_json::json;
 
-use super::check::print_verdict;
+use super::check_report::{self, CheckFormat, Told};
 use crate::failure::{Failure, Status};
 use crate::file_args::TraceArg;
 use crate::open::{Evidence, account, open_evidence, snapshot_progress};
@@ -22,7 +22,7 @@ pub struct Question<'a> {
     pub max_live: Option<Bytes>,
     pub baseline: Option<&'a Path>,
     pub fail_above: f64,
-    pub json: bool,
+    pub format: CheckFormat,
 }
 
 pub fn run(
@@ -44,19 +44,26 @@ pub fn run(
         files.push((path, &before.losses));
     }
     let failed = checks.iter().any(|check| check.verdict == Verdict::Failed);
-    if question.json {
+    if question.format == CheckFormat::Json {
         let result = json!({ "passed": !failed, "checks": checks });
         let files: Vec<_> =
             files.iter().map(|(path, losses)| (*path, (*losses).clone().into())).collect();
         let files = files.iter().map(|(path, losses)| (&**path, losses));
         print_envelope(console, "check", files, &result)?;
     } else {
-        for HeapCheck { verdict, sentence, .. } in &checks {
-            print_verdict(*verdict, sentence, console)?;
-        }
+        let told = |check: &HeapCheck| Told {
+            verdict: check.verdict,
+            sentence: check.sentence.clone(),
+            reasons: Vec::new(),
+        };
+        check_report::print(
+            question.format,
+            &checks.iter().map(told).collect::<Vec<_>>(),
+            console,
+        )?;
     }
     // That the first file is whole or not was said as a check already.
-    let told = usize::from(!question.json && !question.file.strict);
+    let told = usize::from(question.format != CheckFormat::Json && !question.file.strict);
     for (path, losses) in files.iter().skip(told) {
         account(path, question.file.strict, *losses, console)?;
     }

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod annotate;
 mod arguments;
 pub mod check;
+mod check_report;
 pub mod completions;
 pub mod convert;
 pub mod diff;

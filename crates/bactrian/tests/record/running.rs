@@ -411,7 +411,7 @@ fn sites_are_known_while_it_is_recorded() {
         has_sites(&while_recorded("1e-3", &|| bactrian(&["live", "--json", "--for", "2s", &pid])));
         // Whoever watches it can sample it, too.
         has_sites(&bactrian(&["live", "--rate", "1e-3", "--json", "--for", "2s", &pid]));
-        // Few blocks of it are alive at a time, and at times none that was sampled.
+        // Until the agent has said of blocks where they are, none of those that are alive is known.
         let sites = while_recorded("1", &|| {
             let mut sites = String::new();
             for number in 0..20 {

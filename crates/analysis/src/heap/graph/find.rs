@@ -37,7 +37,7 @@ impl fmt::Display for NotFound {
 impl std::error::Error for NotFound {}
 
 impl Heap {
-    /// Finds what a text stands for: `0x7f..` is the block that the address lies in, `#12` the node with that
+    /// Finds what a text stands for: `0x7f..` is the block that the address lies in, `#12` or `@12`, which a shell leaves alone, the node with that
     /// number, `Main` a module, `Main.3` its field 3, `Main.table` a static block with that symbol; anything else is a
     /// class or a part of its name.
     ///
@@ -51,7 +51,7 @@ impl Heap {
             let block = block.ok_or_else(|| NotFound(format!("no block is at {text}")))?;
             return Ok(Found::Node(block.id.0));
         }
-        if let Some(digits) = text.strip_prefix('#') {
+        if let Some(digits) = text.strip_prefix(['#', '@']) {
             let node: Option<Node> = digits.parse().ok();
             let node = node.filter(|&node| (node as usize) < self.graph().nodes());
             let none = || NotFound(format!("no block has the number {text}"));

@@ -40,7 +40,8 @@ impl Look<'_> {
             sentence.push_str(&format!(", for example {count} times {what}"));
         }
         if let Some(site) = found.sites.first() {
-            sentence.push_str(&format!(". Most were made in {}", site.label.text()));
+            let place = site.label.place().map_or(String::new(), |place| format!(" ({place})"));
+            sentence.push_str(&format!(". Most were made in {}{place}", site.label.written()));
         }
         let next = ("duplicates", String::new());
         vec![self.suspect(SuspectKind::Copies, Severity::Possible, words, next, sentence)]

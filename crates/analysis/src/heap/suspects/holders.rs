@@ -64,7 +64,7 @@ impl Look<'_> {
                     Some(place) if count > 1 => format!("{count} frames {place}"),
                     _ => place,
                 };
-                format!("{} of it by {place}", self.size(words))
+                format!("{} of it by {place}", show_bytes(words.saturating_mul(WORD) as f64))
             }
             _ => "no function alone: several frames share it".to_owned(),
         }

@@ -87,10 +87,13 @@ impl Look<'_> {
         if (words as f64) < CAPTURED * all as f64 {
             return None;
         }
-        let class = self.heap.classes().get(*class as usize)?;
+        let class = self.heap.classes().get(*class as usize)?.title();
+        let closures = match (count, class.strip_prefix("closure ")) {
+            (1, _) | (_, None) => class,
+            (count, Some(name)) => format!("{} closures {name}", show_count(count as f64)),
+        };
         let share = 100.0 * words as f64 / (all as f64).max(1.0);
-        let count = show_count(count as f64);
-        Some(format!("{share:.0} % of it is what {count} of {} captured", class.title()))
+        Some(format!("{share:.0} % of it is what {closures} captured"))
     }
 
     /// Where most of what is below was allocated.
