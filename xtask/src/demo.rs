@@ -40,7 +40,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         ),
         (
             "Who holds it? The snapshot that was taken at the end says:",
-            format!("heap roots {heap} -n 4"),
+            format!("heap suspects {heap}"),
         ),
         ("What grows, as a picture:", format!("flame {trace} -o {flame}")),
         ("All of it as one page, to be sent around:", format!("report {trace} {heap} -o {report}")),
