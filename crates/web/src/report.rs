@@ -31,6 +31,8 @@ pub struct Report {
     pub answers: usize,
     /// What there was no room for, as the commands that print it.
     pub left_out: Vec<String>,
+    /// Why the tour ended early, which is a fault of ours: the report lacks what would have been asked later.
+    pub fault: Option<String>,
 }
 
 /// The page's marks for its script and its style, which its build lays down.
@@ -82,7 +84,6 @@ pub fn write_report(
         }
         Some(json)
     });
-    left_out.extend(ended.err().map(|reason| format!("all that comes later: {reason}")));
     // All that was asked for is open now.
     let files = api::answer(evidence, api::FILES, &Query::default()).map(|files| json!(files));
     if let Ok(files) = files {
@@ -101,7 +102,12 @@ pub fn write_report(
     for part in [&before, &data, &after] {
         out.write_all(part.as_bytes())?;
     }
-    Ok(Report { bytes: before.len() + data.len() + after.len(), answers: count, left_out })
+    Ok(Report {
+        bytes: before.len() + data.len() + after.len(),
+        answers: count,
+        left_out,
+        fault: ended.err(),
+    })
 }
 
 /// The page with everything in it, cut where the answers go.

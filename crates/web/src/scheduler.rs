@@ -149,7 +149,7 @@ mod tests {
         };
         let first = ask();
         until(&is_at_quarter);
-        // Nobody waits for it any more: its turn is free, and nothing is told of it.
+        // The request was aborted: the answer is cancelled, and no longer listed.
         first.abort();
         until(&<[AnswerProgress]>::is_empty);
         let second = ask();

@@ -80,7 +80,7 @@ impl SnapshotFile {
         *lock(&self.is_over) = true;
     }
 
-    /// Who has it opens the snapshot; others wait, as long as their answers are wanted.
+    /// Lets one thread open the snapshot; others wait here until it is open, or their answers are cancelled.
     fn turn(&self) -> MutexGuard<'_, ()> {
         let turn = || match self.opening.try_lock() {
             Ok(turn) => Some(turn),

@@ -17,7 +17,7 @@ pub enum LiveState {
 
 /// A program that is watched, or a recording of one.
 pub trait LiveSource: Send + Sync {
-    /// Shows what is known now; nothing, if it is over with watching.
+    /// Calls `see` with what is known now; does nothing once watching has ended.
     fn look(&self, see: &mut dyn FnMut(&LiveNow<'_>));
 }
 

@@ -9,7 +9,7 @@ use bactrian_analysis::units::{Bytes, show_bytes};
 use bactrian_analysis::{By, Change, Filter, Label, TraceFile, Unit, top};
 use serde_json::json;
 
-use super::check_report::{self, CheckFormat, Reason, Told};
+use super::check_report::{self, CheckFormat, CheckOutcome, Reason};
 use super::heap_check;
 use crate::failure::{Failure, Status};
 use crate::file_args::TraceArg;
@@ -131,9 +131,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 }
 
 /// What did not pass is told with what it comes from, and with the lines that allocate it.
-fn told(check: &Check, trace: &TraceFile, filter: &Filter) -> Told {
-    let mut told =
-        Told { verdict: check.verdict, sentence: check.sentence.clone(), reasons: Vec::new() };
+fn told(check: &Check, trace: &TraceFile, filter: &Filter) -> CheckOutcome {
+    let mut told = CheckOutcome {
+        verdict: check.verdict,
+        sentence: check.sentence.clone(),
+        reasons: Vec::new(),
+    };
     if check.verdict == Verdict::Passed {
         return told;
     }

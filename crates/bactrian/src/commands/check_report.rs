@@ -27,7 +27,7 @@ pub enum CheckFormat {
 }
 
 /// One check, as it is told.
-pub struct Told {
+pub struct CheckOutcome {
     pub verdict: Verdict,
     pub sentence: String,
     /// What it comes from.
@@ -41,7 +41,7 @@ pub struct Reason {
     pub place: Option<(String, u32)>,
 }
 
-impl Told {
+impl CheckOutcome {
     /// The sentence with its reasons, one in a line.
     fn lines(&self) -> String {
         let reasons = self.reasons.iter().map(|reason| format!("\n{}", visible(&reason.text)));
@@ -58,7 +58,11 @@ fn word(verdict: Verdict) -> &'static str {
 }
 
 /// Tells how checks ended, in any format but JSON, which has more.
-pub fn print(format: CheckFormat, checks: &[Told], console: &mut Console) -> Result<(), Failure> {
+pub fn print(
+    format: CheckFormat,
+    checks: &[CheckOutcome],
+    console: &mut Console,
+) -> Result<(), Failure> {
     let text = match format {
         CheckFormat::Text | CheckFormat::Json => return print_text(checks, console),
         CheckFormat::Github => github(checks),
@@ -69,7 +73,7 @@ pub fn print(format: CheckFormat, checks: &[Told], console: &mut Console) -> Res
     Ok(write!(console.out(), "{text}")?)
 }
 
-fn print_text(checks: &[Told], console: &mut Console) -> Result<(), Failure> {
+fn print_text(checks: &[CheckOutcome], console: &mut Console) -> Result<(), Failure> {
     for check in checks {
         let style = match check.verdict {
             Verdict::Passed => GOOD,
@@ -86,10 +90,10 @@ fn print_text(checks: &[Told], console: &mut Console) -> Result<(), Failure> {
 }
 
 /// Commands of a workflow: one line for each check that did not pass.
-fn github(checks: &[Told]) -> String {
+fn github(checks: &[CheckOutcome]) -> String {
     let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
-    let line = |check: &Told| {
+    let line = |check: &CheckOutcome| {
         let level = match check.verdict {
             Verdict::Passed => "notice",
             Verdict::Failed => "error",
@@ -104,7 +108,7 @@ fn github(checks: &[Told]) -> String {
     checks.iter().map(line).collect()
 }
 
-fn markdown(checks: &[Told]) -> String {
+fn markdown(checks: &[CheckOutcome]) -> String {
     let escaped = |text: &str| visible(text).replace('|', "\\|").replace('<', "&lt;");
     let mut text = "| memory | check |\n| --- | --- |\n".to_owned();
     for check in checks {
@@ -115,7 +119,7 @@ fn markdown(checks: &[Told]) -> String {
     text
 }
 
-fn junit(checks: &[Told]) -> String {
+fn junit(checks: &[CheckOutcome]) -> String {
     let count = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
     let (failed, skipped) = (count(Verdict::Failed), count(Verdict::Undecided));
     let mut text = format!(
@@ -143,7 +147,7 @@ fn xml(text: &str) -> String {
     text.replace('"', "&quot;")
 }
 
-fn sarif(checks: &[Told]) -> Value {
+fn sarif(checks: &[CheckOutcome]) -> Value {
     let results = checks.iter().filter(|check| check.verdict != Verdict::Passed).map(|check| {
         let places = check.reasons.iter().filter_map(|reason| reason.place.as_ref());
         let places = places.map(|(file, line)| {
@@ -178,12 +182,12 @@ fn sarif(checks: &[Told]) -> Value {
 mod tests {
     use super::*;
 
-    fn checks() -> Vec<Told> {
+    fn checks() -> Vec<CheckOutcome> {
         let reason = Reason {
             text: "+1 MB in Cache.add  lib/cache.ml:7".to_owned(),
             place: Some(("lib/cache.ml".to_owned(), 7)),
         };
-        let told = |verdict, sentence: &str, reasons| Told {
+        let told = |verdict, sentence: &str, reasons| CheckOutcome {
             verdict,
             sentence: sentence.to_owned(),
             reasons,

@@ -10,7 +10,7 @@ use bactrian_analysis::units::Bytes;
 use bactrian_snapshot::Snapshot;
 use serde_json::json;
 
-use super::check_report::{self, CheckFormat, Told};
+use super::check_report::{self, CheckFormat, CheckOutcome};
 use crate::failure::{Failure, Status};
 use crate::file_args::TraceArg;
 use crate::open::{Evidence, account, open_evidence, snapshot_progress};
@@ -51,7 +51,7 @@ pub fn run(
         let files = files.iter().map(|(path, losses)| (&**path, losses));
         print_envelope(console, "check", files, &result)?;
     } else {
-        let told = |check: &HeapCheck| Told {
+        let told = |check: &HeapCheck| CheckOutcome {
             verdict: check.verdict,
             sentence: check.sentence.clone(),
             reasons: Vec::new(),

@@ -55,5 +55,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             "left out for want of room: {answers}; the report lists the commands that print them"
         ))?;
     }
+    if let Some(fault) = &report.fault {
+        console.warn(&format!(
+            "the page failed before its last view, and what comes later is missing: {fault}. Please report it as a bug"
+        ))?;
+    }
     Ok(Status::Done)
 }

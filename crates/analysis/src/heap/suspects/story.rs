@@ -1,4 +1,5 @@
-//! What is told of a block that holds much: by what it is held, in the words of the source; what captured it; where it was made.
+//! What is said of a block that holds much: which root leads to it and through which fields, which closures captured it, and
+//! where it was allocated.
 
 use std::collections::HashMap;
 
