@@ -134,7 +134,10 @@ fn snapshots() -> [PathBuf; 2] {
     [("small", 400, 1), ("grown", 500, 2)].map(|(name, blocks, taken)| {
         let path = folder.join(format!("{name}.heap"));
         let mut heap = heaps::random(&mut heaps::Dice(1), blocks, Columns::default());
-        heap.info.taken = taken * 1_000_000;
+        // Of one process, which has not moved its blocks.
+        (heap.info.pid, heap.info.program) = (7, "server".to_owned());
+        (heap.info.host, heap.info.taken) = ("vm".to_owned(), taken * 1_000_000);
+        heap.tables.statistics.clear();
         let bytes = heaps::write(&heap, 150).expect("it can be written");
         std::fs::write(&path, bytes).expect("room");
         path

@@ -21,8 +21,6 @@ pub struct Leaks {
     pub all: Counted,
     /// By class, most bytes first.
     pub rows: Vec<LeakRow>,
-    /// Why blocks cannot be compared, if they cannot.
-    pub not_matched: Option<String>,
 }
 
 /// Blocks of a class that stayed.
@@ -70,16 +68,15 @@ impl Hunt {
     }
 
     /// What the second snapshot has, the first has not, and this one, the third, still has.
-    pub fn finish(mut self, heap: &Heap) -> Leaks {
+    ///
+    /// # Errors
+    /// Why their blocks cannot be compared.
+    pub fn finish(mut self, heap: &Heap) -> Result<Leaks, String> {
         self.check(heap);
-        let mut leaks = Leaks {
-            all: Counted::default(),
-            rows: Vec::new(),
-            not_matched: self.not_matched.take(),
-        };
-        if leaks.not_matched.is_some() {
-            return leaks;
+        if let Some(why) = self.not_matched {
+            return Err(why);
         }
+        let mut leaks = Leaks { all: Counted::default(), rows: Vec::new() };
         let numbers = self.numbers(heap);
         let has = |keys: Option<&Vec<Key>>, key: &Key| {
             keys.is_some_and(|keys| keys.binary_search(key).is_ok())
@@ -104,7 +101,7 @@ impl Hunt {
             })
             .collect();
         leaks.rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
-        leaks
+        Ok(leaks)
     }
 
     fn check(&mut self, heap: &Heap) {

@@ -108,3 +108,37 @@ impl Tree {
         named
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_inlined_is_called_by_what_it_was_inlined_into() {
+        let mut frames = Frames::default();
+        let [outer, inner] = [1, 2].map(|code| frames.intern(code));
+        let location = |frames: &mut Frames, function: &str| bactrian_trace::Location {
+            function: frames.names_mut().intern(function.as_bytes()),
+            file: frames.names_mut().intern(b"main.ml"),
+            line: 1,
+            start_char: 0,
+            end_char: 1,
+        };
+        let [main, load, read] =
+            ["main", "load", "read"].map(|function| location(&mut frames, function));
+        frames.announce(outer, &[main]);
+        // `read` was inlined into `load`: the outermost comes first.
+        frames.announce(inner, &[load, read]);
+        let mut tree = Tree::default();
+        let stack = tree.stack(&[outer, inner]).expect("frames");
+        let mut names = Names::default();
+        let named = tree.named(&frames, &mut names);
+        let mut at = named.last_of.get(stack.index()).copied();
+        let mut told = Vec::new();
+        while let Some(node) = at.and_then(|at| named.nodes.get(at.index())) {
+            told.push(names.get(node.location.function));
+            at = node.caller;
+        }
+        assert_eq!(told, ["read", "load", "main"], "innermost first");
+    }
+}

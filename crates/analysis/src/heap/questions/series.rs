@@ -339,7 +339,11 @@ impl Question for LeaksQuestion {
         }
         let heap = evidence.heap(third)?;
         losses.push((third, heap.losses().clone().into()));
-        let mut leaks = hunt.finish(&heap);
+        let mut leaks = hunt.finish(&heap).map_err(|why| {
+            QuestionError::Wrong(format!(
+                "blocks cannot be compared: {why}; take three snapshots anew"
+            ))
+        })?;
         let row_count = evidence.cut(&self.rows, &mut leaks.rows, |row| row.class.clone());
         Ok(Answer::new(LeaksAnswer { leaks, row_count }, as_named(losses)))
     }
