@@ -266,6 +266,21 @@ fn answers_of_live_numbers_are_parts_of_what_their_command_prints() {
     );
 }
 
+#[test]
+fn snapshots_of_one_process_come_in_the_order_of_their_time() {
+    let [small, grown] = snapshots();
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let expected = [name(&small), "leaky_cache_v2.ctf".to_owned(), name(&grown)];
+    // Other files stay where they were named.
+    let served = Served::new(&[grown, fixture("leaky_cache_v2.ctf"), small]);
+    let files = served.answer("files")["result"]["files"].clone();
+    let files = files.as_array().expect("files").iter();
+    assert_eq!(
+        files.map(|file| file["name"].as_str().expect("text")).collect::<Vec<_>>(),
+        expected
+    );
+}
+
 /// `bactrian mcp` of some files, spoken to as a client does: a line of JSON for each message.
 struct Assistant {
     child: Child,

@@ -106,9 +106,7 @@ pub struct Series {
     times: Vec<f64>,
     /// Whether they are not all of the same process.
     is_of_several: bool,
-    /// Classes of all snapshots by name.
-    known: HashMap<String, u32>,
-    names: Vec<String>,
+    classes: ClassNumbers,
     /// For each snapshot, blocks and bytes by class.
     totals: Vec<Vec<Counted>>,
     /// From the first to the last: new, gone and surviving blocks by class, or why they are not known.
@@ -123,8 +121,8 @@ impl Series {
         match &self.first {
             None => self.first = Some((heap, numbers)),
             Some((first, of_first)) if is_last => {
-                let classes = self.names.len();
-                self.matched = Some(match why_not(first, &heap) {
+                let classes = self.classes.names.len();
+                self.matched = Some(match Origin::of(first).why_not(&Origin::of(&heap)) {
                     Some(reason) => Err(reason),
                     None => matched(first, of_first, &heap, &numbers, classes),
                 });
@@ -140,11 +138,11 @@ impl Series {
 
     /// Counts the blocks of a snapshot by class; gives the numbers of its classes.
     fn count(&mut self, heap: &Heap) -> Vec<u32> {
-        let numbers = self.numbers(heap);
-        let totals = totals(heap, &numbers, self.names.len());
+        let numbers = self.classes.of(heap);
+        let totals = totals(heap, &numbers, self.classes.names.len());
         let info = heap.snapshot().info();
-        self.is_of_several |=
-            self.first.as_ref().is_some_and(|(first, _)| !is_of_same(first, heap));
+        let is_other = |first: &Heap| Origin::of(first).process != Origin::of(heap).process;
+        self.is_of_several |= self.first.as_ref().is_some_and(|(first, _)| is_other(first));
         self.times.push(info.taken as f64 / 1e6);
         self.points.push(DiffPoint {
             taken: info.taken as f64 / 1e6,
@@ -154,21 +152,6 @@ impl Series {
         });
         self.totals.push(totals);
         numbers
-    }
-
-    /// The number that each class of a heap has among those of all snapshots.
-    fn numbers(&mut self, heap: &Heap) -> Vec<u32> {
-        let number = |class: &super::Class| {
-            let title = class.title();
-            if let Some(&known) = self.known.get(&title) {
-                return known;
-            }
-            let number = self.names.len() as u32;
-            self.names.push(title.clone());
-            self.known.insert(title, number);
-            number
-        };
-        heap.classes().iter().map(number).collect()
     }
 
     /// What changed.
@@ -219,7 +202,7 @@ impl Series {
                 .any(|count| *count > 0)
                 .then(|| change(name.clone(), blocks, bytes, matched))
         };
-        let mut rows: Vec<_> = self.names.iter().enumerate().filter_map(row).collect();
+        let mut rows: Vec<_> = self.classes.names.iter().enumerate().filter_map(row).collect();
         rows.sort_by(|a, b| b.change.cmp(&a.change).then_with(|| a.class.cmp(&b.class)));
         HeapDiff { snapshots: self.points, all, rows, not_matched }
     }
@@ -247,21 +230,54 @@ pub(super) fn compactions(heap: &Heap) -> Option<u64> {
     of("compactions")
 }
 
-fn is_of_same(one: &Heap, other: &Heap) -> bool {
-    let [a, b] = [one, other].map(|heap| heap.snapshot().info());
-    (a.pid, &a.program, &a.host) == (b.pid, &b.program, &b.host)
+/// Classes of several snapshots, by name.
+#[derive(Default)]
+pub(super) struct ClassNumbers {
+    known: HashMap<String, u32>,
+    names: Vec<String>,
 }
 
-/// Why blocks of two snapshots are not to be compared by their addresses.
-fn why_not(first: &Heap, last: &Heap) -> Option<String> {
-    if !is_of_same(first, last) {
-        return Some("the snapshots are of different processes".to_owned());
+impl ClassNumbers {
+    /// The number that each class of a heap has among those of all snapshots.
+    pub fn of(&mut self, heap: &Heap) -> Vec<u32> {
+        let number = |class: &super::Class| {
+            let title = class.title();
+            if let Some(&known) = self.known.get(&title) {
+                return known;
+            }
+            let number = self.names.len() as u32;
+            self.names.push(title.clone());
+            self.known.insert(title, number);
+            number
+        };
+        heap.classes().iter().map(number).collect()
     }
-    match (compactions(first), compactions(last)) {
-        (Some(before), Some(after)) if before != after => {
-            Some(format!("the heap was compacted in between ({before} and {after} compactions)"))
+}
+
+/// The process that a snapshot is of, and how often its heap had been compacted.
+pub(super) struct Origin {
+    process: (u32, String, String),
+    compactions: Option<u64>,
+}
+
+impl Origin {
+    pub fn of(heap: &Heap) -> Origin {
+        let info = heap.snapshot().info();
+        let process = (info.pid, info.program.clone(), info.host.clone());
+        Origin { process, compactions: compactions(heap) }
+    }
+
+    /// Why blocks of this snapshot and a later one are not to be compared by their addresses.
+    pub fn why_not(&self, later: &Origin) -> Option<String> {
+        if self.process != later.process {
+            return Some("the snapshots are of different processes".to_owned());
         }
-        _ => None,
+        match (self.compactions, later.compactions) {
+            (Some(before), Some(after)) if before != after => Some(format!(
+                "the heap was compacted in between ({before} and {after} compactions)"
+            )),
+            _ => None,
+        }
     }
 }
 

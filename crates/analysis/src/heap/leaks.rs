@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use bactrian_graph::{NONE, Node};
-use bactrian_snapshot::{Info, Location};
+use bactrian_snapshot::Location;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::diff::{Blocks, compactions};
+use super::diff::{Blocks, ClassNumbers, Origin};
 use super::{Counted, Heap};
 use crate::library::place_of;
 
@@ -44,11 +44,9 @@ type Key = (u64, u32, u32);
 /// Snapshots of one process that come one after another: one at a time is in memory.
 #[derive(Default)]
 pub struct Hunt {
-    process: Option<(u32, String, String)>,
-    compactions: Option<u64>,
+    origin: Option<Origin>,
     not_matched: Option<String>,
-    /// Classes of all snapshots by name.
-    known: HashMap<String, u32>,
+    classes: ClassNumbers,
     /// Blocks of those that were looked at.
     seen: Vec<Vec<Key>>,
 }
@@ -57,7 +55,7 @@ impl Hunt {
     /// Remembers the blocks of a snapshot.
     pub fn add(&mut self, heap: &Heap) {
         self.check(heap);
-        let numbers = self.numbers(heap);
+        let numbers = self.classes.of(heap);
         let mut blocks = Blocks::new(heap, &numbers);
         let next = || blocks.next();
         let lasting = std::iter::from_fn(next).filter(|block| !block.is_young && !block.is_static);
@@ -77,7 +75,7 @@ impl Hunt {
             return Err(why);
         }
         let mut leaks = Leaks { all: Counted::default(), rows: Vec::new() };
-        let numbers = self.numbers(heap);
+        let numbers = self.classes.of(heap);
         let has = |keys: Option<&Vec<Key>>, key: &Key| {
             keys.is_some_and(|keys| keys.binary_search(key).is_ok())
         };
@@ -105,24 +103,10 @@ impl Hunt {
     }
 
     fn check(&mut self, heap: &Heap) {
-        let Info { pid, program, host, .. } = heap.snapshot().info();
-        let process = (*pid, program.clone(), host.clone());
-        let compactions = compactions(heap);
-        if self.process.as_ref().is_some_and(|known| *known != process) {
-            self.not_matched = Some("the snapshots are of different processes".to_owned());
-        } else if self.process.is_some() && self.compactions != compactions {
-            self.not_matched = Some("the heap was compacted in between".to_owned());
-        }
-        (self.process, self.compactions) = (Some(process), compactions);
-    }
-
-    /// The number that each class of a heap has among those of all snapshots.
-    fn numbers(&mut self, heap: &Heap) -> Vec<u32> {
-        let number = |class: &super::Class| {
-            let next = self.known.len() as u32;
-            *self.known.entry(class.title()).or_insert(next)
-        };
-        heap.classes().iter().map(number).collect()
+        let now = Origin::of(heap);
+        let why_not = self.origin.as_ref().and_then(|before| before.why_not(&now));
+        self.not_matched = self.not_matched.take().or(why_not);
+        self.origin = Some(now);
     }
 }
 
