@@ -1,9 +1,8 @@
 /** The evolution over snapshots: numbers as the command line has them, the way down by clicks, keys, the slider, both axes. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
-import { BACTRIAN, FIXTURES, newPage, picture, result, withPage, SCREENS } from "./page.mjs";
+import { FIXTURES, newPage, picture, REPORT, REPORTED, result, withPage, SCREENS } from "./page.mjs";
 
 // How many there are depends on how busy the machine was; their order is that of their numbers.
 const HEAPS = readdirSync(FIXTURES)
@@ -135,17 +134,17 @@ test("the picture, the numbers and the command can be taken along", async () => 
 });
 
 test("a report has the first pictures and the way down, and says in place what it has not", async () => {
-  execFileSync(BACTRIAN, ["report", ...HEAPS, "-o", "evolution-report.html"], { cwd: FIXTURES, stdio: "ignore" });
+  const evolution = `${REPORT}#/evolution/${REPORTED.heaps[0]}`;
   const { page, close } = await newPage();
   try {
-    await page.goto(`file://${FIXTURES}/evolution-report.html#/evolution/0?by=module`);
+    await page.goto(`${evolution}?by=module`);
     await ready(page);
     await page.locator(".legend li .name", { hasText: /^Leaky_cache$/ }).click();
     await page.locator(".legend", { hasText: "by function" }).waitFor();
     // What it has not cannot be reached by keys.
     await page.locator("body").press("+");
     assert.doesNotMatch(page.url(), /n=21/);
-    await page.goto(`file://${FIXTURES}/evolution-report.html#/evolution/0?n=7`);
+    await page.goto(`${evolution}?n=7`);
     await page.locator(".evolution .error", { hasText: "This report does not have that" }).waitFor();
     await page.getByRole("radio", { name: "Type", exact: true }).waitFor();
   } finally {

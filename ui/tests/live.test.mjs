@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { test } from "node:test";
-import { BACTRIAN, bactrian, FIXTURES, newPage, picture, withPage, SCREENS } from "./page.mjs";
+import { BACTRIAN, bactrian, FIXTURES, newPage, picture, REPORT, REPORTED, withPage, SCREENS } from "./page.mjs";
 
 const badge = (page, text) => page.locator('[data-testid="live-state"]', { hasText: text }).waitFor();
 const api = async (url, question) => (await (await fetch(`${url}api/${question}`)).json()).result;
@@ -141,15 +141,14 @@ test("a process that runs already is watched by its number, and nothing happens 
 });
 
 test("a report has a recording's charts, observers and log", async () => {
-  execFileSync(BACTRIAN, ["report", "observed.live", "-o", "live-report.html"], { cwd: FIXTURES, stdio: "ignore" });
   const { page, close } = await newPage();
   try {
-    const at = (hash) => page.goto(`file://${FIXTURES}/live-report.html${hash}`);
-    await at("#/live/0");
+    const at = (part) => page.goto(`${REPORT}#/live/${REPORTED.observed}${part}`);
+    await at("");
     await page.locator(".live-chart canvas").first().waitFor();
-    await at("#/live/0/observers?observer=level");
+    await at("/observers?observer=level");
     await page.locator(".live-chart", { hasText: "level" }).locator("canvas").waitFor();
-    await at("#/live/0/log");
+    await at("/log");
     await page.locator(".log li").first().waitFor();
     await picture(page, "live-report");
   } finally {

@@ -6,6 +6,7 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
+import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 const needed = (name) => {
@@ -18,6 +19,9 @@ const needed = (name) => {
 export const BACTRIAN = needed("BACTRIAN");
 /** A folder with files to look at: see xtask/src/page.rs. */
 export const FIXTURES = needed("BACTRIAN_FIXTURES");
+/** The report of all that was recorded, which tests share: it takes a tour through all views. And where evidence is in it. */
+export const REPORT = pathToFileURL(`${FIXTURES}/report.html`).href;
+export const REPORTED = { traces: [0, 1], heaps: [2, 3, 4], observed: 5 };
 /** An ignored folder for pictures. */
 const PICTURES = needed("BACTRIAN_PICTURES");
 

@@ -1,9 +1,8 @@
 /** The trace view in a real browser: every part, filters against the command line, keys, the brush, links, export. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { answered, BACTRIAN, bactrian, newPage, picture, result, withPage, SCREENS } from "./page.mjs";
+import { answered, bactrian, newPage, picture, REPORT, REPORTED, result, withPage, SCREENS } from "./page.mjs";
 
 const ONE = ["leaky.ctf"];
 const TWO = ["before.ctf", "leaky.ctf"];
@@ -361,10 +360,8 @@ test("names from hostile files are only text, in every part, beside the pointer 
 });
 
 test("a report shows every part that it has, and says where it has none", async () => {
-  const report = `${process.env.BACTRIAN_FIXTURES}/trace-report.html`;
-  execFileSync(BACTRIAN, ["report", ...TWO, "-o", report], { cwd: process.env.BACTRIAN_FIXTURES, stdio: "ignore" });
   const { page, close } = await newPage();
-  await page.goto(`file://${report}#/trace/0/flame`);
+  await page.goto(`${REPORT}#/trace/${REPORTED.traces[0]}/flame`);
   await page.getByTestId("flame").waitFor();
   await page.getByTestId("timeline").locator("canvas").waitFor();
   assert.ok(await page.getByRole("button", { name: "+ Filter" }).isDisabled());
@@ -378,7 +375,7 @@ test("a report shows every part that it has, and says where it has none", async 
     await settled(page);
     assert.equal(await page.locator(".part [role=alert]").count(), 0, part);
   }
-  await page.goto(`file://${report}#/trace/0/functions?in=Leaky_cache.serve`);
+  await page.goto(`${REPORT}#/trace/${REPORTED.traces[0]}/functions?in=Leaky_cache.serve`);
   await page.locator(".part [role=alert]").getByText("This report does not have that").waitFor();
   await close();
 });
