@@ -4,7 +4,7 @@
 //! `crates/export/tests/export/consumers.rs` and `crates/export/tests/heap/consumers.rs`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Outcome;
@@ -15,16 +15,34 @@ use crate::test::is_whole;
 /// Gets what is missing and runs the tests.
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
-    let tools = root().join(".cache/consumers");
+    get()?;
+    let mut only = vec!["export export", "export heap"];
+    if is_whole() {
+        only.push("bactrian answers");
+    }
+    let tools = folder().display().to_string();
+    binaries::run(&Start {
+        only: &only,
+        arguments: &["--ignored", "consumers::"],
+        set: &[("BACTRIAN_CONSUMERS", &tools)],
+        ..Start::default()
+    })
+}
+
+fn folder() -> PathBuf {
+    root().join(".cache/consumers")
+}
+
+/// Gets what is missing.
+pub fn get() -> Outcome {
+    let tools = folder();
     fs::create_dir_all(&tools).map_err(|error| format!("{}: {error}", tools.display()))?;
     get_npm_packages(&tools)?;
     let mut wanted =
         vec![("pprof", "pprof", "Debian"), ("visualvm", "visualvm-heap.jar", "Debian")];
-    let mut only = vec!["export export", "export heap"];
     // It takes minutes where PyPI is far.
     if is_whole() {
         wanted.push(("mcp", "mcp", "PyPI"));
-        only.push("bactrian answers");
     }
     for (tool, file, from) in wanted {
         if !tools.join(file).exists() {
@@ -32,13 +50,7 @@ pub fn run(arguments: &[String]) -> Outcome {
             succeed(Command::new(root().join(format!("consumers/get-{tool}"))).arg(&tools))?;
         }
     }
-    let tools = tools.display().to_string();
-    binaries::run(&Start {
-        only: &only,
-        arguments: &["--ignored", "consumers::"],
-        set: &[("BACTRIAN_CONSUMERS", &tools)],
-        ..Start::default()
-    })
+    Ok(())
 }
 
 /// Installs what the lock file says, unless that was done.

@@ -118,13 +118,11 @@ impl Page {
         self.observe()?;
         // One for all tests (`ui/tests/page.mjs`), because its tour through all views takes long. How many snapshots there
         // are depends on how busy the machine is.
-        let last = (1_u32..).take_while(|at| self.fixtures.join(format!("leaky.{at}.heap")).exists());
+        let last =
+            (1_u32..).take_while(|at| self.fixtures.join(format!("leaky.{at}.heap")).exists());
         let last = last.last().ok_or("the program that leaks has no snapshot")?;
         let heaps = format!("leaky.1.heap leaky.{}.heap leaky.{last}.heap", last.div_ceil(2));
-        run(
-            bactrian,
-            &format!("report before.ctf leaky.ctf {heaps} observed.live run.live -o report.html"),
-        )
+        run(bactrian, &format!("report before.ctf leaky.ctf {heaps} observed.live -o report.html"))
     }
 
     /// Numbers of a program that lets everything be observed there is to observe.

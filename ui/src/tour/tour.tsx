@@ -19,7 +19,7 @@ export interface Host {
 const DEPTH = 2;
 /** So many pages of one kind are looked at, beside the first ones: rendering them is what takes time. */
 const PAGES_OF_A_KIND = 8;
-/** A kind of which so many pages in a row asked nothing new is known well enough. */
+/** A kind of which so many pages of one file in a row asked nothing new is known well enough: other files have other things. */
 const BARREN_PAGES = 2;
 /** So many questions of one kind are asked that a click would ask, and so many rows of each table clicked. */
 const OF_A_KIND = 20;
@@ -63,11 +63,12 @@ export function tour(host: Host): void {
     for (let place = 0; place < here.length; place++) {
       done = (depth + place / here.length) / (DEPTH + 1);
       const address = here[place] ?? "";
-      const barrenBefore = barren.get(kindOf(address)) ?? 0;
+      const kind = namesIn(address);
+      const barrenBefore = barren.get(kind) ?? 0;
       if (barrenBefore >= BARREN_PAGES) continue;
       const answersBefore = answers.size;
       const page = look(address, ask);
-      barren.set(kindOf(address), answers.size > answersBefore ? 0 : barrenBefore + 1);
+      barren.set(kind, answers.size > answersBefore ? 0 : barrenBefore + 1);
       if (depth === 0) here.push(...fresh(page.tabs));
       links.push(...page.links);
       questions.push(...page.questions);
@@ -77,11 +78,16 @@ export function tour(host: Host): void {
   }
 }
 
-/** Two pages, or questions, that differ in values only are of a kind. */
+/** Two pages, or questions, that differ in values or their file only are of a kind. */
 function kindOf(text: string): string {
+  return namesIn(text).replace(/\/\d+/, "");
+}
+
+/** A page or question without the values of its parameters. */
+function namesIn(text: string): string {
   const [path = "", query = ""] = text.split("?");
   const names = query.split("&").map((pair) => pair.split("=")[0]);
-  return `${path.replace(/\/\d+/, "")} ${[...new Set(names)].sort().join(" ")}`;
+  return `${path} ${[...new Set(names)].sort().join(" ")}`;
 }
 
 /** Each view of each file; of snapshots the last first, since it has what was there to stay. */

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, compilers, fuzz, programs, release, tidy};
+use crate::{Outcome, compilers, consumers, fuzz, programs, release, tidy};
 
 /// How long each fuzz target runs before a release.
 const FUZZ_SECONDS: u32 = 120;
@@ -36,7 +36,7 @@ struct Stage {
 const QUICK: &[Stage] = &[
     Stage { title: "format", run: format },
     Stage { title: "tidy", run: tidy::check },
-    Stage { title: "build, with lints; compilers for programs to observe", run: build },
+    Stage { title: "build, with lints; downloads", run: build },
     Stage { title: "lints of the agent", run: agent_lints },
     Stage { title: "examples in the documentation", run: examples },
     // The page in a browser, and exports in the tools they are for, run beside the tests.
@@ -94,14 +94,15 @@ fn format() -> Outcome {
 /// The build keeps the processors busy, and the network is free.
 fn build() -> Outcome {
     thread::scope(|scope| {
-        let compilers = scope.spawn(|| {
+        let downloads = scope.spawn(|| {
             if let Err(reason) = programs::V0_250.get() {
                 println!("-- tests with a program of OCaml 5.2 are left out: {reason}");
             }
-            compilers::get(compilers::QUICK)
+            compilers::get(compilers::QUICK)?;
+            consumers::get()
         });
         binaries::build()?;
-        compilers.join().map_err(|_| "the download panicked")?
+        downloads.join().map_err(|_| "the download panicked")?
     })
 }
 
