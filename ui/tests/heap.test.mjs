@@ -48,7 +48,7 @@ test("roots with three sizes, as the command line has them", async () => {
     await page.locator(".table .what", { hasText: /^Leaky_cache$/ }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByTestId("inspector").waitFor();
-    assert.match(page.url(), /node=%23\d+/);
+    assert.match(page.url(), /node=%40\d+/);
     await settled(page);
     await picture(page, "heap-inspector-root");
     await page.keyboard.press("Escape");
@@ -89,7 +89,7 @@ test("dominators open row by row, and descend as icicle and treemap", async () =
     await settled(page);
     await picture(page, "heap-dominators-treemap");
     await page.goBack();
-    await page.goto(`${url}#/heap/0/dominators?blocks=&at=${encodeURIComponent("#" + tree.rows[0].rows[0].node)}`);
+    await page.goto(`${url}#/heap/0/dominators?blocks=&at=${encodeURIComponent("@" + tree.rows[0].rows[0].node)}`);
     await settled(page);
     await picture(page, "heap-dominators-blocks");
   });
@@ -128,6 +128,14 @@ test("types, their fields, and the paths to them", async () => {
     const fields = await told(page, url, "heap/fields", `#/heap/0/types?fields=${entry}`);
     assert.ok(fields.fields.rows.some((row) => row.field === "answer"), JSON.stringify(fields));
     await picture(page, "heap-fields");
+    const [field] = fields.fields.rows;
+    const answer = await asked(page, "heap/what-if", () => page.getByRole("link", { name: "what if not" }).first().click());
+    assert.deepEqual(answer.result, result(answer.command), answer.command);
+    assert.ok(answer.result.freed.bytes >= field.dominated, `${answer.result.freed.bytes} of ${field.dominated}`);
+    assert.match(await page.getByTestId("what-if").innerText(), /would be free/);
+    await picture(page, "heap-what-if");
+    await page.getByRole("button", { name: "Close what if" }).click();
+    await page.getByTestId("what-if").waitFor({ state: "detached" });
     const paths = await told(page, url, "heap/paths", `#/heap/0/paths?what=${entry}`);
     assert.equal(paths.class.unreached, 0);
     const boxes = await texts(page, ".drawn text");
@@ -139,7 +147,7 @@ test("types, their fields, and the paths to them", async () => {
     const show = bactrian("heap", "types", LAST, "--json").result;
     assert.ok(show.rows.length > 0 && node > 0);
     const largest = bactrian("heap", "collections", LAST, "--json").result.rows[0].largest_node;
-    const block = await told(page, url, "heap/paths", `#/heap/0/paths?what=${encodeURIComponent(`#${largest}`)}`);
+    const block = await told(page, url, "heap/paths", `#/heap/0/paths?what=${encodeURIComponent(`@${largest}`)}`);
     assert.equal(block.block.target.node, largest);
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
@@ -162,12 +170,12 @@ test("a block is looked at, and references are followed", async () => {
     const holder = await asked(page, "heap/show", () => inspector.getByTestId("holders").locator("a").first().click());
     assert.deepEqual(holder.result, result(holder.command));
     await page.goBack();
-    await page.waitForFunction((number) => location.hash.includes(encodeURIComponent(number)), `#${table.result.this.node}`);
+    await page.waitForFunction((number) => location.hash.includes(encodeURIComponent(number)), `@${table.result.this.node}`);
     // Typed: an address leads to the same block, nonsense is said to be none.
     await page.keyboard.press("/");
     await page.keyboard.type(table.result.address);
     await page.keyboard.press("Enter");
-    await page.waitForFunction((number) => location.hash.includes(encodeURIComponent(number)), `#${table.result.this.node}`);
+    await page.waitForFunction((number) => location.hash.includes(encodeURIComponent(number)), `@${table.result.this.node}`);
   });
 });
 
@@ -191,8 +199,7 @@ test("the reduced graph is dragged and zoomed, and a node opens what is around i
     await page.getByRole("button", { name: "All of the picture" }).click();
     // Keys walk along arrows; Enter opens.
     const before = await drawn.count();
-    await page.keyboard.press("ArrowRight");
-    await page.keyboard.press("ArrowRight");
+    for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowRight");
     const around = await asked(page, "heap/graph", () => page.keyboard.press("Enter"));
     assert.deepEqual(around.result, result(around.command));
     await page.waitForFunction((before) => document.querySelectorAll(".drawn").length > before, before);
@@ -256,7 +263,7 @@ test("a report has every tab's first picture, and says what it has not", async (
     assert.equal(await page.locator("[role=alert]").count(), 0, tab);
   }
   // A click further is there for the largest, and said not to be there for the rest.
-  await page.goto(`${heap}/roots?node=%23999999999`);
+  await page.goto(`${heap}/roots?node=%40999999999`);
   await page.getByTestId("inspector").getByRole("alert").waitFor();
   await page.goto(`${heap}/roots`);
   await page.locator(".table .what", { hasText: /^Leaky_cache$/ }).click();

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use bactrian_graph::{
-    Components, Graph, Limits, NONE, Node, components, dominators, duplicates, fair_shares, reach,
-    reduce, shortest,
+    Components, Graph, Limits, NONE, Node, Standing, components, dominators, duplicates,
+    fair_shares, reach, reduce, shortest,
 };
 
 use super::file::Opened;
@@ -114,9 +114,9 @@ pub fn run(file: &Path) -> Outcome {
     let roots: Vec<&[Node]> = graph.successors(root).chunks(1).take(64).collect();
     black_box(phase("what 64 roots reach", || reach(&graph, &together, &roots, &weights))?);
     drop(phase("shortest paths", || shortest(&graph, root))?);
-    let limits = Limits { largest: 50, shown: usize::MAX, way: 10 };
-    let alone = |_| false;
-    drop(phase("reduced graph", || reduce(&graph, &together, root, &weights, alone, limits))?);
+    let limits = Limits { largest: 50, least: 0, shown: usize::MAX, way: 10 };
+    let standing = |_| Standing::InFamily(0);
+    drop(phase("reduced graph", || reduce(&graph, &together, root, &weights, standing, limits))?);
     Ok(())
 }
 

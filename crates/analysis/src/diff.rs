@@ -196,16 +196,21 @@ impl Change {
     }
 }
 
-/// Marks the changes that stand out of all rows (Benjamini and Hochberg, at 5 %).
-fn mark_significant(rows: &mut [Change], delta: impl Fn(&mut Change) -> &mut Delta) {
-    let mut p_values: Vec<_> = rows.iter_mut().map(|row| delta(row).change.p_value()).collect();
-    p_values.sort_by(f64::total_cmp);
-    let all = p_values.len() as f64;
+/// Which of some changes stand out of all of them (Benjamini and Hochberg, at 5 %).
+pub(crate) fn significant(changes: &[Estimate]) -> Vec<bool> {
+    let mut sorted: Vec<_> = changes.iter().map(Estimate::p_value).collect();
+    sorted.sort_by(f64::total_cmp);
+    let all = sorted.len() as f64;
     let passes = |&(rank, &p): &(usize, &f64)| p <= 0.05 * (rank as f64 + 1.0) / all;
-    let limit = p_values.iter().enumerate().rev().find(passes).map_or(-1.0, |(_, &p)| p);
-    for row in rows {
-        let delta = delta(row);
-        delta.significant = delta.change.p_value() <= limit;
+    let limit = sorted.iter().enumerate().rev().find(passes).map_or(-1.0, |(_, &p)| p);
+    changes.iter().map(|change| change.p_value() <= limit).collect()
+}
+
+/// Marks the changes that stand out of all rows.
+fn mark_significant(rows: &mut [Change], delta: impl Fn(&mut Change) -> &mut Delta) {
+    let changes: Vec<_> = rows.iter_mut().map(|row| delta(row).change).collect();
+    for (row, is_significant) in rows.iter_mut().zip(significant(&changes)) {
+        delta(row).significant = is_significant;
     }
 }
 

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call_tree::{Branch, CallTree, Direction, TreeShape, call_tree};
+use crate::diff::significant;
 use crate::estimate::{Estimate, Tally};
 use crate::filter::Pattern;
 use crate::labels::{By, Label, LabelId, module_of};
@@ -56,6 +57,9 @@ pub struct Flame {
     /// Of a comparison: `total` in what came before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Vec<f64>>,
+    /// Of a comparison: whether `total` changed by more than chance; of those that are marked so, 5 in 100 are chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub significant: Option<Vec<bool>>,
 }
 
 /// A flame graph: frames with what is allocated (or live) in each and in all it calls.
@@ -168,7 +172,7 @@ impl Default for DiffFlameQuestion {
 
 impl Question for DiffFlameQuestion {
     const NAME: &'static str = "trace/diff-flame";
-    const COMMAND: Option<&'static str> = None;
+    const COMMAND: Option<&'static str> = Some("flame --output flame.svg");
     type Answer = Flame;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Flame>, QuestionError> {
@@ -281,27 +285,36 @@ impl Flame {
         let sums = |profile: &Profile, places: &[StackId]| {
             let column = profile.first();
             let totals = column.totals(&profile.tree);
-            let mut sums = vec![(0.0, 0.0); union.tree.len()];
+            let nothing = column.estimate(Tally::default());
+            let mut sums = vec![(0.0, nothing); union.tree.len()];
             for (stack, place) in places.iter().enumerate() {
                 let own = profile.tree.id(stack).map(|stack| column.own(stack));
-                let value = |tally: Tally| column.estimate(tally).value;
-                sums[place.index()] = (value(own.unwrap_or_default()), value(totals[stack]));
+                let own = column.estimate(own.unwrap_or_default()).value;
+                sums[place.index()] = (own, column.estimate(totals[stack]));
             }
             sums
         };
         let (then, now) = (sums(before, &before_places), sums(after, &after_places));
-        let larger = |stack: StackId| then[stack.index()].1.max(now[stack.index()].1);
+        let larger = |stack: StackId| {
+            let [then, now] = [&then, &now].map(|sums| sums[stack.index()].1.value);
+            then.max(now)
+        };
         let placed = placed(&union.tree, StackId::ROOT, min_share, larger);
         let column = after.first();
         let mut flame = Flame::empty(column.estimate(column.total()), column.measure);
         let whole = PathStep { id: 0, label: FlameLabel::whole().label.name };
         flame.path = vec![whole];
         flame.draw(&union.tree, &placed, |id| union.labels[id.index()].clone());
-        let of = |sums: &[(f64, f64)]| -> (Vec<f64>, Vec<f64>) {
+        let of = |sums: &[(f64, Estimate)]| -> (Vec<f64>, Vec<Estimate>) {
             placed.iter().map(|place| sums[place.stack.index()]).unzip()
         };
-        (flame.own, flame.total) = of(&now);
-        flame.before = Some(of(&then).1);
+        let values = |totals: &[Estimate]| totals.iter().map(|total| total.value).collect();
+        let (_, then) = of(&then);
+        let (own, now) = of(&now);
+        let changes: Vec<Estimate> =
+            then.iter().zip(&now).map(|(then, now)| then.change_to(now)).collect();
+        (flame.own, flame.total, flame.before) = (own, values(&now), Some(values(&then)));
+        flame.significant = Some(significant(&changes));
         flame
     }
 
@@ -320,6 +333,7 @@ impl Flame {
             id: Vec::new(),
             more: Vec::new(),
             before: None,
+            significant: None,
         }
     }
 

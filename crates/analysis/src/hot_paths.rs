@@ -42,7 +42,7 @@ pub struct HotPaths {
     pub rows: Vec<HotPath>,
 }
 
-/// The distinct stacks that allocate most by themselves.
+/// The stacks that keep or allocate most by themselves, each with all its callers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct HotPathsQuestion {
@@ -63,7 +63,7 @@ pub struct HotPathsQuestion {
 
 impl Question for HotPathsQuestion {
     const NAME: &'static str = "trace/paths";
-    const COMMAND: Option<&'static str> = None;
+    const COMMAND: Option<&'static str> = Some("paths");
     type Answer = HotPaths;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<HotPaths>, QuestionError> {

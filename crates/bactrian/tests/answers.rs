@@ -158,7 +158,6 @@ const WITHOUT_JSON: &[&str] = &[
     "overview/contents",
     "trace/flame",
     "trace/around",
-    "trace/paths",
     "trace/diff-flame",
     "trace/source",
     "trace/names",
@@ -180,6 +179,7 @@ const ASKED: &[&str] = &[
     "trace/timeline?file=0&points=20&window=0.01..0.05",
     "trace/timeline?file=0&points=30&in=F",
     "trace/top?file=0",
+    "trace/paths?file=0&number=3",
     "trace/top?file=1&by=site&metric=live&number=7&sort=total",
     "trace/top?file=0&by=line&metric=peak&heap=minor&size=16..",
     "trace/top?file=0&by=module&not-in=F&live-at-end=",
@@ -205,15 +205,16 @@ const ASKED: &[&str] = &[
     "heap/dominators?file=2",
     "heap/dominators?file=2&of=string&blocks=&number=3",
     "heap/paths?file=2&what=string",
-    "heap/paths?file=2&what=%235",
+    "heap/paths?file=2&what=%405",
     "heap/finalisers?file=2",
     "heap/duplicates?file=2&number=3",
     "heap/graph?file=2&nodes=10",
-    "heap/graph?file=2&around=%235&steps=1",
-    "heap/show?file=2&block=%235&depth=2",
+    "heap/graph?file=2&around=%405&steps=1",
+    "heap/show?file=2&block=%405&depth=2",
     "heap/diff?files=2&files=3",
     "heap/diff?files=2&files=3&max=1GB&sort=name&number=4",
     "heap/leaks?files=2&files=3&files=3",
+    "heap/what-if?file=2&cut=string&cut=globals&number=2",
     "heap/evolution?files=2&files=3",
     "heap/evolution?files=3&files=2&by=site&unit=blocks&sort=growth&number=3",
 ];
@@ -375,7 +376,7 @@ fn assistants_are_told_the_same() {
         let mut arguments = serde_json::Map::new();
         for pair in query.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = value.replace("%20", " ").replace("%23", "#");
+            let value = value.replace("%20", " ").replace("%40", "@");
             let parameter = parameters.iter().find(|known| known.name == name).expect(name);
             let value = parameter.read(&value).expect(name);
             match parameter.is_repeated {

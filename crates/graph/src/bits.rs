@@ -1,24 +1,35 @@
 //! One bit for each of many things.
 
-pub(crate) struct Bits(Vec<u64>);
+/// One bit for each of many things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits(Vec<u64>);
 
 impl Bits {
+    /// None is set.
     pub fn new(count: usize) -> Bits {
         Bits(vec![0; count.div_ceil(64)])
     }
 
+    /// Sets one.
+    ///
+    /// # Panics
+    /// There are not so many.
     #[inline]
     pub fn set(&mut self, index: usize) {
         self.0[index / 64] |= 1 << (index % 64);
     }
 
+    /// Whether one is set.
+    ///
+    /// # Panics
+    /// There are not so many.
     #[inline]
     pub fn has(&self, index: usize) -> bool {
         self.0[index / 64] >> (index % 64) & 1 != 0
     }
 
     /// All that are set, the least first.
-    pub fn ascending(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn ascending(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().flat_map(|(word, &bits)| {
             let mut left = bits;
             std::iter::from_fn(move || {
@@ -30,7 +41,7 @@ impl Bits {
     }
 
     /// All that are set, the greatest first.
-    pub fn descending(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn descending(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().rev().flat_map(|(word, &bits)| {
             let mut left = bits;
             std::iter::from_fn(move || {

@@ -56,6 +56,7 @@ mod shares;
 mod shortest;
 mod tree;
 
+pub use bits::Bits;
 pub use builder::Builder;
 pub use column::{Column, MappedFile};
 pub use components::{Components, components};
@@ -65,7 +66,7 @@ pub use error::{Error, Result};
 pub use graph::Graph;
 pub use neighbourhood::{Neighbour, Neighbourhood, Within, neighbourhood};
 pub use reach::reach;
-pub use reduce::{Limits, Reduced, Set, SetEdge, SetKind, reduce};
+pub use reduce::{Limits, Reduced, Set, SetEdge, SetKind, Standing, reduce};
 pub use shares::fair_shares;
 pub use shortest::shortest;
 pub use tree::{Tree, inherit};

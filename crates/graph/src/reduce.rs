@@ -1,5 +1,5 @@
-//! A graph small enough to be drawn: components are one, what has a single parent is part of it, and of these sets
-//! the largest are kept, with ways from the root to them.
+//! A graph small enough to be drawn: components are one, what has a single parent is part of it, sets that are alike are
+//! one, and of these the largest are kept, with ways from the root to them.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,23 @@ use crate::{Components, Graph, NONE, Node};
 pub struct Limits {
     /// How many sets, the largest by weight.
     pub largest: usize,
+    /// Of these, only sets that weigh so much.
+    pub least: u64,
     /// How many sets in all, those on ways included, as far as one large set with its way leaves a choice.
     pub shown: usize,
     /// How many sets are shown on the way to each of them from the nearest above it that is shown anyway: the root's
     /// or another large one. The middle of longer ways is left out.
     pub way: usize,
+}
+
+/// How a node wants to be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// In a set that begins with it.
+    Alone,
+    /// With its parent if it has only one. If it has several, it begins a set, which is one with those beside it that begin
+    /// with a node of the same family.
+    InFamily(u32),
 }
 
 /// A reduced graph.
@@ -33,7 +45,7 @@ pub struct Reduced {
     pub of: Vec<u32>,
 }
 
-/// A set of nodes, all reached through its entry.
+/// A set of nodes, all reached through its entry; or several such sets that are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     /// Why it is shown.
@@ -47,6 +59,8 @@ pub struct Set {
     pub weight: u64,
     /// How many nodes are in the entry's component: 1, or several that reach each other.
     pub entry_nodes: u64,
+    /// How many sets it is made of. The entry is that of one of them.
+    pub alike: u64,
 }
 
 /// Why a set is shown.
@@ -77,15 +91,16 @@ pub struct SetEdge {
 
 /// Reduces the graph to its largest sets.
 ///
-/// A component whose edges all come from one other component belongs to the same set as that one, unless `stands_alone`
-/// says otherwise for one of its nodes. So a set is a tree of components with nothing shared but its entry. If the
-/// components do not fit the graph or do not have the root, nothing is left.
+/// A component whose edges all come from one other component belongs to the same set as that one, unless one of its nodes
+/// stands alone. So a set is a tree of components with nothing shared but its entry. Sets of one family that are reached
+/// from the same set, and none of which reaches another, are one. If the components do not fit the graph or do not have
+/// the root, nothing is left.
 pub fn reduce(
     graph: &Graph,
     components: &Components,
     root: Node,
     weights: &[u32],
-    stands_alone: impl Fn(Node) -> bool,
+    standing: impl Fn(Node) -> Standing,
     limits: Limits,
 ) -> Reduced {
     let reached = components.of.get(root as usize).is_some_and(|&of| of != NONE);
@@ -94,7 +109,7 @@ pub fn reduce(
     }
     let view = graph.view();
     let members = components.members();
-    let sets = Sets::of(view, components, &members, weights, stands_alone);
+    let sets = Sets::of(view, components, &members, weights, standing);
     let shown = sets.choose(limits);
     let edges = sets.edges(view, components, &members, &shown);
     sets.reduced(components, &members, shown, edges)
@@ -103,7 +118,7 @@ pub fn reduce(
 /// More than one component has edges to this one.
 const SEVERAL: u32 = NONE - 1;
 
-/// All sets. They are numbered from the root on, so that edges go to higher numbers.
+/// All sets; the first is the root's.
 struct Sets {
     /// The set of each component.
     of: Vec<u32>,
@@ -114,9 +129,13 @@ struct Gathered {
     entry: u32,
     nodes: u64,
     weight: u64,
+    alike: u64,
     /// How many edges of the reduced graph it is away from the root, and the set before it.
     distance: u32,
     before: u32,
+    /// How many edges the longest way from the root has. Edges lead to deeper sets only, also when sets of one depth become
+    /// one: so there are no circles.
+    depth: u32,
 }
 
 /// What is chosen to be shown.
@@ -139,32 +158,53 @@ impl Sets {
         components: &Components,
         members: &Members,
         weights: &[u32],
-        stands_alone: impl Fn(Node) -> bool,
+        standing: impl Fn(Node) -> Standing,
     ) -> Sets {
         let count = components.count as usize;
         let mut parent = vec![NONE; count];
         // The nearest set with an edge to the component, to be used if it begins a set itself.
         let mut nearest = vec![NONE; count];
+        let mut depths = vec![0; count];
         let mut of = vec![NONE; count];
         let mut all: Vec<Gathered> = Vec::new();
+        // By the set before them, depth and family.
+        let mut families: HashMap<(u32, u32, u32), u32> = HashMap::new();
         for component in (0..components.count).rev() {
             let index = component as usize;
             let nodes = members.of(component);
             // If components are not in order, there may be one that was not seen yet.
             let above = of.get(parent[index] as usize).copied().unwrap_or(NONE);
-            let is_part = above != NONE && !nodes.iter().any(|&node| stands_alone(node));
-            let set = if is_part { above } else { all.len() as u32 };
-            if !is_part {
-                let before = nearest[index];
+            let stands = |&node: &Node| standing(node);
+            let is_alone = nodes.iter().map(stands).any(|stands| stands == Standing::Alone);
+            let (before, depth, next) = (nearest[index], depths[index], all.len() as u32);
+            let set = match nodes.first().map(stands) {
+                _ if is_alone => next,
+                _ if above != NONE => above,
+                Some(Standing::InFamily(family)) => {
+                    *families.entry((before, depth, family)).or_insert(next)
+                }
+                _ => next,
+            };
+            if set == next {
                 let distance = all.get(before as usize).map_or(0, |set| set.distance + 1);
-                all.push(Gathered { entry: component, nodes: 0, weight: 0, distance, before });
+                let (nodes, weight, alike) = (0, 0, 0);
+                all.push(Gathered {
+                    entry: component,
+                    nodes,
+                    weight,
+                    alike,
+                    distance,
+                    before,
+                    depth,
+                });
             }
             of[index] = set;
             let gathered = &mut all[set as usize];
+            gathered.alike += u64::from(is_alone || above == NONE);
             gathered.nodes += nodes.len() as u64;
             let weight = |&node: &Node| u64::from(weights.get(node as usize).copied().unwrap_or(0));
             gathered.weight += nodes.iter().map(weight).sum::<u64>();
-            let distance = gathered.distance;
+            let Gathered { distance, depth, .. } = *gathered;
             for &target in nodes.iter().flat_map(|&node| view.successors(node)) {
                 let to = components.of[target as usize] as usize;
                 if to == index || to >= count {
@@ -175,6 +215,7 @@ impl Sets {
                     same if same == component => same,
                     _ => SEVERAL,
                 };
+                depths[to] = depths[to].max(depth + 1);
                 let known = all.get(nearest[to] as usize).map(|set| set.distance);
                 if known.is_none_or(|known| distance < known) {
                     nearest[to] = set;
@@ -186,6 +227,7 @@ impl Sets {
 
     fn choose(&self, limits: Limits) -> Shown {
         let mut by_weight: Vec<u32> = (1..self.all.len() as u32).collect();
+        by_weight.retain(|&set| self.all[set as usize].weight >= limits.least);
         let largest = limits.largest.min(by_weight.len());
         let key = |&set: &u32| (u64::MAX - self.all[set as usize].weight, set);
         if largest < by_weight.len() {
@@ -303,14 +345,16 @@ impl Sets {
             nodes: self.all.iter().map(|set| set.nodes).sum(),
             weight: self.all.iter().map(|set| set.weight).sum(),
             entry_nodes: 0,
+            alike: self.all.iter().map(|set| set.alike).sum(),
         };
         let describe = |&(set, kind): &(u32, SetKind)| {
-            let Gathered { entry, nodes, weight, .. } = self.all[set as usize];
+            let Gathered { entry, nodes, weight, alike, .. } = self.all[set as usize];
             let entry = members.of(entry);
             rest.nodes -= nodes;
             rest.weight -= weight;
+            rest.alike -= alike;
             let first = entry.first().copied().unwrap_or(NONE);
-            Set { kind, entry: first, nodes, weight, entry_nodes: entry.len() as u64 }
+            Set { kind, entry: first, nodes, weight, entry_nodes: entry.len() as u64, alike }
         };
         let mut sets: Vec<_> = shown.sets.iter().map(describe).collect();
         if rest.nodes > 0 {

@@ -64,9 +64,9 @@ mod tests {
             let graph = serde_json::json!({
                 "total": 1600, "blocks": 100, "all": 7,
                 "sets": [
-                    { "kind": "root", "node": null, "address": null, "what": "all roots", "entry_blocks": 1,
+                    { "kind": "root", "node": null, "address": null, "what": "all roots", "entry_blocks": 1, "alike": 1,
                       "blocks": 0, "bytes": 0, "share": 0.0, "classes": [] },
-                    { "kind": "large", "node": 4, "address": null, "what": name, "entry_blocks": 1,
+                    { "kind": "large", "node": 4, "address": null, "what": name, "entry_blocks": 1, "alike": 1,
                       "blocks": 60, "bytes": 960, "share": 0.6, "classes": [{ "name": name, "blocks": 60, "bytes": 960 }] },
                 ],
                 "edges": [{ "from": 0, "to": 1, "pointers": 1, "left_out": 0 }],

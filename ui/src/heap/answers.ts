@@ -15,6 +15,7 @@ export type {
   FinaliserGroup,
   FinalisersAnswer as Finalisers,
   FirstRootRow as FirstRoot,
+  FreedClass,
   NodeLine,
   PathStep,
   Paths as BlockPaths,
@@ -26,6 +27,7 @@ export type {
   ShapeRow,
   Shown,
   TypeCoverage as Coverage,
+  WhatIfAnswer as WhatIf,
 } from "../api/generated";
 
 export interface Label {

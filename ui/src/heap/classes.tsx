@@ -2,12 +2,13 @@
 import { canAsk, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { ROWS, useWindow, type RowWindow } from "../api/window";
-import { bytes, count, percent } from "../format";
+import { bytes, count, percent, seconds } from "../format";
 import { Answered, Estimated, Panel, Search } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import { labelText, type ClassRow, type ClassTable, type FieldRow, type FieldTable } from "./answers";
 import { Next, TypesKnown } from "./parts";
+import { WithoutLink } from "./what_if";
 
 export type By = "types" | "modules" | "functions" | "sites" | "tags";
 /** What the server calls them. */
@@ -124,6 +125,15 @@ function Classes({ file, by, table, window, filters, command }: ClassesProps) {
       bar: (row) => (row.dominated ?? 0) / total,
     });
   }
+  if (window.rows.some(({ age }) => age)) {
+    columns.push({
+      title: "Age",
+      number: true,
+      help: "Half of their bytes are older, as far as they were sampled",
+      value: (row) => row.age?.median ?? 0,
+      cell: (row) => (row.age ? <span title={`the oldest: ${seconds(row.age.oldest)}`}>{seconds(row.age.median)}</span> : ""),
+    });
+  }
   if (by === "types") columns.push({ title: "Look at", cell: (row) => <TypeLinks file={file} row={row} /> });
   const toPaths = (row: ClassRow) => route.go({ part: "paths", fresh: true, params: { what: row.name } });
   return (
@@ -171,6 +181,7 @@ function TypeLinks({ file, row }: { file: number; row: ClassRow }) {
       <Next to={{ part: "paths", fresh: true, params: { what: name } }} asks={["heap/paths", { file, what: name }]} title="Why they are alive (p)">paths</Next>
       <Next to={{ params: { fields: name } }} asks={["heap/fields", { file, type: name }]} title="What each field holds (f)">fields</Next>
       <Next to={{ part: "sites", fresh: true, params: { type: name } }} asks={["heap/classes", classesParams(file, "sites", { type: name })]} title="Where they are allocated (a)">sites</Next>
+      <WithoutLink file={file} what={name}>what if not</WithoutLink>
     </span>
   );
 }
@@ -193,7 +204,7 @@ function FieldsPanel({ file, of }: { file: number; of: string }) {
               title={`Fields of ${of}`}
               command={asked.answer?.command}
               keys={false}
-              columns={FIELD_COLUMNS}
+              columns={[...FIELD_COLUMNS, { title: "Look at", cell: (row) => <span class="row-links"><WithoutLink file={file} what={`${of}.${fieldName(row)}`}>what if not</WithoutLink></span> }]}
               rows={fields.rows}
               id={(row, at) => `${at} ${row.field}`}
               more={row_count > fields.rows.length && `${count(row_count - fields.rows.length)} more.`}
@@ -205,14 +216,17 @@ function FieldsPanel({ file, of }: { file: number; of: string }) {
   );
 }
 
+/** `Node.left` of a constructor, `name` of a record. */
+const fieldName = (row: FieldRow) => (row.constructor ? `${row.constructor}.${row.field}` : row.field);
+
 const FIELD_COLUMNS: TableColumn<FieldRow>[] = [
   {
     title: "Field",
     wide: true,
-    value: (row) => (row.constructor ? `${row.constructor}.${row.field}` : row.field),
+    value: fieldName,
     cell: (row) => (
       <span class="what">
-        {row.constructor ? `${row.constructor}.` : ""}{row.field}
+        {fieldName(row)}
         {row.type_name && <span class="faint">: {row.type_name}</span>}
       </span>
     ),

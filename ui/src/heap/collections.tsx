@@ -42,7 +42,7 @@ export function CollectionsTab({ file }: { file: number }) {
                 set: (by, reverse) => route.go({ params: { sort: by === "bytes" ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
               }}
               id={(row) => row.name}
-              onOpen={(row) => row.largest_node !== null && route.go({ params: { node: `#${row.largest_node}` } })}
+              onOpen={(row) => row.largest_node !== null && route.go({ params: { node: `@${row.largest_node}` } })}
             />
             <p class="faint">A row opens its largest collection. Empty lists, maps and sets are no blocks, and cannot be counted.</p>
             <TypesKnown coverage={answer.coverage} />

@@ -143,7 +143,7 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
           ) : (
             <>
               <span class="what">{line.row.what}</span>
-              {line.row.node !== null && <small class="faint number-of"> #{line.row.node}</small>}
+              {line.row.node !== null && <small class="faint number-of"> @{line.row.node}</small>}
             </>
           )}
         </TreeCell>
@@ -166,7 +166,7 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
     },
     { title: "Blocks", number: true, value: ({ row, more }) => (more ? 0 : row.objects), cell: ({ row, more }) => (more || row.objects === 0 ? "" : count(row.objects)) },
   ];
-  const node = ({ row, more }: Line) => (more || row.node === null ? null : `#${row.node}`);
+  const node = ({ row, more }: Line) => (more || row.node === null ? null : `@${row.node}`);
   return (
     <Table
       title="Dominators"
@@ -240,7 +240,7 @@ function Pictured({ file, tree, at, blocks, as, command, onGo }: TreeProps & { a
       onAscend={() => onGo(at.slice(0, -1))}
       onInspect={(path) => {
         const node = rowAt(top, path)?.node;
-        if (node !== null && node !== undefined) route.go({ params: { node: `#${node}` } });
+        if (node !== null && node !== undefined) route.go({ params: { node: `@${node}` } });
       }}
     />
   );
@@ -248,7 +248,7 @@ function Pictured({ file, tree, at, blocks, as, command, onGo }: TreeProps & { a
 
 function itemOf(row: DominatorRow): TreeItem {
   const blocks = row.objects > 0 ? `, ${counted(row.objects, "block")} of ${bytes(row.shallow)}` : "";
-  const number = row.node === null ? "" : `#${row.node} `;
+  const number = row.node === null ? "" : `@${row.node} `;
   return {
     name: row.what,
     colour: colourName(row.what),

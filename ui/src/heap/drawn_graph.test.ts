@@ -3,7 +3,7 @@ import type { Around, AroundNode, Reduced } from "./answers";
 import { drawnAround, drawnReduced, radiusOf, together } from "./drawn_graph";
 
 const set = (kind: "root" | "large" | "rest", node: number | null, bytes: number): Reduced["sets"][number] => ({
-  kind, node, address: null, what: `set ${node}`, entry_blocks: 1, blocks: 1, bytes, share: 0.1, classes: [],
+  kind, node, address: null, what: `set ${node}`, entry_blocks: 1, alike: 1, blocks: 1, bytes, share: 0.1, classes: [],
 });
 const near = (kind: AroundNode["kind"], node: number | null): AroundNode => ({
   kind, node, address: null, what: `block ${node}`, distance: 1, blocks: 1, shallow: 24, dominated: 24, share: 0.1,
@@ -26,6 +26,6 @@ test("a heap and what is around one of its blocks are one picture", () => {
     edges: [{ from: 0, to: 1, pointers: 1, fields: ["next"] }, { from: 2, to: 0, pointers: 1, fields: [] }],
   };
   const drawing = together([drawnReduced(reduced), drawnAround(around)]);
-  expect(drawing.nodes.map(({ id }) => id)).toEqual(["#9", "#1", "#2"]);
-  expect(drawing.links.map(({ from, to, label }) => [from, to, label])).toEqual([["#9", "#1", ""], ["#1", "#2", "next"]]);
+  expect(drawing.nodes.map(({ id }) => id)).toEqual(["@9", "@1", "@2"]);
+  expect(drawing.links.map(({ from, to, label }) => [from, to, label])).toEqual([["@9", "@1", ""], ["@1", "@2", "next"]]);
 });

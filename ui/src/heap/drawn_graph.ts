@@ -22,7 +22,7 @@ export function largestOf(graph: Reduced | Around): number {
 /** The heap in a few sets. */
 export function drawnReduced(reduced: Reduced): Drawing {
   const largest = largestOf(reduced);
-  const id = (set: ReducedSet | undefined) => (set?.node === null || set === undefined ? "rest" : `#${set.node}`);
+  const id = (set: ReducedSet | undefined) => (set?.node === null || set === undefined ? "rest" : `@${set.node}`);
   // Nearly everything points to the rest, and nobody learns anything from that.
   const nodes = reduced.sets.filter((set) => set.kind !== "rest").map((set): DrawnNode => {
     const classes = set.classes.map(({ name, blocks }) => `${count(blocks)} ${name}`).join(", ");
@@ -31,7 +31,7 @@ export function drawnReduced(reduced: Reduced): Drawing {
       id: id(set),
       name: set.what,
       note: set.bytes > 0 ? `${bytes(set.bytes)}  ${counted(set.blocks, "block")}` : "",
-      title: `${set.node === null ? "" : `#${set.node} `}${set.what}: ${bytes(set.bytes)} (${percent(set.share)}) in ${counted(set.blocks, "block")}${together}${classes ? `; most are ${classes}` : ""}`,
+      title: `${set.node === null ? "" : `@${set.node} `}${set.what}: ${bytes(set.bytes)} (${percent(set.share)}) in ${counted(set.blocks, "block")}${together}${classes ? `; most are ${classes}` : ""}`,
       colour: set.kind === "root" ? "" : colourName(set.what),
       radius: radiusOf(set.bytes / largest),
       isMarked: set.kind === "root" || set.kind === "holder",
@@ -52,16 +52,16 @@ export function drawnReduced(reduced: Reduced): Drawing {
 export function drawnAround(around: Around, largest = largestOf(around)): Drawing {
   const id = (at: number) => {
     const node = around.nodes[at]?.node;
-    return node === null || node === undefined ? null : `#${node}`;
+    return node === null || node === undefined ? null : `@${node}`;
   };
   const nodes = around.nodes.flatMap((node): DrawnNode[] => {
     if (node.node === null) return [];
     return [
       {
-        id: `#${node.node}`,
+        id: `@${node.node}`,
         name: node.what,
-        note: `#${node.node}  ${bytes(node.dominated ?? node.shallow)}`,
-        title: `#${node.node} ${node.what}: dominates ${bytes(node.dominated ?? 0)} (${percent(node.share)}), ${bytes(node.shallow)} itself${node.address ? `, at ${node.address}` : ""}`,
+        note: `@${node.node}  ${bytes(node.dominated ?? node.shallow)}`,
+        title: `@${node.node} ${node.what}: dominates ${bytes(node.dominated ?? 0)} (${percent(node.share)}), ${bytes(node.shallow)} itself${node.address ? `, at ${node.address}` : ""}`,
         colour: colourName(node.what),
         radius: radiusOf((node.dominated ?? 0) / largest),
         isMarked: node.kind === "centre" || node.kind === "holder",

@@ -13,10 +13,10 @@ export interface Drawing {
 export function stepNode({ node, what, site, times }: PathStep): DrawnNode {
   const repeats = times > 1 ? `× ${count(times)}` : "";
   return {
-    id: `#${node}`,
+    id: `@${node}`,
     name: what,
-    note: [`#${node}`, repeats].filter(Boolean).join("  "),
-    title: `#${node} ${what}${times > 1 ? `, ${count(times)} of them, one after the other` : ""}${site ? `, allocated in ${site}` : ""}`,
+    note: [`@${node}`, repeats].filter(Boolean).join("  "),
+    title: `@${node} ${what}${times > 1 ? `, ${count(times)} of them, one after the other` : ""}${site ? `, allocated in ${site}` : ""}`,
     colour: colourName(what),
   };
 }
@@ -38,18 +38,18 @@ export function drawnBlockPaths(paths: BlockPaths): Drawing {
       before = node.id;
     }
   }
-  const target = `#${paths.target.node}`;
+  const target = `@${paths.target.node}`;
   const marked = nodes.get(target);
   if (marked) nodes.set(target, { ...marked, isMarked: true, note: `${marked.note}  holds ${bytes(paths.target.dominated)}` });
   return { nodes: [...nodes.values()], links: [...links.values()] };
 }
 
-/** Paths to all blocks of a class: a tree of shapes. Ids are `#NODE` of one of the blocks, and the place in the tree. */
+/** Paths to all blocks of a class: a tree of shapes. Ids are `@NODE` of one of the blocks, and the place in the tree. */
 export function drawnClassPaths(paths: ClassPaths, most = 60): Drawing {
   const nodes: DrawnNode[] = [];
   const links: DrawnLink[] = [];
   // The largest first, so that what there is no room for is small.
-  const waiting = paths.rows.map((row, at) => ({ row, id: `#${row.node} ${at}`, above: null as string | null }));
+  const waiting = paths.rows.map((row, at) => ({ row, id: `@${row.node} ${at}`, above: null as string | null }));
   while (waiting.length > 0 && nodes.length < most) {
     waiting.sort((a, b) => b.row.bytes - a.row.bytes);
     const next = waiting.shift();
@@ -57,7 +57,7 @@ export function drawnClassPaths(paths: ClassPaths, most = 60): Drawing {
     const { row, id, above } = next;
     nodes.push(shapeNode(row, id));
     if (above !== null) links.push({ from: above, to: id, label: row.step });
-    row.rows.forEach((below, at) => waiting.push({ row: below, id: `#${below.node} ${id.slice(id.indexOf(" ") + 1)}.${at}`, above: id }));
+    row.rows.forEach((below, at) => waiting.push({ row: below, id: `@${below.node} ${id.slice(id.indexOf(" ") + 1)}.${at}`, above: id }));
   }
   return { nodes, links };
 }
@@ -76,5 +76,5 @@ function shapeNode(row: ShapeRow, id: string): DrawnNode {
 
 /** The node that an id stands for. */
 export function nodeOfId(id: string): string {
-  return /^#\d+/.exec(id)?.[0] ?? id;
+  return /^@\d+/.exec(id)?.[0] ?? id;
 }

@@ -62,7 +62,7 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
           rows={answer.structures}
           id={(row, at) => `${row.nodes[0] ?? at}`}
           sorted={{ by: "Saved" }}
-          onOpen={(row) => row.nodes[0] !== undefined && route.go({ params: { node: `#${row.nodes[0]}` } })}
+          onOpen={(row) => row.nodes[0] !== undefined && route.go({ params: { node: `@${row.nodes[0]}` } })}
           more={more(answer.structure_count, answer.structures.length)}
         />
       </Panel>

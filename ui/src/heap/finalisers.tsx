@@ -65,7 +65,7 @@ function Cycle({ group, isFirst, command }: { group: FinaliserGroup; isFirst: bo
       <p class="faint">
         <span class="what">{group.function}</span> holds <span class="what">{group.value}</span>. Values:{" "}
         {group.values.map((value) => (
-          <span key={value.node}> <Block node={value.node}>#{value.node}</Block></span>
+          <span key={value.node}> <Block node={value.node}>@{value.node}</Block></span>
         ))}
       </p>
       {nodes.length === 0 ? (

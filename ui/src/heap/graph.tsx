@@ -104,7 +104,7 @@ function Drawn(props: { file: number; graph: Reduced | Around; opened: Around[];
         }}
         onOpen={open}
         openWhat="open what is around it"
-        focus={"sets" in graph ? (opened.length > 0 ? selected : undefined) : `#${graph.nodes[0]?.node}`}
+        focus={"sets" in graph ? (opened.length > 0 ? selected : undefined) : `@${graph.nodes[0]?.node}`}
         height={graphHeight()}
       />
     </>

@@ -10,6 +10,7 @@ import { useRoute } from "../state/route";
 import type { NodeLine, Shown } from "./answers";
 import { Block, Next, showParams } from "./parts";
 import { treeParams } from "./tree";
+import { WithoutLink } from "./what_if";
 
 /** Rows that are asked for when there are more than at first. */
 const MORE = 500;
@@ -36,7 +37,7 @@ export function Inspector({ file, block }: { file: number; block: string }) {
 
 function Details({ file, shown, all, onAll }: { file: number; shown: Shown; all: boolean; onAll: () => void }) {
   const { node, what } = shown.this;
-  const number = `#${node}`;
+  const number = `@${node}`;
   return (
     <>
       <p class="what block-name">{what}</p>
@@ -44,6 +45,7 @@ function Details({ file, shown, all, onAll }: { file: number; shown: Shown; all:
         <Next to={{ part: "paths", fresh: true, params: { what: number, node: number } }} asks={["heap/paths", { file, what: number }]} title="Why it is alive">paths to it</Next>
         <Next to={{ part: "dominators", fresh: true, params: { at: [`${number} ${what}`], node: number } }} asks={["heap/dominators", treeParams(file, [number], false)]} title="What would be free without it">what it holds</Next>
         <Next to={{ part: "graph", fresh: true, params: { around: number, node: number } }} asks={["heap/graph", { file, around: number, nodes: 30 }]}>around it</Next>
+        <WithoutLink file={file} what={number}>what if not</WithoutLink>
       </p>
       <dl class="heap-facts">
         {shown.of_type && (
@@ -131,7 +133,7 @@ function Holders({ shown }: { shown: Shown }) {
         <tbody>
           {shown.held_by.map((line) => (
             <tr key={line.node}>
-              <td class="mono faint">#{line.node}</td>
+              <td class="mono faint">@{line.node}</td>
               <td class="reference"><Line line={line} /></td>
               <td class="number">{bytes(line.dominated)}</td>
             </tr>

@@ -21,7 +21,7 @@ export function Next(props: { to: Change; asks?: readonly [string, Params]; titl
 /** Opens the inspector on a block or root. */
 export function Block({ node, children }: { node: number | string; children: ComponentChildren }) {
   const route = useRoute();
-  const name = typeof node === "number" ? `#${node}` : node;
+  const name = typeof node === "number" ? `@${node}` : node;
   const { file } = route;
   return (
     <Next to={{ params: { node: name } }} asks={["heap/show", showParams(file, name)]} title="Look at it">

@@ -127,7 +127,7 @@ function RootTable({ roots, command }: { roots: Roots; command: string | null | 
     size("Fair share", (row) => row.share, "Its part if each block is divided among those that point to it"),
     size("Shallow", (row) => row.shallow, "The blocks that it points to itself"),
   ];
-  const node = ({ row }: Line) => `#${row.node}`;
+  const node = ({ row }: Line) => `@${row.node}`;
   return (
     <Table
       title="Roots"
@@ -140,7 +140,7 @@ function RootTable({ roots, command }: { roots: Roots; command: string | null | 
       rowKeys={[
         { key: "ArrowRight", what: "open the row's tree", run: (line) => line.opens && toggle(line, true) },
         { key: "ArrowLeft", what: "close it", run: (line) => line.opens && toggle(line, false) },
-        { key: "d", what: "dominators of the row", run: ({ row }) => route.go({ part: "dominators", params: { at: [`#${row.node} ${row.name}`] } }) },
+        { key: "d", what: "dominators of the row", run: ({ row }) => route.go({ part: "dominators", params: { at: [`@${row.node} ${row.name}`] } }) },
       ]}
       more={roots.unreached_blocks > 0 && `${count(roots.unreached_blocks)} blocks are held by no root.`}
     />

@@ -10,16 +10,16 @@ const top = row("all roots", 9, [row("module Main", 8, [row("string", null), row
 
 test("a place is asked for from the last node on, and by name below it", () => {
   expect(questionOf([])).toEqual({});
-  expect(questionOf(["#5 globals", "#8 module Main"])).toEqual({ of: "#8" });
-  expect(questionOf(["#8 module Main", "entry", "string"])).toEqual({ of: "#8", below: ["entry", "string"] });
+  expect(questionOf(["@5 globals", "@8 module Main"])).toEqual({ of: "@8" });
+  expect(questionOf(["@8 module Main", "entry", "string"])).toEqual({ of: "@8", below: ["entry", "string"] });
   expect(questionOf(["string"])).toEqual({ below: ["string"] });
   expect(treeParams(1, [], false)).toEqual({ file: 1, depth: 9, number: 25, "min-share": 0.1 });
 });
 
 test("a step says what it is", () => {
-  expect(stepOf(row("module Main", 8))).toBe("#8 module Main");
-  expect(titleOf("#8 module Main")).toBe("module Main");
-  expect(titleOf("#8")).toBe("#8");
+  expect(stepOf(row("module Main", 8))).toBe("@8 module Main");
+  expect(titleOf("@8 module Main")).toBe("module Main");
+  expect(titleOf("@8")).toBe("@8");
   expect(titleOf("#x of Main")).toBe("#x of Main");
 });
 
@@ -32,7 +32,7 @@ test("arrows lead to parents, children and siblings, and no further", () => {
   expect(moved(top, [0, 1], "ArrowUp")).toEqual([0]);
   expect(moved(top, [], "ArrowLeft")).toEqual([]);
   expect(rowAt(top, [0, 1])?.what).toBe("entry");
-  expect(stepsTo(top, [0, 1])).toEqual(["#8 module Main", "entry"]);
+  expect(stepsTo(top, [0, 1])).toEqual(["@8 module Main", "entry"]);
 });
 
 test("what belongs together has one colour", () => {

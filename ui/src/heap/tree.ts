@@ -9,14 +9,14 @@ import type { DominatorRow } from "./answers";
 /** What the pictures ask for. */
 export const TREE = { depth: 9, number: 25, "min-share": 0.1 } as const;
 
-/** A step down: `#12 module Main`, or what the blocks of a class are called. */
+/** A step down: `@12 module Main`, or what the blocks of a class are called. */
 export function stepOf(row: DominatorRow): string {
-  return row.node === null ? row.what : `#${row.node} ${row.what}`;
+  return row.node === null ? row.what : `@${row.node} ${row.what}`;
 }
 
 /** The node of a step, if it is one. */
 export function nodeOf(step: string): string | null {
-  return /^#\d+(?= |$)/.exec(step)?.[0] ?? null;
+  return /^@\d+(?= |$)/.exec(step)?.[0] ?? null;
 }
 
 /** What a step is called. */

@@ -14,6 +14,7 @@ import { GraphTab } from "./graph";
 import { Inspector } from "./inspector";
 import { PathsTab } from "./paths";
 import { RootsTab } from "./roots";
+import { WhatIfPanel } from "./what_if";
 import "./heap.css";
 
 interface Tab {
@@ -41,6 +42,7 @@ export function HeapView({ file, files }: ViewProps) {
   const route = useRoute();
   const tab = TABS.find(({ part }) => part === route.part) ?? TABS[0];
   const node = route.params.get("node");
+  const cuts = route.params.getAll("cut");
   const step = (by: number) => {
     const here = TABS.findIndex((one) => one === tab);
     const next = TABS[(here + by + TABS.length) % TABS.length];
@@ -68,7 +70,10 @@ export function HeapView({ file, files }: ViewProps) {
         {!isReport && <Finder file={file} />}
       </div>
       <div class={node ? "heap-body with-inspector" : "heap-body"}>
-        <div class="heap-main">{tab && <tab.show key={`${tab.part} ${files[file]?.path ?? ""}`} file={file} />}</div>
+        <div class="heap-main">
+          {cuts.length > 0 && <WhatIfPanel file={file} cuts={cuts} />}
+          {tab && <tab.show key={`${tab.part} ${files[file]?.path ?? ""}`} file={file} />}
+        </div>
         {node && <Inspector file={file} block={node} />}
       </div>
     </div>
@@ -85,7 +90,7 @@ function Finder({ file }: { file: number }) {
     ask<{ node?: number; classes?: string[] }>("heap/find", { file, what: what.trim() }).then(
       ({ result }) => {
         setError("");
-        if (result.node !== undefined) route.go({ params: { node: `#${result.node}` } });
+        if (result.node !== undefined) route.go({ params: { node: `@${result.node}` } });
         else route.go({ part: "types", fresh: true, params: { type: what.trim() } });
       },
       (reason: unknown) => setError(reason instanceof Error ? reason.message : String(reason)),

@@ -121,8 +121,20 @@ function Last({ at }: { at: number }) {
               ["file", bytes(of.file_bytes)],
             ]}
           />
+          <Collector numbers={summary.answer?.result.collector ?? []} />
         </>
       )}
     </>
+  );
+}
+
+/** What the collector counted and how it is set. */
+function Collector({ numbers }: { numbers: Summary["collector"] }) {
+  if (numbers.length === 0) return null;
+  return (
+    <details>
+      <summary>The collector</summary>
+      <Facts facts={numbers.map(({ name, value }) => [name, value.toLocaleString("en", { maximumFractionDigits: 3 })])} />
+    </details>
   );
 }

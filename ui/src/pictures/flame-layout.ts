@@ -27,6 +27,8 @@ export interface FlameTree {
   more: number[];
   /** Of a comparison: the same in the file before. */
   before?: number[];
+  /** Of a comparison: whether it changed by more than chance. */
+  significant?: boolean[];
 }
 
 export interface Layout {

@@ -37,11 +37,17 @@ export function changeOf(before: number, after: number): number {
   return most > 0 ? (after - before) / most : 0;
 }
 
+/** How much of its colour a frame keeps whose change may be chance. */
+const BY_CHANCE = 0.2;
+
 /** Red is more than before, blue is less: in the unit, or, where one trace is much longer than the other, as shares of all. */
 export function byChange(layout: Layout, isDark: boolean, isShares: boolean): FrameColours {
-  const { before = [], total } = layout.tree;
+  const { before = [], total, significant } = layout.tree;
   const [allBefore, allAfter] = isShares ? [before[0] || 1, total[0] || 1] : [1, 1];
-  const change = (node: number) => changeOf((before[node] ?? 0) / allBefore, (total[node] ?? 0) / allAfter);
+  const change = (node: number) => {
+    const change = changeOf((before[node] ?? 0) / allBefore, (total[node] ?? 0) / allAfter);
+    return significant && !significant[node] ? change * BY_CHANCE : change;
+  };
   return {
     fill: (node) => colourOfChange(change(node), isDark),
     ink: (node) => (isDark || Math.abs(change(node)) > 0.55 ? "#ffffff" : INK),
@@ -62,7 +68,8 @@ export function tellFrame(flame: Flame, layout: Layout, node: number, root: numb
     lines.push(["before", inFull(before, flame.measure)], ["after", inFull(total, flame.measure)]);
     const change = total - before;
     const share = before > 0 ? ` (${change >= 0 ? "+" : ""}${percent(change / before)})` : "";
-    lines.push(["change", `${change >= 0 ? "+" : ""}${inFull(change, flame.measure)}${share}`]);
+    const chance = tree.significant && !tree.significant[node] ? ", no more than chance explains" : "";
+    lines.push(["change", `${change >= 0 ? "+" : ""}${inFull(change, flame.measure)}${share}${chance}`]);
     return { title: label.name, lines };
   }
   lines.push(["total", `${inFull(total, flame.measure)} (${shortOf(flame.measure)(total)})`]);

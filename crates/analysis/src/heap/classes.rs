@@ -15,6 +15,7 @@ use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::age::{Age, Ages};
 use super::graph::ClassTotal;
 use super::{Class, ClassKind, Heap, WORD};
 use crate::estimate::{Estimate, Scale, Tally};
@@ -98,6 +99,8 @@ pub struct ClassRow {
     /// What would be free without them: the sum of what each of them retains, without those that another of the same
     /// class dominates. Null where it cannot be known, because not all blocks of the class are.
     pub dominated: Option<u64>,
+    /// How old they are; null if none was sampled.
+    pub age: Option<Age>,
 }
 
 pub(super) const NO_TYPES: &str = "types are not known without a table of them (--types FILE, see `bactrian types build`): blocks are told \
@@ -160,7 +163,16 @@ pub fn classes_of(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable 
 fn by_type(heap: &Heap, filter: &ClassFilter) -> ClassTable {
     let rows = (0..).zip(heap.classes().iter().zip(heap.class_totals()));
     let rows = rows.filter(|(number, _)| filter.has_class(*number));
-    let rows = rows.map(|(_, (class, total))| row(class_label(class), Some(class.kind), total));
+    let mut ages = Ages::default();
+    for sample in &heap.tables().samples {
+        if let Some(&class) = heap.class_of().get(sample.block.index()) {
+            ages.add(heap, class, sample);
+        }
+    }
+    let rows = rows.map(|(number, (class, total))| ClassRow {
+        age: ages.age(number),
+        ..row(class_label(class), Some(class.kind), total)
+    });
     let note = heap.coverage().is_none().then_some(NO_TYPES);
     let mut found = table(heap, ClassBy::Type, rows.collect(), note);
     if filter.classes.is_some() {
@@ -210,6 +222,7 @@ fn row(label: Label, kind: Option<ClassKind>, total: &ClassTotal) -> ClassRow {
         blocks: Estimate::exact(total.blocks as f64),
         shallow: Estimate::exact(total.words.saturating_mul(WORD) as f64),
         dominated: Some(total.dominated.saturating_mul(WORD)),
+        age: None,
     }
 }
 
@@ -242,6 +255,7 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
     let mut known: HashMap<Label, u32> = HashMap::new();
     let mut of_block: HashMap<u32, u32> = HashMap::new();
     let mut tallies: Vec<(Tally, Tally)> = Vec::new();
+    let mut ages = Ages::default();
     let mut samples = 0_u64;
     for sample in &tables.samples {
         if is_of_outside(heap, sample.block.0) {
@@ -272,6 +286,7 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
         of_words.count(sample.samples.into(), 1.0);
         of_blocks.count(sample.samples.into(), 1.0 / words.max(1) as f64);
         of_block.insert(sample.block.0, number);
+        ages.add(heap, number, sample);
     }
     if is_all_sampled(heap) {
         let unknown = if filter.is_by_place() { u32::MAX } else { labels.len() as u32 };
@@ -282,7 +297,11 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
             of_block.get(&node).copied().unwrap_or(unknown)
         };
         let totals = heap.totals_by(labels.len(), group);
-        let rows = labels.into_iter().zip(&totals).map(|(label, total)| row(label, None, total));
+        let rows = (0..).zip(labels.into_iter().zip(&totals));
+        let rows = rows.map(|(number, (label, total))| ClassRow {
+            age: ages.age(number),
+            ..row(label, None, total)
+        });
         return table(heap, by, rows.collect(), None);
     }
     let contents = heap.census().count.contents(heap.losses().clone());
@@ -290,12 +309,14 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
     let rate = samples as f64 / (live_words as f64).max(1.0);
     let of_words = Scale::of_words(rate, WORD as f64);
     let of_blocks = Scale::of_blocks(rate);
-    let rows = labels.into_iter().zip(tallies).map(|(label, (words, blocks))| ClassRow {
+    let rows = (0..).zip(labels.into_iter().zip(tallies));
+    let rows = rows.map(|(number, (label, (words, blocks)))| ClassRow {
         label,
         kind: None,
         blocks: of_blocks.estimate(blocks),
         shallow: of_words.estimate(words),
         dominated: None,
+        age: ages.age(number),
     });
     let mut rows: Vec<_> = rows.collect();
     largest_first(&mut rows);

@@ -22,7 +22,7 @@ pub const MOST_LEVELS: usize = 60;
 pub struct DominatorsShape {
     /// Where to begin; the root of all if nothing is said.
     pub of: Option<Found>,
-    /// Then go down, row by row: what each is called, or `#` and its node. Only where blocks of a class are together.
+    /// Then go down, row by row: what each is called, or `@` and its node. Only where blocks of a class are together.
     pub below: Vec<String>,
     /// Each block by itself, instead of all blocks of a class together.
     pub by_block: bool,
@@ -52,7 +52,7 @@ pub struct DominatorTree {
 pub struct DominatorRow {
     /// The class, or what the block or root is.
     pub what: String,
-    /// The number of the node, if the row is one block or root: for `bactrian heap show '#NUMBER'`.
+    /// The number of the node, if the row is one block or root: for `bactrian heap show @NUMBER`.
     pub node: Option<Node>,
     /// How many blocks.
     pub objects: u64,
@@ -201,7 +201,7 @@ impl Opening<'_> {
 
     /// The entry below another with this name; the largest, if there are several.
     fn child(&self, merging: &Merging, entry: u32, name: &str) -> Option<u32> {
-        let number = name.strip_prefix('#').and_then(|digits| digits.parse::<Node>().ok());
+        let number = name.strip_prefix(['@', '#']).and_then(|digits| digits.parse::<Node>().ok());
         let is_it = |child: &&u32| match merging.entries[**child as usize].kind {
             MergedKind::Rest => false,
             MergedKind::Node(node) if Some(node) == number => true,

@@ -14,7 +14,7 @@ use bactrian_graph::{NONE, Node, Tree, inherit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Class, Heap};
+use super::{Class, Heap, Holder, Holders};
 
 /// Stands for the rest below an entry where classes have their numbers.
 const NO_CLASS: u32 = u32::MAX;
@@ -149,6 +149,7 @@ impl Merging {
     pub fn of(heap: &Heap, (kind, start): (MergedKind, &[Node]), deepest: u32) -> Merging {
         let first = Entry { parent: NONE, depth: 0, kind, own: Sum::default() };
         let mut building = Building {
+            holders: heap.holders(),
             blocks: heap.blocks(),
             class_of: heap.class_of(),
             weights: heap.weights(),
@@ -183,6 +184,7 @@ impl Merging {
 }
 
 struct Building<'a> {
+    holders: &'a Holders,
     /// Of the heap.
     blocks: usize,
     class_of: &'a [u32],
@@ -206,6 +208,9 @@ impl Building<'_> {
                 self.recent[place] = ((held_by, class), self.of_class(held_by, class));
             }
             self.recent[place].1
+        } else if self.holders.get(node).is_some_and(Holder::is_one_finaliser) {
+            // All with one function are alike.
+            held_by
         } else {
             self.below(held_by, MergedKind::Node(node))
         };

@@ -3,6 +3,7 @@
 //!
 //! Sizes are in bytes and count the header of each block, as the collector does.
 
+mod age;
 mod around;
 mod census;
 mod check;
@@ -29,7 +30,9 @@ mod summary;
 mod sums;
 mod suspects;
 mod value;
+mod what_if;
 
+pub use age::Age;
 pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundShape, around};
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassFilter, ClassRow, ClassTable, classes, classes_of};
@@ -66,7 +69,8 @@ pub use questions::{
     FieldsSort, FinalisersAnswer, FinalisersQuestion, FindAnswer, FindQuestion, FirstRootsQuestion,
     GraphAnswer, GraphQuestion, GrowthLimit, HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort,
     LeaksAnswer, LeaksQuestion, NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion,
-    SizeUnit, SummaryQuestion, SuspectsAnswer, SuspectsQuestion, sort_by_time,
+    SizeUnit, SummaryQuestion, SuspectsAnswer, SuspectsQuestion, WhatIfAnswer, WhatIfQuestion,
+    sort_by_time,
 };
 pub use reduced::{
     MOST_SETS, ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced,
@@ -74,11 +78,13 @@ pub use reduced::{
 pub use roots::{FirstRootRow, LeftOut, RootRow, Roots, RootsShape, first_roots, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
 pub use summary::{
-    FiberStacks, MajorHeap, Process, ProcessLine, StackSum, Summary, UseRow, summary,
+    CollectorNumber, FiberStacks, MajorHeap, Process, ProcessLine, StackSum, Summary, UseRow,
+    summary,
 };
 pub use sums::{HeapSums, SeriesPoint};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};
 pub use value::{ValueLimits, value};
+pub use what_if::{CutRow, Freed, FreedClass, WhatIf, what_if};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.
 pub const WORD: u64 = 8;

@@ -1,20 +1,24 @@
 //! A heap small enough to be drawn: blocks that reach each other are one, and so is everything that hangs on a single
 //! parent. What is left are sets of blocks, each entered through one block; the largest are told, with ways from the roots.
 //!
-//! Roots are sets of their own: each module and thread, each of their fields and frames.
+//! Roots are sets of their own: each module and thread, each of their fields and frames, all finalisers with one function.
+//! Sets that begin with blocks of one class beside each other are one.
 
 use std::collections::HashMap;
 
-use bactrian_graph::{Limits, NONE, Node, SetKind, reduce};
+use bactrian_graph::{Limits, NONE, Node, SetKind, Standing, reduce};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::graph::times;
 use super::{Heap, WORD};
 
 /// Sets that can be asked for: more would be drawn for hours, and read by nobody.
 pub const MOST_SETS: usize = 2_000;
 /// Sets between the roots and a large set that are told, at most.
 const WAY: usize = 6;
+/// The part of the heap that a set must have to be told, unless it is on the way to one that has.
+const LEAST: f64 = 0.000_5;
 /// Classes that are told of each set.
 const CLASSES: usize = 3;
 
@@ -46,6 +50,8 @@ pub struct ReducedSet {
     pub what: String,
     /// How many blocks are the entry together, because they reach each other; 1 if it is one block.
     pub entry_blocks: u64,
+    /// How many sets it stands for, whose entries are of one class; the entry is that of one of them.
+    pub alike: u64,
     /// How many blocks the set has.
     pub blocks: u64,
     /// Their bytes.
@@ -99,10 +105,17 @@ pub struct ReducedEdge {
 /// Reduces a heap to about so many sets.
 pub fn reduced(heap: &Heap, sets: usize) -> ReducedHeap {
     // Kinds of roots belong to the root of all: they say little in a picture.
-    let stands_alone = |node: Node| heap.holders().get(node).is_some_and(|holder| holder.level > 1);
-    let limits = Limits { largest: sets, shown: sets.max(2), way: WAY };
+    let standing = |node: Node| match heap.holders().get(node) {
+        // Finalisers are part of their function's.
+        Some(holder) if holder.level > 1 && !holder.is_one_finaliser() => Standing::Alone,
+        Some(_) => Standing::InFamily(NONE),
+        None => Standing::InFamily(heap.class_of().get(node as usize).copied().unwrap_or(NONE)),
+    };
+    let all: u64 = heap.weights().iter().copied().map(u64::from).sum();
+    let least = (LEAST * all as f64) as u64;
+    let limits = Limits { largest: sets, least, shown: sets.max(2), way: WAY };
     let (graph, components) = (heap.graph(), heap.components());
-    let found = reduce(graph, components, heap.root(), heap.weights(), stands_alone, limits);
+    let found = reduce(graph, components, heap.root(), heap.weights(), standing, limits);
     let mut classes = Classes { of: vec![HashMap::new(); found.sets.len()] };
     classes.count(heap, &found.of);
     let total: u64 = found.sets.iter().map(|set| set.weight).sum();
@@ -120,8 +133,13 @@ pub fn reduced(heap: &Heap, sets: usize) -> ReducedHeap {
             },
             node,
             address: node.and_then(|node| heap.address(node)).map(|at| format!("{at:#x}")),
-            what: node.map_or_else(|| "the rest".to_owned(), |node| heap.describe(node)),
+            what: match (node, set.alike) {
+                (None, _) => "the rest".to_owned(),
+                (Some(node), 1) => heap.describe(node),
+                (Some(node), alike) => times(heap.class(node).title(), alike),
+            },
             entry_blocks: set.entry_nodes,
+            alike: set.alike,
             blocks,
             bytes: set.weight.saturating_mul(WORD),
             share: set.weight as f64 / (total as f64).max(1.0),

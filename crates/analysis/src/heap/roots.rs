@@ -1,4 +1,5 @@
-//! What roots hold: for each kind of roots, then each module, thread, finaliser and so on, then each field and frame.
+//! What roots hold: for each kind of roots, then each module, thread, finaliser's function and so on, then each field and
+//! place in a stack. Finalisers with one function are not told one by one.
 //!
 //! Four sizes are told of each. *Shallow*: the blocks that it points to itself. *Retained*: all that can be reached from
 //! it, though others may hold it as well. *Dominated*: what can be reached only through it, and would be free without
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::graph::Held;
-use super::{Heap, HolderKind, WORD};
+use super::{Heap, Holder, HolderKind, WORD};
 
 /// How much of the tree of roots is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct RootRow {
     pub kind: HolderKind,
     /// What it is called below the row that it is in.
     pub name: String,
-    /// Its number as a node of the graph, for `bactrian heap show '#NUMBER'`.
+    /// Its number as a node of the graph, for `bactrian heap show @NUMBER`.
     pub node: Node,
     /// Blocks that it points to itself.
     pub shallow: u64,
@@ -112,7 +113,8 @@ pub fn roots(heap: &Heap, question: &RootsShape) -> Roots {
     let held = heap.held(&[]);
     let of = |node: Node| held.get((node - first) as usize).copied().unwrap_or_default();
     let mut below: Vec<Vec<Node>> = vec![Vec::new(); held.len()];
-    for holder in heap.holders().iter().filter(|holder| holder.level > 0) {
+    let is_told = |holder: &&Holder| holder.level > 0 && !holder.is_one_finaliser();
+    for holder in heap.holders().iter().filter(is_told) {
         if let Some(rows) = below.get_mut((holder.parent - first) as usize) {
             rows.push(holder.node);
         }

@@ -8,6 +8,7 @@ use bactrian_trace::Micros;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::age::age_of;
 use super::value::{immediate, value};
 use super::{Heap, ValueLimits, WORD};
 use crate::parallel;
@@ -296,12 +297,10 @@ fn finalisers(heap: &Heap, node: Node) -> Vec<NodeLine> {
 
 fn allocation(heap: &Heap, node: Node) -> Option<Allocation> {
     let sample = heap.sample(node)?;
-    let micros = |time: u64| Time(Micros(time));
-    let age = heap.snapshot().info().since_start.zip(sample.time);
     Some(Allocation {
         frames: stack(heap, sample.stack),
-        time: sample.time.map(micros),
-        age: age.map(|(now, then)| micros(now.saturating_sub(then))),
+        time: sample.time.map(|time| Time(Micros(time))),
+        age: age_of(heap, &sample),
     })
 }
 

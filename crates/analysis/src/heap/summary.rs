@@ -40,8 +40,19 @@ pub struct Summary {
     pub spaces: Vec<SpaceRow>,
     /// What the major heap is made of.
     pub major: MajorHeap,
+    /// What the collector has counted and how it is set, in its order; empty if the snapshot does not tell.
+    pub collector: Vec<CollectorNumber>,
     /// What the process's memory is used for.
     pub process: Process,
+}
+
+/// A number of the collector's.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CollectorNumber {
+    /// What it is called in `Gc.stat` and `Gc.control`: `minor_collections`, `space_overhead`.
+    pub name: String,
+    /// The number.
+    pub value: f64,
 }
 
 /// Stacks of fibers, by what keeps them.
@@ -160,6 +171,7 @@ pub fn summary(heap: &Heap) -> Summary {
         external_bytes: contents.external_bytes,
         fiber_stacks: fiber_stacks(heap.tables()),
         major: major_heap(&contents, &memory),
+        collector: collector(heap.tables()),
         process: process(heap.tables(), &contents, &memory),
         kinds: contents.kinds,
         spaces: contents.spaces,
@@ -203,17 +215,35 @@ fn major_heap(contents: &Contents, memory: &MemoryUse) -> MajorHeap {
     }
 }
 
+/// What the statistics of a snapshot say of memory for one use, and whether that is resident; none if they say something else.
+fn use_of_memory(name: &str) -> Option<(&str, bool)> {
+    match name.split_once(", ")? {
+        (what, "resident bytes") => Some((what, true)),
+        (what, "mapped bytes") => Some((what, false)),
+        _ => None,
+    }
+}
+
+fn collector(tables: &Tables) -> Vec<CollectorNumber> {
+    let named = tables.statistics.iter().map(|one| (tables.names.get(one.name), one.value));
+    let of_collector = named.filter(|(name, _)| use_of_memory(name).is_none());
+    let number = |(name, value): (&str, Number)| CollectorNumber {
+        name: name.to_owned(),
+        value: match value {
+            Number::Whole(value) => value as f64,
+            Number::Real(value) => value,
+        },
+    };
+    of_collector.map(number).collect()
+}
+
 fn process(tables: &Tables, contents: &Contents, memory: &MemoryUse) -> Process {
     let mut lines: Vec<ProcessLine> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for statistic in &tables.statistics {
         let name = tables.names.get(statistic.name);
         let Number::Whole(bytes) = statistic.value else { continue };
-        let (what, is_resident) = match name.split_once(", ") {
-            Some((what, "resident bytes")) => (what, true),
-            Some((what, "mapped bytes")) => (what, false),
-            _ => continue,
-        };
+        let Some((what, is_resident)) = use_of_memory(name) else { continue };
         let at = *places.entry(what).or_insert_with(|| {
             lines.push(ProcessLine { what: what.to_owned(), mapped: None, resident: None });
             lines.len() - 1

@@ -1,7 +1,7 @@
 //! A value as OCaml would print it, as far as its types are known: `{ name = "x"; items = [1; 2; ...] }`.
 //!
 //! What is printed is bounded: in depth, in elements of each list or array, and in all. A block that holds itself is
-//! printed once, and `<cycle #12>` stands where it comes again. Immediates and strings are there only if the snapshot
+//! printed once, and `<cycle @12>` stands where it comes again. Immediates and strings are there only if the snapshot
 //! keeps them. What is not a value of OCaml is between `<` and `>`.
 
 use std::fmt::Write;
@@ -97,7 +97,7 @@ impl<'a> Printer<'a> {
     /// Prints a block. As an argument it is put between parentheses if it is more than one word.
     fn block(&mut self, node: Node, is_argument: bool) {
         if self.above.contains(&node) {
-            let _ = write!(self.out, "<cycle #{node}>");
+            let _ = write!(self.out, "<cycle @{node}>");
             return;
         }
         if self.left == 0 {
@@ -297,7 +297,7 @@ impl<'a> Printer<'a> {
                 _ => None,
             };
             if let Some(tail) = next.filter(|tail| self.above.contains(tail)) {
-                let _ = write!(self.out, "; <cycle #{tail}>");
+                let _ = write!(self.out, "; <cycle @{tail}>");
                 break;
             }
             count += 1;

@@ -153,6 +153,7 @@ pub static QUESTIONS: &[QuestionEntry] = &[
     QuestionEntry::of::<heap::FindQuestion>(),
     QuestionEntry::of::<heap::HeapDiffQuestion>(),
     QuestionEntry::of::<heap::LeaksQuestion>(),
+    QuestionEntry::of::<heap::WhatIfQuestion>(),
     QuestionEntry::of::<heap::EvolutionQuestion>(),
     QuestionEntry::of::<heap::EvolutionNamesQuestion>(),
     QuestionEntry::of::<live::LiveStateQuestion>(),

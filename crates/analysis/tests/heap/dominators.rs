@@ -80,7 +80,7 @@ fn rows_are_gone_down_to_by_name_and_number() {
         dominators(&heap, &DominatorsShape { below, ..question() })
     };
     let main = heap.find_node("Main").expect("a module");
-    let path = ["globals", &format!("#{main}"), "field 0 of Main", "tag 0, 2 fields"];
+    let path = ["globals", &format!("@{main}"), "field 0 of Main", "tag 0, 2 fields"];
     let tree = below(&path).expect("it is there");
     assert_eq!(tree.total, 3 * 24 + 3 * 16 + 32);
     assert_eq!(lines(&tree.rows, 0), ["0 tag 0, 2 fields: 3, 72, 104", "1 string: 2, 32, 32"]);

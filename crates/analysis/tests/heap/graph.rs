@@ -152,6 +152,7 @@ fn blocks_are_described_and_found() {
     for (text, found) in [
         (format!("{address:#x}"), Found::Node(4)),
         (format!("{:#x}", address + 9), Found::Node(4)),
+        ("@6".to_owned(), Found::Node(6)),
         ("#6".to_owned(), Found::Node(6)),
     ] {
         assert_eq!(heap.find(&text), Ok(found), "{text}");

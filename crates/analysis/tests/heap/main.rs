@@ -1,5 +1,6 @@
 //! Questions to heap snapshots as graphs, asked to small heaps that are written down here block by block.
 
+mod alike;
 mod around;
 mod classes;
 mod diff;
@@ -16,6 +17,7 @@ mod roots;
 mod summary;
 mod suspects;
 mod types;
+mod what_if;
 #[allow(dead_code, reason = "shared with the tests of inference, which use more of it")]
 #[path = "../../../types/tests/infer/world.rs"]
 mod world;

@@ -58,13 +58,13 @@ fn empty_containers_are_told_apart() {
     let tables = of(SuspectKind::EmptyTable);
     assert_eq!(tables.len(), 1, "{found:?}");
     assert!(
-        tables[0].starts_with("The hash table #0") && tables[0].contains("none is used"),
+        tables[0].starts_with("The hash table @0") && tables[0].contains("none is used"),
         "{tables:?}"
     );
     let [options, same] = &of(SuspectKind::EmptyContainer)[..] else { panic!("{found:?}") };
     assert!(options.contains("only 5 point to something"), "{options}");
-    assert!(same.contains("point to #5 string of 3 bytes"), "{same}");
-    assert!(found[0].next == ("paths", "#2".to_owned()), "{found:?}");
+    assert!(same.contains("point to @5 string of 3 bytes"), "{same}");
+    assert!(found[0].next == ("paths", "@2".to_owned()), "{found:?}");
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn long_lists_are_chains_that_begin_somewhere() {
     let found = suspects(&large(&blocks, &modules(&["Main"], &[(0, 0, 0)])), None);
     let chain = found.iter().find(|one| one.kind == SuspectKind::Chain).expect("a chain");
     assert!(chain.sentence.starts_with("200k blocks of tag 0, 2 fields"), "{}", chain.sentence);
-    assert_eq!(chain.next.1, "#0");
+    assert_eq!(chain.next.1, "@0");
     let owner = found.iter().find(|one| one.kind == SuspectKind::Owner).expect("an owner");
     assert!(
-        owner.sentence.starts_with("#0 block of tag 0 with 2 fields alone holds"),
+        owner.sentence.starts_with("@0 block of tag 0 with 2 fields alone holds"),
         "{}",
         owner.sentence
     );

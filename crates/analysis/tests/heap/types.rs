@@ -99,7 +99,7 @@ fn a_ring_of_cells_ends() {
     world.block(0, &[Int(2), To(ring)]);
     world.value("ring", of, ring);
     let heap = open(&mut world);
-    assert_eq!(value(&heap, ring, &ValueLimits::default()).as_deref(), Some("[1; 2; <cycle #0>]"));
+    assert_eq!(value(&heap, ring, &ValueLimits::default()).as_deref(), Some("[1; 2; <cycle @0>]"));
     assert!(collections(&heap).expect("there are types").rows.is_empty());
 }
 

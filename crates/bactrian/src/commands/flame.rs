@@ -4,25 +4,31 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bactrian_analysis::units::show_bytes;
-use bactrian_analysis::{FlameQuestion, StacksOptions};
+use bactrian_analysis::{DiffFlameQuestion, FlameQuestion, StacksOptions};
 use bactrian_web::{FlameAbout, flame_svg};
 
 use crate::derived_args::DerivedArgs;
+use crate::evidence::Files;
 use crate::failure::{Failure, Status};
 use crate::file_args::TraceArg;
 use crate::output::{Console, show_estimate, write_file};
 
-/// A flame graph, as one SVG file that zooms and searches in any browser.
+/// A flame graph as one SVG file; of two traces, what changed.
 ///
-/// The width of a frame is what is allocated (or live) in it and in all it calls.
+/// It zooms and searches in any browser.
+/// The width of a frame is what is kept, or allocated, in it and in all it calls. Of two traces it is that of the second: red
+/// frames grew, blue ones shrank, and pale ones changed no more than chance explains.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian flame trace.ctf -o flame.svg
-  bactrian flame trace.ctf --metric live -o held.svg
+  bactrian flame before.ctf after.ctf -o grown.svg
   bactrian flame trace.ctf --metric peak --hide '/^Stdlib/' -o peak.svg")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
+    /// A trace of the same program later, or changed
+    #[arg(value_name = "AFTER")]
+    after: Option<PathBuf>,
     /// Where to write the picture; `-` is standard output
     #[arg(long, short, value_name = "SVG")]
     output: PathBuf,
@@ -42,8 +48,17 @@ const NARROWEST: f64 = 0.5;
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let stacks = args.stacks.0.clone();
     let min_share = 100.0 * NARROWEST / f64::from(args.width);
-    let question = FlameQuestion { stacks, min_share, ..FlameQuestion::default() };
-    let asked = args.trace.files().ask(&question, console)?;
+    let asked = match &args.after {
+        None => {
+            let question = FlameQuestion { stacks, min_share, ..FlameQuestion::default() };
+            args.trace.files().ask(&question, console)?
+        }
+        Some(after) => {
+            let question = DiffFlameQuestion { stacks, min_share, ..DiffFlameQuestion::default() };
+            let both = [args.trace.file.clone(), after.clone()];
+            Files::traces(both, args.trace.strict).ask(&question, console)?
+        }
+    };
     let flame = &asked.answer.result;
     let lost = asked.answer.losses.iter().flat_map(|losses| losses.sentences());
     let notes = lost.chain(asked.answer.notes.iter().cloned()).collect();

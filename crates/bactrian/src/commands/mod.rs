@@ -22,6 +22,7 @@ pub mod lifetimes;
 pub mod live;
 pub mod man;
 pub mod mcp;
+pub mod paths;
 pub mod record;
 pub mod record_running;
 mod recorded;

@@ -19,7 +19,7 @@ pub use chart::chart;
 pub use facts::{line, show_date};
 pub use file::{shortened, write_file};
 pub use json::{print_envelope, print_json, print_json_of_live};
-pub use table::{Align, INTERVAL, SHARE, Table};
+pub use table::{Align, INTERVAL, SHARE, Table, shorten};
 pub use tree::{LAST, tree_marks};
 
 /// When to use colours.

@@ -95,7 +95,7 @@ fn values_are_printed_as_ocaml_would() {
         let ring = ask(&folder, "show", &["Heap_values.ring"]);
         let node = ring["fields"][0]["block"]["node"].as_u64().expect("a block");
         let expected = format!(
-            "{{ name = \"ring\"; age = 1; friends = [<cycle #{node}>]; color = Blue; letter = 'r'; ok = true }}"
+            "{{ name = \"ring\"; age = 1; friends = [<cycle @{node}>]; color = Blue; letter = 'r'; ok = true }}"
         );
         check("Heap_values.ring", &[], &expected);
         let expected = "[`Number 0; `Name \"1\"; `Number 2; `Name \"3\"; `Number 4; `Name \"5\"]";

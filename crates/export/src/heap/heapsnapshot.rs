@@ -5,7 +5,7 @@
 //! the root. Its one child is called `(GC roots)`, as DevTools wants it; below are the holders of our graph, then the
 //! blocks.
 //!
-//! The id of a block is its number, so that `@12` there is `#12` here. Sizes are in bytes with headers, at most
+//! The id of a block is its number, so that `@12` is the same there and here. Sizes are in bytes with headers, at most
 //! 2^32 - 1, because readers keep them in four bytes.
 
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_graph::{Limits, NONE, Node, SetKind, components, reduce};
+use bactrian_graph::{Limits, NONE, Node, SetKind, Standing, components, reduce};
 
 use crate::naive::{self, Nodes};
 use crate::random::Case;
@@ -23,7 +23,9 @@ fn sets(case: &Case, circles: &HashMap<Node, Nodes>) -> HashMap<Node, Nodes> {
         let mut entry = name(node);
         loop {
             let parents = parents(entry);
-            if parents.len() != 1 || circles[&entry].iter().any(|&node| stands_alone(node)) {
+            if parents.len() != 1
+                || circles[&entry].iter().any(|&node| standing(node) == Standing::Alone)
+            {
                 break;
             }
             entry = *parents.first().expect("there is one");
@@ -33,16 +35,17 @@ fn sets(case: &Case, circles: &HashMap<Node, Nodes>) -> HashMap<Node, Nodes> {
     sets
 }
 
-fn stands_alone(node: Node) -> bool {
-    node.is_multiple_of(11)
+/// No two are of one family.
+fn standing(node: Node) -> Standing {
+    if node.is_multiple_of(11) { Standing::Alone } else { Standing::InFamily(node) }
 }
 
 #[test]
 fn all_sets_are_there_if_all_are_wanted() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
-        let limits = Limits { largest: usize::MAX, shown: usize::MAX, way: usize::MAX };
-        let found = reduce(&case.graph, &together, case.root, &case.weights, stands_alone, limits);
+        let limits = Limits { largest: usize::MAX, least: 0, shown: usize::MAX, way: usize::MAX };
+        let found = reduce(&case.graph, &together, case.root, &case.weights, standing, limits);
         let circles = naive::circles(&case.graph, case.root);
         let expected = sets(&case, &circles);
         assert_eq!(found.all, expected.len(), "case {seed}");
@@ -83,10 +86,17 @@ fn all_sets_are_there_if_all_are_wanted() {
 fn what_is_shown_hangs_together_and_nothing_is_lost() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
-        let limits =
-            Limits { largest: (seed % 4) as usize, shown: usize::MAX, way: (seed % 3) as usize };
-        let alone = |_| seed.is_multiple_of(2);
-        let found = reduce(&case.graph, &together, case.root, &case.weights, alone, limits);
+        let limits = Limits {
+            largest: (seed % 4) as usize,
+            least: 0,
+            shown: usize::MAX,
+            way: (seed % 3) as usize,
+        };
+        let standing = |node: Node| match seed % 3 {
+            0 => Standing::Alone,
+            _ => Standing::InFamily(node % 3),
+        };
+        let found = reduce(&case.graph, &together, case.root, &case.weights, standing, limits);
         let all = naive::reached(&case.graph, &[case.root], None);
         let weight: u64 = all.iter().map(|&node| u64::from(case.weights[node as usize])).sum();
         assert_eq!(found.sets.iter().map(|set| set.nodes).sum::<u64>(), all.len() as u64);
@@ -119,8 +129,8 @@ fn ways_are_as_short_as_can_be() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let reduced = |largest, way| {
-            let limits = Limits { largest, shown: usize::MAX, way };
-            reduce(&case.graph, &together, case.root, &case.weights, stands_alone, limits)
+            let limits = Limits { largest, least: 0, shown: usize::MAX, way };
+            reduce(&case.graph, &together, case.root, &case.weights, standing, limits)
         };
         let all = reduced(usize::MAX, 0);
         assert!(all.edges.iter().all(|edge| edge.left_out == 0), "case {seed}");
@@ -149,14 +159,39 @@ fn no_more_sets_than_are_wanted() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let shown = 3 + (seed % 8) as usize;
-        let limits = Limits { largest: usize::MAX, shown, way: 1 };
-        let alone = |_| false;
-        let found = reduce(&case.graph, &together, case.root, &case.weights, alone, limits);
+        let limits = Limits { largest: usize::MAX, least: 0, shown, way: 1 };
+        let standing = |node: Node| Standing::InFamily(node % 3);
+        let found = reduce(&case.graph, &together, case.root, &case.weights, standing, limits);
         let sets = found.sets.iter().filter(|set| set.kind != SetKind::Rest).count();
         assert!(sets <= shown, "case {seed}: {sets} of {shown}");
         // Every node is in the set that it is said to be in.
         let mut nodes = vec![0; found.sets.len()];
         found.of.iter().filter(|&&of| of != NONE).for_each(|&of| nodes[of as usize] += 1);
         assert!(found.sets.iter().map(|set| set.nodes).eq(nodes), "case {seed}");
+    });
+}
+
+#[test]
+fn sets_that_are_alike_make_no_circles() {
+    crate::judge(|seed, case| {
+        let together = components(&case.graph, case.root);
+        let limits = Limits { largest: usize::MAX, least: 0, shown: usize::MAX, way: usize::MAX };
+        let reduced = |family: fn(Node) -> u32| {
+            let standing = |node: Node| Standing::InFamily(family(node));
+            reduce(&case.graph, &together, case.root, &case.weights, standing, limits)
+        };
+        let (found, apart) = (reduced(|node| node % 3), reduced(|node| node));
+        let alike: u64 = found.sets.iter().map(|set| set.alike).sum();
+        assert_eq!(alike, apart.sets.len() as u64, "case {seed}");
+        // What no edge leads to any more can be taken away, until nothing is left.
+        let mut is_left = vec![true; found.sets.len()];
+        for _ in &found.sets {
+            let mut is_target = vec![false; found.sets.len()];
+            for edge in found.edges.iter().filter(|edge| is_left[edge.from]) {
+                is_target[edge.to] = true;
+            }
+            is_left.iter_mut().zip(is_target).for_each(|(left, target)| *left &= target);
+        }
+        assert!(is_left.iter().all(|left| !left), "case {seed}");
     });
 }

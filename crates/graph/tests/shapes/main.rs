@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bactrian_graph::{
-    Builder, Dominators, Graph, Limits, NONE, Node, SetKind, Within, components, dominators,
-    duplicates, fair_shares, neighbourhood, reach, reduce, shortest,
+    Builder, Dominators, Graph, Limits, NONE, Node, SetKind, Standing, Within, components,
+    dominators, duplicates, fair_shares, neighbourhood, reach, reduce, shortest,
 };
 
 fn graph(nodes: usize, successors: impl Fn(Node, &mut Builder)) -> Graph {
@@ -34,8 +34,8 @@ fn all_answers(graph: &Graph, root: Node) -> Dominators {
     assert_eq!(before.iter().filter(|&&before| before != NONE).count() as u64, total.max(1) - 1);
     let first = duplicates(graph, &together, |node| Some(u64::from(node)), |_, _| true);
     assert!(first.iter().copied().eq(0..graph.nodes() as Node));
-    let limits = Limits { largest: 10, shown: usize::MAX, way: 10 };
-    let reduced = reduce(graph, &together, root, &weights, |_| false, limits);
+    let limits = Limits { largest: 10, least: 0, shown: usize::MAX, way: 10 };
+    let reduced = reduce(graph, &together, root, &weights, |_| Standing::InFamily(0), limits);
     assert_eq!(reduced.sets.iter().map(|set| set.weight).sum::<u64>(), total);
     assert!(reduced.sets.len() <= 112);
     let within = Within { steps: u32::MAX, most: 10 };
@@ -135,8 +135,8 @@ fn weights_and_components_that_do_not_fit_are_no_harm() {
     assert_eq!(fair_shares(&pair, &other, 0, &[1, 1]), [0.0, 0.0]);
     assert_eq!(reach(&pair, &other, &[&[0]], &[1, 1]), [0]);
     assert_eq!(duplicates(&pair, &other, |_| Some(0), |_, _| true), [0, 1]);
-    let limits = Limits { largest: 1, shown: usize::MAX, way: 1 };
-    assert!(reduce(&pair, &other, 0, &[1, 1], |_| false, limits).sets.is_empty());
+    let limits = Limits { largest: 1, least: 0, shown: usize::MAX, way: 1 };
+    assert!(reduce(&pair, &other, 0, &[1, 1], |_| Standing::InFamily(0), limits).sets.is_empty());
 }
 
 /// A list of records and a table of the same records: each record hangs from what they have in common, but walking
@@ -216,12 +216,43 @@ fn what_is_shared_is_divided_as_the_seed_says() {
     assert_eq!(shares, [15.0, 5.0, 5.0, 5.0, 8.0, 8.0]);
     assert_eq!(*dominators(&figure, 0, &weights).retained, [15, 1, 1, 1, 4, 8]);
     // d and e have several parents and stand for themselves; the others are one tree.
-    let limits = Limits { largest: 1, shown: usize::MAX, way: 1 };
-    let reduced = reduce(&figure, &together, 0, &weights, |_| false, limits);
+    let limits = Limits { largest: 1, least: 0, shown: usize::MAX, way: 1 };
+    let reduced = reduce(&figure, &together, 0, &weights, |_| Standing::InFamily(0), limits);
     let sets = reduced.sets.iter().map(|set| (set.kind, set.entry, set.nodes, set.weight));
     assert!(sets.eq([
         (SetKind::Root, 0, 4, 3),
         (SetKind::Large, 5, 1, 8),
         (SetKind::Rest, NONE, 1, 4),
     ]));
+}
+
+#[test]
+fn sets_that_are_alike_are_one() {
+    // The root and a table hold entries 2 to 6 both; the last is of another family, and the second points to the first.
+    let shared: &[Node] = &[2, 3, 4, 5, 6];
+    let figure = graph(8, |node, builder| {
+        let targets = match node {
+            0 => &[1, 2, 3, 4, 5, 6],
+            1 => shared,
+            3 => &[2][..],
+            4 => &[7][..],
+            _ => &[],
+        };
+        targets.iter().for_each(|&target| builder.target(target));
+    });
+    let weights = [0, 1, 10, 10, 10, 10, 10, 100];
+    let limits = Limits { largest: 10, least: 0, shown: usize::MAX, way: 1 };
+    let standing = |node: Node| Standing::InFamily(u32::from(node == 6));
+    let reduced = reduce(&figure, &components(&figure, 0), 0, &weights, standing, limits);
+    let sets = reduced.sets.iter().map(|set| (set.kind, set.alike, set.nodes, set.weight));
+    let sets: Vec<_> = sets.collect();
+    // The first is deeper than those that are alike: it would make a circle with them.
+    let expected = [
+        (SetKind::Root, 1, 2, 1),
+        (SetKind::Large, 3, 4, 130),
+        (SetKind::Large, 1, 1, 10),
+        (SetKind::Large, 1, 1, 10),
+    ];
+    assert_eq!(sets, expected);
+    assert_eq!(reduced.edges.iter().map(|edge| edge.edges).sum::<u64>(), 11);
 }

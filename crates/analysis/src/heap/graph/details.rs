@@ -240,6 +240,7 @@ impl Heap {
         match what {
             What::Module(_) => format!("module {name}"),
             What::Field(..) => format!("{name} of {}", above()),
+            What::Frame(_) if holder.alike > 1 => format!("frames {name} of {}", above()),
             What::Frame(_) => format!("frame {name} of {}", above()),
             What::NoFrame => format!("stack of {}, {name}", above()),
             What::Symbol(..) => format!("global root {name} of C code"),

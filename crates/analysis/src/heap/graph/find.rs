@@ -37,7 +37,7 @@ impl fmt::Display for NotFound {
 impl std::error::Error for NotFound {}
 
 impl Heap {
-    /// Finds what a text stands for: `0x7f..` is the block that the address lies in, `#12` or `@12`, which a shell leaves alone, the node with that
+    /// Finds what a text stands for: `0x7f..` is the block that the address lies in, `@12`, or `#12` as it was once written, the node with that
     /// number, `Main` a module, `Main.3` its field 3, `Main.table` a static block with that symbol; anything else is a
     /// class or a part of its name.
     ///
@@ -71,7 +71,7 @@ impl Heap {
         match found.is_empty() || text.is_empty() {
             true => Err(NotFound(format!(
                 "`{text}` is neither a class nor a module; write a class, as `bactrian heap types` lists them, \
-                 a module or a value of one (Main.table), an address (0x7f0012345678) or the number of a block (#123)"
+                 a module or a value of one (Main.table), an address (0x7f0012345678) or the number of a block (@123)"
             ))),
             false => Ok(Found::Classes(found)),
         }
@@ -92,7 +92,7 @@ impl Heap {
                     (Some((node, _)), None) => Ok(node),
                     _ => Err(NotFound(format!(
                         "`{text}` is a class of many blocks; write the address of one (0x7f0012345678) or its \
-                         number (#123)"
+                         number (@123)"
                     ))),
                 }
             }

@@ -1,8 +1,11 @@
 //! What holds blocks from outside the heap, as nodes of the graph: a tree with the root of all at its top, below it
 //! a holder for each kind of root, below that one for each module, thread or finaliser's function, and for each field
-//! of a module and each frame of a stack one more. The lowest hold the blocks. Holders weigh nothing.
+//! of a module and each place in a stack one more. The lowest hold the blocks. Holders weigh nothing.
+//!
+//! A function that calls itself a thousand times has one holder for each line that it stands in: what its frames hold
+//! together, none of them dominates.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{
@@ -25,6 +28,8 @@ pub struct Holder {
     pub level: u8,
     /// What kind of roots it is, or belongs to.
     pub kind: HolderKind,
+    /// How many roots alike it stands for: frames in one place of a stack, finalisers with one function; otherwise 1.
+    pub alike: u64,
     /// Which of its kind.
     pub(super) what: What,
 }
@@ -126,6 +131,7 @@ pub(super) enum What {
     UnnamedModule(ModuleId),
     Field(ModuleId, u32),
     Thread(ThreadId),
+    /// A place in a stack, by the first frame that stands there.
     Frame(FrameId),
     NoFrame,
     Symbol(NameId, u64),
@@ -173,16 +179,17 @@ impl Holders {
             };
             slots.insert(key, held.into_iter().chain(function).collect());
         }
+        let mut places = Places::default();
         for root in &tables.roots {
             let target = root.target.block.0;
             let is_known =
                 matches!(root.kind, RootKind::Finaliser { .. }) && known.contains(&target);
             if !is_known {
-                let (group, slot) = whose(tables, &root.kind);
+                let (group, slot) = whose(tables, &root.kind, &mut places);
                 slots.entry((HolderKind::of(&root.kind), group, slot)).or_default().push(target);
             }
         }
-        Planted::of(tables, first, slots)
+        Planted::of(tables, first, slots, &places)
     }
 
     /// How many there are; at least the root of all.
@@ -212,6 +219,7 @@ impl Planted {
         tables: &Tables,
         first: Node,
         slots: BTreeMap<(HolderKind, What, Option<What>), Vec<Node>>,
+        places: &Places,
     ) -> Planted {
         // The lowest come first, so that nodes of each level follow each other; parents are put in afterwards.
         let mut lowest = Vec::new();
@@ -246,6 +254,9 @@ impl Planted {
         };
         for (kind, what, group, targets) in lowest {
             let node = planted.add((first_group + group) as Node, 3, (kind, what), targets);
+            if let (What::Frame(frame), Some(holder)) = (what, planted.holders.all.last_mut()) {
+                holder.alike = places.frames.get(&frame).map_or(1, |all| all.len() as u64);
+            }
             if let What::Finaliser(index) = what
                 && let Some(finaliser) = tables.finalisers.get(index as usize)
                 && finaliser.kind == FinaliserKind::First
@@ -258,7 +269,11 @@ impl Planted {
             of_kind.iter().for_each(|&group| kind_of[group] = at);
         }
         for ((kind, what, targets), of_kind) in groups.into_iter().zip(kind_of) {
+            let finalisers = targets.len() as u64;
             planted.add((first_kind + of_kind) as Node, 2, (kind, what), targets);
+            if let (What::Finalisers(..), Some(holder)) = (what, planted.holders.all.last_mut()) {
+                holder.alike = finalisers;
+            }
         }
         let count = kinds.len();
         for (kind, of_kind) in kinds {
@@ -278,14 +293,35 @@ impl Planted {
         targets: Vec<Node>,
     ) -> Node {
         let node = self.holders.first + self.holders.all.len() as Node;
-        self.holders.all.push(Holder { node, parent, level, kind, what });
+        self.holders.all.push(Holder { node, parent, level, kind, alike: 1, what });
         self.targets.push(targets);
         node
     }
 }
 
+/// Where frames stand. Those of a thread that stand in one line of a function are one place.
+#[derive(Default)]
+struct Places {
+    /// The first frame that was seen there, by thread, function, file and line; and by address where these are not known.
+    first: HashMap<(ThreadId, Location, u64), FrameId>,
+    /// All frames that have roots, by the first one of their place.
+    frames: HashMap<FrameId, HashSet<FrameId>>,
+}
+
+impl Places {
+    fn of(&mut self, tables: &Tables, thread: ThreadId, frame: FrameId) -> FrameId {
+        let Some(known) = tables.frames.get(frame.index()) else { return frame };
+        let Location { function, file, line, .. } = known.location;
+        let place = Location { function, file, line, ..Location::default() };
+        let address = if place == Location::default() { known.return_address } else { 0 };
+        let first = *self.first.entry((thread, place, address)).or_insert(frame);
+        self.frames.entry(first).or_default().insert(frame);
+        first
+    }
+}
+
 /// The module, thread and so on that a root belongs to, and which of its fields or frames it is.
-fn whose(tables: &Tables, kind: &RootKind) -> (What, Option<What>) {
+fn whose(tables: &Tables, kind: &RootKind, places: &mut Places) -> (What, Option<What>) {
     match *kind {
         RootKind::Global { module, field } | RootKind::DynamicGlobal { module, field } => {
             let name = tables.modules.get(module.index()).map_or(NameId(0), |module| module.name);
@@ -297,7 +333,8 @@ fn whose(tables: &Tables, kind: &RootKind) -> (What, Option<What>) {
             (group, Some(What::Field(module, field)))
         }
         RootKind::Stack { thread, frame, .. } => {
-            (What::Thread(thread), Some(frame.map_or(What::NoFrame, What::Frame)))
+            let place = frame.map(|frame| places.of(tables, thread, frame));
+            (What::Thread(thread), Some(place.map_or(What::NoFrame, What::Frame)))
         }
         RootKind::Local { thread } => (What::Thread(thread), None),
         RootKind::CGlobal { address, name } => (What::Symbol(name, address), None),
@@ -309,6 +346,11 @@ fn whose(tables: &Tables, kind: &RootKind) -> (What, Option<What>) {
 }
 
 impl Holder {
+    /// Whether it is one finaliser, of which there may be thousands with one function.
+    pub fn is_one_finaliser(&self) -> bool {
+        matches!(self.what, What::Finaliser(_))
+    }
+
     /// What it is called below its parent: `Main`, `field 2`, `thread 0`, `Main.load (main.ml:12)`.
     pub fn name(&self, tables: &Tables, classes: &[Class]) -> String {
         match self.what {
@@ -317,11 +359,14 @@ impl Holder {
             What::UnnamedModule(module) => format!("module {} without a name", module.0),
             What::Field(_, field) => format!("field {field}"),
             What::Thread(thread) => thread_name(tables, thread),
-            What::Frame(frame) => match tables.frames.get(frame.index()) {
-                Some(frame) => location(tables, &frame.location)
-                    .unwrap_or_else(|| format!("frame at {:#x}", frame.return_address)),
-                None => format!("frame {}", frame.0),
-            },
+            What::Frame(frame) => {
+                let name = match tables.frames.get(frame.index()) {
+                    Some(frame) => location(tables, &frame.location)
+                        .unwrap_or_else(|| format!("frame at {:#x}", frame.return_address)),
+                    None => format!("frame {}", frame.0),
+                };
+                times(name, self.alike)
+            }
             What::NoFrame => "in no known frame".to_owned(),
             What::Symbol(name, address) => match tables.names.get(name) {
                 "" => format!("{address:#x}"),
@@ -332,14 +377,20 @@ impl Holder {
                 name => name.to_owned(),
             },
             What::Address(address) => format!("{address:#x}"),
-            What::Finalisers(when, class) => match classes.get(class as usize) {
-                Some(class) => format!("{}: {}", when.title(), class.title()),
-                None => format!("{}: a function that is no block", when.title()),
-            },
+            What::Finalisers(when, class) => {
+                let function = classes.get(class as usize).map(Class::title);
+                let function = function.as_deref().unwrap_or("a function that is no block");
+                times(format!("{}: {function}", when.title()), self.alike)
+            }
             What::Finaliser(index) => format!("finaliser {index}"),
             What::LooseFinaliser(when) => when.title().to_owned(),
         }
     }
+}
+
+/// A name with how many are alike: `Main.load (main.ml:12) × 796`.
+pub(crate) fn times(name: String, count: u64) -> String {
+    if count == 1 { name } else { format!("{name} × {count}") }
 }
 
 fn thread_name(tables: &Tables, thread: ThreadId) -> String {

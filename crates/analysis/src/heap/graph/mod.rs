@@ -42,6 +42,7 @@ use types::{Known, Named, ShapeKey};
 
 pub use classes::{Class, ClassKind};
 pub use find::{Found, NotFound};
+pub(in crate::heap) use holders::times;
 pub use holders::{Holder, HolderKind, Holders};
 pub use numbers::{ClassTotal, Held};
 pub use store::{IndexNews, IndexStore};

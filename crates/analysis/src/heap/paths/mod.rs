@@ -136,16 +136,17 @@ fn runs(heap: &Heap, paths: &[Vec<Node>]) -> Vec<Vec<Run>> {
     let pairs: Vec<(Node, Node)> =
         paths.iter().flat_map(|path| path.windows(2).map(|pair| (pair[0], pair[1]))).collect();
     let mut steps = steps(heap, &pairs).into_iter();
-    let class_of = heap.class_of();
+    let (class_of, first) = (heap.class_of(), heap.blocks() as Node);
     let runs_of = |path: &Vec<Node>| {
         let mut runs: Vec<Run> = Vec::new();
         for (at, &node) in path.iter().enumerate() {
             let step = if at == 0 { Step::Root } else { steps.next().unwrap_or(Step::Unknown) };
             let is_block = (node as usize) < heap.blocks();
-            // Each root is a class of its own.
-            let class = match is_block {
-                true => class_of.get(node as usize).copied().unwrap_or(0),
-                false => u32::MAX - (node - heap.blocks() as Node),
+            // Each root is a class of its own, but finalisers with one function are alike.
+            let class = match heap.holders().get(node) {
+                None => class_of.get(node as usize).copied().unwrap_or(0),
+                Some(one) if one.is_one_finaliser() => u32::MAX - (one.parent - first),
+                Some(_) => u32::MAX - (node - first),
             };
             match runs.last_mut() {
                 Some(last)

@@ -2,7 +2,10 @@
 //!
 //! Each block has one shortest path, in the tree of a breadth-first search from the roots. Two blocks have the same
 //! shape if the nodes before them have, they are held in the same way, and are of the same class. A class that is on the
-//! path already is not put there again: what repeats, as lists, trees and formulas do, is one row.
+//! path already is not put there again: what repeats, as lists, trees and formulas do, is one row. Finalisers with one
+//! function are one root.
+//!
+//! Every path that is told ends at the class, however few levels were asked for: what is between is left out.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -14,7 +17,7 @@ use serde::Serialize;
 
 use super::bytes;
 use super::steps::{Labels, Step};
-use crate::heap::Heap;
+use crate::heap::{Heap, Holder};
 
 /// Shapes that are told apart. A heap that has more of them is told as far as they reach.
 const MOST_SHAPES: usize = 1 << 20;
@@ -53,6 +56,7 @@ pub struct ClassPaths {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShapeRow {
     /// How they are held by the row above: `field 1`, `an element`, `stack`, `data`; empty where a root does.
+    /// `5 steps further` if some are left out.
     pub step: String,
     /// Their class; what it is if it is a root.
     pub what: String,
@@ -194,6 +198,9 @@ impl<'a> Merging<'a> {
 
     /// The shape of a node that is held by one of this shape.
     fn below(&mut self, above: u32, from: Node, node: Node) -> u32 {
+        if self.heap.holders().get(node).is_some_and(Holder::is_one_finaliser) {
+            return above;
+        }
         let step = self.labels.step(self.heap, from, node);
         let first = self.heap.blocks() as Node;
         let class = match node.checked_sub(first) {
@@ -285,14 +292,44 @@ impl<'a> Telling<'a> {
             below.partition_point(|&at| self.shapes[at as usize].bytes as f64 >= self.least);
         let most = if self.question.limit == 0 { usize::MAX } else { self.question.limit };
         let most = most.min(self.room.get());
-        let is_deepest = level >= self.question.depth.min(MOST_LEVELS);
-        let rest = below.split_off(if is_deepest { 0 } else { large.min(most) });
-        let left_out = ShapesLeftOut {
-            rows: rest.len() as u64,
-            bytes: rest.iter().map(|&at| self.shapes[at as usize].bytes).sum(),
-        };
+        // What leads to the class must be seen to do so.
+        let least = usize::from(self.shapes[above as usize].here == 0);
+        if level >= self.question.depth.min(MOST_LEVELS) {
+            return self.further_down(&below, least.min(most));
+        }
+        let rest = below.split_off(large.max(least).min(most).min(below.len()));
         self.room.set(self.room.get() - below.len());
-        (below.into_iter().map(|at| self.row(at, level)).collect(), left_out)
+        let rows = below.into_iter().map(|at| self.row(at, level)).collect();
+        (rows, self.left_out(&rest))
+    }
+
+    fn left_out(&self, rest: &[u32]) -> ShapesLeftOut {
+        let bytes = rest.iter().map(|&at| self.shapes[at as usize].bytes).sum();
+        ShapesLeftOut { rows: rest.len() as u64, bytes }
+    }
+
+    /// The class itself where the largest of these lead to, if one row is wanted: there are too many levels to tell all.
+    fn further_down(&self, below: &[u32], wanted: usize) -> (Vec<ShapeRow>, ShapesLeftOut) {
+        let mut left_out = self.left_out(below);
+        let (Some(&first), 1) = (below.first(), wanted) else { return (Vec::new(), left_out) };
+        let (mut at, mut steps) = (first, 1);
+        while self.shapes[at as usize].here == 0 {
+            let next = self.below[at as usize].iter().copied();
+            let size = |&at: &u32| (self.shapes[at as usize].bytes, Reverse(at));
+            let Some(largest) = next.max_by_key(size) else { break };
+            (at, steps) = (largest, steps + 1);
+        }
+        let mut row = self.row(at, MOST_LEVELS);
+        if steps > 1 {
+            row.step = format!("{steps} steps further");
+        }
+        left_out.bytes = left_out.bytes.saturating_sub(row.bytes);
+        left_out.rows -= u64::from(steps == 1);
+        if left_out.bytes == 0 {
+            left_out.rows = 0;
+        }
+        self.room.set(self.room.get() - 1);
+        (vec![row], left_out)
     }
 
     fn row(&self, at: u32, level: usize) -> ShapeRow {

@@ -17,7 +17,7 @@ pub struct ShowQuestion {
     /// The heap snapshot
     #[serde(default)]
     pub file: FileNumber,
-    /// The block: 0xADDRESS, #NUMBER, or a module or value of one (Main.table, Main.3)
+    /// The block: 0xADDRESS, @NUMBER, or a module or value of one (Main.table, Main.3)
     pub block: String,
     /// How many fields, and how many of those that point to it; 0 for all
     #[serde(default = "rows")]

@@ -1,15 +1,15 @@
-//! Who holds what: summary, suspects, roots, dominators, paths, finalisers.
+//! Who holds what: summary, suspects, roots, dominators, paths, finalisers, and what if somebody did not.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     ClassPaths, DominatorTree, DominatorsShape, Finalisers, FirstRootRow, Found, Paths, PathsShape,
-    Roots, RootsShape, Series, Summary, Suspect, class_paths, dominators, finalisers, first_roots,
-    paths, roots, summary, suspects,
+    Roots, RootsShape, Series, Summary, Suspect, WhatIf, class_paths, dominators, finalisers,
+    first_roots, paths, roots, summary, suspects, what_if,
 };
 use super::{answer, as_named, in_order};
-use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError};
+use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows};
 
 /// What the memory is used for: words by use, blocks by kind and generation, the heap against the memory of the process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -144,10 +144,10 @@ impl Question for FirstRootsQuestion {
 pub struct DominatorsQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// Begin at a block (0xADDRESS, #NUMBER), a module or value of one (Main.table), or a class
+    /// Begin at a block (0xADDRESS, @NUMBER), a module or value of one (Main.table), or a class
     #[schemars(extend("x-value" = "WHAT"))]
     pub of: Option<String>,
-    /// Then go down to this row, by what it is called or #NUMBER; several, one after the other
+    /// Then go down to this row, by what it is called or @NUMBER; several, one after the other
     #[schemars(extend("x-value" = "ROW", "x-conflicts" = "blocks"))]
     pub below: Vec<String>,
     /// Each block by itself
@@ -208,7 +208,7 @@ pub struct PathsQuestion {
     /// The heap snapshot
     #[serde(default)]
     pub file: FileNumber,
-    /// A block (0xADDRESS, #NUMBER, Main.table) or a class
+    /// A block (0xADDRESS, @NUMBER, Main.table) or a class
     pub what: String,
     /// How many paths, or of a class rows at each place; 0 for all
     #[serde(default = "ten")]
@@ -341,5 +341,46 @@ impl Question for FinalisersQuestion {
             most => finalisers.groups.truncate(most),
         }
         Ok(answer(&heap, FinalisersAnswer { finalisers, row_count }))
+    }
+}
+
+/// What would be free if some references were not there, together and each alone.
+///
+/// A reference is named by a field of a type (Cache.entry.session), a module or a value of one (Log.lines), a class, a line that
+/// allocates (cache.ml:12; of blocks that were sampled), a block, or a kind of roots (finalisers, stacks). The heap is gone through
+/// without them, so that what several hold together is told, too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct WhatIfQuestion {
+    /// The heap snapshot
+    pub file: FileNumber,
+    /// References to think away: a field (Main.entry.session), a value (Main.table), a class, a line (main.ml:12), finalisers; several
+    #[schemars(extend("x-value" = "WHAT"))]
+    pub cut: Vec<String>,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+}
+
+/// What would be free.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WhatIfAnswer {
+    /// With the rows that were asked for.
+    #[serde(flatten)]
+    pub what_if: WhatIf,
+    /// How many rows there are.
+    pub row_count: usize,
+}
+
+impl Question for WhatIfQuestion {
+    const NAME: &'static str = "heap/what-if";
+    const COMMAND: Option<&'static str> = Some("heap what-if");
+    type Answer = WhatIfAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<WhatIfAnswer>, QuestionError> {
+        let heap = evidence.heap(self.file)?;
+        let mut what_if = what_if(&heap, &self.cut)?;
+        let row_count = evidence.cut(&self.rows, &mut what_if.rows, |row| row.name.clone());
+        Ok(answer(&heap, WhatIfAnswer { what_if, row_count }))
     }
 }

@@ -15,7 +15,8 @@ pub use classes::{
 };
 pub use holders::{
     DominatorsQuestion, FinalisersAnswer, FinalisersQuestion, FirstRootsQuestion, PathsAnswer,
-    PathsQuestion, RootsQuestion, SummaryQuestion, SuspectsAnswer, SuspectsQuestion,
+    PathsQuestion, RootsQuestion, SummaryQuestion, SuspectsAnswer, SuspectsQuestion, WhatIfAnswer,
+    WhatIfQuestion,
 };
 pub use series::{
     EvolutionBy, EvolutionNamesAnswer, EvolutionNamesQuestion, EvolutionQuestion, GrowthLimit,

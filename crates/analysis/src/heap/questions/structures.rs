@@ -156,7 +156,7 @@ impl Question for CollectionsQuestion {
 pub struct GraphQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// Draw what is around a block, block by block: 0xADDRESS, #NUMBER, or a module or value of one (Main.table, Main.3)
+    /// Draw what is around a block, block by block: 0xADDRESS, @NUMBER, or a module or value of one (Main.table, Main.3)
     #[schemars(extend("x-value" = "BLOCK"))]
     pub around: Option<String>,
     /// With --around: how many pointers away, whichever way they go

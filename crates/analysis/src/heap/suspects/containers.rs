@@ -119,6 +119,6 @@ impl Look<'_> {
         let root =
             self.root_above(node).map(|root| format!(", held by {}", self.heap.describe(root)));
         let sentence = format!("{sentence}{}", root.unwrap_or_default());
-        self.suspect(kind, Severity::Likely, words, ("paths", format!("#{look_at}")), sentence)
+        self.suspect(kind, Severity::Likely, words, ("paths", format!("@{look_at}")), sentence)
     }
 }

@@ -1,6 +1,6 @@
 //! What is held in ways that are easily overlooked: by stacks, continuations, ephemerons, and outside the heap.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 
 use bactrian_graph::Node;
 use bactrian_snapshot::{FiberOwner, WeakSlot};
@@ -12,7 +12,7 @@ use crate::units::{show_bytes, show_count};
 
 /// From this part of the heap on, it is told what stacks or continuations alone hold.
 const HELD: f64 = 0.05;
-/// Frames of one function are named if they hold this part of what a stack holds.
+/// A line of a stack is named if its frames hold this part of what a stack holds.
 const MUCH_OF_IT: f64 = 0.1;
 /// Ephemerons are told of if they and their data are this part of the heap, or if most are dead.
 const EPHEMERONS: f64 = 0.05;
@@ -39,32 +39,22 @@ impl Look<'_> {
                 "{} are held only by {}; {}. They go when the function returns, or keeps them no longer",
                 self.size(words),
                 self.heap.describe(thread),
-                self.largest_frames(thread, words),
+                self.largest_frame(thread, words),
             );
-            let next = ("dominators", format!("#{thread}"));
+            let next = ("dominators", format!("@{thread}"));
             Some(self.suspect(SuspectKind::Stack, Severity::Possible, words, next, sentence))
         };
         threads.filter_map(|thread| suspect(thread.node)).collect()
     }
 
-    /// Which frames of a thread hold most of so many words. A function that calls itself has many frames, which are told as one.
-    fn largest_frames(&self, thread: Node, all: u64) -> String {
-        let mut by_place: HashMap<String, (u64, u64)> = HashMap::new();
-        for &frame in self.heap.graph().successors(thread) {
-            let (count, words) = by_place.entry(self.heap.describe(frame)).or_default();
-            *count += 1;
-            *words = words.saturating_add(self.heap.dominated_words(frame));
-        }
-        let size = |(_, (_, words)): &(String, (u64, u64))| *words;
-        let mut places: Vec<_> = by_place.into_iter().collect();
-        places.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.0.cmp(&b.0)));
-        match places.into_iter().next() {
-            Some((place, (count, words))) if words as f64 >= MUCH_OF_IT * all as f64 => {
-                let place = match place.strip_prefix("frame ") {
-                    Some(place) if count > 1 => format!("{count} frames {place}"),
-                    _ => place,
-                };
-                format!("{} of it by {place}", show_bytes(words.saturating_mul(WORD) as f64))
+    /// Which line of a stack holds most of so many words.
+    fn largest_frame(&self, thread: Node, all: u64) -> String {
+        let frames = self.heap.graph().successors(thread).iter();
+        let sizes = frames.map(|&frame| (self.heap.dominated_words(frame), Reverse(frame)));
+        match sizes.max() {
+            Some((words, Reverse(frame))) if words as f64 >= MUCH_OF_IT * all as f64 => {
+                let frame = self.heap.describe(frame);
+                format!("{} of it by {frame}", show_bytes(words.saturating_mul(WORD) as f64))
             }
             _ => "no function alone: several frames share it".to_owned(),
         }
@@ -100,7 +90,7 @@ impl Look<'_> {
             self.named(largest),
             self.size(self.heap.dominated_words(largest)),
         );
-        let next = ("paths", format!("#{largest}"));
+        let next = ("paths", format!("@{largest}"));
         vec![self.suspect(SuspectKind::Continuation, Severity::Possible, words, next, sentence)]
     }
 
@@ -143,7 +133,7 @@ impl Look<'_> {
             show_count(dead as f64),
             self.named(largest),
         );
-        let next = ("paths", format!("#{largest}"));
+        let next = ("paths", format!("@{largest}"));
         vec![self.suspect(SuspectKind::Ephemerons, Severity::Possible, words, next, sentence)]
     }
 
@@ -177,7 +167,7 @@ impl Look<'_> {
             self.named(largest),
             root.unwrap_or_default(),
         );
-        let next = ("paths", format!("#{largest}"));
+        let next = ("paths", format!("@{largest}"));
         let kind = SuspectKind::External;
         vec![self.suspect(kind, Severity::Possible, bytes / WORD, next, sentence)]
     }

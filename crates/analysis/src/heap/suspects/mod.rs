@@ -142,7 +142,7 @@ impl Look<'_> {
     }
 
     fn named(&self, node: Node) -> String {
-        format!("#{node} {}", self.heap.describe(node))
+        format!("@{node} {}", self.heap.describe(node))
     }
 
     fn finaliser_cycles(&self) -> Vec<Suspect> {

@@ -81,7 +81,7 @@ impl Look<'_> {
                 class.title(),
             ));
         }
-        let next = ("dominators", format!("#{node}"));
+        let next = ("dominators", format!("@{node}"));
         self.suspect(SuspectKind::Owner, Severity::Possible, words, next, sentence)
     }
 
@@ -141,7 +141,7 @@ impl Look<'_> {
             self.named(head),
             self.size(words),
         );
-        let next = ("paths", format!("#{head}"));
+        let next = ("paths", format!("@{head}"));
         vec![self.suspect(SuspectKind::Chain, Severity::Possible, words, next, sentence)]
     }
 }

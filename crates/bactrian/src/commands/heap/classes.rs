@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{ClassBy, ClassTable, ClassesQuestion};
-use bactrian_analysis::units::{show_bytes, show_count};
+use bactrian_analysis::heap::{ClassBy, ClassRow, ClassTable, ClassesQuestion};
+use bactrian_analysis::units::{show_bytes, show_count, show_time};
 
 use crate::commands::arguments::say_more;
 use crate::derived_args::DerivedArgs;
@@ -66,6 +66,8 @@ fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
     headings.extend(
         exact.then_some([("dominated", Align::Right), (SHARE, Align::Right)]).into_iter().flatten(),
     );
+    let has_ages = answer.rows.iter().any(|row| row.age.is_some());
+    headings.extend(has_ages.then_some(("age", Align::Right)));
     headings.push((title, Align::Left));
     let mut table = Table::new(&headings);
     let all = (answer.total as f64).max(1.0);
@@ -79,6 +81,8 @@ fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
             let dominated = row.dominated.map_or(0.0, |bytes| bytes as f64);
             cells.extend([show_bytes(dominated), show_share(dominated / all)]);
         }
+        let age = |row: &ClassRow| row.age.map_or(String::new(), |age| show_time(age.median.0));
+        cells.extend(has_ages.then(|| age(row)));
         cells.push(row.label.text());
         table.row(cells);
     }

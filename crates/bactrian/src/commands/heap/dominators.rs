@@ -72,7 +72,7 @@ impl Printing {
         let lines = all.len() + usize::from(tells_rest);
         for (at, row) in all.iter().enumerate() {
             let (mark, below) = tree_marks(at, lines);
-            let number = row.node.map_or(String::new(), |node| format!("#{node} "));
+            let number = row.node.map_or(String::new(), |node| format!("@{node} "));
             let [shallow, blocks] = match row.objects {
                 0 => [String::new(), String::new()],
                 objects => [show_bytes(row.shallow as f64), show_count(objects as f64)],

@@ -69,7 +69,7 @@ fn print(answer: &FinalisersAnswer, console: &mut Console) -> Result<(), Failure
                 print_steps(&group.cycle, console)?;
             }
         }
-        let values: Vec<_> = group.values.iter().map(|value| format!("#{}", value.node)).collect();
+        let values: Vec<_> = group.values.iter().map(|value| format!("@{}", value.node)).collect();
         writeln!(console.out(), "  values    {}", values.join(" "))?;
     }
     if groups.len() < answer.row_count {

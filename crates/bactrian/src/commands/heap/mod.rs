@@ -17,6 +17,7 @@ mod show;
 mod summary;
 mod suspects;
 mod types;
+mod what_if;
 
 use bactrian_analysis::heap::{ClassBy, NO_TABLE};
 
@@ -37,6 +38,7 @@ use crate::output::Console;
   bactrian heap duplicates server.1.heap     what is there more than once
   bactrian heap collections server.1.heap --types server.types   lists, tables, maps: how many, how full
   bactrian heap fields server.1.heap Main.entry --types server.types   what each field holds
+  bactrian heap what-if server.1.heap --cut Cache.entry.session   what would be free without these references
   bactrian heap graph server.1.heap -o h.svg  all of it in one picture
 
 What is computed is kept in an index, in ~/.cache/bactrian/indexes, so that the next question is answered at once
@@ -73,6 +75,7 @@ enum Verb {
     Graph(graph::Args),
     Collections(collections::Args),
     Fields(fields::Args),
+    WhatIf(what_if::Args),
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -97,6 +100,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Graph(args) => graph::run(args, console),
         Verb::Collections(args) => collections::run(args, console),
         Verb::Fields(args) => fields::run(args, console),
+        Verb::WhatIf(args) => what_if::run(args, console),
     }
 }
 

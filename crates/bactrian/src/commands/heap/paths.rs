@@ -45,7 +45,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 }
 
 fn print_paths(answer: &Paths, all: usize, console: &mut Console) -> Result<(), Failure> {
-    let target = format!("#{} {}", answer.target.node, answer.target.what);
+    let target = format!("@{} {}", answer.target.node, answer.target.what);
     let roots = show_number(answer.roots, "root");
     let more = if answer.more { " or more" } else { "" };
     let target = visible(&target);

@@ -15,7 +15,7 @@ use crate::output::{Align, Console, Table, line, show_number, show_share, visibl
 #[command(about = about::<ShowQuestion>(), long_about = long_about::<ShowQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap show server.1.heap 0x7f4b1c0a8
-  bactrian heap show server.1.heap '#1234'
+  bactrian heap show server.1.heap @1234
   bactrian heap show server.1.heap Main.table
   bactrian heap show server.1.heap Main.table --types server.types --depth 6 --items 100")]
 pub struct Args {
@@ -39,7 +39,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 
 fn print(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
     let bytes = |bytes: u64| show_bytes(bytes as f64);
-    let short = |node: &NodeLine| format!("#{} {}", node.node, node.what);
+    let short = |node: &NodeLine| format!("@{} {}", node.node, node.what);
     line(console, "block", &short(&answer.this))?;
     if let Some(address) = &answer.address {
         let space = answer.space.unwrap_or("unknown");
@@ -101,7 +101,7 @@ fn print_fields(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
     for field in &answer.fields {
         let (dominated, what) = match (&field.block, &field.value) {
             (Some(block), _) => {
-                (show_bytes(block.dominated as f64), format!("#{} {}", block.node, block.what))
+                (show_bytes(block.dominated as f64), format!("@{} {}", block.node, block.what))
             }
             (None, value) => (String::new(), value.clone().unwrap_or_default()),
         };
@@ -119,7 +119,7 @@ fn print_held_by(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
     writeln!(console.out())?;
     let mut table = Table::new(&[("dominated", Align::Right), ("pointed to by", Align::Left)]);
     for holder in &answer.held_by {
-        let what = format!("#{} {}", holder.node, holder.what);
+        let what = format!("@{} {}", holder.node, holder.what);
         table.row(vec![show_bytes(holder.dominated as f64), what]);
     }
     say_more(&mut table, answer.holder_count.saturating_sub(answer.held_by.len() as u64), 2);

@@ -49,6 +49,7 @@ fn print(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
     print_uses(answer, console)?;
     print_blocks(answer, console)?;
     print_major(answer, console)?;
+    print_collector(answer, console)?;
     print_process(answer, console)
 }
 
@@ -144,6 +145,23 @@ fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
         line(console, "fragmentation", &what)?;
     }
     Ok(())
+}
+
+fn print_collector(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
+    if answer.collector.is_empty() {
+        return Ok(());
+    }
+    writeln!(console.out())?;
+    let mut table = Table::new(&[("number", Align::Right), ("of the collector", Align::Left)]);
+    for number in &answer.collector {
+        table.row(vec![show_exact(number.value), number.name.clone()]);
+    }
+    Ok(table.print(console)?)
+}
+
+/// As `Gc.stat` prints it: whole numbers in full.
+fn show_exact(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.3}") }
 }
 
 fn print_process(answer: &Summary, console: &mut Console) -> Result<(), Failure> {

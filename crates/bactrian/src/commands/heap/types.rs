@@ -51,7 +51,7 @@ fn print(answer: &Conflicts, console: &mut Console) -> Result<(), Failure> {
         writeln!(console.out(), "{FAINT}only the first {} are told{FAINT:#}", answer.told)?;
     }
     for row in &answer.rows {
-        let nodes: Vec<String> = row.nodes.iter().map(|node| format!("#{node}")).collect();
+        let nodes: Vec<String> = row.nodes.iter().map(|node| format!("@{node}")).collect();
         let blocks = show_number(row.blocks, "block");
         writeln!(console.out(), "\n{blocks}, as {}", nodes.join(" "))?;
         let kept = match &row.kept {

@@ -49,7 +49,7 @@ impl Picture {
 
 /// As `heap show` takes it.
 fn name(node: &AroundNode) -> String {
-    let number = node.node.map(|node| format!("#{node} "));
+    let number = node.node.map(|node| format!("@{node} "));
     format!("{}{}", number.unwrap_or_default(), node.what)
 }
 

@@ -15,6 +15,7 @@ fn set(kind: ReducedKind, what: &str, blocks: u64) -> ReducedSet {
         address: None,
         what: what.to_owned(),
         entry_blocks: 1,
+        alike: 1,
         blocks,
         bytes: 16 * blocks,
         share: blocks as f64 / 100.0,
@@ -129,12 +130,12 @@ fn around(name: &str) -> Around {
 fn what_is_around_a_block_for_graphviz() {
     let expected = r##"digraph heap {
   rankdir=LR;
-  label="run.heap\naround #7 x; 3 of 4 blocks and roots within 1 step are shown";
+  label="run.heap\naround @7 x; 3 of 4 blocks and roots within 1 step are shown";
   labelloc=t;
   node [shape=box, style=filled, fillcolor=white, fontname="sans-serif"];
-  s0 [label="#7 x\n16 B; alone holds 32 B, 25.0 %\npoints to itself: 1", fillcolor="#fbe3c0", penwidth=3];
-  s1 [label="#8 x\n16 B; alone holds 32 B, 25.0 %"];
-  s2 [label="#9 x\n16 B; alone holds 32 B, 25.0 %", fillcolor="#dbe9f6"];
+  s0 [label="@7 x\n16 B; alone holds 32 B, 25.0 %\npoints to itself: 1", fillcolor="#fbe3c0", penwidth=3];
+  s1 [label="@8 x\n16 B; alone holds 32 B, 25.0 %"];
+  s2 [label="@9 x\n16 B; alone holds 32 B, 25.0 %", fillcolor="#dbe9f6"];
   s3 [label="x\n16 B, 25.0 %, 1 block\n1 of it within 1 step", style=dashed];
   s0 -> s1 [label="0, 3, 4 and 1 more"];
   s1 -> s0 [label="stack"];
