@@ -33,6 +33,7 @@ const TASKS: &[Task] = &[
         run: test::run,
     },
     Task { name: "tidy", about: "check what compiler and lints do not", run: tidy::run },
+    Task { name: "examples", about: "run the examples in the documentation", run: test::examples },
     Task {
         name: "consumers",
         about: "open exports in the tools they are for",

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, compilers, consumers, fuzz, programs, release, tidy};
+use crate::{Outcome, compilers, consumers, fuzz, no_arguments, programs, release, tidy};
 
 /// How long each fuzz target runs before a release.
 const FUZZ_SECONDS: u32 = 120;
@@ -38,11 +38,10 @@ const QUICK: &[Stage] = &[
     Stage { title: "tidy", run: tidy::check },
     Stage { title: "build, with lints; downloads", run: build },
     Stage { title: "lints of the agent", run: agent_lints },
-    Stage { title: "examples in the documentation", run: examples },
-    // The page in a browser, and exports in the tools they are for, run beside the tests.
+    // The page in a browser, exports in the tools they are for, and the documentation's examples run beside the tests.
     Stage {
         title: "tests",
-        run: || binaries::run_with(&with_compiler::quick(), &["page", "consumers"]),
+        run: || binaries::run_with(&with_compiler::quick(), &["page", "consumers", "examples"]),
     },
 ];
 
@@ -117,6 +116,8 @@ fn agent_lints() -> Outcome {
     succeed(&mut cargo(&format!("{agent} -- --deny warnings")))
 }
 
-fn examples() -> Outcome {
+/// What the documentation says in code.
+pub fn examples(arguments: &[String]) -> Outcome {
+    no_arguments(arguments)?;
     succeed(&mut binaries::cargo_test("--doc --quiet"))
 }
