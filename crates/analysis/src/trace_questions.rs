@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use bactrian_trace::Recorder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ use crate::trace_table::{
     self, BYTES_PER_STACK, Labelling, Lives, NoTable, Origins, PeakMoment, Tables,
 };
 use crate::under_way::wait_until;
-use crate::units::{Between, Time};
+use crate::units::{Between, Time, show_count};
 
 /// A trace that is asked again and again.
 #[derive(Debug)]
@@ -196,7 +197,20 @@ impl TraceQuestions {
         if found.is_some_and(|found| found.value <= 0.0) && !filter.admits_all() {
             notes.push("no sampled object is what the filters ask for".to_owned());
         }
+        notes.extend(filter.looks_at_stacks().then(|| self.cut_stacks()).flatten());
         notes
+    }
+
+    /// What a filter by stacks cannot know.
+    fn cut_stacks(&self) -> Option<String> {
+        let Recorder { capped_stacks, depth, .. } = Recorder::parse(&self.trace.info().context)?;
+        (capped_stacks > 0).then(|| {
+            format!(
+                "{} stacks were cut when they were recorded, at {depth} frames: what has a wanted place further out is not \
+                 found (`bactrian record --depth N` keeps more)",
+                show_count(capped_stacks as f64)
+            )
+        })
     }
 
     /// Whether nearly all is freed before the trace ends.

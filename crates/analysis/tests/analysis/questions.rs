@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use bactrian_analysis::units::{Between, Time};
 use bactrian_analysis::{
-    By, Estimate, Filter, Hidden, Label, Life, Lifetimes, Live, Measure, Of, Profile, Recursion,
-    StackId, Timeline, Top, TraceFile, TraceQuestions, Unit, contents, lifetimes, timeline_in, top,
+    By, Estimate, Filter, Hidden, Label, Life, Lifetimes, Live, Measure, Of, Place, Profile,
+    Recursion, StackId, Timeline, Top, TraceFile, TraceQuestions, Unit, contents, lifetimes,
+    timeline_in, top,
 };
 use bactrian_trace::{
-    DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, Words, Writer,
+    DomainId, Locate, Micros, NewAlloc, ObjectId, Recorder, Source, SourceLocation, TraceInfo,
+    Words, Writer,
 };
 use proptest::prelude::*;
 
@@ -154,7 +156,7 @@ fn telling_filters(trace: &TraceFile) -> Vec<Filter> {
     let everything = Filter::default();
     let rows = top(trace, &everything, By::Function, Measure::bytes(Of::Allocated)).rows;
     let function = pattern(&rows[rows.len() / 3].label.name);
-    let place = bactrian_analysis::Place::Function(function.clone());
+    let place = Place::Function(function.clone());
     vec![
         everything.clone(),
         Filter { allocated: part, ..everything.clone() },
@@ -268,4 +270,19 @@ fn traces_that_make_no_sense_are_asked_by_passes() {
             check(&questions, &filter, what);
         }
     }
+}
+
+#[test]
+fn filters_by_stack_tell_of_stacks_that_were_cut() {
+    let notes = |capped_stacks, filter: &Filter| {
+        let recorder = Recorder { depth: 3, capped_stacks, ..Recorder::default() };
+        let about = TraceInfo { context: recorder.context(), ..info(2, 1.0) };
+        let writer = Writer::new(Vec::new(), about).expect("a known version");
+        let trace = open(writer.finish().expect("a vector takes all"));
+        TraceQuestions::with_memory(Arc::new(trace), u64::MAX).notes(filter, None)
+    };
+    let inside = Filter { inside: vec![Place::File(pattern("main.ml"))], ..Filter::default() };
+    let [said] = &notes(7, &inside)[..] else { panic!("nothing is said") };
+    assert!(said.starts_with("7 stacks were cut when they were recorded, at 3 frames"), "{said}");
+    assert!(notes(0, &inside).is_empty() && notes(7, &Filter::default()).is_empty());
 }
