@@ -82,4 +82,4 @@ pub use trace_questions::{Names, NamesQuestion, TraceQuestions};
 pub use under_way::{Cancelled, StepProgress, UnderWay, wait_until};
 
 /// Version of the JSON that `--json` prints, described in `docs/json.md`.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;

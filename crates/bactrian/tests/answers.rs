@@ -198,7 +198,7 @@ const ASKED: &[&str] = &[
     "heap/roots?file=2",
     "heap/roots?file=3&depth=3&number=2",
     "heap/classes?file=2",
-    "heap/classes?file=2&by=tag&sort=dominated&number=5&offset=1",
+    "heap/classes?file=2&by=tag&sort=retained&number=5&offset=1",
     "heap/classes?file=2&by=site&search=m",
     "heap/classes?file=2&by=module",
     "heap/fields?file=2&type=lazy%20value",

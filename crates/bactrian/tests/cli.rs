@@ -180,7 +180,7 @@ fn every_answer_is_json_on_demand() {
     ];
     for command in commands {
         let json = parse(&run(&[command, &["--json"][..]].concat()));
-        assert_eq!((&json["schema_version"], &json["command"]), (&1.into(), &command[0].into()));
+        assert_eq!((&json["schema_version"], &json["command"]), (&2.into(), &command[0].into()));
         assert_eq!(json["files"][0]["losses"]["clean"], true);
         assert!(json["result"].is_object());
     }

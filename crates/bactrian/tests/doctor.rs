@@ -102,7 +102,7 @@ fn result(subject: &str) -> Value {
         .unwrap_or_else(|error| panic!("{subject}: {error}: {}", text(&output.stderr)));
     let works = json["result"]["record"]["works"] == "yes";
     assert_eq!(output.status.code(), Some(if works { 0 } else { 4 }), "{subject}");
-    assert_eq!((&json["command"], &json["schema_version"]), (&"doctor".into(), &1.into()));
+    assert_eq!((&json["command"], &json["schema_version"]), (&"doctor".into(), &2.into()));
     json["result"].clone()
 }
 

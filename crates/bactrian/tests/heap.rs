@@ -171,7 +171,7 @@ fn commands_print_what_the_golden_files_hold() {
         ("roots_strict", "heap roots damaged.heap --strict --depth 1"),
         ("roots_later", "heap roots later.heap"),
         ("types", "heap types small.heap"),
-        ("types_dominated", "heap types small.heap --sort dominated -n 5"),
+        ("types_retained", "heap types small.heap --sort retained -n 5"),
         ("tags", "heap tags small.heap"),
         ("sites", "heap sites small.heap"),
         ("functions", "heap functions small.heap"),

@@ -116,13 +116,13 @@ function Classes({ file, by, table, window, filters, command }: ClassesProps) {
   ];
   if (table.exact) {
     columns.push({
-      title: "Dominated",
-      order: "dominated",
+      title: "Retained",
+      order: "retained",
       number: true,
       help: "What would be free without them",
-      value: (row) => row.dominated ?? 0,
-      cell: (row) => (row.dominated === null ? "" : bytes(row.dominated)),
-      bar: (row) => (row.dominated ?? 0) / total,
+      value: (row) => row.retained ?? 0,
+      cell: (row) => (row.retained === null ? "" : bytes(row.retained)),
+      bar: (row) => (row.retained ?? 0) / total,
     });
   }
   if (window.rows.some(({ age }) => age)) {
@@ -197,7 +197,7 @@ function FieldsPanel({ file, of }: { file: number; of: string }) {
         {({ fields, row_count }) => (
           <>
             <p class="faint">
-              {count(fields.blocks)} blocks of {bytes(fields.shallow)} dominate {bytes(fields.dominated)}
+              {count(fields.blocks)} blocks of {bytes(fields.shallow)} retain {bytes(fields.retained)}
               {fields.together > 0 && `, ${bytes(fields.together)} of it through several fields together`}.
             </p>
             <Table
@@ -231,7 +231,7 @@ const FIELD_COLUMNS: TableColumn<FieldRow>[] = [
       </span>
     ),
   },
-  { title: "Dominated", number: true, help: "What is held through it and by nobody else", value: (row) => row.dominated, cell: (row) => bytes(row.dominated), bar: (row) => row.share },
+  { title: "Retained", number: true, help: "What is held through it and by nobody else", value: (row) => row.retained, cell: (row) => bytes(row.retained), bar: (row) => row.share },
   { title: "Share", number: true, value: (row) => row.share, cell: (row) => percent(row.share) },
   { title: "Pointers", number: true, value: (row) => row.pointers, cell: (row) => count(row.pointers) },
   { title: "Shared", number: true, help: "Pointers to what somebody else holds as well", value: (row) => row.shared, cell: (row) => count(row.shared) },

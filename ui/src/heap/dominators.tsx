@@ -77,7 +77,7 @@ interface Line {
   level: number;
   isOpen: boolean;
   /** Instead of a row: how many are not shown below the one above. */
-  more?: { rows: number; dominated: number };
+  more?: { rows: number; retained: number };
 }
 
 interface TreeProps {
@@ -150,12 +150,12 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
       ),
     },
     {
-      title: "Dominated",
+      title: "Retained",
       number: true,
       help: "What would be free without it, itself included",
-      value: ({ row, more }) => (more ?? row).dominated,
-      cell: ({ row, more }) => <Size of={(more ?? row).dominated} all={tree.total} />,
-      bar: ({ row, more }) => (more ?? row).dominated / Math.max(1, tree.total),
+      value: ({ row, more }) => (more ?? row).retained,
+      cell: ({ row, more }) => <Size of={(more ?? row).retained} all={tree.total} />,
+      bar: ({ row, more }) => (more ?? row).retained / Math.max(1, tree.total),
     },
     {
       title: "Shallow",
@@ -197,7 +197,7 @@ function openAtFirst(top: DominatorRow | undefined): string[][] {
   let row = top;
   for (let steps: string[] = []; row && open.length < 8; ) {
     const [largest] = row.rows;
-    if (!largest || largest.dominated < row.dominated / 2) break;
+    if (!largest || largest.retained < row.retained / 2) break;
     steps = [...steps, stepOf(largest)];
     open.push(steps);
     row = largest;
@@ -252,11 +252,11 @@ function itemOf(row: DominatorRow): TreeItem {
   return {
     name: row.what,
     colour: colourName(row.what),
-    note: bytes(row.dominated),
-    title: `${number}${row.what}: ${bytes(row.dominated)}, ${percent(row.share)} of the heap${blocks}`,
-    size: row.dominated,
+    note: bytes(row.retained),
+    title: `${number}${row.what}: ${bytes(row.retained)}, ${percent(row.share)} of the heap${blocks}`,
+    size: row.retained,
     children: row.rows.map(itemOf),
-    rest: row.left_out.dominated,
-    restName: `… ${count(row.left_out.rows)} more, ${bytes(row.left_out.dominated)}`,
+    rest: row.left_out.retained,
+    restName: `… ${count(row.left_out.rows)} more, ${bytes(row.left_out.retained)}`,
   };
 }

@@ -6,7 +6,7 @@ const set = (kind: "root" | "large" | "rest", node: number | null, bytes: number
   kind, node, address: null, what: `set ${node}`, entry_blocks: 1, alike: 1, blocks: 1, bytes, share: 0.1, classes: [],
 });
 const near = (kind: AroundNode["kind"], node: number | null): AroundNode => ({
-  kind, node, address: null, what: `block ${node}`, distance: 1, blocks: 1, shallow: 24, dominated: 24, share: 0.1,
+  kind, node, address: null, what: `block ${node}`, distance: 1, blocks: 1, shallow: 24, retained: 24, share: 0.1,
 });
 
 test("areas go with sizes", () => {

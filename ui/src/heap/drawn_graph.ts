@@ -15,7 +15,7 @@ export function radiusOf(share: number): number {
 
 /** What has the largest disc. */
 export function largestOf(graph: Reduced | Around): number {
-  const sizes = "sets" in graph ? graph.sets.map((set) => (set.kind === "root" ? 0 : set.bytes)) : graph.nodes.map((node) => node.dominated ?? 0);
+  const sizes = "sets" in graph ? graph.sets.map((set) => (set.kind === "root" ? 0 : set.bytes)) : graph.nodes.map((node) => node.retained ?? 0);
   return sizes.reduce((most, size) => Math.max(most, size), 1);
 }
 
@@ -60,10 +60,10 @@ export function drawnAround(around: Around, largest = largestOf(around)): Drawin
       {
         id: `@${node.node}`,
         name: node.what,
-        note: `@${node.node}  ${bytes(node.dominated ?? node.shallow)}`,
-        title: `@${node.node} ${node.what}: dominates ${bytes(node.dominated ?? 0)} (${percent(node.share)}), ${bytes(node.shallow)} itself${node.address ? `, at ${node.address}` : ""}`,
+        note: `@${node.node}  ${bytes(node.retained ?? node.shallow)}`,
+        title: `@${node.node} ${node.what}: retains ${bytes(node.retained ?? 0)} (${percent(node.share)}), ${bytes(node.shallow)} itself${node.address ? `, at ${node.address}` : ""}`,
         colour: colourName(node.what),
-        radius: radiusOf((node.dominated ?? 0) / largest),
+        radius: radiusOf((node.retained ?? 0) / largest),
         isMarked: node.kind === "centre" || node.kind === "holder",
       },
     ];

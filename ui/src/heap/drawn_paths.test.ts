@@ -6,7 +6,7 @@ const step = (node: number, step: string, times = 1): PathStep => ({ node, step,
 
 test("what paths share is drawn once, and the target is marked", () => {
   const drawing = drawnBlockPaths({
-    target: { node: 3, what: "block 3", dominated: 80 },
+    target: { node: 3, what: "block 3", retained: 80 },
     roots: 2,
     more: false,
     rows: [

@@ -40,7 +40,7 @@ export function drawnBlockPaths(paths: BlockPaths): Drawing {
   }
   const target = `@${paths.target.node}`;
   const marked = nodes.get(target);
-  if (marked) nodes.set(target, { ...marked, isMarked: true, note: `${marked.note}  holds ${bytes(paths.target.dominated)}` });
+  if (marked) nodes.set(target, { ...marked, isMarked: true, note: `${marked.note}  holds ${bytes(paths.target.retained)}` });
   return { nodes: [...nodes.values()], links: [...links.values()] };
 }
 

@@ -8,7 +8,7 @@ import { drawnAround, drawnReduced } from "./drawn_graph";
 export function graphSummary(graph: Reduced | Around): string {
   if (!("sets" in graph)) {
     const away = `${graph.steps} ${graph.steps === 1 ? "pointer" : "pointers"} away`;
-    return `${count(graph.told)} of ${count(graph.near)} blocks and roots that are at most ${away}. Areas are what they dominate.`;
+    return `${count(graph.told)} of ${count(graph.near)} blocks and roots that are at most ${away}. Areas are what they retain.`;
   }
   const rest = graph.sets.find((set) => set.kind === "rest");
   const shown = graph.sets.length - (rest ? 1 : 0);

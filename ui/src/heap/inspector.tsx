@@ -56,7 +56,7 @@ function Details({ file, shown, all, onAll }: { file: number; shown: Shown; all:
         )}
         {shown.value && <Fact name="Value"><code class="value">{shown.value}</code></Fact>}
         {shown.text !== null && <Fact name="Text"><code class="value">"{shown.text}"</code></Fact>}
-        <Fact name="Dominates">{bytes(shown.dominated)} <small class="faint">{percent(shown.share)} of the heap</small></Fact>
+        <Fact name="Retains">{bytes(shown.retained)} <small class="faint">{percent(shown.share)} of the heap</small></Fact>
         {shown.address && (
           <>
             <Fact name="Itself">{bytes(shown.shallow)}{shown.external > 0 && `, and ${bytes(shown.external)} outside the heap`}</Fact>
@@ -113,7 +113,7 @@ function Fields({ shown }: { shown: Shown }) {
             <tr key={at}>
               {hasPlaces && <td class="mono faint">{field.place}</td>}
               <td class="reference">{field.block ? <Line line={field.block} /> : <span class="mono">{field.value}</span>}</td>
-              <td class="number">{field.block && bytes(field.block.dominated)}</td>
+              <td class="number">{field.block && bytes(field.block.retained)}</td>
             </tr>
           ))}
         </tbody>
@@ -135,7 +135,7 @@ function Holders({ shown }: { shown: Shown }) {
             <tr key={line.node}>
               <td class="mono faint">@{line.node}</td>
               <td class="reference"><Line line={line} /></td>
-              <td class="number">{bytes(line.dominated)}</td>
+              <td class="number">{bytes(line.retained)}</td>
             </tr>
           ))}
         </tbody>

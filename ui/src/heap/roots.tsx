@@ -40,7 +40,7 @@ export function RootsTab({ file }: { file: number }) {
       {!asked.answer && !asked.error && !isReport && <AtFirst file={file} />}
       <Answered asked={asked}>{(roots) => <RootTable roots={roots} command={asked.answer?.command} />}</Answered>
       <p class="faint">
-        Retained: all that can be reached. Dominated: what would be free without it. Fair share: its part if each block is divided among
+        Reachable: all that can be reached. Retained: what would be free without it. Fair share: its part if each block is divided among
         those that point to it; shares add up to the heap. Shallow: what it points to itself.
       </p>
     </Panel>
@@ -71,8 +71,8 @@ function AtFirst({ file }: { file: number }) {
         </TreeCell>
       ),
     },
+    { title: "Reachable", number: true, cell: wait },
     { title: "Retained", number: true, cell: wait },
-    { title: "Dominated", number: true, cell: wait },
     { title: "Fair share", number: true, cell: wait },
     { title: "Shallow", number: true, cell: ({ row }) => bytes(row.shallow) },
   ];
@@ -104,9 +104,9 @@ function RootTable({ roots, command }: { roots: Roots; command: string | null | 
     title,
     number: true,
     help,
-    cell: ({ row }) => <Size of={of(row)} all={all.retained} />,
+    cell: ({ row }) => <Size of={of(row)} all={all.reachable} />,
     value: ({ row }) => of(row),
-    bar: ({ row }) => of(row) / Math.max(1, all.retained),
+    bar: ({ row }) => of(row) / Math.max(1, all.reachable),
   });
   const columns: TableColumn<Line>[] = [
     {
@@ -117,13 +117,13 @@ function RootTable({ roots, command }: { roots: Roots; command: string | null | 
         <TreeCell level={line.level} opens={line.opens} isOpen={line.isOpen} onToggle={() => toggle(line)}>
           <span class="what">{line.row.name}</span>
           {line.row.left_out.rows > 0 && line.isOpen && line.row.rows.length > 0 && (
-            <small class="faint"> and {count(line.row.left_out.rows)} more, which dominate {bytes(line.row.left_out.dominated)}</small>
+            <small class="faint"> and {count(line.row.left_out.rows)} more, which retain {bytes(line.row.left_out.retained)}</small>
           )}
         </TreeCell>
       ),
     },
-    size("Retained", (row) => row.retained, "All that can be reached from it"),
-    size("Dominated", (row) => row.dominated, "What would be free without it"),
+    size("Reachable", (row) => row.reachable, "All that can be reached from it"),
+    size("Retained", (row) => row.retained, "What would be free without it"),
     size("Fair share", (row) => row.share, "Its part if each block is divided among those that point to it"),
     size("Shallow", (row) => row.shallow, "The blocks that it points to itself"),
   ];

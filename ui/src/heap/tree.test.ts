@@ -3,7 +3,7 @@ import type { DominatorRow } from "./answers";
 import { colourName, mergedRow, moved, questionOf, rowAt, stepOf, stepsTo, titleOf, treeParams } from "./tree";
 
 function row(what: string, node: number | null, rows: DominatorRow[] = []): DominatorRow {
-  return { what, node, objects: 1, shallow: 8, dominated: 8, share: 0.1, rows, left_out: { rows: 0, dominated: 0 } };
+  return { what, node, objects: 1, shallow: 8, retained: 8, share: 0.1, rows, left_out: { rows: 0, retained: 0 } };
 }
 
 const top = row("all roots", 9, [row("module Main", 8, [row("string", null), row("entry", null)]), row("string", null)]);

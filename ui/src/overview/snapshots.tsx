@@ -66,7 +66,7 @@ function Last({ at }: { at: number }) {
     verb === "dominators" ? link(verb, { at: what, node: what }) : link(verb, what ? { what } : {});
   // Kinds of roots own nothing; their modules, threads and variables do.
   const owners = roots.answer?.result.all.rows.flatMap((kind) => (kind.rows.length > 0 ? kind.rows : [kind])) ?? [];
-  const owner = owners.sort((a, b) => b.dominated - a.dominated)[0];
+  const owner = owners.sort((a, b) => b.retained - a.retained)[0];
   const of = info.answer?.result;
   return (
     <>
@@ -80,7 +80,7 @@ function Last({ at }: { at: number }) {
             )}
             <Big what="largest block">{bytes(of.largest)}</Big>
             {owner && (
-              <Big what="top owner" detail={`alone holds ${bytes(owner.dominated)}`} href={link("roots")}>
+              <Big what="top owner" detail={`alone holds ${bytes(owner.retained)}`} href={link("roots")}>
                 <span class="mono owner">{owner.name || owner.kind}</span>
               </Big>
             )}

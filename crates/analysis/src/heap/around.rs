@@ -58,8 +58,8 @@ pub struct AroundNode {
     /// Their bytes.
     pub shallow: u64,
     /// What would be free without it, itself included; null for the rest.
-    pub dominated: Option<u64>,
-    /// The part of all that can be reached that is dominated; of the rest, the part of all blocks.
+    pub retained: Option<u64>,
+    /// The part of all that can be reached that is retained; of the rest, the part of all blocks.
     pub share: f64,
 }
 
@@ -94,9 +94,9 @@ pub struct AroundEdge {
 /// Finds what is around a block or root.
 pub fn around(heap: &Heap, question: &AroundShape) -> Around {
     let within = Within { steps: question.steps, most: question.most.max(1) };
-    let dominated = |node: Node| heap.dominated_words(node);
+    let retained = |node: Node| heap.retained_words(node);
     let (graph, back) = (heap.graph(), heap.reversed());
-    let found = neighbourhood(graph, back, question.centre, within, dominated);
+    let found = neighbourhood(graph, back, question.centre, within, retained);
     let near = (found.near.len() + found.left_out.len()) as u64;
     let told: Vec<Node> = found.near.iter().map(|near| near.node).collect();
     let mut nodes: Vec<_> =
@@ -114,7 +114,7 @@ pub fn around(heap: &Heap, question: &AroundShape) -> Around {
 fn tell(heap: &Heap, node: Node, distance: u32) -> AroundNode {
     let is_block = (node as usize) < heap.blocks();
     let words = u64::from(heap.weights().get(node as usize).copied().unwrap_or(0));
-    let dominated = heap.dominated_words(node);
+    let retained = heap.retained_words(node);
     AroundNode {
         kind: match (distance, is_block) {
             (0, _) => AroundKind::Centre,
@@ -127,8 +127,8 @@ fn tell(heap: &Heap, node: Node, distance: u32) -> AroundNode {
         distance: Some(distance),
         blocks: u64::from(is_block),
         shallow: words.saturating_mul(WORD),
-        dominated: Some(dominated.saturating_mul(WORD)),
-        share: dominated as f64 / (heap.reached_words() as f64).max(1.0),
+        retained: Some(retained.saturating_mul(WORD)),
+        share: retained as f64 / (heap.reached_words() as f64).max(1.0),
     }
 }
 
@@ -146,7 +146,7 @@ fn rest(heap: &Heap, told: &[AroundNode]) -> Option<AroundNode> {
         distance: None,
         blocks,
         shallow,
-        dominated: None,
+        retained: None,
         share: shallow as f64 / (all as f64).max(1.0),
     })
 }

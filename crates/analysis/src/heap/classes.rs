@@ -98,7 +98,7 @@ pub struct ClassRow {
     pub shallow: Estimate,
     /// What would be free without them: the sum of what each of them retains, without those that another of the same
     /// class dominates. Null where it cannot be known, because not all blocks of the class are.
-    pub dominated: Option<u64>,
+    pub retained: Option<u64>,
     /// How old they are; null if none was sampled.
     pub age: Option<Age>,
 }
@@ -108,7 +108,7 @@ pub(super) const NO_TYPES: &str = "types are not known without a table of them (
 pub(super) const NO_SAMPLES: &str = "the snapshot has no samples: where blocks were allocated is known if a trace is recorded \
                           with it (`bactrian record --snapshots WHEN` without --no-trace)";
 const ESTIMATED: &str = "estimated from samples, as if all live words had the same chance to be sampled; what the \
-                         classes dominate is not known, because not all of their blocks are";
+                         classes retain is not known, because not all of their blocks are";
 
 pub(super) const NONE_OF_THESE: &str = "no block that was sampled is one of these";
 
@@ -221,7 +221,7 @@ fn row(label: Label, kind: Option<ClassKind>, total: &ClassTotal) -> ClassRow {
         kind,
         blocks: Estimate::exact(total.blocks as f64),
         shallow: Estimate::exact(total.words.saturating_mul(WORD) as f64),
-        dominated: Some(total.dominated.saturating_mul(WORD)),
+        retained: Some(total.retained.saturating_mul(WORD)),
         age: None,
     }
 }
@@ -315,7 +315,7 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
         kind: None,
         blocks: of_blocks.estimate(blocks),
         shallow: of_words.estimate(words),
-        dominated: None,
+        retained: None,
         age: ages.age(number),
     });
     let mut rows: Vec<_> = rows.collect();

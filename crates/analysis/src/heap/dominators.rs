@@ -60,7 +60,7 @@ pub struct DominatorRow {
     pub shallow: u64,
     /// What would be free without them, themselves included. What belongs to a row above, because it is of that row's
     /// class, is counted there only.
-    pub dominated: u64,
+    pub retained: u64,
     /// The part of all that is.
     pub share: f64,
     /// What they hold, largest first.
@@ -75,7 +75,7 @@ pub struct DominatorsLeftOut {
     /// How many.
     pub rows: u64,
     /// What they dominate.
-    pub dominated: u64,
+    pub retained: u64,
 }
 
 /// Opens the tree of dominators.
@@ -145,7 +145,7 @@ impl Opening<'_> {
         let mut leave = |row: u32| {
             let bytes = about(row).0.saturating_mul(WORD);
             left_out.rows += 1;
-            left_out.dominated = left_out.dominated.saturating_add(bytes);
+            left_out.retained = left_out.retained.saturating_add(bytes);
         };
         // There may be millions of them: only those that are told are put in order.
         let least = min_share * self.total as f64;
@@ -171,8 +171,7 @@ impl Opening<'_> {
 
     /// Rows that have none above them, with those below.
     fn starts(&self, starts: &[(MergedKind, Vec<Node>)]) -> Rows {
-        let about =
-            |(kind, nodes): &(MergedKind, Vec<Node>)| (self.heap.dominated_by(nodes), *kind);
+        let about = |(kind, nodes): &(MergedKind, Vec<Node>)| (self.heap.retained_by(nodes), *kind);
         let about: Vec<_> = starts.iter().map(about).collect();
         let all = (0..starts.len() as u32).collect();
         let (told, left_out) = self.largest(all, |at| about[at as usize], 0.0);
@@ -213,14 +212,14 @@ impl Opening<'_> {
 
     /// Rows of blocks, each by itself, that have a row of this level above them; with those below.
     fn blocks(&self, nodes: Vec<Node>, level: usize) -> Rows {
-        let (heap, tree) = (self.heap, self.heap.dominated());
-        let about = |node| (heap.dominated_words(node), MergedKind::Node(node));
+        let (heap, tree) = (self.heap, self.heap.dominator_tree());
+        let about = |node| (heap.retained_words(node), MergedKind::Node(node));
         let (told, left_out) = self.largest(nodes, about, self.min_share(level));
         let row = |node: Node| {
             let words = heap.weights().get(node as usize).copied().map_or(0, u64::from);
             let own = Sum { blocks: u64::from((node as usize) < heap.blocks()), words };
             let below = self.blocks(tree.children(node).to_vec(), level + 1);
-            self.row(MergedKind::Node(node), own, heap.dominated_words(node), below)
+            self.row(MergedKind::Node(node), own, heap.retained_words(node), below)
         };
         (told.into_iter().map(row).collect(), left_out)
     }
@@ -260,7 +259,7 @@ impl Opening<'_> {
             },
             objects: own.blocks,
             shallow: own.words.saturating_mul(WORD),
-            dominated: words.saturating_mul(WORD),
+            retained: words.saturating_mul(WORD),
             share: words as f64 / (self.total as f64).max(1.0),
             rows,
             left_out,

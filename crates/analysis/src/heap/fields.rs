@@ -30,10 +30,10 @@ pub struct Fields {
     /// Their own bytes.
     pub shallow: u64,
     /// What they dominate, themselves included.
-    pub dominated: u64,
+    pub retained: u64,
     /// What several fields of a block hold together.
     pub together: u64,
-    /// By field, most dominated bytes first.
+    /// By field, most retained bytes first.
     pub rows: Vec<FieldRow>,
 }
 
@@ -51,7 +51,7 @@ pub struct FieldRow {
     /// How many have an immediate in it.
     pub immediates: u64,
     /// What is held through it and by nobody else.
-    pub dominated: u64,
+    pub retained: u64,
     /// The part of what the blocks dominate.
     pub share: f64,
     /// Pointers to what somebody else holds as well.
@@ -160,7 +160,7 @@ impl Found<'_> {
     /// Goes down the tree of dominators and counts each block to what leads to it from the nearest block of the type.
     fn count(&mut self, heap: &Heap, is_one: &dyn Fn(Node) -> bool) -> Counted {
         const OUTSIDE: u32 = u32::MAX - 1;
-        let tree = heap.dominated();
+        let tree = heap.dominator_tree();
         let mut counted = Counted::default();
         let mut waiting = vec![(heap.root(), OUTSIDE)];
         while let Some((node, lead)) = waiting.pop() {
@@ -210,7 +210,7 @@ impl Found<'_> {
                 type_name: type_name.map(|class| class.name.clone()),
                 pointers: sums.pointers,
                 immediates: sums.immediates,
-                dominated: sums.words.saturating_mul(WORD),
+                retained: sums.words.saturating_mul(WORD),
                 share: sums.words as f64 / (all as f64).max(1.0),
                 shared: sums.shared,
                 same: sums.same,
@@ -218,8 +218,8 @@ impl Found<'_> {
             rows.push((row, key));
         }
         rows.sort_by(|(a, of_a), (b, of_b)| {
-            (Reverse(a.dominated), of_a, &a.constructor).cmp(&(
-                Reverse(b.dominated),
+            (Reverse(a.retained), of_a, &a.constructor).cmp(&(
+                Reverse(b.retained),
                 of_b,
                 &b.constructor,
             ))
@@ -229,7 +229,7 @@ impl Found<'_> {
             names: names.map(super::Class::title).collect(),
             blocks: counted.blocks,
             shallow: counted.own.saturating_mul(WORD),
-            dominated: all.saturating_mul(WORD),
+            retained: all.saturating_mul(WORD),
             together: counted.together.saturating_mul(WORD),
             rows: rows.into_iter().map(|(row, _)| row).collect(),
         }

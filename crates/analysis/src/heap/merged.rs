@@ -163,7 +163,7 @@ impl Merging {
             let parent = &heap.dominators().parent;
             inherit(parent, heap.root(), |node, above| building.put(node, above));
         } else {
-            let tree = heap.dominated();
+            let tree = heap.dominator_tree();
             let mut waiting: Vec<(Node, u32)> = start.iter().map(|node| (*node, 0)).collect();
             while let Some((node, entry)) = waiting.pop() {
                 let children = tree.children(node).iter();
@@ -177,7 +177,7 @@ impl Merging {
             sums[entries[entry].parent as usize].add(sum);
         }
         // The same, but for what is not reached and would not be free.
-        sums[0].words = heap.dominated_by(start);
+        sums[0].words = heap.retained_by(start);
         let parents: Vec<Node> = entries.iter().map(|entry| entry.parent).collect();
         Merging { entries, sums, children: Tree::of(&parents) }
     }
@@ -271,8 +271,8 @@ fn above(entries: &[Entry], mut entry: u32, kind: MergedKind) -> Option<u32> {
 
 impl Heap {
     /// What would be free without some nodes, none of which dominates another; in words.
-    pub(super) fn dominated_by(&self, nodes: &[Node]) -> u64 {
-        nodes.iter().map(|node| self.dominated_words(*node)).fold(0, u64::saturating_add)
+    pub(super) fn retained_by(&self, nodes: &[Node]) -> u64 {
+        nodes.iter().map(|node| self.retained_words(*node)).fold(0, u64::saturating_add)
     }
 
     /// What an entry of the merged tree is, in words: `module Main`, `closure Main.load (main.ml:12)`.

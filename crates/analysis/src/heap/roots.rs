@@ -1,8 +1,8 @@
 //! What roots hold: for each kind of roots, then each module, thread, finaliser's function and so on, then each field and
 //! place in a stack. Finalisers with one function are not told one by one.
 //!
-//! Four sizes are told of each. *Shallow*: the blocks that it points to itself. *Retained*: all that can be reached from
-//! it, though others may hold it as well. *Dominated*: what can be reached only through it, and would be free without
+//! Four sizes are told of each. *Shallow*: the blocks that it points to itself. *Reachable*: all that can be reached from
+//! it, though others may hold it as well. *Retained*: what can be reached only through it, and would be free without
 //! it. *Share*: its fair share, in which each block is divided among those that point to it; shares of all roots
 //! add up to the heap.
 
@@ -43,9 +43,9 @@ pub struct RootRow {
     /// Blocks that it points to itself.
     pub shallow: u64,
     /// All that can be reached from it.
-    pub retained: u64,
+    pub reachable: u64,
     /// What can be reached only through it.
-    pub dominated: u64,
+    pub retained: u64,
     /// Its fair share.
     pub share: f64,
     /// What it is made of, by fair share.
@@ -60,7 +60,7 @@ pub struct LeftOut {
     /// How many.
     pub rows: u64,
     /// What each of them dominates, together.
-    pub dominated: u64,
+    pub retained: u64,
     /// Their fair shares together.
     pub share: f64,
 }
@@ -123,7 +123,7 @@ pub fn roots(heap: &Heap, question: &RootsShape) -> Roots {
         rows.sort_by(|&a, &b| {
             let (one, other) = (of(a), of(b));
             let shares = other.share.total_cmp(&one.share);
-            shares.then(other.dominated.cmp(&one.dominated)).then(a.cmp(&b))
+            shares.then(other.retained.cmp(&one.retained)).then(a.cmp(&b))
         });
     };
     below.iter_mut().for_each(largest_first);
@@ -165,7 +165,7 @@ impl Telling<'_> {
         let (told, rest) = all.split_at(limit.min(all.len()));
         let mut left_out = LeftOut { rows: rest.len() as u64, ..LeftOut::default() };
         for held in rest.iter().filter_map(|node| self.held.get((node - self.first) as usize)) {
-            left_out.dominated = left_out.dominated.saturating_add(bytes(held.dominated));
+            left_out.retained = left_out.retained.saturating_add(bytes(held.retained));
             left_out.share += held.share * WORD as f64;
         }
         let kind = self.heap.holders().get(node).map_or(HolderKind::Unknown, |holder| holder.kind);
@@ -174,8 +174,8 @@ impl Telling<'_> {
             name: self.heap.holder_name(node),
             node,
             shallow: bytes(held.shallow),
-            retained: bytes(held.reached.unwrap_or(0)),
-            dominated: bytes(held.dominated),
+            reachable: bytes(held.reached.unwrap_or(0)),
+            retained: bytes(held.retained),
             share: held.share * WORD as f64,
             rows: told.iter().map(|&node| self.row(node, level + 1)).collect(),
             left_out,

@@ -39,7 +39,7 @@ pub struct Shown {
     /// Bytes of the stacks of fibers that a suspended continuation keeps.
     pub fiber_stacks: u64,
     /// What would be free without it, itself included.
-    pub dominated: u64,
+    pub retained: u64,
     /// The part of all that is.
     pub share: f64,
     /// What holds it alone: the next block or root through which everything goes that holds it.
@@ -85,7 +85,7 @@ pub struct NodeLine {
     /// What it is.
     pub what: String,
     /// What it dominates, in bytes.
-    pub dominated: u64,
+    pub retained: u64,
 }
 
 /// Something in a block.
@@ -117,7 +117,7 @@ pub fn show(heap: &Heap, node: Node, limit: usize, limits: &ValueLimits) -> Show
     let dominator = heap.dominators().parent.get(node as usize).copied();
     let (fields, field_count) = fields(heap, node, limit);
     let (held_by, held_by_count, holder_count) = held_by(heap, node, limit);
-    let dominated = heap.dominated_words(node);
+    let retained = heap.retained_words(node);
     let custom = block.filter(|block| block.tag == tag::CUSTOM).and_then(|_| heap.custom(node));
     let prefix = heap.text(node).and_then(|text| text.prefix);
     Shown {
@@ -129,8 +129,8 @@ pub fn show(heap: &Heap, node: Node, limit: usize, limits: &ValueLimits) -> Show
         space: block.map(|block| heap.space(block.address)),
         shallow: u64::from(heap.weights().get(node as usize).copied().unwrap_or(0)) * WORD,
         fiber_stacks: heap.stack_bytes(node),
-        dominated: dominated.saturating_mul(WORD),
-        share: dominated as f64 / (heap.reached_words() as f64).max(1.0),
+        retained: retained.saturating_mul(WORD),
+        share: retained as f64 / (heap.reached_words() as f64).max(1.0),
         dominator: dominator.filter(|&above| above != NONE).map(|above| heap.line(above)),
         text: prefix.map(|bytes| bytes.escape_ascii().to_string()),
         external: custom.map_or(0, |custom| custom.external_bytes),
@@ -147,7 +147,7 @@ pub fn show(heap: &Heap, node: Node, limit: usize, limits: &ValueLimits) -> Show
 
 impl Heap {
     /// Words that would be free without a node.
-    pub fn dominated_words(&self, node: Node) -> u64 {
+    pub fn retained_words(&self, node: Node) -> u64 {
         self.dominators().retained.get(node as usize).copied().unwrap_or(0)
     }
 
@@ -160,8 +160,8 @@ impl Heap {
 
     /// A node in one line.
     pub fn line(&self, node: Node) -> NodeLine {
-        let dominated = self.dominated_words(node).saturating_mul(WORD);
-        NodeLine { node, what: self.describe(node), dominated }
+        let retained = self.retained_words(node).saturating_mul(WORD);
+        NodeLine { node, what: self.describe(node), retained }
     }
 
     fn space(&self, address: u64) -> &'static str {
@@ -258,7 +258,7 @@ pub(super) fn predecessors(heap: &Heap, node: Node) -> Vec<Node> {
 fn held_by(heap: &Heap, node: Node, limit: usize) -> (Vec<NodeLine>, u64, u64) {
     let mut all = predecessors(heap, node);
     let count = all.len() as u64;
-    all.sort_by_key(|&node| (std::cmp::Reverse(heap.dominated_words(node)), node));
+    all.sort_by_key(|&node| (std::cmp::Reverse(heap.retained_words(node)), node));
     all.dedup();
     let holders = all.len() as u64;
     (all.into_iter().take(limit).map(|node| heap.line(node)).collect(), count, holders)

@@ -63,7 +63,7 @@ fn root_names(heap: &Heap) -> Vec<(String, u64)> {
     let mut all = Vec::new();
     let mut waiting = vec![&answer.all];
     while let Some(row) = waiting.pop() {
-        all.push((row.name.clone(), row.dominated));
+        all.push((row.name.clone(), row.retained));
         waiting.extend(row.rows.iter().rev());
     }
     all

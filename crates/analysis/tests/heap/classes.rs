@@ -7,7 +7,7 @@ use super::written::{Block, Custom, Int, Made, Text, To, heap, modules};
 
 fn numbers(table: &ClassTable) -> Vec<(String, f64, f64, Option<u64>)> {
     let line =
-        |row: &ClassRow| (row.label.text(), row.blocks.value, row.shallow.value, row.dominated);
+        |row: &ClassRow| (row.label.text(), row.blocks.value, row.shallow.value, row.retained);
     table.rows.iter().map(line).collect()
 }
 

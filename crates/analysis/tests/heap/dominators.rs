@@ -24,12 +24,12 @@ fn asked(heap: &Heap, question: &DominatorsShape) -> DominatorTree {
     dominators(heap, question).expect("rows that are there")
 }
 
-/// Rows as lines: level, what, objects, shallow, dominated.
+/// Rows as lines: level, what, objects, shallow, retained.
 fn lines(rows: &[DominatorRow], level: usize) -> Vec<String> {
     let mut all = Vec::new();
     for row in rows {
-        let DominatorRow { what, objects, shallow, dominated, .. } = row;
-        all.push(format!("{level} {what}: {objects}, {shallow}, {dominated}"));
+        let DominatorRow { what, objects, shallow, retained, .. } = row;
+        all.push(format!("{level} {what}: {objects}, {shallow}, {retained}"));
         all.extend(lines(&row.rows, level + 1));
     }
     all
@@ -101,7 +101,7 @@ fn blocks_are_rows_of_their_own_if_asked_for() {
     ];
     assert_eq!(lines(&tree.rows, 0), expected);
     let left_out = tree.rows[0].left_out;
-    assert_eq!((left_out.rows, left_out.dominated), (1, 16));
+    assert_eq!((left_out.rows, left_out.retained), (1, 16));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
     assert_eq!(lines(&tree.rows, 0), expected);
     // What is too deep is left out, and what is of a class above is not.
     let tree = asked(&heap, &DominatorsShape { depth: 4, ..question() });
-    let left_out = DominatorsLeftOut { rows: 1, dominated: 168 };
+    let left_out = DominatorsLeftOut { rows: 1, retained: 168 };
     assert_eq!(
         (lines(&tree.rows, 0).len(), tree.rows[0].rows[0].rows[0].rows[0].left_out),
         (4, left_out)
@@ -182,7 +182,7 @@ fn a_chain_of_a_hundred_thousand_classes() {
     assert_eq!(merged[100].kind, MergedKind::Rest);
     let every =
         DominatorsShape { of: heap.find("closure").ok(), limit: 10, depth: 1, ..question() };
-    assert_eq!(asked(&heap, &every).rows[0].dominated, total);
+    assert_eq!(asked(&heap, &every).rows[0].retained, total);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_block_is_shown_with_its_fields_and_those_that_point_to_it() {
         show(&heap, heap.find_node("Main.table").expect("a symbol"), 2, &ValueLimits::default());
     assert_eq!(shown.this.node, 0);
     assert_eq!(shown.this.what, "block of tag 0 with 3 fields, static Main.table_12");
-    assert_eq!((shown.shallow, shown.dominated, shown.field_count), (32, 32, 3));
+    assert_eq!((shown.shallow, shown.retained, shown.field_count), (32, 32, 3));
     let what = |field: &bactrian_analysis::heap::FieldLine| match &field.block {
         Some(block) => format!("{} {}", field.place, block.what),
         None => format!("{} {}", field.place, field.value.clone().unwrap_or_default()),
@@ -249,7 +249,7 @@ fn a_block_is_shown_with_its_fields_and_those_that_point_to_it() {
     assert_eq!(fields, ["code Main.close (main.ml:9)", "2 string of 3 bytes"]);
     let module = show(&heap, heap.find_node("Main").expect("a module"), 0, &ValueLimits::default());
     assert_eq!(module.this.what, "module Main");
-    assert_eq!((module.fields.len(), module.dominated), (2, 32));
+    assert_eq!((module.fields.len(), module.retained), (2, 32));
     assert_eq!(
         show(&heap, heap.find_node("Main.3").expect("a field"), 0, &ValueLimits::default())
             .this

@@ -18,7 +18,7 @@ fn shared() -> (Vec<Made>, Tables) {
 }
 
 fn line(row: &RootRow) -> (String, u64, u64, u64, f64) {
-    (row.name.clone(), row.shallow, row.retained, row.dominated, row.share)
+    (row.name.clone(), row.shallow, row.reachable, row.retained, row.share)
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn shared_blocks_are_retained_by_all_and_dominated_by_none() {
     let all = 8 * (3 + 2 + 2 + 2 + 2);
     assert_eq!(line(&answer.all), ("all roots".into(), 40, all, all, all as f64));
     let [globals] = &answer.all.rows[..] else { panic!("one kind") };
-    assert_eq!(globals.dominated, all);
+    assert_eq!(globals.retained, all);
     let [main, list] = &globals.rows[..] else { panic!("two modules") };
     // Blocks 3 and 4 are half Main's and half List's.
     assert_eq!(line(main), ("Main".into(), 24, 72, 40, 56.0));
@@ -57,12 +57,12 @@ fn what_is_not_told_is_counted() {
     let answer = roots(&heap, &RootsShape { depth: 2, limit: 1 });
     let globals = &answer.all.rows[0];
     assert_eq!((globals.rows.len(), globals.left_out.rows), (1, 1));
-    assert_eq!((globals.left_out.dominated, globals.left_out.share), (16, 32.0));
+    assert_eq!((globals.left_out.retained, globals.left_out.share), (16, 32.0));
     assert_eq!((globals.rows[0].rows.len(), globals.rows[0].left_out.rows), (0, 2));
     // Asked again, more is told.
     let more = roots(&heap, &RootsShape { depth: 3, limit: 0 });
     assert_eq!(more.all.rows[0].rows.len(), 2);
-    assert_eq!(more.all.rows[0].rows[1].retained, 48);
+    assert_eq!(more.all.rows[0].rows[1].reachable, 48);
 }
 
 #[test]
@@ -74,14 +74,14 @@ fn many_blocks_are_reached_in_one_pass() {
     let tables = modules(&["A", "B"], &[(0, 0, 0), (1, 0, 10_000)]);
     let answer = roots(&heap(&blocks, &tables), &RootsShape { depth: 2, limit: 0 });
     let [a, b] = &answer.all.rows[0].rows[..] else { panic!("two modules") };
-    assert_eq!((a.retained, a.dominated), (320_000, 160_000));
-    assert_eq!((b.retained, b.dominated), (160_000, 0));
+    assert_eq!((a.reachable, a.retained), (320_000, 160_000));
+    assert_eq!((b.reachable, b.retained), (160_000, 0));
 }
 
 #[test]
 fn a_heap_without_roots_says_so() {
     let (blocks, _) = shared();
     let answer = roots(&heap(&blocks, &Tables::default()), &RootsShape { depth: 3, limit: 0 });
-    assert_eq!((answer.unreached_blocks, answer.all.retained), (5, 0));
+    assert_eq!((answer.unreached_blocks, answer.all.reachable), (5, 0));
     assert!(answer.all.rows.is_empty());
 }

@@ -87,7 +87,7 @@ fn stacks_of_fibers_are_told_by_what_keeps_them() {
     assert_eq!(answer.process.beyond_live, Some(100_000 - 72 - 36_280));
     // Continuations count with their stacks, and so does who holds them.
     assert_eq!(opened.weights()[..3], [3, 3 + 350, 3]);
-    assert_eq!((opened.dominated_words(0), opened.dominated_words(1)), (359, 353));
+    assert_eq!((opened.retained_words(0), opened.retained_words(1)), (359, 353));
     let limits = ValueLimits { depth: 0, items: 0 };
     let shown = show(&opened, 1, 0, &limits);
     assert_eq!((shown.shallow, shown.fiber_stacks), (8 * 353, 2800));

@@ -65,11 +65,11 @@ fn fields_count_what_only_they_hold() {
     let class = heap.class_of()[3];
     let found = fields(&heap, &[class]);
     let row = |name: &str| found.rows.iter().find(|row| row.field == name).expect("a field");
-    assert_eq!((found.blocks, found.shallow, found.dominated), (2, 64, 80));
+    assert_eq!((found.blocks, found.shallow, found.retained), (2, 64, 80));
     // One label is in the list, too.
     let label = row("label");
-    assert_eq!((label.pointers, label.shared, label.dominated), (2, 1, 16));
-    assert_eq!((row("left").same, row("left").immediates, row("left").dominated), (1, 1, 0));
+    assert_eq!((label.pointers, label.shared, label.retained), (2, 1, 16));
+    assert_eq!((row("left").same, row("left").immediates, row("left").retained), (1, 1, 0));
     assert_eq!(row("right").immediates, 2);
 }
 

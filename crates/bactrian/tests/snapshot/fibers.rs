@@ -112,7 +112,7 @@ fn check(path: &Path) {
     let kinds = roots["all"]["rows"].as_array().expect("kinds of roots").iter();
     let modules = kinds.flat_map(|kind| kind["rows"].as_array().into_iter().flatten());
     let mut modules = modules.filter(|row| row["name"] == "Heap_fibers");
-    let module = modules.next().expect("the module")["dominated"].as_u64().expect("bytes");
+    let module = modules.next().expect("the module")["retained"].as_u64().expect("bytes");
     assert!(module > bytes && module < bytes + 200_000, "{module} of {bytes}");
     let types = ask("types", path, &[]).expect("types");
     let mut rows = types["rows"].as_array().expect("rows").iter();

@@ -40,11 +40,11 @@ fn sum(rows: &Value, of: impl Fn(&Value) -> f64) -> f64 {
 fn check_row(row: &Value) -> Result<(), String> {
     let of = |what: &str| number(&row[what]);
     let name = &row["name"];
-    if of("dominated") > of("retained") || of("shallow") > of("retained") {
+    if of("retained") > of("reachable") || of("shallow") > of("reachable") {
         return Err(format!("{name} holds more than it reaches: {row}"));
     }
     // The share of what nothing else points to is what it dominates; otherwise between that and what it reaches.
-    if of("share") < of("dominated") - 1e-3 || of("share") > of("retained") + 1e-3 {
+    if of("share") < of("retained") - 1e-3 || of("share") > of("reachable") + 1e-3 {
         return Err(format!("{name} has an odd share: {row}"));
     }
     let rows = &row["rows"];
@@ -54,7 +54,7 @@ fn check_row(row: &Value) -> Result<(), String> {
         if shares > of("share") * (1.0 + 1e-9) + 1e-3 {
             return Err(format!("shares below {name} are more than its own: {shares}"));
         }
-        if sum(rows, |row| number(&row["dominated"])) > of("dominated") {
+        if sum(rows, |row| number(&row["retained"])) > of("retained") {
             return Err(format!("{name} does not dominate what those below it dominate"));
         }
     }
@@ -80,8 +80,8 @@ fn check(kind: Kind, name: &str) -> Result<(), String> {
     let bytes = number(&summary["bytes"]);
     // Continuations count with their stacks, which are outside the heap.
     let held = bytes + number(&summary["fiber_stacks"]["suspended"]["bytes"]);
-    if number(&all["retained"]) != held {
-        return Err(format!("{} are held of {held}", all["retained"]));
+    if number(&all["reachable"]) != held {
+        return Err(format!("{} are held of {held}", all["reachable"]));
     }
     let mut waiting = vec![all];
     while let Some(row) = waiting.pop() {
@@ -136,7 +136,7 @@ fn modules_of_bytecode_hold_what_is_theirs() {
         let modules = kinds.flat_map(|kind| kind["rows"].as_array().into_iter().flatten());
         let mut modules = modules.filter(|row| row["name"] == "CamlinternalFormat");
         let module = modules.next().unwrap_or_else(|| panic!("{kind:?}: no such module"));
-        assert!(number(&module["dominated"]) > 2000.0, "{kind:?}: {module}");
+        assert!(number(&module["retained"]) > 2000.0, "{kind:?}: {module}");
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::walk::{Visit, every_block};
 
 /// Version of the JSON.
-pub const HEAP_SCHEMA_VERSION: u32 = 1;
+pub const HEAP_SCHEMA_VERSION: u32 = 2;
 
 /// What is told of a block.
 #[derive(Serialize)]
@@ -60,13 +60,13 @@ pub fn csv(heap: &Heap, with_blocks: bool, out: &mut dyn Write) -> io::Result<us
             write!(out, "{number},{address},{class},{tag},{bytes},{retained},{dominator}\r\n")
         })?;
     } else {
-        write!(out, "class,place,kind,blocks,bytes,dominated bytes\r\n")?;
+        write!(out, "class,place,kind,blocks,bytes,retained bytes\r\n")?;
         for row in &table.rows {
             let place = quoted(row.label.file.as_deref().unwrap_or_default());
-            let dominated = row.dominated.map_or_else(String::new, |bytes| bytes.to_string());
+            let retained = row.retained.map_or_else(String::new, |bytes| bytes.to_string());
             let (class, kind) = (quoted(&row.label.name), kind(row));
             let (blocks, bytes) = (row.blocks.value, row.shallow.value);
-            write!(out, "{class},{place},{kind},{blocks:.0},{bytes:.0},{dominated}\r\n")?;
+            write!(out, "{class},{place},{kind},{blocks:.0},{bytes:.0},{retained}\r\n")?;
         }
     }
     Ok(table.rows.len())
@@ -117,7 +117,7 @@ pub fn json(
             "kind": kind(row),
             "blocks": row.blocks.value as u64,
             "bytes": row.shallow.value as u64,
-            "dominated": row.dominated,
+            "retained": row.retained,
         }))?;
     }
     rows.next("dominators")?;

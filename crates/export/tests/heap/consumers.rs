@@ -183,7 +183,7 @@ fn pprof_shows_it() {
         assert!(top.contains(&format!("{total}B total")), "{name}:\n{top}");
         let top_blocks = pprof(&file, &["-top", "-sample_index=inuse_objects"]);
         assert!(top_blocks.contains(&format!("{} total", heap.blocks())), "{name}:\n{top_blocks}");
-        // What pprof calls cumulative is what we call dominated.
+        // What pprof calls cumulative is what we call retained.
         let limits = MergedLimits { min_share: 0.0, depth: 100 };
         for entry in merged_dominators(&heap, &limits) {
             let called = heap.describe_merged(entry.kind);

@@ -157,7 +157,7 @@ fn group(
     let is_used = |leak: &&&Leak| leaked.in_use.get(leak.value as usize) == Some(&true);
     let in_use = leaks.iter().filter(is_used).count() as u64;
     let mut values: Vec<Node> = leaks.iter().map(|leak| leak.value).collect();
-    values.sort_by_key(|&value| (std::cmp::Reverse(heap.dominated_words(value)), value));
+    values.sort_by_key(|&value| (std::cmp::Reverse(heap.retained_words(value)), value));
     values.dedup();
     FinaliserGroup {
         count: leaks.len() as u64,

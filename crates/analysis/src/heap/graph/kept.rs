@@ -16,7 +16,7 @@ use super::numbers::{ClassTotal, Held, HeldNumbers};
 use super::types::{NO_TYPE, Named, ShapeKey};
 use crate::heap::census::Census;
 
-/// Numbers of a [`Held`]: shallow, reached, dominated, share.
+/// Numbers of a [`Held`]: shallow, reached, retained, share.
 const OF_HELD: usize = 4;
 /// Numbers of a [`ClassTotal`].
 const OF_TOTAL: usize = 3;
@@ -208,7 +208,7 @@ impl Heap {
         let held = numbers.chunks_exact(OF_HELD).map(|numbers| Held {
             shallow: numbers[0],
             reached: Some(numbers[1]).filter(|&words| words != UNKNOWN),
-            dominated: numbers[2],
+            retained: numbers[2],
             share: f64::from_bits(numbers[3]),
         });
         let held: Vec<_> = held.collect();
@@ -227,7 +227,7 @@ impl Heap {
         let totals = numbers.chunks_exact(OF_TOTAL).map(|numbers| ClassTotal {
             blocks: numbers[0],
             words: numbers[1],
-            dominated: numbers[2],
+            retained: numbers[2],
         });
         (numbers.len() == OF_TOTAL * count).then(|| totals.collect())
     }
@@ -336,13 +336,13 @@ impl Heap {
 fn held_numbers(numbers: &HeldNumbers) -> Vec<u64> {
     let held = numbers.held.iter().flat_map(|held| {
         let reached = held.reached.unwrap_or(UNKNOWN);
-        [held.shallow, reached, held.dominated, held.share.to_bits()]
+        [held.shallow, reached, held.retained, held.share.to_bits()]
     });
     std::iter::once(numbers.unreached).chain(held).collect()
 }
 
 fn total_numbers(totals: &[ClassTotal]) -> Vec<u64> {
-    totals.iter().flat_map(|total| [total.blocks, total.words, total.dominated]).collect()
+    totals.iter().flat_map(|total| [total.blocks, total.words, total.retained]).collect()
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ pub struct Heap {
     cache: details::Cache,
     numbers: numbers::Numbers,
     dominators: OnceLock<Dominators>,
-    dominated: OnceLock<Tree>,
+    dominator_tree: OnceLock<Tree>,
     components: OnceLock<Components>,
     shares: OnceLock<Column<f64>>,
     shortest: OnceLock<Column<Node>>,
@@ -215,7 +215,7 @@ impl Heap {
             cache: details::Cache::default(),
             numbers: numbers::Numbers::default(),
             dominators: OnceLock::new(),
-            dominated: OnceLock::new(),
+            dominator_tree: OnceLock::new(),
             components: OnceLock::new(),
             shares: OnceLock::new(),
             shortest: OnceLock::new(),
@@ -307,8 +307,8 @@ impl Heap {
     }
 
     /// The nodes that each node dominates immediately.
-    pub fn dominated(&self) -> &Tree {
-        self.dominated.get_or_init(|| Tree::of(&self.dominators().parent))
+    pub fn dominator_tree(&self) -> &Tree {
+        self.dominator_tree.get_or_init(|| Tree::of(&self.dominators().parent))
     }
 
     /// Nodes that reach each other.

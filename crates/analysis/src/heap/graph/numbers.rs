@@ -22,7 +22,7 @@ pub struct Held {
     /// All that can be reached from it; none if that was not computed.
     pub reached: Option<u64>,
     /// What can be reached only through it.
-    pub dominated: u64,
+    pub retained: u64,
     /// Its fair share.
     pub share: f64,
 }
@@ -35,7 +35,7 @@ pub struct ClassTotal {
     /// Their words with headers.
     pub words: u64,
     /// What they retain: the sum over those that no block of the same class dominates.
-    pub dominated: u64,
+    pub retained: u64,
 }
 
 /// What was computed so far.
@@ -117,11 +117,11 @@ impl Heap {
         let root = self.root();
         let held = self.holders().iter().map(|holder| {
             let node = holder.node as usize;
-            let dominated = dominators.retained.get(node).copied().unwrap_or(0);
+            let retained = dominators.retained.get(node).copied().unwrap_or(0);
             Held {
                 shallow: self.shallow(holder.node),
-                reached: (holder.node == root).then_some(dominated),
-                dominated,
+                reached: (holder.node == root).then_some(retained),
+                retained,
                 share: shares.get(node).copied().unwrap_or(0.0),
             }
         });
@@ -202,7 +202,7 @@ impl Heap {
         let retained: &[u64] = &self.dominators().retained;
         self.each_topmost(count, group, |at, node| {
             let words = retained.get(node as usize).copied().unwrap_or(0);
-            totals[at].dominated = totals[at].dominated.saturating_add(words);
+            totals[at].retained = totals[at].retained.saturating_add(words);
         });
         totals
     }
@@ -216,7 +216,7 @@ impl Heap {
         mut visit: impl FnMut(usize, Node),
     ) {
         let blocks = self.blocks() as Node;
-        let tree = self.dominated();
+        let tree = self.dominator_tree();
         let mut on_the_way = vec![0_u32; count];
         // Nodes whose children are visited, with the place of the next child.
         let mut way: Vec<(Node, u32)> = vec![(self.root(), 0)];

@@ -44,7 +44,7 @@ pub enum ClassSort {
     #[default]
     Shallow,
     /// Bytes that would be freed without them
-    Dominated,
+    Retained,
     /// How many blocks there are
     Blocks,
     /// Their names
@@ -80,7 +80,7 @@ impl Question for ClassesQuestion {
         let mut table = classes_of(&heap, self.by, &filter);
         match self.sort {
             ClassSort::Shallow => {}
-            ClassSort::Dominated => table.rows.sort_by_key(|row| Reverse(row.dominated)),
+            ClassSort::Retained => table.rows.sort_by_key(|row| Reverse(row.retained)),
             ClassSort::Blocks => {
                 table.rows.sort_by(|a, b| b.blocks.value.total_cmp(&a.blocks.value));
             }
@@ -125,7 +125,7 @@ pub struct FieldsQuestion {
 pub enum FieldsSort {
     /// What is held through them and by nothing else, the largest first
     #[default]
-    Dominated,
+    Retained,
     /// How many pointers there are
     Pointers,
     /// Their names
@@ -153,7 +153,7 @@ impl Question for FieldsQuestion {
         let classes = heap.find_classes(&self.class)?;
         let mut fields = fields(&heap, &classes);
         match self.sort {
-            FieldsSort::Dominated => {}
+            FieldsSort::Retained => {}
             FieldsSort::Pointers => fields.rows.sort_by_key(|row| Reverse(row.pointers)),
             FieldsSort::Name => fields.rows.sort_by(|a, b| a.field.cmp(&b.field)),
         }

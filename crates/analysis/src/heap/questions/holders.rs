@@ -82,7 +82,7 @@ impl Question for SuspectsQuestion {
 
 /// Who holds the memory: kinds of roots, modules, threads and finalisers, their fields and frames.
 ///
-/// `retained` is all that can be reached from a root, `dominated` what would be free without it, `fair share` its part if each
+/// `reachable` is all that can be reached from a root, `retained` what would be free without it, `fair share` its part if each
 /// block is divided among those that point to it, `shallow` the blocks it points to itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]

@@ -31,7 +31,7 @@ impl Look<'_> {
         let threads =
             self.heap.holders().iter().filter(|h| h.kind == HolderKind::Stack && h.level == 2);
         let suspect = |thread: Node| {
-            let words = self.heap.dominated_words(thread);
+            let words = self.heap.retained_words(thread);
             if self.share(words) < HELD || !self.is_worth(words) {
                 return None;
             }
@@ -50,7 +50,7 @@ impl Look<'_> {
     /// Which line of a stack holds most of so many words.
     fn largest_frame(&self, thread: Node, all: u64) -> String {
         let frames = self.heap.graph().successors(thread).iter();
-        let sizes = frames.map(|&frame| (self.heap.dominated_words(frame), Reverse(frame)));
+        let sizes = frames.map(|&frame| (self.heap.retained_words(frame), Reverse(frame)));
         match sizes.max() {
             Some((words, Reverse(frame))) if words as f64 >= MUCH_OF_IT * all as f64 => {
                 let frame = self.heap.describe(frame);
@@ -64,8 +64,8 @@ impl Look<'_> {
     pub(super) fn continuations(&self) -> Vec<Suspect> {
         let nodes: Vec<Node> =
             self.heap.tables().continuations.iter().map(|one| one.block.0).collect();
-        let words = self.dominated_by_all(&nodes);
-        let largest = nodes.iter().copied().max_by_key(|&node| self.heap.dominated_words(node));
+        let words = self.retained_by_all(&nodes);
+        let largest = nodes.iter().copied().max_by_key(|&node| self.heap.retained_words(node));
         let Some(largest) = largest.filter(|_| self.share(words) >= HELD && self.is_worth(words))
         else {
             return Vec::new();
@@ -88,14 +88,14 @@ impl Look<'_> {
             show_count(nodes.len() as f64),
             self.size(words),
             self.named(largest),
-            self.size(self.heap.dominated_words(largest)),
+            self.size(self.heap.retained_words(largest)),
         );
         let next = ("paths", format!("@{largest}"));
         vec![self.suspect(SuspectKind::Continuation, Severity::Possible, words, next, sentence)]
     }
 
     /// What some nodes dominate, each word once: those below another of them are left out.
-    fn dominated_by_all(&self, nodes: &[Node]) -> u64 {
+    fn retained_by_all(&self, nodes: &[Node]) -> u64 {
         if nodes.is_empty() {
             return 0;
         }
@@ -106,7 +106,7 @@ impl Look<'_> {
         let group = |node: Node| u32::from(is_one.get(node as usize) != Some(&true));
         let mut words = 0_u64;
         self.heap.each_topmost(1, group, |_, node| {
-            words = words.saturating_add(self.heap.dominated_words(node));
+            words = words.saturating_add(self.heap.retained_words(node));
         });
         words
     }
@@ -116,7 +116,7 @@ impl Look<'_> {
         let all = &self.heap.tables().ephemerons;
         let Some(first) = all.first() else { return Vec::new() };
         let nodes: Vec<Node> = all.iter().map(|one| one.block.0).collect();
-        let words = self.dominated_by_all(&nodes);
+        let words = self.retained_by_all(&nodes);
         let is_dead = |slot: &WeakSlot| matches!(slot, WeakSlot::Dead | WeakSlot::Empty);
         let dead = all.iter().filter(|one| !one.keys.is_empty() && one.keys.iter().all(is_dead));
         let dead = dead.count() as u64;
@@ -124,7 +124,7 @@ impl Look<'_> {
         if !is_much && (dead < DEAD || dead * 2 < all.len() as u64) {
             return Vec::new();
         }
-        let largest = nodes.iter().copied().max_by_key(|&node| self.heap.dominated_words(node));
+        let largest = nodes.iter().copied().max_by_key(|&node| self.heap.retained_words(node));
         let largest = largest.unwrap_or(first.block.0);
         let sentence = format!(
             "{} ephemerons and weak arrays alone hold {}; all keys of {} of them are dead or empty. The largest is {}",

@@ -21,8 +21,8 @@ fn is_told_elsewhere(holder: &Holder) -> bool {
 impl Look<'_> {
     /// Where much comes together: going down from the roots, the last block that has almost all of it.
     pub(super) fn owners(&self) -> Vec<Suspect> {
-        let tree = self.heap.dominated();
-        let words = |node: Node| self.heap.dominated_words(node);
+        let tree = self.heap.dominator_tree();
+        let words = |node: Node| self.heap.retained_words(node);
         let mut found = Vec::new();
         let mut waiting = vec![self.heap.root()];
         while let Some(top) = waiting.pop() {
@@ -56,7 +56,7 @@ impl Look<'_> {
     }
 
     fn owner(&self, node: Node) -> Suspect {
-        let words = self.heap.dominated_words(node);
+        let words = self.heap.retained_words(node);
         let mut sentence = format!("{} alone holds {}", self.named(node), self.size(words));
         if self.root_above(node) != Some(node)
             && let Some(holder) = self.held_by(node)
@@ -132,7 +132,7 @@ impl Look<'_> {
         for _ in 1..count {
             head = parent[head as usize];
         }
-        let words = self.heap.dominated_words(head);
+        let words = self.heap.retained_words(head);
         let sentence = format!(
             "{} blocks of {} are a chain, each held by the one before; it begins at {} and holds {}. Functions that \
              follow it and are not tail-recursive may overflow the stack",

@@ -30,7 +30,7 @@ pub(super) struct Below {
 impl Look<'_> {
     /// Looks through all that a block dominates.
     pub(super) fn below(&self, node: Node) -> Below {
-        let (heap, tree) = (self.heap, self.heap.dominated());
+        let (heap, tree) = (self.heap, self.heap.dominator_tree());
         let mut below = Below {
             is_below: vec![false; heap.blocks()],
             by_class: vec![(0, 0); heap.classes().len()],
@@ -52,7 +52,7 @@ impl Look<'_> {
                     is_captured = true;
                     let (count, words) = below.closures.entry(class).or_default();
                     *count += 1;
-                    *words += heap.dominated_words(node);
+                    *words += heap.retained_words(node);
                 }
             }
             waiting.extend(tree.children(node).iter().map(|&child| (child, is_captured)));

@@ -64,7 +64,7 @@ fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
     headings.extend([("shallow", Align::Right), (SHARE, Align::Right)]);
     headings.extend((!exact).then_some((INTERVAL, Align::Right)));
     headings.extend(
-        exact.then_some([("dominated", Align::Right), (SHARE, Align::Right)]).into_iter().flatten(),
+        exact.then_some([("retained", Align::Right), (SHARE, Align::Right)]).into_iter().flatten(),
     );
     let has_ages = answer.rows.iter().any(|row| row.age.is_some());
     headings.extend(has_ages.then_some(("age", Align::Right)));
@@ -78,8 +78,8 @@ fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
         let mut cells = vec![blocks, show_bytes(size), show_share(size / all)];
         cells.extend((!exact).then(|| show_error(&row.shallow)));
         if exact {
-            let dominated = row.dominated.map_or(0.0, |bytes| bytes as f64);
-            cells.extend([show_bytes(dominated), show_share(dominated / all)]);
+            let retained = row.retained.map_or(0.0, |bytes| bytes as f64);
+            cells.extend([show_bytes(retained), show_share(retained / all)]);
         }
         let age = |row: &ClassRow| row.age.map_or(String::new(), |age| show_time(age.median.0));
         cells.extend(has_ages.then(|| age(row)));

@@ -47,7 +47,7 @@ fn print(answer: &DominatorTree, min_share: f64, console: &mut Console) -> Resul
         show_bytes(answer.total as f64)
     )?;
     let table = Table::new(&[
-        ("dominated", Align::Right),
+        ("retained", Align::Right),
         ("", Align::Right),
         ("shallow", Align::Right),
         ("blocks", Align::Right),
@@ -68,7 +68,7 @@ struct Printing {
 impl Printing {
     /// Rows of one level with those below; the answer bounds how many levels there are.
     fn rows(&mut self, all: &[DominatorRow], left_out: DominatorsLeftOut, indent: &str) {
-        let tells_rest = left_out.rows > 0 && left_out.dominated as f64 >= self.least;
+        let tells_rest = left_out.rows > 0 && left_out.retained as f64 >= self.least;
         let lines = all.len() + usize::from(tells_rest);
         for (at, row) in all.iter().enumerate() {
             let (mark, below) = tree_marks(at, lines);
@@ -78,7 +78,7 @@ impl Printing {
                 objects => [show_bytes(row.shallow as f64), show_count(objects as f64)],
             };
             self.table.row(vec![
-                show_bytes(row.dominated as f64),
+                show_bytes(row.retained as f64),
                 show_share(row.share),
                 shallow,
                 blocks,
@@ -92,8 +92,8 @@ impl Printing {
                 true => show_number(left_out.rows, "row"),
                 false => format!("{} more", left_out.rows),
             };
-            let dominated = show_bytes(left_out.dominated as f64);
-            let mut cells = vec![dominated, String::new(), String::new(), String::new()];
+            let retained = show_bytes(left_out.retained as f64);
+            let mut cells = vec![retained, String::new(), String::new(), String::new()];
             cells.push(format!("{indent}{mark}… {what}"));
             self.table.faint(cells);
         }

@@ -45,13 +45,13 @@ fn print(answer: &Fields, console: &mut Console) -> Result<(), Failure> {
     let bytes = |bytes: u64| show_bytes(bytes as f64);
     writeln!(
         console.out(),
-        "{HEADING}{names}{HEADING:#}: {} of {}, which dominate {}",
+        "{HEADING}{names}{HEADING:#}: {} of {}, which retain {}",
         show_number(answer.blocks, "block"),
         bytes(answer.shallow),
-        bytes(answer.dominated)
+        bytes(answer.retained)
     )?;
     let headings = [
-        ("dominated", Align::Right),
+        ("retained", Align::Right),
         (SHARE, Align::Right),
         ("pointers", Align::Right),
         ("shared", Align::Right),
@@ -63,7 +63,7 @@ fn print(answer: &Fields, console: &mut Console) -> Result<(), Failure> {
     let count = |count: u64| if count > 0 { show_count(count as f64) } else { String::new() };
     for row in &answer.rows {
         table.row(vec![
-            bytes(row.dominated),
+            bytes(row.retained),
             show_share(row.share),
             count(row.pointers),
             count(row.shared),
@@ -73,7 +73,7 @@ fn print(answer: &Fields, console: &mut Console) -> Result<(), Failure> {
         ]);
     }
     if answer.together > 0 {
-        let share = answer.together as f64 / (answer.dominated as f64).max(1.0);
+        let share = answer.together as f64 / (answer.retained as f64).max(1.0);
         let mut cells = vec![bytes(answer.together), show_share(share)];
         cells.extend(vec![String::new(); 4]);
         cells.push("several fields together".to_owned());

@@ -42,9 +42,9 @@ fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure
     writeln!(
         console.out(),
         "{HEADING}roots{HEADING:#}: {} are held",
-        show_bytes(all.retained as f64)
+        show_bytes(all.reachable as f64)
     )?;
-    let numbers = ["retained", "dominated", "fair share", "shallow"];
+    let numbers = ["reachable", "retained", "fair share", "shallow"];
     let mut headings: Vec<_> =
         numbers.iter().flat_map(|&name| [(name, Align::Right), (SHARE, Align::Right)]).collect();
     headings.push(("root", Align::Left));
@@ -56,7 +56,7 @@ fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure
         match line {
             Line::Row(row) => {
                 let sizes =
-                    [row.retained as f64, row.dominated as f64, row.share, row.shallow as f64];
+                    [row.reachable as f64, row.retained as f64, row.share, row.shallow as f64];
                 let mut cells = Vec::new();
                 for size in sizes {
                     cells.extend([show_bytes(size), part(size, all)]);
@@ -73,12 +73,12 @@ fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure
             }
             Line::Rest(row) => {
                 let (rest, none) = (&row.left_out, String::new);
-                let (dominated, share) = (rest.dominated as f64, rest.share);
+                let (retained, share) = (rest.retained as f64, rest.share);
                 let cells = vec![
                     none(),
                     none(),
-                    show_bytes(dominated),
-                    part(dominated, all),
+                    show_bytes(retained),
+                    part(retained, all),
                     show_bytes(share),
                     part(share, all),
                     none(),
@@ -99,7 +99,7 @@ enum Line<'a> {
 }
 
 fn part(bytes: f64, all: &RootRow) -> String {
-    match all.retained {
+    match all.reachable {
         0 => String::new(),
         all => show_share(bytes / all as f64),
     }

@@ -59,7 +59,7 @@ fn print(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
         }
     }
     let share = show_share(answer.share);
-    line(console, "dominated", &format!("{}, {share} of the heap", bytes(answer.dominated)))?;
+    line(console, "retained", &format!("{}, {share} of the heap", bytes(answer.retained)))?;
     if answer.external > 0 {
         line(console, "external", &format!("{} outside the heap", bytes(answer.external)))?;
     }
@@ -96,16 +96,16 @@ fn print_fields(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
     writeln!(console.out())?;
     let first = if answer.address.is_some() { "field" } else { "" };
     let headings =
-        [(first, Align::Right), ("dominated", Align::Right), ("what is in it", Align::Left)];
+        [(first, Align::Right), ("retained", Align::Right), ("what is in it", Align::Left)];
     let mut table = Table::new(&headings);
     for field in &answer.fields {
-        let (dominated, what) = match (&field.block, &field.value) {
+        let (retained, what) = match (&field.block, &field.value) {
             (Some(block), _) => {
-                (show_bytes(block.dominated as f64), format!("@{} {}", block.node, block.what))
+                (show_bytes(block.retained as f64), format!("@{} {}", block.node, block.what))
             }
             (None, value) => (String::new(), value.clone().unwrap_or_default()),
         };
-        table.row(vec![field.place.clone(), dominated, what]);
+        table.row(vec![field.place.clone(), retained, what]);
     }
     let left = answer.field_count - answer.fields.len() as u64;
     say_more(&mut table, left, 3);
@@ -117,10 +117,10 @@ fn print_held_by(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
         return Ok(());
     }
     writeln!(console.out())?;
-    let mut table = Table::new(&[("dominated", Align::Right), ("pointed to by", Align::Left)]);
+    let mut table = Table::new(&[("retained", Align::Right), ("pointed to by", Align::Left)]);
     for holder in &answer.held_by {
         let what = format!("@{} {}", holder.node, holder.what);
-        table.row(vec![show_bytes(holder.dominated as f64), what]);
+        table.row(vec![show_bytes(holder.retained as f64), what]);
     }
     say_more(&mut table, answer.holder_count.saturating_sub(answer.held_by.len() as u64), 2);
     Ok(table.print(console)?)

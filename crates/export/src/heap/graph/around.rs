@@ -56,10 +56,10 @@ fn name(node: &AroundNode) -> String {
 fn picture_box(node: &AroundNode) -> PictureBox {
     let shallow = show_bytes(node.shallow as f64);
     let share = percent(node.share);
-    let size = match node.dominated {
+    let size = match node.retained {
         None => format!("{shallow}, {share}, {}", counted(node.blocks, "block")),
-        Some(dominated) => {
-            let alone = format!("alone holds {}, {share}", show_bytes(dominated as f64));
+        Some(retained) => {
+            let alone = format!("alone holds {}, {share}", show_bytes(retained as f64));
             if node.blocks > 0 { format!("{shallow}; {alone}") } else { alone }
         }
     };

@@ -95,7 +95,7 @@ fn around(name: &str) -> Around {
         distance,
         blocks: 1,
         shallow: 16,
-        dominated: node.map(|_| 32),
+        retained: node.map(|_| 32),
         share: 0.25,
     };
     let edge = |from, to, fields: &[&str]| AroundEdge {
