@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands;
+use crate::derived_args::DeferredArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Color, Console};
 
@@ -54,7 +55,8 @@ pub enum Command {
     Dump(commands::dump::Args),
     Convert(commands::convert::Args),
     Export(commands::export::Args),
-    Heap(commands::heap::Args),
+    /// Who holds the memory of a heap snapshot, and what it is
+    Heap(DeferredArgs<commands::heap::Args>),
     Types(commands::types::Args),
     Agent(commands::agent::Args),
     Completions(commands::completions::Args),
@@ -92,7 +94,7 @@ impl Command {
             Command::Dump(args) => commands::dump::run(&args, console),
             Command::Convert(args) => commands::convert::run(&args, console),
             Command::Export(args) => commands::export::run(&args, console),
-            Command::Heap(args) => commands::heap::run(&args, console),
+            Command::Heap(args) => commands::heap::run(&args.0, console),
             Command::Types(args) => commands::types::run(&args, console),
             Command::Agent(args) => commands::agent::run(&args, console),
             Command::Completions(args) => commands::completions::run(&args, console),

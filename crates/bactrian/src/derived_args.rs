@@ -7,6 +7,31 @@ use bactrian_analysis::question::{Parameters, QuestionError};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+/// Arguments that are defined when their command is asked for: most runs want one command of many, and what it costs to
+/// define all others is paid at each start.
+#[derive(Clone, Debug)]
+pub struct DeferredArgs<A>(pub A);
+
+impl<A: clap::Args> clap::Args for DeferredArgs<A> {
+    fn augment_args(command: Command) -> Command {
+        command.defer(A::augment_args)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command.defer(A::augment_args_for_update)
+    }
+}
+
+impl<A: clap::Args> clap::FromArgMatches for DeferredArgs<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        A::from_arg_matches(matches).map(DeferredArgs)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
 /// Parameters as arguments: `#[command(flatten)]` them into those of a command.
 #[derive(Clone, Debug)]
 pub struct DerivedArgs<P>(pub P);

@@ -215,6 +215,7 @@ const ASKED: &[&str] = &[
     "heap/diff?files=2&files=3&max=1GB&sort=name&number=4",
     "heap/leaks?files=2&files=3&files=3",
     "heap/what-if?file=2&cut=string&cut=globals&number=2",
+    "heap/blocks?file=2&type=string&sort=size&number=3&offset=1",
     "heap/evolution?files=2&files=3",
     "heap/evolution?files=3&files=2&by=site&unit=blocks&sort=growth&number=3",
 ];
@@ -457,6 +458,7 @@ const NOT_REPORTED: &[&str] = &[
     "trace/names",
     "heap/first-roots",
     "heap/find",
+    "heap/blocks",
     "heap/diff",
     "heap/leaks",
     "heap/evolution-names",

@@ -207,6 +207,16 @@ fn commands_print_what_the_golden_files_hold() {
             "typed_what_if_not",
             "heap what-if people.heap --types people.types --cut Main.person.age",
         ),
+        ("typed_blocks", "heap blocks people.heap Main.person --types people.types"),
+        (
+            "typed_blocks_by",
+            "heap blocks people.heap Main.person --types people.types --group-by color",
+        ),
+        (
+            "typed_blocks_where",
+            "heap blocks people.heap Main.person --types people.types --where name~a --where age=1",
+        ),
+        ("typed_blocks_not", "heap blocks people.heap Main.person --types people.types --where x"),
         ("typed_show", "heap show people.heap Main.shapes --types people.types"),
         ("typed_show_block", "heap show people.heap @4 --types people.types --items 1"),
         ("typed_show_shallow", "heap show people.heap Main.people --types people.types --depth 1"),

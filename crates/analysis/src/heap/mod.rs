@@ -5,6 +5,7 @@
 
 mod age;
 mod around;
+mod blocks;
 mod census;
 mod check;
 mod classes;
@@ -15,6 +16,7 @@ mod diff;
 mod dominators;
 mod duplicates;
 mod evolution;
+mod field_names;
 mod fields;
 mod finalisers;
 mod graph;
@@ -34,6 +36,7 @@ mod what_if;
 
 pub use age::Age;
 pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundShape, around};
+pub use blocks::{BlockGroup, BlockRow, BlocksShape, Condition, block_groups, blocks};
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassFilter, ClassRow, ClassTable, classes, classes_of};
 pub use collections::{CollectionRow, Collections, collections};
@@ -63,14 +66,14 @@ pub use paths::{
     ClassPaths, PathRow, PathStep, Paths, PathsShape, ShapeRow, ShapesLeftOut, class_paths, paths,
 };
 pub use questions::{
-    ClassSort, ClassesAnswer, ClassesQuestion, CollectionsAnswer, CollectionsQuestion,
-    CollectionsSort, DominatorsQuestion, DuplicatesAnswer, DuplicatesQuestion, EvolutionBy,
-    EvolutionNamesAnswer, EvolutionNamesQuestion, EvolutionQuestion, FieldsAnswer, FieldsQuestion,
-    FieldsSort, FinalisersAnswer, FinalisersQuestion, FindAnswer, FindQuestion, FirstRootsQuestion,
-    GraphAnswer, GraphQuestion, GrowthLimit, HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort,
-    LeaksAnswer, LeaksQuestion, NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion,
-    SizeUnit, SummaryQuestion, SuspectsAnswer, SuspectsQuestion, WhatIfAnswer, WhatIfQuestion,
-    sort_by_time,
+    BlocksAnswer, BlocksQuestion, BlocksSort, ClassSort, ClassesAnswer, ClassesQuestion,
+    CollectionsAnswer, CollectionsQuestion, CollectionsSort, DominatorsQuestion, DuplicatesAnswer,
+    DuplicatesQuestion, EvolutionBy, EvolutionNamesAnswer, EvolutionNamesQuestion,
+    EvolutionQuestion, FieldsAnswer, FieldsQuestion, FieldsSort, FinalisersAnswer,
+    FinalisersQuestion, FindAnswer, FindQuestion, FirstRootsQuestion, GraphAnswer, GraphQuestion,
+    GrowthLimit, HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort, LeaksAnswer, LeaksQuestion,
+    NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion, SizeUnit, SummaryQuestion,
+    SuspectsAnswer, SuspectsQuestion, WhatIfAnswer, WhatIfQuestion, sort_by_time,
 };
 pub use reduced::{
     MOST_SETS, ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced,

@@ -208,7 +208,7 @@ fn fields(heap: &Heap, node: Node, limit: usize) -> (Vec<FieldLine>, u64) {
     let block = BlockId(node);
     for Field { index, value, .. } in heap.fields(node) {
         let place = || heap.field_title(node, index).unwrap_or_else(|| index.to_string());
-        let of = || heap.typing()?.class(heap.typing()?.field(block, index)?.class?);
+        let of = || heap.field_class(node, index);
         add(&|| match value {
             FieldValue::Immediate(None) if of().is_none() => plain(place(), "immediate".to_owned()),
             FieldValue::Immediate(number) => plain(place(), immediate(of(), number)),

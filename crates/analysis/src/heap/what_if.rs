@@ -5,13 +5,13 @@
 //! what two of them hold together is told as well: it is free without both, and without neither alone.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
 
 use bactrian_graph::{Bits, Node};
-use bactrian_snapshot::{BlockId, FieldValue};
+use bactrian_snapshot::FieldValue;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::field_names::FieldNames;
 use super::{Found, Heap, HolderKind, NotFound, WORD};
 use crate::parallel;
 use crate::under_way::{self, Step};
@@ -221,7 +221,7 @@ fn fields_named(heap: &Heap, classes: &[u32], class: &str, field: &str) -> Resul
     let is_one = |node: Node| {
         class_of.get(node as usize).is_some_and(|class| classes.binary_search(class).is_ok())
     };
-    let mut names = FieldNames { heap, wanted: field, known: HashMap::new(), all: BTreeSet::new() };
+    let mut names = FieldNames::new(heap, field);
     let mut pairs = Vec::new();
     let groups: Vec<usize> = (0..heap.snapshot().groups().len()).collect();
     let read = |&index: &usize| pointers_of_group(heap, index, &is_one);
@@ -240,41 +240,15 @@ fn fields_named(heap: &Heap, classes: &[u32], class: &str, field: &str) -> Resul
             }
         }
     });
-    if !names.known.values().any(|wanted| *wanted) {
-        let all: Vec<String> = names.all.into_iter().take(20).collect();
+    if !names.is_met() {
         return Err(NotFound::new(format!(
             "no block of {class} points to another through a field `{field}`; its fields that do: {}",
-            if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+            names.met()
         )));
     }
     pairs.sort_unstable();
     pairs.dedup();
     Ok(Cut::Between(pairs))
-}
-
-/// Which fields of a type are meant.
-struct FieldNames<'a> {
-    heap: &'a Heap,
-    /// A name, a number, or a constructor's.
-    wanted: &'a str,
-    /// By class, constructor and number.
-    known: HashMap<(u32, Option<&'a str>, u64), bool>,
-    /// What fields are called.
-    all: BTreeSet<String>,
-}
-
-impl FieldNames<'_> {
-    fn is_wanted(&mut self, node: Node, field: u64) -> bool {
-        let constructor = self.heap.typing().and_then(|typing| typing.constructor(BlockId(node)));
-        let class = self.heap.class_of()[node as usize];
-        *self.known.entry((class, constructor, field)).or_insert_with(|| {
-            let title = self.heap.field_title(node, field).unwrap_or_else(|| field.to_string());
-            let title = title.trim_start_matches('.');
-            let name = title.rsplit('.').next().unwrap_or(title);
-            self.all.insert(title.to_owned());
-            self.wanted == title || self.wanted == name || self.wanted.parse() == Ok(field)
-        })
-    }
 }
 
 /// Pointers of those blocks of a group that are wanted: who, which field, whom. What cannot be read is not there.

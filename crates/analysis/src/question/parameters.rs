@@ -1,6 +1,9 @@
 //! The parameters of a question as all views see them, read from its schema; and their way into URLs and back.
 
+use std::any::TypeId;
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -77,9 +80,15 @@ pub enum ParameterKind {
 }
 
 /// The schema of a question's parameters, with all parts in place.
-pub fn schema<P: Parameters>() -> Schema {
-    let settings = SchemaSettings::default().with(|settings| settings.inline_subschemas = true);
-    settings.into_generator().into_root_schema_for::<P>()
+pub fn schema<P: Parameters>() -> Arc<Schema> {
+    /// Made once: a command line is made of a hundred looks at thirty of them.
+    static KNOWN: LazyLock<Mutex<HashMap<TypeId, Arc<Schema>>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = known.entry(TypeId::of::<P>()).or_insert_with(|| {
+        let settings = SchemaSettings::default().with(|settings| settings.inline_subschemas = true);
+        Arc::new(settings.into_generator().into_root_schema_for::<P>())
+    });
+    Arc::clone(made)
 }
 
 /// What a question is for: its first sentence, and the rest.

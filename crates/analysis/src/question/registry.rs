@@ -50,7 +50,7 @@ impl QuestionEntry {
             command: Q::COMMAND,
             about: parameters::about::<Q>,
             parameters: parameters::parameters::<Q>,
-            input_schema: parameters::schema::<Q>,
+            input_schema: || Schema::clone(&parameters::schema::<Q>()),
             schemas: |generator| {
                 (generator.subschema_for::<Q>(), generator.subschema_for::<Q::Answer>())
             },
@@ -154,6 +154,7 @@ pub static QUESTIONS: &[QuestionEntry] = &[
     QuestionEntry::of::<heap::HeapDiffQuestion>(),
     QuestionEntry::of::<heap::LeaksQuestion>(),
     QuestionEntry::of::<heap::WhatIfQuestion>(),
+    QuestionEntry::of::<heap::BlocksQuestion>(),
     QuestionEntry::of::<heap::EvolutionQuestion>(),
     QuestionEntry::of::<heap::EvolutionNamesQuestion>(),
     QuestionEntry::of::<live::LiveStateQuestion>(),

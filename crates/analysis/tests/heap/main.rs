@@ -2,6 +2,7 @@
 
 mod alike;
 mod around;
+mod blocks;
 mod classes;
 mod diff;
 mod dominators;

@@ -8,7 +8,7 @@ use bactrian_snapshot::{
     Block, BlockId, Closure, Custom, Field, Label, Location, ModuleId, Sample, Snapshot, Tables,
     Text, tag,
 };
-use bactrian_types::{Collection, UnitFate};
+use bactrian_types::{Collection, TypeClass, UnitFate};
 
 use super::Heap;
 use super::classes::ClassKind;
@@ -130,6 +130,12 @@ impl Heap {
     pub fn site(&self, node: Node) -> Option<Location> {
         let stack = self.sample(node)?.stack?;
         Some(self.tables().stacks.get(stack.index())?.location)
+    }
+
+    /// The type of a block's field, if it is known.
+    pub fn field_class(&self, node: Node, field: u64) -> Option<&TypeClass> {
+        let typing = self.typing()?;
+        typing.class(typing.field(BlockId(node), field)?.class?)
     }
 
     /// What a block's field is called: `.name` of a record, `Node.left` of a constructor, `head` and `tail` of a list, `element 3` of an

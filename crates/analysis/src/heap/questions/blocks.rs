@@ -1,12 +1,17 @@
-//! Single blocks, and what a text that somebody types stands for.
+//! Single blocks, lists of them, and what a text that somebody types stands for.
+
+use std::cmp::Reverse;
 
 use bactrian_graph::Node;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{Found, Shown, ValueLimits, show};
+use super::super::{
+    BlockGroup, BlockRow, BlocksShape, Condition, Found, Shown, ValueLimits, block_groups, blocks,
+    show,
+};
 use super::answer;
-use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError};
+use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows};
 
 /// One block or root: what it is, what is in it, who points to it, where it was allocated.
 ///
@@ -121,5 +126,120 @@ impl Question for FindQuestion {
             }
         };
         Ok(Answer::new(found, []))
+    }
+}
+
+/// The blocks of a type one by one, or by the value of a field.
+///
+/// Strings are told as far as the snapshot keeps them (`--strings`). Which of them are equal is known without.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct BlocksQuestion {
+    /// The heap snapshot
+    #[serde(default)]
+    pub file: FileNumber,
+    /// The type, as `heap types` calls it, or a part of its name
+    #[serde(rename = "type")]
+    pub class: String,
+    /// What to sort by
+    #[serde(default)]
+    pub sort: BlocksSort,
+    /// Only blocks whose field has this value (FIELD=VALUE), or has this in it (FIELD~PART); several
+    #[serde(default, rename = "where")]
+    #[schemars(extend("x-value" = "CONDITION"))]
+    pub conditions: Vec<String>,
+    /// Tell blocks together that have the same value in this field
+    #[serde(default)]
+    #[schemars(extend("x-value" = "FIELD"))]
+    pub group_by: Option<String>,
+    /// Which rows
+    #[serde(flatten)]
+    pub rows: Rows,
+}
+
+/// What is to be said if values are asked for, and strings are not kept.
+const NO_STRINGS: &str = "the snapshot keeps no strings (`--strings 32` keeps how they begin): of two of them it is known whether they are equal";
+
+/// What blocks are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(extend("x-value" = "ORDER"))]
+pub enum BlocksSort {
+    /// What would be free without them, the largest first
+    #[default]
+    Retained,
+    /// Their own size
+    Size,
+    /// How old they are, as far as they were sampled
+    Age,
+    /// Their numbers, which are in order of their addresses
+    Number,
+}
+
+/// Blocks of a type.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BlocksAnswer {
+    /// How many there are.
+    pub blocks: u64,
+    /// Their own bytes.
+    pub shallow: u64,
+    /// Those that were asked for; none if they are told together.
+    pub rows: Vec<BlockRow>,
+    /// By the value of a field, most blocks first.
+    pub groups: Vec<BlockGroup>,
+    /// How many rows or groups there are.
+    pub row_count: usize,
+}
+
+impl Question for BlocksQuestion {
+    const NAME: &'static str = "heap/blocks";
+    const COMMAND: Option<&'static str> = Some("heap blocks");
+    type Answer = BlocksAnswer;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<BlocksAnswer>, QuestionError> {
+        let heap = evidence.heap(self.file)?;
+        let classes = heap.find_classes(&self.class)?;
+        let condition = |text: &String| {
+            Condition::parse(text).ok_or_else(|| {
+                QuestionError::Wrong(format!("where={text}: write FIELD=VALUE or FIELD~PART"))
+            })
+        };
+        let conditions = self.conditions.iter().map(condition).collect::<Result<_, _>>()?;
+        let mut nodes = blocks(&heap, &BlocksShape { classes, conditions })?;
+        let (count, words) =
+            (nodes.len() as u64, nodes.iter().map(|&node| heap.own_words(node)).sum::<u64>());
+        let mut found = BlocksAnswer {
+            blocks: count,
+            shallow: words.saturating_mul(super::super::WORD),
+            rows: Vec::new(),
+            groups: Vec::new(),
+            row_count: 0,
+        };
+        if let Some(field) = &self.group_by {
+            found.groups = block_groups(&heap, &nodes, field)?;
+            found.row_count =
+                evidence.cut(&self.rows, &mut found.groups, |group| group.value.clone());
+        } else {
+            match self.sort {
+                BlocksSort::Retained => {
+                    nodes.sort_by_key(|&node| (Reverse(heap.retained_words(node)), node));
+                }
+                BlocksSort::Size => {
+                    nodes.sort_by_key(|&node| (Reverse(heap.own_words(node)), node));
+                }
+                BlocksSort::Age => {
+                    nodes.sort_by_cached_key(|&node| (Reverse(heap.block_age(node)), node));
+                }
+                BlocksSort::Number => {}
+            }
+            found.row_count = evidence.cut(&self.rows, &mut nodes, |node| heap.describe(*node));
+            found.rows = nodes.into_iter().map(|node| heap.block_row(node)).collect();
+        }
+        let is_without = heap.snapshot().columns().strings.is_none();
+        let found_none = !self.conditions.is_empty() && found.blocks == 0;
+        let note = (is_without
+            && (found_none || found.groups.iter().any(BlockGroup::is_of_string)))
+        .then(|| NO_STRINGS.to_owned());
+        Ok(answer(&heap, found).with_notes(note))
     }
 }

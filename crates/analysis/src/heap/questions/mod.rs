@@ -9,7 +9,9 @@ mod structures;
 use super::{Found, Heap, Info, NotFound};
 use crate::question::{Answer, Evidence, EvidenceLosses, FileInfo, FileNumber, QuestionError};
 
-pub use blocks::{FindAnswer, FindQuestion, ShowQuestion};
+pub use blocks::{
+    BlocksAnswer, BlocksQuestion, BlocksSort, FindAnswer, FindQuestion, ShowQuestion,
+};
 pub use classes::{
     ClassSort, ClassesAnswer, ClassesQuestion, FieldsAnswer, FieldsQuestion, FieldsSort,
 };

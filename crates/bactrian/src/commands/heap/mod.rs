@@ -1,5 +1,6 @@
 //! `bactrian heap`: who holds the memory of a heap snapshot. One file per verb, each thin: open, ask, show.
 
+mod blocks;
 mod classes;
 mod collections;
 pub mod diff;
@@ -38,6 +39,7 @@ use crate::output::Console;
   bactrian heap duplicates server.1.heap     what is there more than once
   bactrian heap collections server.1.heap --types server.types   lists, tables, maps: how many, how full
   bactrian heap fields server.1.heap Main.entry --types server.types   what each field holds
+  bactrian heap blocks server.1.heap Main.entry --group-by path   the blocks of a type, one by one or by a field
   bactrian heap what-if server.1.heap --cut Cache.entry.session   what would be free without these references
   bactrian heap graph server.1.heap -o h.svg  all of it in one picture
 
@@ -63,6 +65,7 @@ enum Verb {
     /// Blocks by the module that allocated them, estimated from samples
     Modules(classes::ClassArgs),
     Dominators(dominators::Args),
+    Blocks(blocks::Args),
     Show(show::Args),
     Export(export::Args),
     Paths(paths::Args),
@@ -88,6 +91,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Verb::Functions(args) => classes::run(args, ClassBy::Function, console),
         Verb::Modules(args) => classes::run(args, ClassBy::Module, console),
         Verb::Dominators(args) => dominators::run(args, console),
+        Verb::Blocks(args) => blocks::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Export(args) => export::run(args, console),
         Verb::Paths(args) => paths::run(args, console),

@@ -1,0 +1,297 @@
+//! The blocks of a class one by one: the largest, the oldest, those whose field has a value; or all of them by that value.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use bactrian_graph::Node;
+use bactrian_snapshot::{BlockId, FieldValue};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::age::age_of;
+use super::field_names::FieldNames;
+use super::value::{immediate, value};
+use super::{Heap, NotFound, ValueLimits, WORD};
+use crate::parallel;
+use crate::units::Time;
+
+/// How much of a block's value is told.
+const TOLD: ValueLimits = ValueLimits { depth: 2, items: 4 };
+
+/// Which blocks, and what of them.
+#[derive(Clone, Debug, Default)]
+pub struct BlocksShape {
+    /// Their classes, by their numbers.
+    pub classes: Vec<u32>,
+    /// What their fields must have.
+    pub conditions: Vec<Condition>,
+}
+
+/// What a field must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The field.
+    pub field: String,
+    /// Its value as it is told, or a string without its quotes.
+    pub value: String,
+    /// Whether a part of the value is enough.
+    pub is_part: bool,
+}
+
+impl Condition {
+    /// `FIELD=VALUE`, or `FIELD~PART`; none if it is neither.
+    pub fn parse(text: &str) -> Option<Condition> {
+        let at = text.find(['=', '~'])?;
+        let (field, value) = (text[..at].to_owned(), text[at + 1..].to_owned());
+        (!field.is_empty()).then(|| Condition {
+            field,
+            value,
+            is_part: text[at..].starts_with('~'),
+        })
+    }
+
+    fn holds(&self, told: &str) -> bool {
+        let bare = told.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        match self.is_part {
+            true => told.contains(&self.value),
+            false => told == self.value || bare == Some(&*self.value),
+        }
+    }
+}
+
+/// A block of a class. Sizes are in bytes with headers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BlockRow {
+    /// Its number, for `bactrian heap show @NUMBER`.
+    pub node: Node,
+    /// Its value, as far as it is kept; what it is if it is not.
+    pub value: String,
+    /// Its own bytes.
+    pub shallow: u64,
+    /// What would be free without it.
+    pub retained: u64,
+    /// How old it is, in seconds; null if it was not sampled.
+    pub age: Option<Time>,
+}
+
+/// Blocks whose field has one value.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BlockGroup {
+    /// The value.
+    pub value: String,
+    /// How many blocks.
+    pub blocks: u64,
+    /// Their own bytes.
+    pub shallow: u64,
+    /// What would be free without them.
+    pub retained: u64,
+    /// One of them.
+    pub node: Node,
+}
+
+impl BlockGroup {
+    /// Whether the value is a string of which nothing is kept.
+    pub fn is_of_string(&self) -> bool {
+        self.value.starts_with(STRING)
+    }
+}
+
+/// How a string is told of which nothing is kept.
+const STRING: &str = "the string of";
+
+/// The blocks that are wanted, by their numbers.
+///
+/// # Errors
+/// They have no such field.
+pub fn blocks(heap: &Heap, shape: &BlocksShape) -> Result<Vec<Node>, NotFound> {
+    let mut wanted = of_classes(heap, &shape.classes);
+    for condition in &shape.conditions {
+        let values = FieldTexts::read(heap, &wanted, &condition.field)?;
+        wanted.retain(|node| values.text(*node).is_some_and(|told| condition.holds(told)));
+    }
+    Ok(wanted)
+}
+
+/// Some blocks by the values of a field, most blocks first.
+///
+/// # Errors
+/// They have no such field.
+pub fn block_groups(heap: &Heap, nodes: &[Node], field: &str) -> Result<Vec<BlockGroup>, NotFound> {
+    let values = FieldTexts::read(heap, nodes, field)?;
+    let totals = heap
+        .totals_by(values.texts.len(), |node| values.of.get(&node).copied().unwrap_or(u32::MAX));
+    let mut groups: Vec<BlockGroup> = values
+        .texts
+        .into_iter()
+        .zip(totals)
+        .map(|((value, node), total)| BlockGroup {
+            value,
+            blocks: total.blocks,
+            shallow: total.words.saturating_mul(WORD),
+            retained: total.retained.saturating_mul(WORD),
+            node,
+        })
+        .collect();
+    groups.sort_by(|a, b| {
+        (Reverse(a.blocks), Reverse(a.retained), &a.value).cmp(&(
+            Reverse(b.blocks),
+            Reverse(b.retained),
+            &b.value,
+        ))
+    });
+    Ok(groups)
+}
+
+impl Heap {
+    /// A block as a row of a table.
+    pub fn block_row(&self, node: Node) -> BlockRow {
+        BlockRow {
+            node,
+            value: value(self, node, &TOLD).unwrap_or_else(|| self.describe(node)),
+            shallow: self.own_words(node).saturating_mul(WORD),
+            retained: self.retained_words(node).saturating_mul(WORD),
+            age: self.block_age(node),
+        }
+    }
+
+    /// Its own words.
+    pub fn own_words(&self, node: Node) -> u64 {
+        self.weights().get(node as usize).copied().map_or(0, u64::from)
+    }
+
+    /// How old a block is, if it was sampled.
+    pub fn block_age(&self, node: Node) -> Option<Time> {
+        age_of(self, &self.sample(node)?)
+    }
+}
+
+fn of_classes(heap: &Heap, classes: &[u32]) -> Vec<Node> {
+    let mut is_one = vec![false; heap.classes().len()];
+    for &class in classes {
+        is_one.get_mut(class as usize).into_iter().for_each(|is| *is = true);
+    }
+    let all = (0..).zip(heap.class_of()).take(heap.blocks());
+    let wanted = all.filter(|(_, class)| is_one.get(**class as usize) == Some(&true));
+    wanted.map(|(node, _)| node).collect()
+}
+
+/// What a field of some blocks has, as text.
+struct FieldTexts {
+    /// Each text once, with a block that has it.
+    texts: Vec<(String, Node)>,
+    /// The place of each block's.
+    of: HashMap<Node, u32>,
+}
+
+impl FieldTexts {
+    /// Reads a field of blocks that are in order; each group of the snapshot is read once for them, and once for the
+    /// strings that they point to.
+    fn read(heap: &Heap, nodes: &[Node], field: &str) -> Result<FieldTexts, NotFound> {
+        let mut names = FieldNames::new(heap, field);
+        let mut found: Vec<(Node, u64, FieldValue)> = Vec::new();
+        let is_one = |node: Node| nodes.binary_search(&node).is_ok();
+        each_group(
+            heap,
+            nodes,
+            |index| fields_of_group(heap, index, &is_one),
+            |fields| {
+                found
+                    .extend(fields.into_iter().filter(|(node, at, _)| names.is_wanted(*node, *at)));
+            },
+        );
+        if !names.is_met() && !nodes.is_empty() {
+            let has = names.met();
+            return Err(NotFound::new(format!("these blocks have no field `{field}`, but {has}")));
+        }
+        let mut targets: Vec<Node> = found
+            .iter()
+            .filter_map(|(_, _, value)| match value {
+                FieldValue::Pointer(to) => Some(to.block.0),
+                _ => None,
+            })
+            .collect();
+        targets.sort_unstable();
+        targets.dedup();
+        let strings = strings(heap, &targets);
+        let mut texts = FieldTexts { texts: Vec::new(), of: HashMap::new() };
+        let mut known: HashMap<String, u32> = HashMap::new();
+        for (node, at, value) in found {
+            let text = match value {
+                FieldValue::Immediate(number) => immediate(heap.field_class(node, at), number),
+                FieldValue::Outside => "<a pointer out of the heap>".to_owned(),
+                FieldValue::Missing => "<missing>".to_owned(),
+                FieldValue::Pointer(to) => match strings.get(&to.block.0) {
+                    Some(text) => text.clone(),
+                    None => format!("@{} {}", to.block.0, heap.class(to.block.0).title()),
+                },
+            };
+            let next = texts.texts.len() as u32;
+            let place = *known.entry(text.clone()).or_insert(next);
+            if place == next {
+                texts.texts.push((text, node));
+            }
+            texts.of.insert(node, place);
+        }
+        Ok(texts)
+    }
+
+    fn text(&self, node: Node) -> Option<&str> {
+        let place = *self.of.get(&node)?;
+        self.texts.get(place as usize).map(|(text, _)| text.as_str())
+    }
+}
+
+/// Reads each group that has one of these nodes, which are in order.
+fn each_group<T: Send>(
+    heap: &Heap,
+    nodes: &[Node],
+    read: impl Fn(usize) -> Vec<T> + Sync + Send,
+    mut then: impl FnMut(Vec<T>),
+) {
+    let of = |node: &Node| heap.snapshot().group_of(BlockId(*node));
+    let mut groups: Vec<usize> = nodes.iter().filter_map(of).collect();
+    groups.dedup();
+    parallel::map_then(&groups, |&index| read(index), |_, found| then(found));
+}
+
+/// Fields of those blocks of a group that are wanted; what cannot be read is not there.
+fn fields_of_group(
+    heap: &Heap,
+    index: usize,
+    is_one: &(dyn Fn(Node) -> bool + Sync),
+) -> Vec<(Node, u64, FieldValue)> {
+    let Ok(group) = heap.snapshot().group(index) else { return Vec::new() };
+    let Ok(fields) = group.fields() else { return Vec::new() };
+    let fields = fields.iter().map_while(Result::ok);
+    let wanted = fields.filter(|field| is_one(field.block.0));
+    wanted.map(|field| (field.block.0, field.index, field.value)).collect()
+}
+
+/// What is kept of the strings among some nodes, which are in order: in quotes, and how long they are if not all is kept.
+/// Which strings are equal is known though none of their bytes is kept.
+fn strings(heap: &Heap, nodes: &[Node]) -> HashMap<Node, String> {
+    let mut found = HashMap::new();
+    let is_one = |block: BlockId| nodes.binary_search(&block.0).is_ok();
+    let read = |index: usize| {
+        let Ok(group) = heap.snapshot().group(index) else { return Vec::new() };
+        let equals = group.equals().unwrap_or_default().into_iter();
+        let first: HashMap<BlockId, BlockId> = equals.map(|one| (one.block, one.first)).collect();
+        let strings = group.strings().unwrap_or_default().into_iter();
+        let wanted = strings.filter(|text| is_one(text.block));
+        let with_first = wanted.map(|text| (*first.get(&text.block).unwrap_or(&text.block), text));
+        with_first.collect()
+    };
+    each_group(heap, nodes, read, |texts| {
+        for (first, text) in texts {
+            let told = match &text.prefix {
+                Some(kept) if kept.len() as u64 == text.bytes => {
+                    format!("\"{}\"", kept.escape_ascii())
+                }
+                Some(kept) => format!("\"{}\"... of {} bytes", kept.escape_ascii(), text.bytes),
+                None => format!("{STRING} {} bytes @{}", text.bytes, first.0),
+            };
+            found.insert(text.block.0, told);
+        }
+    });
+    found
+}
