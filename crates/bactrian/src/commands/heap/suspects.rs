@@ -1,8 +1,10 @@
 //! `bactrian heap suspects`: what is likely wrong.
 
 use std::io::Write;
+use std::path::Path;
 
 use bactrian_analysis::heap::{Severity, Suspect, SuspectsQuestion};
+use bactrian_analysis::question::CommandLine;
 use bactrian_analysis::units::show_bytes;
 
 use crate::commands::arguments::{about, long_about};
@@ -64,9 +66,13 @@ fn print(number: u32, suspect: &Suspect, file: &str, console: &mut Console) -> R
         writeln!(console.out(), "   {line}")?;
     }
     let (verb, what) = &suspect.next;
-    let what = if what.is_empty() { String::new() } else { format!(" '{}'", visible(what)) };
-    let of = if *verb == "dominators" { " --of" } else { "" };
-    Ok(writeln!(console.out(), "   {FAINT}bactrian heap {verb} {file}{of}{what}{FAINT:#}")?)
+    let next = CommandLine::new(&format!("heap {verb}")).file(Path::new(file));
+    let next = match (*verb, &**what) {
+        (_, "") => next,
+        ("dominators", what) => next.option("of", what),
+        (_, what) => next.operand(what),
+    };
+    Ok(writeln!(console.out(), "   {FAINT}{}{FAINT:#}", visible(&next.to_string()))?)
 }
 
 /// A text in lines of so many characters, or a little more where a word is longer.
