@@ -59,6 +59,7 @@ fn commands_print_what_the_golden_files_hold() {
         ("top_exact_objects", "top every_word_v2.ctf --by file --metric objects"),
         ("top_hidden", "top leaky_cache_v2.ctf --hide /^(Stdlib|Caml)/ --sort total"),
         ("top_peak_filtered", "top bytecode_v2.ctf --metric peak --in /serve/ --size 16.. -n 5"),
+        ("paths", "paths leaky_cache_v2.ctf --metric allocated -n 2 --frames 3"),
         ("tree", "tree leaky_cache_v2.ctf --min-share 5"),
         ("tree_callers", "tree leaky_cache_v2.ctf List.map --raw --callers --sites"),
         ("tree_nobody", "tree leaky_cache_v2.ctf Nobody.at_all"),
@@ -311,4 +312,21 @@ fn help_completions_and_man_pages_know_every_command() {
         let help = text(&run(&[command, "--help"]).stdout);
         assert!(help.contains("Example"), "{command} --help has no example");
     }
+}
+
+#[test]
+fn a_flame_graph_of_two_traces_shows_what_changed() {
+    let picture = |files: &[&str]| {
+        let mut arguments = vec!["flame"];
+        arguments.extend(files);
+        arguments.extend(["--output", "-", "--metric", "allocated"]);
+        let output = run(&arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let both = picture(&["leaky_cache_v2.ctf", "bytecode_v2.ctf"]);
+    assert!(both.contains("Red grew, blue shrank") && both.contains("before: "), "{both}");
+    let same = picture(&["leaky_cache_v2.ctf", "leaky_cache_v2.ctf"]);
+    assert!(same.contains("no more than chance explains") && same.contains("change: +0"), "{same}");
+    assert!(!picture(&["leaky_cache_v2.ctf"]).contains("Red grew"));
 }

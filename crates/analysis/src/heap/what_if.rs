@@ -181,9 +181,12 @@ impl Cut {
 
     fn references(&self, heap: &Heap) -> u64 {
         match self {
+            // One look at all edges costs less than turning the graph round.
             Cut::To(nodes) => {
-                let back = heap.reversed();
-                nodes.iter().map(|&node| back.successors(node).len() as u64).sum()
+                let mut is_one = Bits::new(heap.graph().nodes());
+                nodes.iter().for_each(|&node| is_one.set(node as usize));
+                let targets = heap.graph().targets().iter();
+                targets.filter(|&&target| is_one.has(target as usize)).count() as u64
             }
             Cut::Between(pairs) => pairs.len() as u64,
         }

@@ -115,6 +115,13 @@ proptest! {
             prop_assert!(near(flame.total[place], of(&now, path)));
             prop_assert!(near(flame.before.as_ref().map_or(-1.0, |before| before[place]), of(&then, path)));
         }
+        // What is the same on both sides cannot have changed by more than chance.
+        let significant = flame.significant.as_ref().expect("of a comparison");
+        prop_assert_eq!(significant.len(), frames.len());
+        for (place, &is_significant) in significant.iter().enumerate() {
+            let is_same = flame.before.as_ref().map(|before| before[place]) == Some(flame.total[place]);
+            prop_assert!(!(is_same && is_significant));
+        }
         let mut all: Vec<_> = then.keys().chain(now.keys()).collect();
         all.sort();
         all.dedup();

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::heap::{
-    AroundShape, ClassBy, DominatorsShape, Found, Heap, IndexStore, OpenOptions, PathsShape,
-    RootsShape, Series, ValueLimits, around, class_paths, classes, collections, conflicts,
-    dominators, duplicates, fields, finalisers, paths, reduced, roots, show, summary, suspects,
-    type_coverage,
+    AroundShape, BlocksShape, ClassBy, DominatorsShape, Found, Heap, IndexStore, OpenOptions,
+    PathsShape, RootsShape, Series, ValueLimits, around, block_groups, blocks, class_paths,
+    classes, collections, conflicts, dominators, duplicates, fields, finalisers, paths, reduced,
+    roots, show, summary, suspects, type_coverage, what_if,
 };
 
 /// Asks every question. The answer is how much was said, so that nothing is left out.
@@ -61,6 +61,16 @@ fn ask_who_holds(heap: &Heap) {
         let near = around(heap, &AroundShape { centre: node, steps: 3, most: 20 });
         assert!(near.told <= near.near && near.told <= 20);
         assert!(near.edges.iter().all(|edge| edge.from.max(edge.to) < near.nodes.len()));
+    }
+    let shape = BlocksShape { classes: everything.clone(), conditions: Vec::new() };
+    let wanted = blocks(heap, &shape).expect("no field is asked for");
+    if let Ok(groups) = block_groups(heap, &wanted, "0") {
+        assert!(groups.iter().map(|group| group.blocks).sum::<u64>() <= wanted.len() as u64);
+    }
+    for cut in ["globals", "stacks", "string", "@0", "tag 0, 2 fields.0", "main.ml:1"] {
+        if let Ok(answer) = what_if(heap, &[cut.to_owned()]) {
+            assert!(answer.freed.bytes <= answer.total && answer.cuts[0].freed == answer.freed);
+        }
     }
     let through = fields(heap, &everything);
     assert!(through.blocks <= heap.blocks() as u64);
