@@ -81,7 +81,7 @@ pub enum ParameterKind {
 
 /// The schema of a question's parameters, with all parts in place.
 pub fn schema<P: Parameters>() -> Arc<Schema> {
-    /// Made once: a command line is made of a hundred looks at thirty of them.
+    /// Made once: what a command is for, all there is to say of it, and its arguments are read from it.
     static KNOWN: LazyLock<Mutex<HashMap<TypeId, Arc<Schema>>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let made = known.entry(TypeId::of::<P>()).or_insert_with(|| {
