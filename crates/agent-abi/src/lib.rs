@@ -84,14 +84,15 @@ pub mod variable {
         KEEPER = "BACTRIAN_KEEPER";
         /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
         INHERITED = "BACTRIAN_INHERITED";
-        /// Whether the two variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
+        /// Whether the variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
         /// when the runtime has read them.
         EVENTS = "BACTRIAN_EVENTS";
     }
 
-    /// OCaml 5's own: runtime_events are written from the start, and into which folder.
-    pub const RUNTIME_EVENTS: [&str; 2] =
-        ["OCAML_RUNTIME_EVENTS_START", "OCAML_RUNTIME_EVENTS_DIR"];
+    /// OCaml 5's own: runtime_events are written from the start, into which folder, and the runtime does not remove its file at the
+    /// end: a program that has confined itself may be killed for that. The agent does, if it can.
+    pub const RUNTIME_EVENTS: [&str; 3] =
+        ["OCAML_RUNTIME_EVENTS_START", "OCAML_RUNTIME_EVENTS_DIR", "OCAML_RUNTIME_EVENTS_PRESERVE"];
     /// The dynamic linker's variable that brings the agent into a program.
     pub const PRELOAD: &str = "LD_PRELOAD";
 

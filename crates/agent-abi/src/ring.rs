@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What the first word of a board and of a ring is; it changes with the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG3");
 
 /// The board: its file, its words.
 pub mod board {
@@ -32,10 +32,14 @@ pub mod board {
     pub const HEART: usize = 2;
     /// Not 0 when the keeper has left.
     pub const LEFT: usize = 3;
+    /// Counts up when the keeper is to look at all rings soon: somebody waits for an answer.
+    pub const CALLS: usize = 4;
 }
 
 /// The heart beats at least so often, in milliseconds, unless the machine has no time for it.
 pub const BEAT: u64 = 50;
+/// The keeper looks so often, in milliseconds, whether somebody calls.
+pub const TICK: u64 = 2;
 /// Without a beat for so long, in microseconds, the keeper is dead.
 pub const DEAD_AFTER: u64 = 1_000_000;
 
@@ -69,6 +73,10 @@ pub mod word {
     pub const FILTERS: usize = 8;
     /// Not 0 when the keeper has seen that the owner has got another filter.
     pub const FILTERED: usize = 9;
+    /// How often the owner has asked: for its filters, and for what it has put to be written.
+    pub const ASKED: usize = 10;
+    /// How many of these questions are answered, by the keeper.
+    pub const ANSWERED: usize = 11;
 }
 
 /// Where the two notes are, in bytes, and room for each.

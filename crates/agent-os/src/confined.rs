@@ -5,8 +5,8 @@
 //!
 //! How we hear of a filter:
 //! - Most are set through libc's `prctl` or `syscall`, which we stand before.
-//! - Of others, set by an instruction of the program's own, the keeper tells us: it looks at the program every few
-//!   milliseconds from outside. We cannot look ourselves, since that takes system calls.
+//! - Of others, set by an instruction of the program's own, the keeper tells us: it looks at the program from outside, every few
+//!   milliseconds and whenever we ask. We cannot look ourselves, since that takes system calls.
 //! - A filter that was there before the program is its starter's. It let the dynamic linker open and map files, which is
 //!   what it takes to record. To copy a process takes more: whoever started us has tried that out, for as many filters
 //!   as it had ([`crate::proc::filters`]). If there are more, no copies are made.

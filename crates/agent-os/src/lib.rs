@@ -8,7 +8,7 @@
 //!   from a panic.
 //! - [`loaded`]: objects and symbols of this process; [`patch`]: jumps in place of functions.
 //! - [`bytes`]: what the compiler takes from libc, without libc.
-//! - [`confined`]: whether the program has forbidden itself system calls.
+//! - [`confined`]: whether the program has forbidden itself system calls; [`birthmark`]: whether this is a copy of it.
 //!
 //! Promises: no function waits for anything but the lock it is asked to take, none but those that return collections
 //! allocates, and none panics.
@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod birthmark;
 pub mod bytes;
 pub mod confined;
 pub mod loaded;

@@ -65,6 +65,7 @@ mod number {
     pub const FCNTL: usize = 72;
     pub const GETCWD: usize = 79;
     pub const READLINK: usize = 89;
+    pub const UNLINK: usize = 87;
     pub const LCHOWN: usize = 94;
     pub const GETRLIMIT: usize = 97;
     pub const GETEUID: usize = 107;
@@ -146,6 +147,12 @@ pub fn give(path: &CStr, user: u32) {
     const SAME: usize = usize::MAX;
     // SAFETY: the path ends with NUL.
     let _ = unsafe { call(number::LCHOWN, [path.as_ptr() as usize, user as usize, SAME, 0, 0, 0]) };
+}
+
+/// Removes the name of a file, if this process may.
+pub fn remove(path: &CStr) {
+    // SAFETY: the path ends with NUL.
+    let _ = unsafe { call(number::UNLINK, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
 /// The user whose rights this process has.

@@ -9,11 +9,18 @@ use std::process::{Command, Stdio};
 /// By this command we start ourselves to find out what filters allow.
 pub const TRIAL: &str = "try-copying";
 
-/// How many filters a process has, by its folder in `/proc`; none if the kernel does not tell.
+/// How many filters a process has, or a thread of it, by its folder in `/proc`; none if the kernel does not tell.
 pub(crate) fn filters_of(process: &str) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
     line.trim().parse().ok()
+}
+
+/// How many filters that thread of a process has which has most: each has its own.
+pub(crate) fn most_filters_of(process: u32) -> Option<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let name = |thread: fs::DirEntry| thread.file_name().into_string().ok();
+    threads.filter_map(|thread| filters_of(&format!("{process}/task/{}", name(thread)?))).max()
 }
 
 /// Whether a program that we start may be made to copy itself, by the agent in it. It inherits our filters, and one of them

@@ -11,12 +11,12 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering}
 use bactrian_agent_abi::control::{Control, GONE_AFTER, Hook, SETTINGS, Trouble};
 use bactrian_agent_abi::{Children, Settings, StackSource, token};
 use bactrian_agent_os::sys::{self, Clock};
-use bactrian_agent_os::{loaded, stacks};
+use bactrian_agent_os::{birthmark, loaded, stacks};
 use bactrian_ocaml::Polling;
 use bactrian_ocaml::value::UNIT;
 
 use super::{before_blocking, forks};
-use crate::keeper::ring;
+use crate::keeper::board;
 use crate::record::recording::Recording;
 use crate::record::samplers::{self, Here};
 use crate::record::{doors, guard, session, tracker};
@@ -233,8 +233,9 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
         (settings.rate, settings.depth) = on;
     }
     if let Some(folder) = &settings.keeper {
-        ring::find_board(folder);
+        board::find(folder);
     }
+    birthmark::set();
     agent::prepare(Agent {
         program,
         // Our own way of collecting stacks replaces a function of the runtime, which some thread may be in.

@@ -3,8 +3,9 @@
 use core::ffi::c_void;
 
 use bactrian_agent_abi::Children;
-use bactrian_agent_os::loaded;
+use bactrian_agent_os::{birthmark, confined, loaded};
 
+use crate::keeper::filters;
 use crate::record::{doors, page, session};
 use crate::runtime::agent;
 use crate::snapshot;
@@ -21,6 +22,8 @@ pub fn follow() {
 }
 
 extern "C" fn before() {
+    // The child will make system calls to be observed; and by the answer the program's trace has its name.
+    filters::ask();
     // In the order in which a snapshot takes the locks.
     snapshot::before_fork();
     session::before_fork();
@@ -40,8 +43,11 @@ extern "C" fn in_child() {
         doors::open();
     }
     page::let_go();
-    let follows =
-        agent::prepared().is_some_and(|agent| agent.settings.children == Children::Follow);
+    let follows = !confined::is_confined()
+        && agent::prepared().is_some_and(|agent| agent.settings.children == Children::Follow);
+    if follows {
+        birthmark::set();
+    }
     snapshot::after_fork(follows);
     session::after_fork_in_child(follows);
 }

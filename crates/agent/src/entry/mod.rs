@@ -12,6 +12,7 @@ mod forks;
 mod hooks;
 mod interpreter_start;
 mod rights;
+mod rings;
 
 use alloc::ffi::CString;
 use alloc::format;
@@ -19,10 +20,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use bactrian_agent_abi::{Children, Settings, Snapshots, variable};
 use bactrian_agent_os::sys::{self, Fd, absolute};
-use bactrian_agent_os::{loaded, process, stacks};
+use bactrian_agent_os::{birthmark, loaded, process, stacks};
 use bactrian_trace::State;
 
-use crate::keeper::ring;
+use crate::keeper::board;
 use crate::record::recording::{self, Recording};
 use crate::record::{collect, guard, page, session, switch, tracker};
 use crate::runtime::agent::{self, Agent};
@@ -67,7 +68,7 @@ fn prepare() {
     };
     let runtime_params = environment::get("OCAMLRUNPARAM").unwrap_or_default().into();
     let hides_events = environment::get(variable::EVENTS).is_some();
-    let [_, rings] = variable::RUNTIME_EVENTS;
+    let [_, rings, _] = variable::RUNTIME_EVENTS;
     let rings = environment::get(rings).filter(|_| hides_events);
     let rings = rings.and_then(|path| CString::new(absolute(path)).ok());
     if settings.children == Children::Ignore {
@@ -90,8 +91,9 @@ fn prepare() {
     let page = settings.page.as_deref().map(absolute);
     let keeper = settings.keeper.as_deref().map(absolute);
     if let Some(folder) = keeper.as_deref().filter(|_| trace.is_some() || snapshots.is_some()) {
-        ring::find_board(folder);
+        board::find(folder);
     }
+    birthmark::set();
     let settings = Settings { trace, snapshots, page, keeper, ..settings };
     environment::rename(variable::HEAP, variable::HEIR);
     let is_bytecode = program.interpreter().is_some();
@@ -225,6 +227,7 @@ fn start_recording(agent: &'static Agent, sampler: &Sampler, trace: &'static [u8
 
 extern "C" fn fini() {
     end();
+    rings::remove_ours();
 }
 
 /// The process ends.

@@ -8,9 +8,6 @@
 //! This is done when rights change and not when children are started: there are many ways to start one, and most are
 //! within libc (`system`, `posix_spawn`), where nobody stands between. To let everybody read our file would not do: in
 //! another root it is not there at all.
-//!
-//! OCaml 5 ends a forked child that cannot make a ring of its own beside its parent's. So the folder of rings, which is ours, goes
-//! to the user that the program becomes. Who watches the program is still the former user, and may look.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -19,14 +16,15 @@ use bactrian_agent_os::confined;
 use bactrian_agent_os::sys::{self, Access, Errno};
 
 use super::behind::Real;
-use super::environment;
-use crate::runtime::agent;
+use super::{environment, rings};
+use crate::keeper::filters;
 
 /// Paths that are longer cannot be opened.
 const LONGEST: usize = 4096;
 
 /// Leaves the environment if children cannot be followed any more.
 fn look() {
+    filters::ask();
     if confined::is_confined() {
         return;
     }
@@ -60,17 +58,6 @@ fn folder_of(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Gives the folder of rings to the user that the program is about to become.
-fn give_rings(user: u32) {
-    /// Stands for no change.
-    const SAME: u32 = u32::MAX;
-    if let Some(rings) = agent::prepared().and_then(|agent| agent.rings.as_deref())
-        && user != SAME
-    {
-        sys::give(rings, user);
-    }
-}
-
 macro_rules! rights {
     ($($name:ident($($argument:ident: $type:ty),*) $(becomes $user:ident)?;)*) => {
         $(
@@ -85,10 +72,7 @@ macro_rules! rights {
                     sys::set_errno(Errno::NOSYS);
                     return -1;
                 };
-                $(
-                    let before = sys::effective_user();
-                    give_rings($user);
-                )?
+                $(let before = rings::give($user);)?
                 // SAFETY: by the caller.
                 let result = unsafe { behind($($argument),*) };
                 if result == 0 {
@@ -97,7 +81,7 @@ macro_rules! rights {
                 }
                 $(
                     let _ = $user;
-                    give_rings(before);
+                    before.and_then(rings::give);
                 )?
                 result
             }

@@ -5,16 +5,17 @@
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use bactrian_agent_abi::ring::{
-    self, BYTES, MAKINGS, NAME, NAME_ROOM, NOTE, NOTES, PACKET, ROOM, STREAM, board, making,
-    making_at, word,
+    self, BYTES, MAKINGS, NAME, NAME_ROOM, NOTE, NOTES, PACKET, ROOM, STREAM, making, making_at,
+    word,
 };
 use bactrian_agent_os::sys::{self, Clock};
 use bactrian_agent_os::{confined, proc, process};
 use bactrian_trace::Making;
 
+use super::board::{self, Pulse};
 use super::filters;
 
 /// The longest wait, in microseconds, for something that the keeper is about to do.
@@ -23,28 +24,7 @@ const PATIENCE: u64 = 50_000;
 const PATIENCE_FOR_ROOM: u64 = 200_000;
 
 const PAGE: usize = 4096;
-const _: () = assert!(word::FILTERED * 8 < PAGE && BYTES > PAGE);
-
-/// Words of the board; null if there is no keeper.
-static BOARD: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
-
-/// A word of the board, if there is one.
-fn on_board(at: usize) -> Option<&'static AtomicU64> {
-    let words = BOARD.load(Ordering::Acquire);
-    // SAFETY: null, or a board that stays mapped, with more words than there are names for.
-    unsafe { words.add(at).as_ref().filter(|_| !words.is_null()) }
-}
-
-/// Finds the board of the keeper whose folder this is. There is one thread.
-pub fn find_board(folder: &[u8]) {
-    let Ok(path) = CString::new([folder, b"/", board::NAME.as_bytes()].concat()) else { return };
-    let Ok(memory) = sys::map_shared(&path, board::BYTES) else { return };
-    let words = memory.cast::<AtomicU64>();
-    // SAFETY: so many bytes are mapped, and aligned to pages.
-    if unsafe { &*words.add(board::MAGIC) }.load(Ordering::Relaxed) == ring::MAGIC {
-        BOARD.store(words, Ordering::Release);
-    }
-}
+const _: () = assert!(word::ANSWERED * 8 < PAGE && BYTES > PAGE);
 
 /// Waits, up to `PATIENCE`, until the keeper has stored a number other than 0.
 fn wait_for(number: impl Fn() -> u64) -> Option<u64> {
@@ -52,17 +32,9 @@ fn wait_for(number: impl Fn() -> u64) -> Option<u64> {
     loop {
         match number() {
             0 if sys::micros(Clock::Monotonic) - start > PATIENCE => return None,
-            0 => pause(),
+            0 => sys::yield_now(),
             number => return Some(number),
         }
-    }
-}
-
-/// Lets others run, unless the program has forbidden itself that call.
-fn pause() {
-    match confined::is_confined() {
-        true => core::hint::spin_loop(),
-        false => sys::yield_now(),
     }
 }
 
@@ -85,8 +57,8 @@ pub struct Ring {
     whole: u64,
     /// How many bytes of events and locations are copied, for each place.
     shown: [(usize, usize); MAKINGS],
-    /// The last beat of the keeper's heart that we noticed, and when.
-    beat: (u64, u64),
+    /// The keeper's, as we felt it last.
+    pulse: Pulse,
 }
 
 // SAFETY: the memory is ours alone to write, but for the keeper's words.
@@ -95,14 +67,12 @@ unsafe impl Send for Ring {}
 impl Ring {
     /// Takes a ring of the keeper's, if there is a keeper and it lives.
     pub fn take(folder: &[u8], note_at: u64) -> Option<Ring> {
-        let free = on_board(board::FREE)?;
-        if confined::is_confined() || on_board(board::LEFT)?.load(Ordering::Acquire) != 0 {
-            return None;
-        }
-        let number = wait_for(|| free.swap(0, Ordering::AcqRel))? - 1;
+        let offers = board::offers().filter(|_| !confined::is_confined())?;
+        let number = wait_for(|| offers.swap(0, Ordering::AcqRel))? - 1;
         let path = [folder, b"/", ring::name(number).as_bytes()].concat();
         let memory = sys::map_shared(&CString::new(path).ok()?, BYTES).ok()?;
-        let ring = Ring { memory, put: 0, whole: 0, shown: [(0, 0); MAKINGS], beat: (0, 0) };
+        let (shown, pulse) = ([(0, 0); MAKINGS], Pulse::new());
+        let ring = Ring { memory, put: 0, whole: 0, shown, pulse };
         if ring.word(word::MAGIC).load(Ordering::Relaxed) != ring::MAGIC {
             ring.let_go();
             return None;
@@ -113,7 +83,7 @@ impl Ring {
         let filters = proc::filters().map_or(0, |filters| u64::from(filters) + 1);
         ring.word(word::FILTERS).store(filters, Ordering::Relaxed);
         ring.word(word::OWNER).store(sys::process_id().0.into(), Ordering::Release);
-        filters::listen_to(ring.word(word::FILTERED));
+        filters::listen_to(ring.memory.cast());
         Some(ring)
     }
 
@@ -140,15 +110,16 @@ impl Ring {
             // What waits is more than the ring holds.
             self.publish(None);
         }
-        let beat = || on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));
         let taken = || self.word(word::TAIL).load(Ordering::Acquire);
-        let (first_beat, first_taken) = (beat(), taken());
+        let (first_beat, first_taken) = (board::beats(), taken());
         let start = sys::micros(Clock::Monotonic);
+        board::call();
         while taken() == first_taken {
             if sys::micros(Clock::Monotonic) - start > PATIENCE_FOR_ROOM {
-                return if beat() == first_beat { Waited::Alone } else { Waited::Full };
+                return if board::beats() == first_beat { Waited::Alone } else { Waited::Full };
             }
-            pause();
+            // To let others run would take a system call, and the program may have forbidden itself that.
+            core::hint::spin_loop();
         }
         Waited::Room
     }
@@ -220,13 +191,12 @@ impl Ring {
     /// a living keeper would have made it.
     pub fn is_orphaned(&self) -> bool {
         let is_named = || self.word(word::NAME).load(Ordering::Acquire) != 0;
-        let beat = || on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));
-        let (first_beat, start) = (beat(), sys::micros(Clock::Monotonic));
+        let (first_beat, start) = (board::beats(), sys::micros(Clock::Monotonic));
         while !is_named() {
             if sys::micros(Clock::Monotonic) - start > PATIENCE_FOR_ROOM {
-                return beat() == first_beat;
+                return board::beats() == first_beat;
             }
-            pause();
+            sys::yield_now();
         }
         false
     }
@@ -242,13 +212,7 @@ impl Ring {
 
     /// Whether the keeper still takes out what is put. Asked about once a second.
     pub fn is_kept(&mut self) -> bool {
-        let beat = on_board(board::HEART).map_or(0, |word| word.load(Ordering::Relaxed));
-        let now = sys::micros(Clock::Monotonic);
-        if beat != self.beat.0 {
-            self.beat = (beat, now);
-        }
-        let has_left = on_board(board::LEFT).is_none_or(|it| it.load(Ordering::Acquire) != 0);
-        !has_left && now - self.beat.1 < ring::DEAD_AFTER
+        !board::has_left() && self.pulse.is_felt()
     }
 
     /// Bytes that the keeper has not taken out, and their offset in the trace.
@@ -272,11 +236,11 @@ impl Ring {
 
     /// Unmaps the ring, but for its first page.
     pub fn let_go(self) {
-        filters::forget(self.word(word::FILTERED));
+        filters::forget(self.memory.cast());
         if confined::is_confined() {
             return;
         }
-        // SAFETY: nobody else here knows of it, but that another thread may just be listening to a word on its first page.
+        // SAFETY: nobody else here knows of it, but that another thread may just be listening to words on its first page.
         unsafe { sys::unmap(self.memory.add(PAGE), BYTES - PAGE) };
     }
 

@@ -171,8 +171,8 @@ impl Output {
         }
     }
 
-    /// Nothing may come any more. A keeper that was killed a moment ago cannot be told from one that lives, so what is still
-    /// in the ring is written to the file as well: the keeper would write the same bytes to the same places.
+    /// Nothing may come any more, and no keeper has said that it has written everything: what is still in the ring is written to
+    /// the file by us. A keeper that is only slow will write the same bytes to the same places.
     pub fn finish(&mut self, recorder: &Recorder) {
         let Target::Ring(ring) = &self.target else { return };
         if confined::is_confined() {
@@ -206,10 +206,13 @@ impl Output {
         }
     }
 
-    /// From now on the file is written by us.
+    /// From now on the file is written by us, unless the keeper answers after all.
     fn go_on_alone(&mut self) {
-        filters::listen();
+        let is_kept = filters::ask();
         let Target::Ring(ring) = &self.target else { return };
+        if is_kept {
+            return;
+        }
         if confined::is_confined() {
             self.target = Target::Refused;
             return;

@@ -14,8 +14,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use bactrian_agent_abi::page::{
     BYTES, LONG, LONG_KEPT, LONG_WORDS, MAGIC, Pause, VERSION, WORDS, bucket_of, word,
 };
-use bactrian_agent_os::loaded;
 use bactrian_agent_os::sys::{self, Clock};
+use bactrian_agent_os::{birthmark, loaded};
 
 use crate::runtime::agent::Agent;
 
@@ -123,7 +123,7 @@ extern "C" fn slice_ends() {
 fn note(pause: Pause, began: u64) {
     let Some(words) = words() else { return };
     // Not every way to become two processes is one that we are told of.
-    if words[word::OWNER].load(Ordering::Relaxed) != u64::from(sys::process_id().0) {
+    if !birthmark::is_here() {
         return let_go();
     }
     let Some(nanos) = sys::nanos(Clock::Monotonic).checked_sub(began).filter(|_| began != 0) else {

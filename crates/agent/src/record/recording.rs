@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use bactrian_agent_abi::token::{EXTERNAL, RECORDING_SHIFT, RECORDINGS};
 use bactrian_agent_os::lock::SetOnce;
 use bactrian_agent_os::sys::{self, Clock, Pid, SysResult};
-use bactrian_agent_os::{confined, proc};
+use bactrian_agent_os::{birthmark, confined, proc};
 use bactrian_ocaml::value;
 use bactrian_trace::{
     DomainId, Micros, NO_FRAMES, NewAlloc, ObjectId, Recorder, Sink, Source, State, TraceInfo,
@@ -328,6 +328,11 @@ impl Recording {
             self.recorder.state = State::Ended;
         }
         self.recorder.unknown_frames = self.namer.unknown();
+        self.note();
+    }
+
+    /// Has the trace say how it stands.
+    fn note(&mut self) {
         if self.recorder != self.noted {
             self.writer.sink_mut().update_note(&self.recorder);
             self.noted.clone_from(&self.recorder);
@@ -336,11 +341,18 @@ impl Recording {
 
     /// Writes everything and sets down how it stands.
     pub fn end(&mut self, state: State) {
-        filters::listen();
-        if self.recorder.state == State::Running && self.is_ours() {
-            self.recorder.state = state;
-            let now = self.now();
-            self.flush(now);
+        if self.recorder.state != State::Running || !birthmark::is_here() {
+            return;
+        }
+        let now = self.now();
+        self.flush(now);
+        let is_kept = filters::ask();
+        if !self.is_ours() {
+            return;
+        }
+        self.recorder.state = state;
+        self.note();
+        if !is_kept {
             self.writer.sink_mut().finish(&self.recorder);
         }
     }

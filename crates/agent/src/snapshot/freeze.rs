@@ -166,7 +166,7 @@ impl Series {
             return self.skip(setup, Limit::Adopted);
         }
         if proc::filters().is_some_and(|filters| filters > setup.settings.filters) {
-            // The program has set it by an instruction of its own, a moment ago or where there is no keeper.
+            // The program has set it by an instruction of its own, where there is no keeper.
             confined::confine();
             return self.skip(setup, Limit::Filtered);
         }
@@ -252,7 +252,7 @@ pub enum Outcome {
 pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     let mut outcome = Outcome::Off;
     let Some(setup) = setup() else { return outcome };
-    filters::listen();
+    filters::ask();
     if OFF.load(Ordering::Relaxed) || confined::is_confined() || SERIES.is_mine() || !is_ours() {
         return outcome;
     }
@@ -279,7 +279,8 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
 pub fn before_fork() {
     if setup().is_some() && !SERIES.is_mine() {
         SERIES.take();
-        let is_adopted = ADOPTED.load(Ordering::Relaxed) || process::adopts_orphans();
+        let is_adopted = ADOPTED.load(Ordering::Relaxed)
+            || !confined::is_confined() && process::adopts_orphans();
         CHILD_ADOPTED.store(is_adopted, Ordering::Relaxed);
     }
 }

@@ -453,7 +453,7 @@ unsafe fn take_called(name: *const c_char) -> Outcome {
 /// The program ends: by itself, or `at_once`, perhaps in a signal handler.
 pub fn at_end(at_once: bool) {
     let Some(setup) = setup() else { return };
-    filters::listen();
+    filters::ask();
     if confined::is_confined() || !freeze::is_ours() {
         return;
     }

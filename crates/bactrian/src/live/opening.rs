@@ -59,7 +59,7 @@ impl HowToWatch<'_> {
             sampling: self.rate > 0.0,
         };
         let watch = Watch::launch(wanted)
-            .with_context(|| format!("cannot start {}", name.to_string_lossy()))?;
+            .with_context(|| format!("{} was not started", name.to_string_lossy()))?;
         let name = short_name(name);
         Ok(source::watch(Watched { watch, name, period: self.every, output }, messages))
     }

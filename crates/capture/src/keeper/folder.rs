@@ -24,6 +24,8 @@ pub struct Folder {
     folder: TempDir,
     board: File,
     beats: u64,
+    /// How often somebody has called, as far as we have heard.
+    calls: u64,
     rings: u64,
     /// Who else is to have it.
     owner: Option<(u32, u32)>,
@@ -40,7 +42,7 @@ impl Folder {
         sweep(Path::new(IN_MEMORY));
         let folder = builder.tempdir_in(IN_MEMORY).or_else(|_| builder.tempdir())?;
         let board = create(&folder.path().join(board::NAME), board::BYTES)?;
-        let mut folder = Folder { folder, board, beats: 0, rings: 0, owner: None };
+        let mut folder = Folder { folder, board, beats: 0, calls: 0, rings: 0, owner: None };
         folder.beat();
         folder.write(board::MAGIC, ring::MAGIC)?;
         Ok(folder)
@@ -95,8 +97,16 @@ impl Folder {
     }
 
     /// Whether somebody has taken what was offered.
-    pub fn is_free_taken(&self) -> bool {
+    pub fn is_taken(&self) -> bool {
         read_word(&self.board, board::FREE) == Some(0)
+    }
+
+    /// Whether somebody has called since this was asked last.
+    pub fn is_called(&mut self) -> bool {
+        let calls = read_word(&self.board, board::CALLS).unwrap_or(self.calls);
+        let is_called = calls != self.calls;
+        self.calls = calls;
+        is_called
     }
 
     /// Shows that we live.

@@ -17,7 +17,7 @@ use bactrian_trace::{MakingWords, Recorder, State, complete};
 use super::folder::{most_bytes, read_word};
 use crate::seccomp;
 
-/// How often owners are asked for their filters.
+/// How often it is looked for filters of owners that do not ask.
 const FILTERS_PERIOD: Duration = Duration::from_millis(10);
 
 /// A ring that a process has taken.
@@ -32,14 +32,25 @@ pub struct Kept {
     notes: u64,
     /// The trace could not be created, or not all of it be written.
     is_behind: bool,
-    /// When its owner was last asked for its filters.
-    asked: Option<Instant>,
+    /// When its owner's filters were last looked at.
+    looked: Option<Instant>,
+    /// How many of its owner's questions are answered.
+    answered: u64,
 }
 
 impl Kept {
     /// A ring that nobody has taken yet.
     pub fn new(memory: File, path: PathBuf) -> Kept {
-        Kept { memory, path, trace: None, taken: 0, notes: 0, is_behind: false, asked: None }
+        Kept {
+            memory,
+            path,
+            trace: None,
+            taken: 0,
+            notes: 0,
+            is_behind: false,
+            looked: None,
+            answered: 0,
+        }
     }
 
     /// The process that records into it, by its own number for itself.
@@ -62,22 +73,36 @@ impl Kept {
         }))
     }
 
+    /// Looks at the ring once: writes what has come, tells the owner of its filters, and answers it if it has asked. Gives whether
+    /// there was something to write.
+    pub fn look(&mut self, wanted: Option<&Path>) -> bool {
+        // Before everything: what the owner had done when it asked is seen by the answer.
+        let asked = self.word(word::ASKED).unwrap_or(self.answered);
+        let is_asked = asked != self.answered;
+        let is_busy = wanted.is_some_and(|wanted| self.keep(wanted));
+        let is_time = self.looked.is_none_or(|looked| looked.elapsed() >= FILTERS_PERIOD);
+        if is_asked || is_time {
+            self.look_for_filters();
+        }
+        if is_asked && self.set(word::ANSWERED, asked).is_ok() {
+            self.answered = asked;
+        }
+        is_busy
+    }
+
     /// Tells the owner if it has got a filter of system calls (seccomp). If it has set that by libc, it knows; but not if by an
     /// instruction of its own, and to look by itself might be its end.
-    pub fn look_for_filters(&mut self) {
+    fn look_for_filters(&mut self) {
+        self.looked = Some(Instant::now());
         let Some(owner) = self.owner() else { return };
-        if self.asked.is_some_and(|asked| asked.elapsed() < FILTERS_PERIOD)
-            || self.word(word::NAMESPACE) != our_namespace()
-        {
+        if self.word(word::NAMESPACE) != our_namespace() {
             return;
         }
-        self.asked = Some(Instant::now());
         let before = self.word(word::FILTERS).unwrap_or(0);
-        let now = seccomp::filters_of(&owner.to_string());
+        let now = seccomp::most_filters_of(owner);
         if before > 0 && now.is_some_and(|now| u64::from(now) + 1 > before) {
-            let yes = 1_u64.to_le_bytes();
-            // It is tried again.
-            let _ = self.memory.write_all_at(&yes, 8 * word::FILTERED as u64);
+            // If it fails, it is tried again.
+            let _ = self.set(word::FILTERED, 1);
         }
     }
 
@@ -87,7 +112,7 @@ impl Kept {
     }
 
     /// Writes what has come; whether anything had.
-    pub fn keep(&mut self, wanted: &Path) -> bool {
+    fn keep(&mut self, wanted: &Path) -> bool {
         let Some(owner) = self.owner() else { return false };
         if self.trace.is_none() {
             let created = self.create(wanted, owner);
@@ -107,7 +132,7 @@ impl Kept {
         self.is_behind = count < bytes.len() as u64;
         if count > 0 {
             // Only then there is room for more.
-            let _ = self.memory.write_all_at(&self.taken.to_le_bytes(), 8 * word::TAIL as u64);
+            let _ = self.set(word::TAIL, self.taken);
         }
         self.write_note();
         count > 0
@@ -207,8 +232,7 @@ impl Kept {
                     self.trace = Some(created?);
                     if name.len() <= NAME_ROOM {
                         self.memory.write_all_at(&name, NAME as u64)?;
-                        let length = (name.len() as u64).to_le_bytes();
-                        self.memory.write_all_at(&length, 8 * word::NAME as u64)?;
+                        self.set(word::NAME, name.len() as u64)?;
                     }
                     return Ok(());
                 }
@@ -219,6 +243,10 @@ impl Kept {
 
     fn word(&self, at: usize) -> Option<u64> {
         read_word(&self.memory, at)
+    }
+
+    fn set(&self, at: usize, value: u64) -> io::Result<()> {
+        self.memory.write_all_at(&value.to_le_bytes(), 8 * at as u64)
     }
 }
 

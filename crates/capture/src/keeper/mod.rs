@@ -4,7 +4,7 @@
 //! program that is killed loses nothing, whatever it did to its descriptors, limits, rights or directories; and if we are
 //! killed, the agent takes the rest out of its ring and goes on by itself. What both agree on is in `ring` of agent-abi.
 //!
-//! A thread of `record`, or of whoever else starts a program, does it: it looks every few milliseconds.
+//! A thread of `record`, or of whoever else starts a program, does it: it looks every few milliseconds, and sooner if it is called.
 
 mod folder;
 mod kept;
@@ -14,15 +14,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bactrian_agent_abi::ring::BEAT;
+use bactrian_agent_abi::ring;
 
 use folder::Folder;
 use kept::Kept;
 
 /// How soon we look again when there was something.
 const BUSY: Duration = Duration::from_millis(1);
+/// And when there was nothing, unless somebody calls: that is looked for in ticks.
+const IDLE: Duration = Duration::from_millis(ring::BEAT / 4);
+const TICK: Duration = Duration::from_millis(ring::TICK);
 /// So long, at the end, a disk that is full is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -61,9 +64,13 @@ impl Keeper {
         let told = Arc::clone(&ends);
         let thread = thread::Builder::new().name("keeper".to_owned());
         let thread = thread.spawn(move || {
-            while !told.load(Ordering::Acquire) {
-                let pause = if keeping.look() { BUSY } else { Duration::from_millis(BEAT / 4) };
-                thread::park_timeout(pause);
+            let ends = || told.load(Ordering::Acquire);
+            while !ends() {
+                let pause = if keeping.look() { BUSY } else { IDLE };
+                let begin = Instant::now();
+                while begin.elapsed() < pause && !keeping.is_called() && !ends() {
+                    thread::park_timeout(TICK.min(pause));
+                }
             }
             keeping.end();
         })?;
@@ -102,15 +109,14 @@ impl Keeping {
     /// Looks at everything once; whether there was something to write.
     fn look(&mut self) -> bool {
         self.folder.beat();
-        if self.folder.is_free_taken() {
+        if self.folder.is_taken() {
             self.kept.extend(self.free.take());
             // Without room for another, children write their traces themselves.
             let _ = self.offer();
         }
         let mut is_busy = false;
         for kept in &mut self.kept {
-            is_busy |= self.trace.as_deref().is_some_and(|trace| kept.keep(trace));
-            kept.look_for_filters();
+            is_busy |= kept.look(self.trace.as_deref());
         }
         self.kept.retain_mut(|kept| {
             // It may have put something between the look and its end.
@@ -125,6 +131,11 @@ impl Keeping {
         is_busy
     }
 
+    /// Whether somebody waits for us to look.
+    fn is_called(&mut self) -> bool {
+        self.folder.is_called() || self.free.is_some() && self.folder.is_taken()
+    }
+
     /// Offers a ring to the next process that asks.
     fn offer(&mut self) -> io::Result<()> {
         let (number, memory) = self.folder.new_ring()?;
@@ -134,7 +145,7 @@ impl Keeping {
 
     /// The program has ended. Those of its children that go on do so by themselves.
     fn end(mut self) {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         self.look();
         while begin.elapsed() < PATIENCE && self.kept.iter().any(Kept::is_behind) {
             thread::sleep(Duration::from_millis(20));

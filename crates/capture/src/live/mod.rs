@@ -153,8 +153,11 @@ impl Watch {
     /// Starts a program.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If it cannot be started, or not be watched: then it is not started.
     pub fn launch(wanted: Wanted) -> io::Result<Watch> {
+        // Once it is started it is too late to find that out.
+        Process::open(std::process::id())
+            .map_err(|_| io::Error::other("there is no /proc, by which programs are watched"))?;
         let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
         let private = Permissions::from_mode(0o700);
         let folder =
@@ -165,7 +168,9 @@ impl Watch {
         };
         let trace = path.clone().into_os_string().into_encoded_bytes();
         // Whoever it starts is somebody else.
-        let page = Page::new(sampling)?;
+        let page = Page::new(sampling).map_err(|error| {
+            io::Error::other(format!("no page of memory to share with it: {error}"))
+        })?;
         let settings = Settings {
             rate,
             children: Children::Ignore,
@@ -178,15 +183,16 @@ impl Watch {
         };
         // Without them the program runs as well.
         let rings = writes_rings(version).then(RingFolder::new).transpose().ok().flatten();
-        let [start, to] = variable::RUNTIME_EVENTS.map(OsStr::new);
+        let [start, to, keep] = variable::RUNTIME_EVENTS.map(OsStr::new);
         let besides = rings.as_ref().map(|rings| {
             [
                 (start, OsStr::new("1")),
                 (to, rings.path().as_os_str()),
+                (keep, OsStr::new("1")),
                 (OsStr::new(variable::EVENTS), OsStr::new("1")),
             ]
         });
-        let besides = besides.as_ref().map_or(&[][..], |three| &three[..]);
+        let besides = besides.as_ref().map_or(&[][..], |all| &all[..]);
         let launched = Launch { program, name, arguments, settings }.spawn(streams, besides)?;
         let mut watch = Watch::of(launched.pid(), Some(launched))?;
         (watch.folder, watch.rings, watch.page) = (Some(folder), rings, Some(page));
