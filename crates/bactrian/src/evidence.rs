@@ -135,6 +135,21 @@ pub struct Asked<A> {
 }
 
 impl<A: Serialize> Asked<A> {
+    /// Tells it: as JSON, or as `print` does.
+    pub fn tell(
+        &self,
+        command: &str,
+        as_json: bool,
+        console: &mut Console,
+        print: impl FnOnce(&A, &mut Console) -> Result<(), Failure>,
+    ) -> Result<Status, Failure> {
+        match as_json {
+            true => self.print_json(command, console)?,
+            false => print(&self.answer.result, console)?,
+        }
+        self.finish(console)
+    }
+
     /// Prints it as JSON.
     pub fn print_json(&self, command: &str, console: &mut Console) -> Result<(), Failure> {
         let files = self.paths.iter().map(|path| &**path).zip(&self.answer.losses);
@@ -247,12 +262,10 @@ impl Evidence for Opened<'_> {
                 let heap = self.heap(file)?;
                 Ok(FileInfo::Snapshot(Box::new(heap::info(heap.snapshot()))))
             }
-            File::Snapshot(arg) => match self.fail(open::open_evidence(&arg.file))? {
-                open::Evidence::Snapshot(snapshot) => {
-                    Ok(FileInfo::Snapshot(Box::new(heap::info(&snapshot))))
-                }
-                open::Evidence::Trace(trace) => Ok(FileInfo::Trace(Box::new(info(&trace)))),
-            },
+            File::Snapshot(arg) => {
+                let snapshot = self.fail(open::open_snapshot(&arg.file))?;
+                Ok(FileInfo::Snapshot(Box::new(heap::info(&snapshot))))
+            }
         }
     }
 

@@ -31,10 +31,18 @@ pub enum Evidence {
 pub fn open_evidence(path: &Path) -> Result<Evidence, Failure> {
     let input = open_input(path)?;
     if is_snapshot(&input) {
-        let snapshot = Snapshot::from_bytes(input).map_err(|error| bad_snapshot(path, &error))?;
-        return Ok(Evidence::Snapshot(Box::new(snapshot)));
+        return Ok(Evidence::Snapshot(Box::new(snapshot(path, input)?)));
     }
     trace(path, input).map(|trace| Evidence::Trace(Box::new(trace)))
+}
+
+/// Opens the snapshot at `path`.
+pub fn open_snapshot(path: &Path) -> Result<Snapshot, Failure> {
+    snapshot(path, open_input(path)?)
+}
+
+fn snapshot(path: &Path, input: Input) -> Result<Snapshot, Failure> {
+    Ok(Snapshot::from_bytes(input).map_err(|error| bad_snapshot(path, &error))?)
 }
 
 /// Opens a table of types.

@@ -21,6 +21,10 @@ use bactrian_types::{Kind, Representation};
 use serde_json::Value;
 use world::{Int, To, World, constructor, named_fields};
 
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures")
+}
+
 /// Snapshots of made-up heaps, made once for all tests.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -41,6 +45,7 @@ fn folder() -> &'static Path {
         let mut people = people();
         put("people.heap", &people.bytes(0));
         put("people.types", &people.table.to_bytes());
+        put("trace.ctf", &fs::read(fixtures().join("leaky_cache_v2.ctf")).expect("a fixture"));
         folder
     })
 }
@@ -228,6 +233,53 @@ fn commands_print_what_the_golden_files_hold() {
         ("typed_wrong_table", "heap types people.heap --types people.heap"),
     ];
     golden::check("heap_", table, run);
+}
+
+/// Each verb takes what it is given for a snapshot, and says the same if it is none.
+#[test]
+fn what_is_no_snapshot_is_refused_in_the_same_words_by_all_verbs() {
+    let verbs = [
+        ("blocks", " string"),
+        ("collections", ""),
+        ("diff", " small.heap"),
+        ("dominators", ""),
+        ("duplicates", ""),
+        ("evolution", " small.heap"),
+        ("export", " --to csv"),
+        ("fields", " string"),
+        ("finalisers", ""),
+        ("functions", ""),
+        ("graph", ""),
+        ("leaks", " small.heap grown.heap"),
+        ("modules", ""),
+        ("paths", " string"),
+        ("roots", ""),
+        ("show", " @1"),
+        ("sites", ""),
+        ("summary", ""),
+        ("suspects", ""),
+        ("tags", ""),
+        ("types", ""),
+        ("what-if", " --cut finalisers"),
+    ];
+    let help = run("heap --help");
+    let all =
+        text(&help.stdout).split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next());
+    // What goes on in another line stands further right.
+    let is_first = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let lines = all.expect("a list of verbs").lines().filter(is_first);
+    let listed = lines.filter_map(|line| line.split_whitespace().next());
+    for verb in listed.filter(|verb| *verb != "help") {
+        let known = verbs.iter().find(|(known, _)| *known == verb);
+        let (_, arguments) = known.unwrap_or_else(|| panic!("`heap {verb}` is not tried here"));
+        for file in ["people.types", "trace.ctf"] {
+            let output = run(&format!("heap {verb} {file}{arguments}"));
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "heap {verb} {file}: {error}");
+            let told = format!("{file}: not a readable heap snapshot");
+            assert!(error.contains(&told), "heap {verb} {file}: {error}");
+        }
+    }
 }
 
 #[test]

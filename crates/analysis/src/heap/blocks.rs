@@ -96,7 +96,7 @@ impl BlockGroup {
     }
 }
 
-/// How a string is told of which nothing is kept.
+/// What stands for a string whose contents are not kept.
 const STRING: &str = "the string of";
 
 /// The blocks that are wanted, by their numbers.

@@ -24,10 +24,10 @@ pub fn say_more(
     shown: usize,
     all: usize,
     console: &mut Console,
-) -> std::io::Result<()> {
+) -> Result<(), Failure> {
     match all.saturating_sub(rows.offset + shown) {
         0 => Ok(()),
-        left => writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}"),
+        left => Ok(writeln!(console.out(), "{FAINT}{left} more; -n 0 shows all{FAINT:#}")?),
     }
 }
 

@@ -49,17 +49,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return heap::diff::run(&diff, console);
     }
     let asked = Files::traces(files, args.strict).ask(question, console)?;
-    let answer = &asked.answer.result;
-    if args.json {
-        asked.print_json("diff", console)?;
-    } else {
+    let ended = asked.tell("diff", args.json, console, |answer, console| {
         print_headings(answer, console)?;
         print_rows(answer, console)?;
         say_more(&question.rows, answer.rows.len(), answer.row_count, console)?;
         let changes = show_number(answer.significant as u64, "significant change");
-        writeln!(console.out(), "{changes}")?;
-    }
-    let ended = asked.finish(console)?;
+        Ok(writeln!(console.out(), "{changes}")?)
+    })?;
+    let answer = &asked.answer.result;
     let is_finding = answer.significant > 0 || answer.all.significant;
     Ok(if is_finding { Status::Finding } else { ended })
 }

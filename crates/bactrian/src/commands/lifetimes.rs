@@ -36,14 +36,10 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.trace.files().ask(question, console)?;
-    if args.json {
-        asked.print_json("lifetimes", console)?;
-    } else {
-        let answer = &asked.answer.result;
+    asked.tell("lifetimes", args.json, console, |answer, console| {
         print(answer, args.sizes, console)?;
-        say_more(&question.rows, answer.rows.len(), answer.row_count, console)?;
-    }
-    asked.finish(console)
+        say_more(&question.rows, answer.rows.len(), answer.row_count, console)
+    })
 }
 
 const LIFETIME_TITLES: [&str; LIFETIME_CLASSES.len() + 1] =

@@ -34,20 +34,16 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.trace.files().ask(question, console)?;
-    if args.json {
-        asked.print_json("paths", console)?;
-        return asked.finish(console);
-    }
-    let answer = &asked.answer.result;
-    let unit = answer.measure.unit;
-    let (title, all) = (answer.measure.long_title(), show_estimate(unit, &answer.all));
-    writeln!(console.out(), "{HEADING}{title}{HEADING:#}: {all} in all")?;
-    let most = if args.frames == 0 { usize::MAX } else { args.frames };
-    for path in &answer.rows {
-        print(path, unit, most, console)?;
-    }
-    say_more(&question.rows, answer.rows.len(), answer.row_count, console)?;
-    asked.finish(console)
+    asked.tell("paths", args.json, console, |answer, console| {
+        let unit = answer.measure.unit;
+        let (title, all) = (answer.measure.long_title(), show_estimate(unit, &answer.all));
+        writeln!(console.out(), "{HEADING}{title}{HEADING:#}: {all} in all")?;
+        let most = if args.frames == 0 { usize::MAX } else { args.frames };
+        for path in &answer.rows {
+            print(path, unit, most, console)?;
+        }
+        say_more(&question.rows, answer.rows.len(), answer.row_count, console)
+    })
 }
 
 /// Columns that numbers take before the frames.

@@ -39,15 +39,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         question.points = Some(console.width().unwrap_or(80).saturating_sub(MARGIN).max(20));
     }
     let asked = args.trace.files().ask(&question, console)?;
-    let (all, filtered) = (&asked.answer.result.all, asked.answer.result.filtered.as_ref());
-    if args.json {
-        asked.print_json("timeline", console)?;
-    } else if args.csv {
-        print_csv(all, filtered, console)?;
-    } else {
-        print_chart(all, filtered, console)?;
-    }
-    asked.finish(console)
+    asked.tell("timeline", args.json, console, |answer, console| {
+        let print = if args.csv { print_csv } else { print_chart };
+        print(&answer.all, answer.filtered.as_ref(), console)
+    })
 }
 
 fn print_csv(

@@ -56,14 +56,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         TopBy::Place(_) => {}
     }
     let asked = args.trace.files().ask(question, console)?;
-    if args.json {
-        asked.print_json("top", console)?;
-    } else {
-        let answer = &asked.answer.result;
+    asked.tell("top", args.json, console, |answer, console| {
         print(answer, console)?;
-        say_more(&question.rows, answer.rows.len(), answer.row_count, console)?;
-    }
-    asked.finish(console)
+        say_more(&question.rows, answer.rows.len(), answer.row_count, console)
+    })
 }
 
 /// The trace, and which of its objects are wanted.

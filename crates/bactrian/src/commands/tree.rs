@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use bactrian_analysis::{Branch, By, Direction, TreeQuestion, Unit};
+use bactrian_analysis::{Branch, By, Direction, TreeAnswer, TreeQuestion, Unit};
 
 use super::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
@@ -38,11 +38,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         question.stacks.by = By::Site;
     }
     let asked = args.trace.files().ask(&question, console)?;
-    if args.json {
-        asked.print_json("tree", console)?;
-        return asked.finish(console);
-    }
-    let answer = &asked.answer.result;
+    asked.tell("tree", args.json, console, print)
+}
+
+fn print(answer: &TreeAnswer, console: &mut Console) -> Result<(), Failure> {
     let (tree, unit) = (&answer.tree, answer.measure.unit);
     let way = match answer.direction {
         Direction::Callers => "callers",
@@ -62,8 +61,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if let (Some(focus), true) = (&answer.focus, tree.branches.is_empty()) {
         writeln!(console.out(), "no stack has a function {focus} that is not hidden")?;
     }
-    Printer { unit, console }.branches(&tree.branches, tree.left_out, "")?;
-    asked.finish(console)
+    Printer { unit, console }.branches(&tree.branches, tree.left_out, "")
 }
 
 /// Columns that numbers take before the tree.

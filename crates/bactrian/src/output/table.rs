@@ -70,8 +70,12 @@ impl Table {
         }
     }
 
-    /// Prints it. If the line is too short for all columns, intervals go first, then parts of the whole.
+    /// Prints it, or nothing if it has no rows. If the line is too short for all columns, intervals go first, then parts of
+    /// the whole.
     pub fn print(&mut self, console: &mut Console) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         let mut widths = self.widths();
         if let Some(line) = console.width() {
             let too_wide = |widths: &[usize]| {
@@ -97,6 +101,15 @@ impl Table {
             self.line(cells, *style, &widths, console.out())?;
         }
         Ok(())
+    }
+
+    /// Prints it after an empty line, or nothing if it has no rows.
+    pub fn print_apart(&mut self, console: &mut Console) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(console.out())?;
+        self.print(console)
     }
 
     fn line(

@@ -30,15 +30,11 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heap.files().ask(question, console)?;
-    if args.json {
-        asked.print_json("heap blocks", console)?;
-    } else {
-        let answer = &asked.answer.result;
+    asked.tell("heap blocks", args.json, console, |answer, console| {
         print(answer, question, console)?;
         let shown = answer.rows.len() + answer.groups.len();
-        say_more(&question.rows, shown, answer.row_count, console)?;
-    }
-    asked.finish(console)
+        say_more(&question.rows, shown, answer.row_count, console)
+    })
 }
 
 fn print(

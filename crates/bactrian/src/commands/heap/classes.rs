@@ -28,17 +28,14 @@ pub struct ClassArgs {
 pub fn run(args: &ClassArgs, by: ClassBy, console: &mut Console) -> Result<Status, Failure> {
     let question = ClassesQuestion { by, ..args.question.0.clone() };
     let asked = args.heap.files().ask(&question, console)?;
-    if args.json {
-        asked.print_json(&format!("heap {}", by.verb()), console)?;
-    } else {
-        let answer = &asked.answer.result;
+    asked.tell(&format!("heap {}", by.verb()), args.json, console, |answer, console| {
         print(&answer.table, console)?;
         say_more(&question.rows, answer.table.rows.len(), answer.row_count, console)?;
-        if by == ClassBy::Type {
-            asked.say_coverage(console)?;
+        match by {
+            ClassBy::Type => asked.say_coverage(console),
+            _ => Ok(()),
         }
-    }
-    asked.finish(console)
+    })
 }
 
 fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {

@@ -28,15 +28,11 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heap.files().ask(question, console)?;
-    if args.json {
-        asked.print_json("heap collections", console)?;
-    } else {
-        let answer = &asked.answer.result;
+    asked.tell("heap collections", args.json, console, |answer, console| {
         print(&answer.table, console)?;
         say_more(&question.rows, answer.table.rows.len(), answer.row_count, console)?;
-        asked.say_coverage(console)?;
-    }
-    asked.finish(console)
+        asked.say_coverage(console)
+    })
 }
 
 fn print(answer: &Collections, console: &mut Console) -> Result<(), Failure> {

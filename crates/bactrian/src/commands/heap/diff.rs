@@ -44,15 +44,11 @@ impl Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heaps.files().ask(&args.question.0, console)?;
-    let answer = &asked.answer.result;
-    if args.json {
-        asked.print_json("heap diff", console)?;
-    } else {
+    let ended = asked.tell("heap diff", args.json, console, |answer, console| {
         print(answer, console)?;
-        say_coverage_of(answer.coverage.as_ref(), console)?;
-    }
-    let ended = asked.finish(console)?;
-    Ok(if answer.diff.all.change > 0 { Status::Finding } else { ended })
+        say_coverage_of(answer.coverage.as_ref(), console)
+    })?;
+    Ok(if asked.answer.result.diff.all.change > 0 { Status::Finding } else { ended })
 }
 
 fn signed(bytes: f64) -> String {

@@ -30,14 +30,10 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heap.files().ask(question, console)?;
-    match args.json {
-        true => asked.print_json("heap dominators", console)?,
-        false => {
-            print(&asked.answer.result, question.min_share / 100.0, console)?;
-            asked.say_coverage(console)?;
-        }
-    }
-    asked.finish(console)
+    asked.tell("heap dominators", args.json, console, |answer, console| {
+        print(answer, question.min_share / 100.0, console)?;
+        asked.say_coverage(console)
+    })
 }
 
 fn print(answer: &DominatorTree, min_share: f64, console: &mut Console) -> Result<(), Failure> {

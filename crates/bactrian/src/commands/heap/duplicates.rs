@@ -28,24 +28,20 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heap.files().ask(&args.question.0, console)?;
-    if args.json {
-        asked.print_json("heap duplicates", console)?;
-        return asked.finish(console);
-    }
-    let answer = &asked.answer.result;
-    let found = &answer.duplicates;
-    print_head(found, console)?;
-    if found.saved > 0 {
-        let rows = Rows::default();
-        print_classes(found, console)?;
-        say_more(&rows, found.classes.len(), answer.class_count, console)?;
-        print_sites(found, console)?;
-        say_more(&rows, found.sites.len(), answer.site_count, console)?;
-        print_structures(found, console)?;
-        say_more(&rows, found.structures.len(), found.structure_count as usize, console)?;
-    }
-    asked.say_coverage(console)?;
-    asked.finish(console)
+    asked.tell("heap duplicates", args.json, console, |answer, console| {
+        let found = &answer.duplicates;
+        print_head(found, console)?;
+        if found.saved > 0 {
+            let rows = Rows::default();
+            print_classes(found, console)?;
+            say_more(&rows, found.classes.len(), answer.class_count, console)?;
+            print_sites(found, console)?;
+            say_more(&rows, found.sites.len(), answer.site_count, console)?;
+            print_structures(found, console)?;
+            say_more(&rows, found.structures.len(), found.structure_count as usize, console)?;
+        }
+        asked.say_coverage(console)
+    })
 }
 
 fn print_head(answer: &Duplicates, console: &mut Console) -> Result<(), Failure> {

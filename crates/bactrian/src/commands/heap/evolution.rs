@@ -31,11 +31,9 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heaps.files().ask(question, console)?;
-    match args.json {
-        true => asked.print_json("heap evolution", console)?,
-        false => print(&asked.answer.result, question.unit, console)?,
-    }
-    asked.finish(console)
+    asked.tell("heap evolution", args.json, console, |answer, console| {
+        print(answer, question.unit, console)
+    })
 }
 
 fn print(answer: &Evolution, unit: SizeUnit, console: &mut Console) -> Result<(), Failure> {

@@ -29,15 +29,11 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heap.files().ask(question, console)?;
-    if args.json {
-        asked.print_json("heap fields", console)?;
-    } else {
-        let answer = &asked.answer.result;
+    asked.tell("heap fields", args.json, console, |answer, console| {
         print(&answer.fields, console)?;
         say_more(&question.rows, answer.fields.rows.len(), answer.row_count, console)?;
-        asked.say_coverage(console)?;
-    }
-    asked.finish(console)
+        asked.say_coverage(console)
+    })
 }
 
 fn print(answer: &Fields, console: &mut Console) -> Result<(), Failure> {

@@ -26,11 +26,7 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heap.files().ask(&args.question.0, console)?;
-    match args.json {
-        true => asked.print_json("heap finalisers", console)?,
-        false => print(&asked.answer.result, console)?,
-    }
-    let ended = asked.finish(console)?;
+    let ended = asked.tell("heap finalisers", args.json, console, print)?;
     let is_leaking = asked.answer.result.finalisers.leaking > 0;
     Ok(if is_leaking { Status::Finding } else { ended })
 }

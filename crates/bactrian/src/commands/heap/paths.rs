@@ -33,15 +33,13 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heap.files().ask(question, console)?;
-    match &asked.answer.result {
-        _ if args.json => asked.print_json("heap paths", console)?,
-        PathsAnswer::Block { block, row_count } => print_paths(block, *row_count, console)?,
+    asked.tell("heap paths", args.json, console, |answer, console| match answer {
+        PathsAnswer::Block { block, row_count } => print_paths(block, *row_count, console),
         PathsAnswer::Class { class } => {
             print_tree(class, question.min_share / 100.0, console)?;
-            asked.say_coverage(console)?;
+            asked.say_coverage(console)
         }
-    }
-    asked.finish(console)
+    })
 }
 
 fn print_paths(answer: &Paths, all: usize, console: &mut Console) -> Result<(), Failure> {
@@ -76,7 +74,7 @@ pub fn print_steps(steps: &[PathStep], console: &mut Console) -> Result<(), Fail
             times => format!(" × {times}"),
         };
         let site = site.as_ref().map_or(String::new(), |site| format!(", allocated in {site}"));
-        let text = format!("{step:>width$}  #{node} {what}{times}{site}");
+        let text = format!("{step:>width$}  @{node} {what}{times}{site}");
         writeln!(console.out(), "  {}", visible(&text))?;
     }
     Ok(())

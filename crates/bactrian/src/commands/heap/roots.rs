@@ -30,11 +30,9 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heap.files().ask(question, console)?;
-    match args.json {
-        true => asked.print_json("heap roots", console)?,
-        false => print(&asked.answer.result, question.depth, console)?,
-    }
-    asked.finish(console)
+    asked.tell("heap roots", args.json, console, |answer, console| {
+        print(answer, question.depth, console)
+    })
 }
 
 fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure> {

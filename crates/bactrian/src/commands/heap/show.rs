@@ -30,11 +30,7 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heap.files().ask(&args.question.0, console)?;
-    match args.json {
-        true => asked.print_json("heap show", console)?,
-        false => print(&asked.answer.result, console)?,
-    }
-    asked.finish(console)
+    asked.tell("heap show", args.json, console, print)
 }
 
 fn print(answer: &Shown, console: &mut Console) -> Result<(), Failure> {

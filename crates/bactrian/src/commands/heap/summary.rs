@@ -1,7 +1,5 @@
 //! `bactrian heap summary`: what the memory of a heap is used for.
 
-use std::io::Write;
-
 use bactrian_analysis::heap::{FiberStacks, Summary, SummaryQuestion, WORD};
 use bactrian_analysis::units::show_bytes;
 
@@ -22,11 +20,7 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heap.files().ask(&SummaryQuestion::default(), console)?;
-    match args.json {
-        true => asked.print_json("heap summary", console)?,
-        false => print(&asked.answer.result, console)?,
-    }
-    asked.finish(console)
+    asked.tell("heap summary", args.json, console, print)
 }
 
 fn print(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
@@ -79,7 +73,6 @@ fn share(part: u64, whole: u64) -> String {
 }
 
 fn print_uses(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
-    writeln!(console.out())?;
     let words = [("words", Align::Right)];
     let mut table = Table::new(&[&words, &NUMBERS[..], &[("used for", Align::Left)]].concat());
     for used in &answer.uses {
@@ -94,7 +87,7 @@ fn print_uses(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
         let size = show_bytes(bytes as f64);
         table.row(vec![used.words.to_string(), size, share(bytes, answer.bytes), what]);
     }
-    Ok(table.print(console)?)
+    Ok(table.print_apart(console)?)
 }
 
 fn print_blocks(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
@@ -103,14 +96,13 @@ fn print_blocks(answer: &Summary, console: &mut Console) -> Result<(), Failure> 
     let tables: [(&'static str, Vec<_>); 2] =
         [("what", kinds.collect()), ("where", spaces.collect())];
     for (title, rows) in tables {
-        writeln!(console.out())?;
         let blocks = [("blocks", Align::Right)];
         let mut table = Table::new(&[&blocks, &NUMBERS[..], &[(title, Align::Left)]].concat());
         for (blocks, bytes, name) in rows {
             let size = show_bytes(bytes as f64);
             table.row(vec![blocks.to_string(), size, share(bytes, answer.bytes), name.to_owned()]);
         }
-        table.print(console)?;
+        table.print_apart(console)?;
     }
     Ok(())
 }
@@ -118,7 +110,6 @@ fn print_blocks(answer: &Summary, console: &mut Console) -> Result<(), Failure> 
 fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
     let major = &answer.major;
     let Some(mapped) = major.mapped else { return Ok(()) };
-    writeln!(console.out())?;
     let mut table = Table::new(&[&NUMBERS[..], &[("of the major heap", Align::Left)]].concat());
     for (bytes, what) in [
         (Some(mapped), "mapped"),
@@ -135,7 +126,7 @@ fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
         let part = show_share(rest as f64 / (mapped as f64).max(1.0));
         table.row(vec![show_bytes(rest as f64), part, "rest: the runtime's own".to_owned()]);
     }
-    table.print(console)?;
+    table.print_apart(console)?;
     if let (Some(slack), Some(fragmentation)) = (major.slack, major.fragmentation) {
         let what = format!(
             "{} of the major heap is not live; {} of what is unused is too small to be used",
@@ -148,15 +139,11 @@ fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
 }
 
 fn print_collector(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
-    if answer.collector.is_empty() {
-        return Ok(());
-    }
-    writeln!(console.out())?;
     let mut table = Table::new(&[("number", Align::Right), ("of the collector", Align::Left)]);
     for number in &answer.collector {
         table.row(vec![show_exact(number.value), number.name.clone()]);
     }
-    Ok(table.print(console)?)
+    Ok(table.print_apart(console)?)
 }
 
 /// As `Gc.stat` prints it: whole numbers in full.
@@ -166,23 +153,20 @@ fn show_exact(number: f64) -> String {
 
 fn print_process(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
     let process = &answer.process;
-    if !process.lines.is_empty() {
-        writeln!(console.out())?;
-        let headings = [
-            ("mapped", Align::Right),
-            ("resident", Align::Right),
-            ("share", Align::Right),
-            ("of the process", Align::Left),
-        ];
-        let mut table = Table::new(&headings);
-        let show = |bytes: Option<u64>| bytes.map_or(String::new(), |b| show_bytes(b as f64));
-        for row in &process.lines {
-            let part = row.resident.zip(process.resident);
-            let part = part.map_or(String::new(), |(bytes, all)| share(bytes, all));
-            table.row(vec![show(row.mapped), show(row.resident), part, row.what.clone()]);
-        }
-        table.print(console)?;
+    let headings = [
+        ("mapped", Align::Right),
+        ("resident", Align::Right),
+        ("share", Align::Right),
+        ("of the process", Align::Left),
+    ];
+    let mut table = Table::new(&headings);
+    let show = |bytes: Option<u64>| bytes.map_or(String::new(), |b| show_bytes(b as f64));
+    for row in &process.lines {
+        let part = row.resident.zip(process.resident);
+        let part = part.map_or(String::new(), |(bytes, all)| share(bytes, all));
+        table.row(vec![show(row.mapped), show(row.resident), part, row.what.clone()]);
     }
+    table.print_apart(console)?;
     if let (Some(resident), Some(beyond)) = (process.resident, process.beyond_live) {
         let what = format!(
             "{}; {} of it is neither live blocks nor held by custom blocks{}",

@@ -28,20 +28,18 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heaps.files().ask(&SuspectsQuestion::default(), console)?;
-    let found = &asked.answer.result.suspects;
-    if args.json {
-        asked.print_json("heap suspects", console)?;
-    } else {
-        let last = args.heaps.name(asked.answer.result.file);
-        for (number, suspect) in (1..).zip(found) {
+    let ended = asked.tell("heap suspects", args.json, console, |answer, console| {
+        let last = args.heaps.name(answer.file);
+        for (number, suspect) in (1..).zip(&answer.suspects) {
             print(number, suspect, &last, console)?;
         }
-        if found.is_empty() {
+        if answer.suspects.is_empty() {
             writeln!(console.out(), "nothing stands out")?;
         }
-    }
-    let ended = asked.finish(console)?;
-    let is_certain = found.iter().any(|suspect| suspect.severity == Severity::Certain);
+        Ok(())
+    })?;
+    let is_certain =
+        asked.answer.result.suspects.iter().any(|suspect| suspect.severity == Severity::Certain);
     Ok(if is_certain { Status::Finding } else { ended })
 }
 

@@ -29,14 +29,10 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let asked = args.heap.files().ask(question, console)?;
-    if args.json {
-        asked.print_json("heap what-if", console)?;
-    } else {
-        let answer = &asked.answer.result;
+    asked.tell("heap what-if", args.json, console, |answer, console| {
         print(&answer.what_if, console)?;
-        say_more(&question.rows, answer.what_if.rows.len(), answer.row_count, console)?;
-    }
-    asked.finish(console)
+        say_more(&question.rows, answer.what_if.rows.len(), answer.row_count, console)
+    })
 }
 
 fn print(answer: &WhatIf, console: &mut Console) -> Result<(), Failure> {
@@ -66,15 +62,11 @@ fn print(answer: &WhatIf, console: &mut Console) -> Result<(), Failure> {
         ]);
     }
     table.print(console)?;
-    if answer.rows.is_empty() {
-        return Ok(());
-    }
-    writeln!(console.out())?;
     let headings =
         [("bytes", Align::Right), ("blocks", Align::Right), ("what would be free", Align::Left)];
     let mut table = Table::new(&headings);
     for row in &answer.rows {
         table.row(vec![bytes(row.bytes), show_count(row.blocks as f64), row.name.clone()]);
     }
-    Ok(table.print(console)?)
+    Ok(table.print_apart(console)?)
 }
