@@ -133,6 +133,24 @@ test("the picture, the numbers and the command can be taken along", async () => 
   });
 });
 
+test("what stayed is that of the command line", async () => {
+  await withPage(HEAPS, "#/evolution/0", async (page) => {
+    await ready(page);
+    await page.getByLabel("What stayed").check();
+    const rows = page.locator('[data-testid="stayed"] tbody tr');
+    await rows.first().waitFor();
+    await page.locator('[data-testid="export"] summary').click();
+    const section = page.locator('[data-testid="export"] section', { hasText: "What stayed" });
+    const told = result(await section.locator('[data-testid="command"]').textContent());
+    await page.locator('[data-testid="export"] summary').click();
+    assert.deepEqual(told.files, [0, Math.floor(HEAPS.length / 2), HEAPS.length - 1]);
+    const first = await rows.first().textContent();
+    assert.ok(first.startsWith(told.rows[0].class), `${first}: ${told.rows[0].class}`);
+    assert.ok(first.includes(told.rows[0].holder ?? "several roots"), first);
+    await picture(page, "evolution-stayed");
+  });
+});
+
 test("a report has the first pictures and the way down, and says in place what it has not", async () => {
   const evolution = `${REPORT}#/evolution/${REPORTED.heaps[0]}`;
   const { page, close } = await newPage();

@@ -5,6 +5,7 @@ import { useAnswer } from "../api/use";
 import { Search, Segmented, Select, Slider, Toggle, useSettled } from "../parts/controls";
 import { useKeys } from "../state/keys";
 import { changed, currentRoute, useRoute, type Change } from "../state/route";
+import { LEAST } from "./leaks";
 import { AXES, breadcrumb, BYS, FIRST, MOST, namesOf, questionOf, shownFrom, toggled, UNITS, type Series, type Shown } from "./series";
 
 /** Whether the picture after a change can be asked for: a report does not have all of them. */
@@ -52,6 +53,9 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
         {LINES.map(([id, label]) => (
           <Toggle key={id} label={label} on={shown.lines.includes(id)} onChange={() => go({ params: { lines: toggled(shown.lines, id).join(",") || null } }, { replace: true })} />
         ))}
+        {places.length >= LEAST && (
+          <Toggle label="What stayed" title="What came between the first snapshot and the middle one, and is there in the last" on={shown.stayed} onChange={(on) => go({ params: { stayed: on ? "1" : null } })} />
+        )}
       </div>
     </div>
   );

@@ -38,6 +38,8 @@ export interface Shown {
   /** The chosen snapshot: its place, from 0. */
   chosen: number | null;
   filters: Partial<Record<FilterName, string>>;
+  /** Whether what stayed is told, too. */
+  stayed: boolean;
 }
 
 function oneOf<V extends string>(options: readonly (readonly [V, string])[], text: string | null, otherwise: V): V {
@@ -63,6 +65,7 @@ export function shownFrom(params: URLSearchParams): Shown {
     lines: (params.get("lines") ?? "").split(",").filter(Boolean),
     chosen: chosen >= 1 ? chosen - 1 : null,
     filters,
+    stayed: params.has("stayed"),
   };
 }
 

@@ -12,11 +12,12 @@ import { useTheme } from "../state/theme";
 import type { ViewProps } from "../api/files";
 import { canShow, Controls, useEvolutionKeys } from "./controls";
 import "./evolution.css";
+import { Stayed } from "./leaks";
 import { bandsOf, Legend, linesOf, type Entry } from "./legend";
 import { Numbers } from "./numbers";
 import { below, breadcrumb, compactionsOf, estimatesOf, namesOf, questionOf, showIn, shownFrom, timesOf, type Series, type Shown } from "./series";
 
-export function EvolutionView(_: ViewProps) {
+export function EvolutionView({ files }: ViewProps) {
   const route = useRoute();
   const shown = shownFrom(route.params);
   const asked = useAnswer<Series>("heap/evolution", questionOf(shown));
@@ -24,6 +25,7 @@ export function EvolutionView(_: ViewProps) {
   return (
     <div class="evolution">
       <Controls shown={shown} series={asked.answer?.result} />
+      {shown.stayed && <Stayed files={files} />}
       <Breadcrumb shown={shown} />
       <Answered asked={asked}>
         {(series) => <Evolution shown={shown} series={series} command={asked.answer?.command} />}

@@ -1,5 +1,6 @@
 //! Several snapshots: what changed, and how it came to that.
 
+use bactrian_snapshot::Losses;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use super::super::{
 };
 use super::{as_named, in_order};
 use crate::question::{
-    Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows, Text, Written,
+    Answer, Evidence, EvidenceLosses, FileNumber, Limit, Question, QuestionError, Rows, Text,
+    Written,
 };
 
 /// How sizes evolve over snapshots: what types, modules, functions or places have in each.
@@ -298,11 +300,12 @@ impl Question for HeapDiffQuestion {
 /// What came between the first snapshot and the second, and is still there in the third.
 ///
 /// Take one before a piece of work, one after it, and one after the same work again: what the first round left behind is told by
-/// class, with the root that holds it and the place that allocated it.
+/// class, with the root that holds it and the place that allocated it. Of more than three, the first, the middle and the last are
+/// compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LeaksQuestion {
-    /// The heap snapshots: three of one process
+    /// The heap snapshots: three or more of one process
     pub files: Vec<FileNumber>,
     /// Which rows
     #[serde(flatten)]
@@ -317,6 +320,8 @@ pub struct LeaksAnswer {
     pub leaks: Leaks,
     /// How many rows there are.
     pub row_count: usize,
+    /// The three snapshots that were compared.
+    pub files: [FileNumber; 3],
 }
 
 impl Question for LeaksQuestion {
@@ -326,12 +331,15 @@ impl Question for LeaksQuestion {
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<LeaksAnswer>, QuestionError> {
         let files = in_order(evidence, &self.files)?;
-        let [first, second, third] = files[..] else {
-            let why = format!("three snapshots are compared: there are {}", files.len());
+        let (&[first, .., third], [_, _, _, ..]) = (&files[..], &files[..]) else {
+            let why = format!("it takes three snapshots: there are {}", files.len());
             return Err(QuestionError::Wrong(why));
         };
+        let second = files[files.len() / 2];
         let mut hunt = Hunt::default();
-        let mut losses = Vec::new();
+        let left_out = files.iter().filter(|&file| ![first, second, third].contains(file));
+        let nothing = || EvidenceLosses::Snapshot(Losses::default());
+        let mut losses: Vec<_> = left_out.map(|file| (*file, nothing())).collect();
         for file in [first, second] {
             let heap = evidence.heap(file)?;
             losses.push((file, heap.losses().clone().into()));
@@ -345,7 +353,8 @@ impl Question for LeaksQuestion {
             ))
         })?;
         let row_count = evidence.cut(&self.rows, &mut leaks.rows, |row| row.class.clone());
-        Ok(Answer::new(LeaksAnswer { leaks, row_count }, as_named(losses)))
+        let files = [first, second, third];
+        Ok(Answer::new(LeaksAnswer { leaks, row_count, files }, as_named(losses)))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::output::{Align, Console, HEADING, Table, show_number};
 #[command(long_about = format!("{}. Status 1 if something stayed", long_about::<LeaksQuestion>()))]
 #[command(after_help = "Examples:
   bactrian heap leaks before.heap after.heap later.heap
-  bactrian heap leaks server.1.heap server.2.heap server.3.heap -n 5")]
+  bactrian heap leaks server.*.heap -n 5           the first, the middle and the last")]
 pub struct Args {
     #[command(flatten)]
     heaps: HeapsArg,
@@ -29,23 +29,21 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heaps.files().ask(&args.question.0, console)?;
-    let answer = &asked.answer.result;
-    if args.json {
-        asked.print_json("heap leaks", console)?;
-    } else {
-        print(answer, console)?;
-        say_more(&args.question.0.rows, answer.leaks.rows.len(), answer.row_count, console)?;
-    }
-    let ended = asked.finish(console)?;
-    Ok(if answer.leaks.all.blocks > 0 { Status::Finding } else { ended })
+    let ended = asked.tell("heap leaks", args.json, console, |answer, console| {
+        print(answer, &args.heaps, console)?;
+        say_more(&args.question.0.rows, answer.leaks.rows.len(), answer.row_count, console)
+    })?;
+    Ok(if asked.answer.result.leaks.all.blocks > 0 { Status::Finding } else { ended })
 }
 
-fn print(LeaksAnswer { leaks, .. }: &LeaksAnswer, console: &mut Console) -> Result<(), Failure> {
+fn print(answer: &LeaksAnswer, heaps: &HeapsArg, console: &mut Console) -> Result<(), Failure> {
+    let leaks = &answer.leaks;
     let (bytes, blocks) =
         (show_bytes(leaks.all.bytes as f64), show_number(leaks.all.blocks, "block"));
+    let [first, second, third] = answer.files.map(|file| heaps.name(file));
     writeln!(
         console.out(),
-        "{HEADING}Stayed{HEADING:#}: {bytes} in {blocks} came before the second snapshot and are there in the third"
+        "{HEADING}Stayed{HEADING:#}: {bytes} in {blocks} came between {first} and {second}, and are there in {third}"
     )?;
     let mut table = Table::new(&[
         ("bytes", Align::Right),

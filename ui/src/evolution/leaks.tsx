@@ -1,0 +1,55 @@
+/** What came between two snapshots and is still there in a third: by class, with who holds it and where it was made. */
+import type { ShownFile } from "../api/files";
+import type { LeakRow, LeaksAnswer } from "../api/generated";
+import { useAnswer } from "../api/use";
+import { bytes, count } from "../format";
+import { Answered, Panel } from "../parts/controls";
+import { Table, type TableColumn } from "../parts/table";
+
+/** So many snapshots it takes. */
+export const LEAST = 3;
+
+/** Rows that are asked for. */
+const ROWS = 20;
+
+export function Stayed({ files }: { files: readonly ShownFile[] }) {
+  const asked = useAnswer<LeaksAnswer>("heap/leaks", { number: ROWS });
+  return (
+    <Panel title="What stayed">
+      <div data-testid="stayed">
+        <Answered asked={asked}>{(answer) => <Rows answer={answer} files={files} command={asked.answer?.command} />}</Answered>
+      </div>
+    </Panel>
+  );
+}
+
+function Rows({ answer, files, command }: { answer: LeaksAnswer; files: readonly ShownFile[]; command: string | null | undefined }) {
+  const [first, second, third] = answer.files.map((file) => files[file]?.name ?? "");
+  const most = Math.max(1, ...answer.rows.map((row) => row.bytes));
+  const columns: TableColumn<LeakRow>[] = [
+    { title: "Class", wide: true, value: (row) => row.class, cell: (row) => <span class="what">{row.class}</span> },
+    { title: "Bytes", number: true, value: (row) => row.bytes, cell: (row) => bytes(row.bytes), bar: (row) => row.bytes / most },
+    { title: "Blocks", number: true, value: (row) => row.blocks, cell: (row) => count(row.blocks) },
+    { title: "Held by", value: (row) => row.holder ?? "", cell: (row) => row.holder ?? <span class="faint">several roots</span> },
+    { title: "Allocated in", value: (row) => row.site ?? "", cell: (row) => row.site ?? <span class="faint">not sampled</span> },
+  ];
+  return (
+    <>
+      <p>
+        <strong>{bytes(answer.all.bytes)}</strong> in {count(answer.all.blocks)} blocks came between {first} and {second}, and are there in {third}.
+      </p>
+      {answer.rows.length > 0 && (
+        <Table
+          title="What stayed"
+          command={command}
+          columns={columns}
+          rows={answer.rows}
+          id={(row) => row.class}
+          sorted={{ by: "Bytes" }}
+          keys={false}
+          more={answer.row_count > answer.rows.length && `${count(answer.row_count - answer.rows.length)} more.`}
+        />
+      )}
+    </>
+  );
+}
