@@ -344,15 +344,15 @@ impl Recording {
         if self.recorder.state != State::Running || !birthmark::is_here() {
             return;
         }
+        self.recorder.state = state;
         let now = self.now();
         self.flush(now);
+        // By its answer the keeper has written all of it.
         let is_kept = filters::ask();
         if !self.is_ours() {
-            return;
-        }
-        self.recorder.state = state;
-        self.note();
-        if !is_kept {
+            self.recorder.state = State::Running;
+            self.note();
+        } else if !is_kept {
             self.writer.sink_mut().finish(&self.recorder);
         }
     }
