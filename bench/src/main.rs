@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a measurement is for the person who runs it")]
 
+mod coverage;
 mod generate;
 mod graph;
 mod live;
@@ -39,7 +40,8 @@ usage: cargo xtask bench WHAT
   live      [--rounds N]
   page      [--trace FILE] [--heap FILE] [--rounds N]
   view      [TRACE..]
-  generate-trace --shape deep|wide [--events N] [--seed N] -o FILE";
+  coverage  [EXACT-TRACE..]
+  generate-trace --shape deep|wide|many [--events N] [--seed N] -o FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,6 +66,7 @@ fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "live" => live::run(rest),
         Some((what, rest)) if what == "page" => page::run(rest),
         Some((what, rest)) if what == "view" => view::run(rest),
+        Some((what, rest)) if what == "coverage" => coverage::run(rest),
         Some((what, rest)) if what == "generate-trace" => generate::run(rest),
         // What the measured process runs.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),

@@ -77,7 +77,7 @@ const TASKS: &[Task] = &[
     Task { name: "bench", about: "measure; alone it says what and how", run: bench::run },
     Task {
         name: "generate-trace",
-        about: "a trace for benchmarks: --shape deep|wide [--events N] [--seed N] -o FILE",
+        about: "a trace for benchmarks: --shape deep|wide|many [--events N] [--seed N] -o FILE",
         run: bench::generate_trace,
     },
 ];

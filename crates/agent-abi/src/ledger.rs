@@ -45,6 +45,8 @@ pub enum Line {
 pub enum Limit {
     /// There are enough frozen copies.
     Copies,
+    /// The keeper had no time to say that the program may be copied.
+    Busy,
     /// Another one would be more memory than was allowed.
     Memory,
     /// There is not enough memory for another one.
@@ -64,8 +66,9 @@ pub enum Limit {
 }
 
 impl Limit {
-    const ALL: [Limit; 9] = [
+    const ALL: [Limit; 10] = [
         Limit::Copies,
+        Limit::Busy,
         Limit::Memory,
         Limit::NoMemory,
         Limit::Disk,
@@ -80,6 +83,7 @@ impl Limit {
     pub fn name(self) -> &'static str {
         match self {
             Limit::Copies => "copies",
+            Limit::Busy => "busy",
             Limit::Memory => "memory",
             Limit::NoMemory => "no-memory",
             Limit::Disk => "disk",

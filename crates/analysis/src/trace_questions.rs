@@ -251,9 +251,10 @@ impl TraceQuestions {
     }
 
     fn find_top(&self, filter: &Filter, by: By, measure: Measure) -> Top {
-        let Some((tables, labelling)) = self.labelled(by, Recursion::Fold, filter) else {
+        let Some(tables) = self.tables() else {
             return top(&self.trace, filter, by, measure);
         };
+        let labelling = self.labelling(tables, by, filter);
         let admitted = self.admitted(tables.lives, filter);
         let own = admitted.by_stack(tables, measure);
         let sums = labelling.by_label(tables.origins, own);
@@ -295,9 +296,10 @@ impl TraceQuestions {
 
     /// Lifetimes and sizes of the wanted objects.
     pub fn lifetimes(&self, filter: &Filter, by: By) -> Lifetimes {
-        let Some((tables, labelling)) = self.labelled(by, Recursion::Fold, filter) else {
+        let Some(tables) = self.tables() else {
             return lifetimes(&self.trace, filter, by);
         };
+        let labelling = self.labelling(tables, by, filter);
         let admitted = self.admitted(tables.lives, filter);
         let Tables { lives, origins } = tables;
         let tallies = trace_table::lifetimes(lives, origins, &labelling, &admitted.bits);
@@ -394,10 +396,14 @@ impl TraceQuestions {
         filter: &Filter,
     ) -> Option<(Tables<'_>, Arc<Labelling>)> {
         let tables = self.tables()?;
-        let key = (by, filter.hidden.clone());
-        let labelling =
-            self.labellings.get(&key, || Labelling::new(tables.origins, by, &filter.hidden));
+        let labelling = self.labelling(tables, by, filter);
         labelling.is_whole(tables.origins, recursion).then_some((tables, labelling))
+    }
+
+    /// The frames under their labels.
+    fn labelling(&self, tables: Tables<'_>, by: By, filter: &Filter) -> Arc<Labelling> {
+        let key = (by, filter.hidden.clone());
+        self.labellings.get(&key, || Labelling::new(tables.origins, by, &filter.hidden))
     }
 }
 

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use bactrian_agent_abi::ring::word;
 use bactrian_agent_os::confined;
+use bactrian_agent_os::sys::{self, Clock};
 
 use super::board::{self, Pulse};
 
@@ -37,25 +38,45 @@ pub fn listen() {
     }
 }
 
-/// Has the keeper look whether this process has got a filter, and waits for what it says. Gives whether it did say something: then
-/// it lives, and all that was published is in the file.
+/// What comes of a question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The keeper has looked; and all that was published before is in the file.
+    Given,
+    /// It lives, but had no time to look.
+    Late,
+    /// There is none, or it is dead.
+    Nobody,
+}
+
+/// Has the keeper look whether this process has got a filter, and waits for what it says. Gives whether it did say something.
+pub fn ask() -> bool {
+    ask_within(u64::MAX) == Answer::Given
+}
+
+/// The same, but waits no longer than so many microseconds.
 ///
 /// Nothing is waited for where there is no keeper, and a dead one is waited for once.
-pub fn ask() -> bool {
+pub fn ask_within(patience: u64) -> Answer {
     listen();
-    let (Some(asked), Some(answered)) = (at(word::ASKED), at(word::ANSWERED)) else { return false };
+    let (Some(asked), Some(answered)) = (at(word::ASKED), at(word::ANSWERED)) else {
+        return Answer::Nobody;
+    };
     if board::is_dead() {
-        return false;
+        return Answer::Nobody;
     }
     let number = asked.fetch_add(1, Ordering::AcqRel) + 1;
     board::call();
-    let mut pulse = Pulse::new();
+    let (mut pulse, start) = (Pulse::new(), sys::micros(Clock::Monotonic));
     while answered.load(Ordering::Acquire) < number {
         if board::has_left() || !pulse.is_felt() {
-            return false;
+            return Answer::Nobody;
+        }
+        if sys::micros(Clock::Monotonic) - start > patience {
+            return Answer::Late;
         }
         core::hint::spin_loop();
     }
     listen();
-    true
+    Answer::Given
 }

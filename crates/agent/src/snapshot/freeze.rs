@@ -16,7 +16,7 @@ use bactrian_agent_os::{confined, proc, process};
 use super::budget::Budget;
 use super::copy::{self, Order};
 use super::{Setup, ledger, notes, setup};
-use crate::keeper::filters;
+use crate::keeper::filters::{self, Answer};
 use crate::keeper::ring::Ring;
 
 /// The snapshots of this process.
@@ -39,6 +39,11 @@ static OFF: AtomicBool = AtomicBool::new(false);
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The number of its last one.
 static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Snapshots that were skipped because the keeper had no time to look for filters, and of which nobody was told yet.
+static LATE: AtomicU32 = AtomicU32::new(0);
+/// So long, in microseconds, the keeper is waited for, if a snapshot may be skipped.
+const LONGEST_ANSWER: u64 = 100_000;
 
 /// So long, in microseconds, a program waits until there may be another copy.
 const LONGEST_WAIT: u64 = 10_000_000;
@@ -85,6 +90,13 @@ pub fn is_ours() -> bool {
     sys::process_id().0 == OWNER.load(Ordering::Relaxed)
 }
 
+/// The program ends: tells of snapshots that were skipped when nothing could be told.
+pub fn tell_late(setup: &Setup) {
+    for _ in 0..LATE.swap(0, Ordering::Relaxed) {
+        ledger::add(setup.ledger.as_deref(), &Line::Skipped(Limit::Busy));
+    }
+}
+
 /// The program ends: whoever reads the ledger then must find there which copies are at work.
 pub fn let_copies_begin(most: u32) {
     let last = LAST.load(Ordering::Relaxed);
@@ -126,14 +138,13 @@ impl Series {
 
     /// Whether another copy can be afforded, perhaps after others have ended.
     fn afford(&mut self, limits: &Limits, reason: Reason) -> Result<(), Limit> {
-        let (beyond, is_asked_for) = match reason {
-            Reason::Major | Reason::Every | Reason::Peak => (0, false),
-            // Somebody waits for it.
-            Reason::Signal | Reason::Call => (1, true),
+        let beyond = match reason {
+            Reason::Major | Reason::Every | Reason::Peak => 0,
+            Reason::Signal | Reason::Call => 1,
             // A program that ends leaves its memory to its last copy.
-            Reason::Exit => (2, true),
+            Reason::Exit => 2,
         };
-        let waits = limits.busy.map_or(is_asked_for, |busy| busy == Busy::Wait);
+        let waits = waits(limits, reason);
         let start = sys::micros(Clock::Monotonic);
         loop {
             match self.budget.check(limits, &self.folder, beyond) {
@@ -147,9 +158,16 @@ impl Series {
         }
     }
 
+    /// Counts those that were skipped when nothing could be told.
+    fn count_late(&mut self, setup: &Setup) {
+        for _ in 0..LATE.swap(0, Ordering::Relaxed) {
+            self.skip(setup, Limit::Busy);
+        }
+    }
+
     fn skip(&mut self, setup: &Setup, limit: Limit) -> Outcome {
         let count = match limit {
-            Limit::Copies => &mut self.skipped.copies,
+            Limit::Copies | Limit::Busy => &mut self.skipped.copies,
             Limit::Memory | Limit::NoMemory => &mut self.skipped.memory,
             Limit::Disk | Limit::NoDisk => &mut self.skipped.disk,
             Limit::Process | Limit::Adopted | Limit::Filtered | Limit::Kernel => {
@@ -162,6 +180,7 @@ impl Series {
     }
 
     fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) -> Outcome {
+        self.count_late(setup);
         if ADOPTED.load(Ordering::Relaxed) {
             return self.skip(setup, Limit::Adopted);
         }
@@ -227,6 +246,15 @@ impl Series {
     }
 }
 
+/// Whether the program waits for what a snapshot needs, instead of going on without it: if somebody waits for it, too.
+fn waits(limits: &Limits, reason: Reason) -> bool {
+    let is_asked_for = match reason {
+        Reason::Major | Reason::Every | Reason::Peak => false,
+        Reason::Signal | Reason::Call | Reason::Exit => true,
+    };
+    limits.busy.map_or(is_asked_for, |busy| busy == Busy::Wait)
+}
+
 /// What is wanted of a snapshot.
 pub struct Wanted<'a> {
     pub reason: Reason,
@@ -252,7 +280,14 @@ pub enum Outcome {
 pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     let mut outcome = Outcome::Off;
     let Some(setup) = setup() else { return outcome };
-    filters::ask();
+    let patience = match waits(&setup.settings.limits, wanted.reason) {
+        true => u64::MAX,
+        false => LONGEST_ANSWER,
+    };
+    if filters::ask_within(patience) == Answer::Late {
+        LATE.fetch_add(1, Ordering::Relaxed);
+        return Outcome::Skipped(Limit::Busy);
+    }
     if OFF.load(Ordering::Relaxed) || confined::is_confined() || SERIES.is_mine() || !is_ours() {
         return outcome;
     }

@@ -410,6 +410,7 @@ pub unsafe extern "C" fn bactrian_take_snapshot(name: *const c_char) -> *const c
 fn words(limit: Limit) -> &'static CStr {
     match limit {
         Limit::Copies => c"too many copies of the program are still being read",
+        Limit::Busy => c"the machine is too busy to find out whether the program may be copied",
         Limit::Memory => c"another copy of the program is more memory than is allowed",
         Limit::NoMemory => c"there is not enough memory for another copy of the program",
         Limit::Disk => c"the files of snapshots are as large as is allowed",
@@ -461,6 +462,7 @@ pub fn at_end(at_once: bool) {
         take_last(setup, at_once);
     }
     if setup.ledger.is_some() {
+        freeze::tell_late(setup);
         freeze::let_copies_begin(setup.settings.limits.copies);
     }
 }

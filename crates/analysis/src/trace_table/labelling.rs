@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::bits::Bits;
+use bactrian_trace::FrameId;
+
 use super::origins::Origins;
 use crate::estimate::Tally;
 use crate::filter::Hidden;
@@ -26,8 +27,6 @@ pub(crate) struct Relabelled {
     pub tree: Arc<StackTree>,
     /// Where each stack that allocates is in it.
     pub places: Vec<StackId>,
-    /// Whether no caller in a stack has its innermost label.
-    is_first: OnceLock<Bits>,
 }
 
 impl Labelling {
@@ -53,11 +52,10 @@ impl Labelling {
         slot.get_or_init(|| {
             let mut tree = StackTree::for_file_of(origins.file_bytes);
             let places = origins.tree.inwards(StackId::ROOT, |outer, frame| {
-                let labels = self.spans[frame.index()].map(|span| self.labels.in_span(span));
-                tree.inwards(outer, labels.unwrap_or_default(), recursion)
+                tree.inwards(outer, self.labels_of(frame), recursion)
             });
             let places = origins.allocating.iter().map(|&stack| places[stack as usize]).collect();
-            Relabelled { tree: Arc::new(tree), places, is_first: OnceLock::new() }
+            Relabelled { tree: Arc::new(tree), places }
         })
     }
 
@@ -66,36 +64,56 @@ impl Labelling {
         self.tree(origins, recursion).tree.cut() == 0
     }
 
-    /// The label of what a stack allocates: the innermost that is not hidden.
-    pub fn innermost(&self, origins: &Origins) -> Vec<Option<LabelId>> {
-        let Relabelled { tree, places, .. } = self.tree(origins, Recursion::Fold);
-        let label = |&place: &StackId| (place != StackId::ROOT).then(|| tree.label(place));
-        places.iter().map(label).collect()
+    /// The labels of a frame, the outermost first; none if it is hidden.
+    fn labels_of(&self, frame: FrameId) -> &[LabelId] {
+        self.spans[frame.index()].map(|span| self.labels.in_span(span)).unwrap_or_default()
     }
 
-    /// Self and total of each label, from what each stack allocates itself.
+    /// The label of what each stack allocates: the innermost that is not hidden.
+    pub fn innermost(&self, origins: &Origins) -> Vec<Option<LabelId>> {
+        let innermost = origins
+            .tree
+            .inwards(None, |outer, frame| self.labels_of(frame).last().copied().or(outer));
+        origins.allocating.iter().map(|&stack| innermost[stack as usize]).collect()
+    }
+
+    /// Self and total of each label, from what each stack allocates itself. It takes no tree of labels, which would be made for
+    /// each labelling: a label counts for a stack if no caller has it, and the frames themselves are in the order in which
+    /// that is seen.
     pub fn by_label(&self, origins: &Origins, own: &[Tally]) -> OfLabels {
-        // What is counted once does not depend on how recursion is shown, and a folded tree is smaller.
-        let relabelled = self.tree(origins, Recursion::Fold);
-        let tree = &relabelled.tree;
-        let is_first = relabelled.is_first.get_or_init(|| is_first(tree, self.labels.len()));
-        let mut totals = relabelled.tallies(own);
+        let tree = &origins.tree;
         let mut of_labels = vec![(Tally::default(), Tally::default()); self.labels.len()];
-        let no_stack = totals[0];
+        let mut no_stack = Tally::default();
+        let mut totals = vec![Tally::default(); tree.len()];
+        for ((label, own), &stack) in
+            self.innermost(origins).into_iter().zip(own).zip(&origins.allocating)
+        {
+            totals[stack as usize] = *own;
+            let sum = label.map_or(&mut no_stack, |label| &mut of_labels[label.index()].0);
+            *sum = *sum + *own;
+        }
         // Children come after their parents, so all that goes on from a stack was added to it before it is met.
-        let own = totals.clone();
-        for stack in tree.ids().rev() {
-            let (here, alone) = (totals[stack.index()], own[stack.index()]);
-            if here.is_zero() {
-                continue;
+        for stack in (1..tree.len()).rev() {
+            let parent = tree.parents[stack] as usize;
+            totals[parent] = totals[parent] + totals[stack];
+        }
+        let mut on_stack = vec![0u32; self.labels.len()];
+        let mut open: Vec<u32> = Vec::new();
+        for (stack, all) in totals.iter().enumerate().skip(1) {
+            while let Some(last) = open.pop_if(|&mut last| last != tree.parents[stack]) {
+                for label in self.labels_of(tree.frames[last as usize]) {
+                    on_stack[label.index()] -= 1;
+                }
             }
-            let parent = tree.parent(stack).index();
-            totals[parent] = totals[parent] + here;
-            let sums = &mut of_labels[tree.label(stack).index()];
-            sums.0 = sums.0 + alone;
-            if is_first.get(stack.index()) {
-                sums.1 = sums.1 + here;
+            for label in self.labels_of(tree.frames[stack]) {
+                let times = &mut on_stack[label.index()];
+                if *times == 0 {
+                    let total = &mut of_labels[label.index()].1;
+                    *total = *total + *all;
+                }
+                *times += 1;
             }
+            open.push(stack as u32);
         }
         OfLabels { all: totals[0], of_labels, no_stack }
     }
@@ -110,44 +128,4 @@ impl Relabelled {
         }
         tallies
     }
-}
-
-/// Which stacks have a label inside that none of their callers has.
-fn is_first(tree: &StackTree, labels: usize) -> Bits {
-    // Depth first, a label is on the stack or it is not.
-    let order = depth_first(tree);
-    let mut is_first = Bits::none(tree.len());
-    let mut on_stack = vec![0u32; labels];
-    let mut open: Vec<StackId> = Vec::new();
-    for stack in order {
-        let parent = tree.parent(stack);
-        while let Some(last) = open.pop_if(|&mut last| last != parent) {
-            on_stack[tree.label(last).index()] -= 1;
-        }
-        let times = &mut on_stack[tree.label(stack).index()];
-        if *times == 0 {
-            is_first.set(stack.index());
-        }
-        *times += 1;
-        open.push(stack);
-    }
-    is_first
-}
-
-/// All stacks, each right after its caller or after all that goes on from a stack beside it.
-fn depth_first(tree: &StackTree) -> Vec<StackId> {
-    let mut sizes = vec![1u32; tree.len()];
-    for stack in tree.ids().rev() {
-        sizes[tree.parent(stack).index()] += sizes[stack.index()];
-    }
-    let mut next = vec![0u32; tree.len()];
-    let mut order = vec![StackId::ROOT; tree.len() - 1];
-    for stack in tree.ids() {
-        let parent = tree.parent(stack).index();
-        let place = next[parent];
-        next[parent] += sizes[stack.index()];
-        next[stack.index()] = place + 1;
-        order[place as usize] = stack;
-    }
-    order
 }

@@ -248,6 +248,9 @@ fn reason(limit: Limit) -> &'static str {
         Limit::Copies => {
             "as many copies of the program were still being read as --snapshot-limits copies=N allows"
         }
+        Limit::Busy => {
+            "the machine was too busy to find out in 0.1 s that the program may be copied; --snapshots-when-busy wait takes longer"
+        }
         Limit::Memory => {
             "another copy of the program is more memory than --snapshot-limits memory=SIZE allows"
         }

@@ -1,0 +1,144 @@
+//! How often the truth lies in the 95 % intervals, on exact traces of real programs: `cargo xtask bench coverage`.
+//!
+//! An exact trace knows the truth. Samples are drawn from it as a recorder would have drawn them, again and again, and each
+//! interval that is then told is compared with the truth: for every measure and every way of telling places apart. What no
+//! sample was drawn of is told as well: that it is no more than so much.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to who runs it")]
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bactrian_analysis::{
+    By, Changes, Estimate, Filter, Label, Measure, Of, Top, TraceFile, rewrite, top,
+};
+
+/// How many samples are drawn, about.
+const SAMPLES: [f64; 3] = [300.0, 3_000.0, 30_000.0];
+/// How often.
+const TRIALS: u64 = 20;
+const BYS: [By; 6] = [By::Site, By::Instruction, By::Line, By::Function, By::File, By::Module];
+const OFS: [Of; 4] = [Of::Allocated, Of::LiveAtEnd, Of::LiveAtPeak, Of::Promoted];
+/// Places with less than this share of everything are counted apart: nobody looks at them.
+const LARGE: f64 = 0.001;
+
+/// Intervals, and those that hold the truth.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    all: u64,
+    held: u64,
+}
+
+impl Held {
+    fn count(&mut self, truth: f64, told: &Estimate) {
+        // Both are sums of floats, in another order.
+        let slack = truth.abs() * 1e-9;
+        self.all += 1;
+        self.held += u64::from(told.low <= truth + slack && truth - slack <= told.high);
+    }
+
+    fn add(&mut self, other: Held) {
+        self.all += other.all;
+        self.held += other.held;
+    }
+
+    fn percent(self) -> String {
+        match self.all {
+            0 => String::new(),
+            all => format!("{:.1}", self.held as f64 / all as f64 * 100.0),
+        }
+    }
+}
+
+fn main() {
+    let paths: Vec<String> = std::env::args().skip(1).collect();
+    let measures: Vec<Measure> =
+        OFS.iter().flat_map(|&of| [Measure::bytes(of), Measure::objects(of)]).collect();
+    let titles: Vec<String> = measures.iter().map(|measure| measure.long_title()).collect();
+    println!("| program | samples | {} |", titles.join(" | "));
+    println!("|---|--:|{}", "--:|".repeat(titles.len()));
+    let mut by_grouping = HashMap::new();
+    for path in &paths {
+        let trace = match TraceFile::open(Path::new(path)) {
+            Ok(trace) if trace.info().sample_rate >= 1.0 => trace,
+            Ok(_) => return eprintln!("{path}: not exact; bactrian record --exact makes one"),
+            Err(error) => return eprintln!("{path}: {error}"),
+        };
+        let words = of(&trace, By::File, Measure::bytes(Of::Allocated)).all;
+        let name = Path::new(path)
+            .file_stem()
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let truths: Vec<Vec<Top>> =
+            measures.iter().map(|&measure| BYS.map(|by| of(&trace, by, measure)).into()).collect();
+        for samples in SAMPLES {
+            let rate = samples / (words.value / 8.0);
+            if rate < 0.5 {
+                let cells = tried(&trace, rate, &truths, &mut by_grouping);
+                let cells = cells
+                    .iter()
+                    .map(|[all, large]| format!("{} ({})", all.percent(), large.percent()));
+                println!("| {name} | {samples} | {} |", cells.collect::<Vec<_>>().join(" | "));
+            }
+        }
+    }
+    println!("\n| grouping | % of intervals that hold |\n|---|--:|");
+    for by in BYS {
+        let held = by_grouping.get(by.title()).copied().unwrap_or_default();
+        println!("| {} | {} |", by.title(), Held::percent(held));
+    }
+}
+
+fn of(trace: &TraceFile, by: By, measure: Measure) -> Top {
+    top(trace, &Filter::default(), by, measure)
+}
+
+/// Intervals that are told in some trials, by measure: all, and those of places that are large.
+fn tried(
+    trace: &TraceFile,
+    rate: f64,
+    truths: &[Vec<Top>],
+    by_grouping: &mut HashMap<&'static str, Held>,
+) -> Vec<[Held; 2]> {
+    let mut cells = vec![[Held::default(); 2]; truths.len()];
+    for seed in 1..=TRIALS {
+        let changes = Changes { subsample: Some((rate, seed)), ..Changes::default() };
+        let mut bytes = Vec::new();
+        let written = rewrite(trace, &changes, &mut bytes);
+        let Some(sampled) = written.ok().and_then(|_| TraceFile::new(bytes.into()).ok()) else {
+            eprintln!("samples cannot be drawn");
+            return cells;
+        };
+        for (cell, truths) in cells.iter_mut().zip(truths) {
+            for truth in truths {
+                let [all, large] = compare(truth, &of(&sampled, truth.by, truth.measure));
+                by_grouping.entry(truth.by.title()).or_default().add(all);
+                cell[0].add(all);
+                cell[1].add(large);
+            }
+        }
+    }
+    cells
+}
+
+/// What is told against the truth: all places, and those that are large.
+fn compare(truth: &Top, told: &Top) -> [Held; 2] {
+    let key = |label: &Label| format!("{label:?}");
+    let rows: HashMap<String, _> = told.rows.iter().map(|row| (key(&row.label), row)).collect();
+    let (mut all, mut large) = (Held::default(), Held::default());
+    for row in &truth.rows {
+        let found = rows.get(&key(&row.label));
+        for (truth_of, told_of) in [
+            (row.own.value, found.map_or(&told.none, |found| &found.own)),
+            (row.total.value, found.map_or(&told.none, |found| &found.total)),
+        ] {
+            // What is nothing for certain is no estimate.
+            if truth_of > 0.0 {
+                all.count(truth_of, told_of);
+                if truth_of >= LARGE * truth.all.value {
+                    large.count(truth_of, told_of);
+                }
+            }
+        }
+    }
+    [all, large]
+}
