@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use bactrian_trace::{FrameId, Frames, Location, instruction};
 use bactrian_types::written;
+use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -131,8 +132,10 @@ impl Label {
 pub struct Labels {
     by: By,
     hidden: Hidden,
-    labels: Vec<Label>,
-    ids: HashMap<Label, LabelId>,
+    labels: IndexSet<Label>,
+    /// The labels of locations, as far as those are told apart; none if they are hidden. Most frames of a large trace are at
+    /// locations of others, and names take longer to compare than their numbers.
+    known: HashMap<Location, Option<LabelId>>,
     /// For each frame that was asked for: where its labels are in `of_frames`.
     frames: Vec<Option<LabelSpan>>,
     of_frames: Vec<LabelId>,
@@ -144,8 +147,8 @@ impl Labels {
         Labels {
             by,
             hidden: hidden.clone(),
-            labels: Vec::new(),
-            ids: HashMap::new(),
+            labels: IndexSet::new(),
+            known: HashMap::new(),
             frames: Vec::new(),
             of_frames: Vec::new(),
         }
@@ -209,15 +212,14 @@ impl Labels {
             (_, all) => all,
         };
         for location in locations {
-            let function = frames.names().text(location.function);
-            if !self.hidden.has(&function, &frames.names().text(location.file)) {
-                let mut label = self.describe(location, &function, frames);
-                if self.by == By::Instruction {
-                    label.instruction = instruction(frames.code(frame));
-                }
-                let id = self.intern(label);
-                self.of_frames.push(id);
-            }
+            let told = self.told_apart(*location);
+            let known = self.known.get(&told).filter(|_| self.by != By::Instruction);
+            let label = known.copied().unwrap_or_else(|| {
+                let label = self.label_of(frame, location, frames);
+                self.known.insert(told, label);
+                label
+            });
+            self.of_frames.extend(label);
         }
         if locations.is_empty() {
             let code = frames.code(frame);
@@ -237,6 +239,36 @@ impl Labels {
         let span = LabelSpan { start: start as u32, end: self.of_frames.len() as u32 };
         self.frames[frame.index()] = Some(span);
         span
+    }
+
+    /// What of a location decides its label, but for its instruction.
+    fn told_apart(&self, location: Location) -> Location {
+        match self.by {
+            By::Site | By::Instruction => location,
+            By::Line => Location { start_char: 0, end_char: 0, ..location },
+            // Whether there is a line at all decides what a file is called.
+            By::Function | By::File | By::Module => {
+                Location { line: location.line.min(1), start_char: 0, end_char: 0, ..location }
+            }
+        }
+    }
+
+    /// The label of a location in a frame; none if it is hidden.
+    fn label_of(
+        &mut self,
+        frame: FrameId,
+        location: &Location,
+        frames: &Frames,
+    ) -> Option<LabelId> {
+        let function = frames.names().text(location.function);
+        if self.hidden.has(&function, &frames.names().text(location.file)) {
+            return None;
+        }
+        let mut label = self.describe(location, &function, frames);
+        if self.by == By::Instruction {
+            label.instruction = instruction(frames.code(frame));
+        }
+        Some(self.intern(label))
     }
 
     fn describe(&self, location: &Location, function: &str, frames: &Frames) -> Label {
@@ -271,12 +303,7 @@ impl Labels {
 
     /// The number of a label, new or known.
     pub(crate) fn intern(&mut self, label: Label) -> LabelId {
-        let next = LabelId(self.labels.len() as u32);
-        let id = *self.ids.entry(label.clone()).or_insert(next);
-        if id == next {
-            self.labels.push(label);
-        }
-        id
+        LabelId::from_index(self.labels.insert_full(label).0)
     }
 }
 

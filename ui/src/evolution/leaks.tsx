@@ -1,5 +1,4 @@
 /** What came between two snapshots and is still there in a third: by class, with who holds it and where it was made. */
-import type { ShownFile } from "../api/files";
 import type { LeakRow, LeaksAnswer } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count } from "../format";
@@ -12,19 +11,19 @@ export const LEAST = 3;
 /** Rows that are asked for. */
 const ROWS = 20;
 
-export function Stayed({ files }: { files: readonly ShownFile[] }) {
+export function Stayed() {
   const asked = useAnswer<LeaksAnswer>("heap/leaks", { number: ROWS });
   return (
     <Panel title="What stayed">
       <div data-testid="stayed">
-        <Answered asked={asked}>{(answer) => <Rows answer={answer} files={files} command={asked.answer?.command} />}</Answered>
+        <Answered asked={asked}>{(answer) => <Rows answer={answer} command={asked.answer?.command} />}</Answered>
       </div>
     </Panel>
   );
 }
 
-function Rows({ answer, files, command }: { answer: LeaksAnswer; files: readonly ShownFile[]; command: string | null | undefined }) {
-  const [first, second, third] = answer.files.map((file) => files[file]?.name ?? "");
+function Rows({ answer, command }: { answer: LeaksAnswer; command: string | null | undefined }) {
+  const [first, second, third] = answer.compared;
   const most = Math.max(1, ...answer.rows.map((row) => row.bytes));
   const columns: TableColumn<LeakRow>[] = [
     { title: "Class", wide: true, value: (row) => row.class, cell: (row) => <span class="what">{row.class}</span> },

@@ -17,7 +17,7 @@ import { bandsOf, Legend, linesOf, type Entry } from "./legend";
 import { Numbers } from "./numbers";
 import { below, breadcrumb, compactionsOf, estimatesOf, namesOf, questionOf, showIn, shownFrom, timesOf, type Series, type Shown } from "./series";
 
-export function EvolutionView({ files }: ViewProps) {
+export function EvolutionView(_: ViewProps) {
   const route = useRoute();
   const shown = shownFrom(route.params);
   const asked = useAnswer<Series>("heap/evolution", questionOf(shown));
@@ -25,7 +25,7 @@ export function EvolutionView({ files }: ViewProps) {
   return (
     <div class="evolution">
       <Controls shown={shown} series={asked.answer?.result} />
-      {shown.stayed && <Stayed files={files} />}
+      {shown.stayed && <Stayed />}
       <Breadcrumb shown={shown} />
       <Answered asked={asked}>
         {(series) => <Evolution shown={shown} series={series} command={asked.answer?.command} />}

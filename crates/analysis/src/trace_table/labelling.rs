@@ -1,10 +1,11 @@
 //! The stacks of a trace under their labels: at one detail, with some functions hidden.
 
+use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use bactrian_trace::FrameId;
 
-use super::origins::Origins;
+use super::origins::{FrameTree, Origins};
 use crate::estimate::Tally;
 use crate::filter::Hidden;
 use crate::labels::{By, LabelId, LabelSpan, Labels};
@@ -77,45 +78,107 @@ impl Labelling {
         origins.allocating.iter().map(|&stack| innermost[stack as usize]).collect()
     }
 
-    /// Self and total of each label, from what each stack allocates itself. It takes no tree of labels, which would be made for
-    /// each labelling: a label counts for a stack if no caller has it, and the frames themselves are in the order in which
-    /// that is seen.
+    /// Self and total of each label, from what each stack allocates itself.
     pub fn by_label(&self, origins: &Origins, own: &[Tally]) -> OfLabels {
-        let tree = &origins.tree;
-        let mut of_labels = vec![(Tally::default(), Tally::default()); self.labels.len()];
-        let mut no_stack = Tally::default();
-        let mut totals = vec![Tally::default(); tree.len()];
-        for ((label, own), &stack) in
-            self.innermost(origins).into_iter().zip(own).zip(&origins.allocating)
-        {
-            totals[stack as usize] = *own;
-            let sum = label.map_or(&mut no_stack, |label| &mut of_labels[label.index()].0);
-            *sum = *sum + *own;
+        let mut walk = Walk::new(self, origins);
+        let sums = origins.allocating.iter().zip(own).filter(|(_, own)| !own.is_zero());
+        for (&stack, own) in sums {
+            walk.go_to(stack);
+            walk.add(*own);
         }
-        // Children come after their parents, so all that goes on from a stack was added to it before it is met.
-        for stack in (1..tree.len()).rev() {
-            let parent = tree.parents[stack] as usize;
-            totals[parent] = totals[parent] + totals[stack];
+        walk.finish()
+    }
+}
+
+/// A walk along stacks that allocate something, in the order of their tree: each caller is entered once, and what is allocated in
+/// it is known when it is left. A label's total is what is allocated in its outermost frames.
+struct Walk<'a> {
+    labelling: &'a Labelling,
+    tree: &'a FrameTree,
+    /// From the empty stack inwards.
+    path: Vec<Entered>,
+    entering: Vec<u32>,
+    /// How often each label is on the path.
+    times: Vec<u32>,
+    sums: OfLabels,
+}
+
+struct Entered {
+    stack: u32,
+    innermost: Option<LabelId>,
+    /// What is allocated in it, so far.
+    total: Tally,
+}
+
+impl<'a> Walk<'a> {
+    fn new(labelling: &'a Labelling, origins: &'a Origins) -> Walk<'a> {
+        let labels = labelling.labels.len();
+        let of_labels = vec![(Tally::default(), Tally::default()); labels];
+        Walk {
+            labelling,
+            tree: &origins.tree,
+            path: vec![Entered { stack: 0, innermost: None, total: Tally::default() }],
+            entering: Vec::new(),
+            times: vec![0; labels],
+            sums: OfLabels { of_labels, ..OfLabels::default() },
         }
-        let mut on_stack = vec![0u32; self.labels.len()];
-        let mut open: Vec<u32> = Vec::new();
-        for (stack, all) in totals.iter().enumerate().skip(1) {
-            while let Some(last) = open.pop_if(|&mut last| last != tree.parents[stack]) {
-                for label in self.labels_of(tree.frames[last as usize]) {
-                    on_stack[label.index()] -= 1;
+    }
+
+    /// Leaves what does not lead there and enters what does. Callers have smaller numbers than what they call.
+    fn go_to(&mut self, stack: u32) {
+        let mut outer = stack;
+        while let Some(last) = self.path.last() {
+            match outer.cmp(&last.stack) {
+                Ordering::Greater => {
+                    self.entering.push(outer);
+                    outer = self.tree.parents[outer as usize];
                 }
+                Ordering::Equal => break,
+                Ordering::Less => self.leave(),
             }
-            for label in self.labels_of(tree.frames[stack]) {
-                let times = &mut on_stack[label.index()];
-                if *times == 0 {
-                    let total = &mut of_labels[label.index()].1;
-                    *total = *total + *all;
-                }
-                *times += 1;
-            }
-            open.push(stack as u32);
         }
-        OfLabels { all: totals[0], of_labels, no_stack }
+        while let Some(stack) = self.entering.pop() {
+            let labels = self.labelling.labels_of(self.tree.frames[stack as usize]);
+            labels.iter().for_each(|label| self.times[label.index()] += 1);
+            let outer = self.path.last().and_then(|outer| outer.innermost);
+            let innermost = labels.last().copied().or(outer);
+            self.path.push(Entered { stack, innermost, total: Tally::default() });
+        }
+    }
+
+    /// What the stack that it has come to allocates itself.
+    fn add(&mut self, own: Tally) {
+        let Some(here) = self.path.last_mut() else { return };
+        here.total = here.total + own;
+        let sum = match here.innermost {
+            Some(label) => &mut self.sums.of_labels[label.index()].0,
+            None => &mut self.sums.no_stack,
+        };
+        *sum = *sum + own;
+    }
+
+    fn leave(&mut self) {
+        let Some(Entered { stack, total, .. }) = self.path.pop() else { return };
+        for label in self.labelling.labels_of(self.tree.frames[stack as usize]) {
+            let times = &mut self.times[label.index()];
+            *times -= 1;
+            if *times == 0 {
+                let sum = &mut self.sums.of_labels[label.index()].1;
+                *sum = *sum + total;
+            }
+        }
+        if let Some(outer) = self.path.last_mut() {
+            outer.total = outer.total + total;
+        }
+    }
+
+    fn finish(mut self) -> OfLabels {
+        while self.path.len() > 1 {
+            self.leave();
+        }
+        // The empty stack has no frame.
+        self.sums.all = self.path.first().map_or(Tally::default(), |all| all.total);
+        self.sums
     }
 }
 

@@ -320,8 +320,8 @@ pub struct LeaksAnswer {
     pub leaks: Leaks,
     /// How many rows there are.
     pub row_count: usize,
-    /// The three snapshots that were compared.
-    pub files: [FileNumber; 3],
+    /// The names of the three snapshots that were compared.
+    pub compared: [String; 3],
 }
 
 impl Question for LeaksQuestion {
@@ -353,8 +353,12 @@ impl Question for LeaksQuestion {
             ))
         })?;
         let row_count = evidence.cut(&self.rows, &mut leaks.rows, |row| row.class.clone());
-        let files = [first, second, third];
-        Ok(Answer::new(LeaksAnswer { leaks, row_count, files }, as_named(losses)))
+        let mut compared = [const { String::new() }; 3];
+        for (name, file) in compared.iter_mut().zip([first, second, third]) {
+            let path = evidence.path(file)?;
+            *name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        }
+        Ok(Answer::new(LeaksAnswer { leaks, row_count, compared }, as_named(losses)))
     }
 }
 

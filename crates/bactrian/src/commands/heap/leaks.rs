@@ -9,7 +9,7 @@ use crate::commands::arguments::{about, long_about, say_more};
 use crate::derived_args::DerivedArgs;
 use crate::failure::{Failure, Status};
 use crate::file_args::HeapsArg;
-use crate::output::{Align, Console, HEADING, Table, show_number};
+use crate::output::{Align, Console, HEADING, Table, show_number, visible};
 
 #[derive(clap::Args, Debug)]
 #[command(about = about::<LeaksQuestion>())]
@@ -30,21 +30,18 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = args.heaps.files().ask(&args.question.0, console)?;
     let ended = asked.tell("heap leaks", args.json, console, |answer, console| {
-        print(answer, &args.heaps, console)?;
+        print(answer, console)?;
         say_more(&args.question.0.rows, answer.leaks.rows.len(), answer.row_count, console)
     })?;
     Ok(if asked.answer.result.leaks.all.blocks > 0 { Status::Finding } else { ended })
 }
 
-fn print(answer: &LeaksAnswer, heaps: &HeapsArg, console: &mut Console) -> Result<(), Failure> {
-    let leaks = &answer.leaks;
+fn print(answer: &LeaksAnswer, console: &mut Console) -> Result<(), Failure> {
+    let LeaksAnswer { leaks, compared: [first, second, third], .. } = answer;
     let (bytes, blocks) =
         (show_bytes(leaks.all.bytes as f64), show_number(leaks.all.blocks, "block"));
-    let [first, second, third] = answer.files.map(|file| heaps.name(file));
-    writeln!(
-        console.out(),
-        "{HEADING}Stayed{HEADING:#}: {bytes} in {blocks} came between {first} and {second}, and are there in {third}"
-    )?;
+    let when = format!("came between {first} and {second}, and are there in {third}");
+    writeln!(console.out(), "{HEADING}Stayed{HEADING:#}: {bytes} in {blocks} {}", visible(&when))?;
     let mut table = Table::new(&[
         ("bytes", Align::Right),
         ("blocks", Align::Right),
