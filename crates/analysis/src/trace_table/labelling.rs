@@ -1,11 +1,10 @@
 //! The stacks of a trace under their labels: at one detail, with some functions hidden.
 
-use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use bactrian_trace::FrameId;
 
-use super::origins::{FrameTree, Origins};
+use super::origins::Origins;
 use crate::estimate::Tally;
 use crate::filter::Hidden;
 use crate::labels::{By, LabelId, LabelSpan, Labels};
@@ -20,6 +19,7 @@ pub(crate) struct Labelling {
     spans: Vec<Option<LabelSpan>>,
     folded: OnceLock<Relabelled>,
     kept: OnceLock<Relabelled>,
+    counted: OnceLock<Counted>,
 }
 
 /// The tree of labelled stacks.
@@ -41,7 +41,13 @@ impl Labelling {
             }
         }
         let labels = Arc::new(labels);
-        Labelling { labels, spans, folded: OnceLock::new(), kept: OnceLock::new() }
+        Labelling {
+            labels,
+            spans,
+            folded: OnceLock::new(),
+            kept: OnceLock::new(),
+            counted: OnceLock::new(),
+        }
     }
 
     /// The stacks under their labels.
@@ -80,105 +86,75 @@ impl Labelling {
 
     /// Self and total of each label, from what each stack allocates itself.
     pub fn by_label(&self, origins: &Origins, own: &[Tally]) -> OfLabels {
-        let mut walk = Walk::new(self, origins);
-        let sums = origins.allocating.iter().zip(own).filter(|(_, own)| !own.is_zero());
-        for (&stack, own) in sums {
-            walk.go_to(stack);
-            walk.add(*own);
+        let counted = self.counted.get_or_init(|| Counted::new(self, origins));
+        let tree = &origins.tree;
+        let mut of_labels = vec![(Tally::default(), Tally::default()); self.labels.len()];
+        let mut no_stack = Tally::default();
+        let mut totals = vec![Tally::default(); tree.len()];
+        for ((label, own), &stack) in counted.innermost.iter().zip(own).zip(&origins.allocating) {
+            totals[stack as usize] = *own;
+            let sum = label.map_or(&mut no_stack, |label| &mut of_labels[label.index()].0);
+            *sum = *sum + *own;
         }
-        walk.finish()
-    }
-}
-
-/// A walk along stacks that allocate something, in the order of their tree: each caller is entered once, and what is allocated in
-/// it is known when it is left. A label's total is what is allocated in its outermost frames.
-struct Walk<'a> {
-    labelling: &'a Labelling,
-    tree: &'a FrameTree,
-    /// From the empty stack inwards.
-    path: Vec<Entered>,
-    entering: Vec<u32>,
-    /// How often each label is on the path.
-    times: Vec<u32>,
-    sums: OfLabels,
-}
-
-struct Entered {
-    stack: u32,
-    innermost: Option<LabelId>,
-    /// What is allocated in it, so far.
-    total: Tally,
-}
-
-impl<'a> Walk<'a> {
-    fn new(labelling: &'a Labelling, origins: &'a Origins) -> Walk<'a> {
-        let labels = labelling.labels.len();
-        let of_labels = vec![(Tally::default(), Tally::default()); labels];
-        Walk {
-            labelling,
-            tree: &origins.tree,
-            path: vec![Entered { stack: 0, innermost: None, total: Tally::default() }],
-            entering: Vec::new(),
-            times: vec![0; labels],
-            sums: OfLabels { of_labels, ..OfLabels::default() },
-        }
-    }
-
-    /// Leaves what does not lead there and enters what does. Callers have smaller numbers than what they call.
-    fn go_to(&mut self, stack: u32) {
-        let mut outer = stack;
-        while let Some(last) = self.path.last() {
-            match outer.cmp(&last.stack) {
-                Ordering::Greater => {
-                    self.entering.push(outer);
-                    outer = self.tree.parents[outer as usize];
-                }
-                Ordering::Equal => break,
-                Ordering::Less => self.leave(),
+        // Children come after their parents, so all that goes on from a stack was added to it before it is met.
+        for stack in (1..tree.len()).rev() {
+            if !totals[stack].is_zero() {
+                let parent = tree.parents[stack] as usize;
+                totals[parent] = totals[parent] + totals[stack];
             }
         }
-        while let Some(stack) = self.entering.pop() {
-            let labels = self.labelling.labels_of(self.tree.frames[stack as usize]);
-            labels.iter().for_each(|label| self.times[label.index()] += 1);
-            let outer = self.path.last().and_then(|outer| outer.innermost);
-            let innermost = labels.last().copied().or(outer);
-            self.path.push(Entered { stack, innermost, total: Tally::default() });
-        }
-    }
-
-    /// What the stack that it has come to allocates itself.
-    fn add(&mut self, own: Tally) {
-        let Some(here) = self.path.last_mut() else { return };
-        here.total = here.total + own;
-        let sum = match here.innermost {
-            Some(label) => &mut self.sums.of_labels[label.index()].0,
-            None => &mut self.sums.no_stack,
+        let mut add = |label: LabelId, total: Tally| {
+            let sum = &mut of_labels[label.index()].1;
+            *sum = *sum + total;
         };
-        *sum = *sum + own;
-    }
-
-    fn leave(&mut self) {
-        let Some(Entered { stack, total, .. }) = self.path.pop() else { return };
-        for label in self.labelling.labels_of(self.tree.frames[stack as usize]) {
-            let times = &mut self.times[label.index()];
-            *times -= 1;
-            if *times == 0 {
-                let sum = &mut self.sums.of_labels[label.index()].1;
-                *sum = *sum + total;
+        for (label, total) in counted.first.iter().zip(&totals) {
+            if let Some(label) = label
+                && !total.is_zero()
+            {
+                add(*label, *total);
             }
         }
-        if let Some(outer) = self.path.last_mut() {
-            outer.total = outer.total + total;
-        }
+        counted.more.iter().for_each(|&(stack, label)| add(label, totals[stack as usize]));
+        OfLabels { all: totals[0], of_labels, no_stack }
     }
+}
 
-    fn finish(mut self) -> OfLabels {
-        while self.path.len() > 1 {
-            self.leave();
+/// Which labels a stack counts for, without the tree of labelled stacks, which takes longer to make.
+#[derive(Debug)]
+struct Counted {
+    /// The innermost label of each stack that allocates.
+    innermost: Vec<Option<LabelId>>,
+    /// For each stack a label of its innermost frame that no caller has; what is allocated there counts for that label's total.
+    first: Vec<Option<LabelId>>,
+    /// The others, where functions were inlined.
+    more: Vec<(u32, LabelId)>,
+}
+
+impl Counted {
+    fn new(labelling: &Labelling, origins: &Origins) -> Counted {
+        let tree = &origins.tree;
+        let mut first = vec![None; tree.len()];
+        let mut more = Vec::new();
+        // Depth first, a label is on the stack or it is not.
+        let mut times = vec![0u32; labelling.labels.len()];
+        let mut open: Vec<(u32, &[LabelId])> = Vec::new();
+        for (stack, first) in first.iter_mut().enumerate().skip(1) {
+            while let Some((_, labels)) = open.pop_if(|(last, _)| *last != tree.parents[stack]) {
+                labels.iter().for_each(|label| times[label.index()] -= 1);
+            }
+            let labels = labelling.labels_of(tree.frames[stack]);
+            for &label in labels {
+                let times = &mut times[label.index()];
+                match *first {
+                    _ if *times > 0 => {}
+                    Some(_) => more.push((stack as u32, label)),
+                    None => *first = Some(label),
+                }
+                *times += 1;
+            }
+            open.push((stack as u32, labels));
         }
-        // The empty stack has no frame.
-        self.sums.all = self.path.first().map_or(Tally::default(), |all| all.total);
-        self.sums
+        Counted { innermost: labelling.innermost(origins), first, more }
     }
 }
 
