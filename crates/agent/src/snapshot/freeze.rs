@@ -280,6 +280,9 @@ pub enum Outcome {
 pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     let mut outcome = Outcome::Off;
     let Some(setup) = setup() else { return outcome };
+    if OFF.load(Ordering::Relaxed) || SERIES.is_mine() {
+        return outcome;
+    }
     let patience = match waits(&setup.settings.limits, wanted.reason) {
         true => u64::MAX,
         false => LONGEST_ANSWER,
@@ -288,7 +291,7 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
         LATE.fetch_add(1, Ordering::Relaxed);
         return Outcome::Skipped(Limit::Busy);
     }
-    if OFF.load(Ordering::Relaxed) || confined::is_confined() || SERIES.is_mine() || !is_ours() {
+    if confined::is_confined() || !is_ours() {
         return outcome;
     }
     let signals = process::set_blocked_signals(!0);

@@ -17,8 +17,8 @@ use bactrian_trace::{MakingWords, Recorder, State, complete};
 use super::folder::{most_bytes, read_word};
 use crate::seccomp;
 
-/// How often it is looked for filters of owners that do not ask.
-const FILTERS_PERIOD: Duration = Duration::from_millis(10);
+/// How often it is looked for filters of owners that do not ask: they are told so that they know if we die.
+const FILTERS_PERIOD: Duration = Duration::from_millis(100);
 
 /// A ring that a process has taken.
 #[derive(Debug)]

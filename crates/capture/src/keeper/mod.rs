@@ -26,6 +26,8 @@ const BUSY: Duration = Duration::from_millis(1);
 /// And when there was nothing, unless somebody calls: that is looked for in ticks.
 const IDLE: Duration = Duration::from_millis(ring::BEAT / 4);
 const TICK: Duration = Duration::from_millis(ring::TICK);
+/// Who has been silent for so long is not about to call, and we wake up less often.
+const SILENCE: Duration = Duration::from_secs(1);
 /// So long, at the end, a disk that is full is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -65,11 +67,21 @@ impl Keeper {
         let thread = thread::Builder::new().name("keeper".to_owned());
         let thread = thread.spawn(move || {
             let ends = || told.load(Ordering::Acquire);
+            let mut last = Instant::now();
             while !ends() {
-                let pause = if keeping.look() { BUSY } else { IDLE };
                 let begin = Instant::now();
-                while begin.elapsed() < pause && !keeping.is_called() && !ends() {
-                    thread::park_timeout(TICK.min(pause));
+                let is_busy = keeping.look();
+                if is_busy {
+                    last = begin;
+                }
+                let pause = if is_busy { BUSY } else { IDLE };
+                let tick = if begin - last > SILENCE { IDLE } else { TICK.min(pause) };
+                while begin.elapsed() < pause && !ends() {
+                    if keeping.is_called() {
+                        last = begin;
+                        break;
+                    }
+                    thread::park_timeout(tick);
                 }
             }
             keeping.end();
