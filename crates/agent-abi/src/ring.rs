@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What the first word of a board and of a ring is; it changes with the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG3");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG4");
 
 /// The board: its file, its words.
 pub mod board {
@@ -77,6 +77,8 @@ pub mod word {
     pub const ASKED: usize = 10;
     /// How many of these questions are answered, by the keeper.
     pub const ANSWERED: usize = 11;
+    /// Not 0 when the keeper does not look here any more, because the owner has ended. Its children may still have it mapped.
+    pub const LEFT: usize = 12;
 }
 
 /// Where the two notes are, in bytes, and room for each.

@@ -24,12 +24,12 @@ const LARGE: f64 = 0.001;
 
 /// Intervals, and those that hold the truth.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct IntervalCount {
     all: u64,
     held: u64,
 }
 
-impl Held {
+impl IntervalCount {
     fn count(&mut self, truth: f64, told: &Estimate) {
         // Both are sums of floats, in another order.
         let slack = truth.abs() * 1e-9;
@@ -37,7 +37,7 @@ impl Held {
         self.held += u64::from(told.low <= truth + slack && truth - slack <= told.high);
     }
 
-    fn add(&mut self, other: Held) {
+    fn add(&mut self, other: IntervalCount) {
         self.all += other.all;
         self.held += other.held;
     }
@@ -84,7 +84,7 @@ fn main() {
     println!("\n| grouping | % of intervals that hold |\n|---|--:|");
     for by in BYS {
         let held = by_grouping.get(by.title()).copied().unwrap_or_default();
-        println!("| {} | {} |", by.title(), Held::percent(held));
+        println!("| {} | {} |", by.title(), IntervalCount::percent(held));
     }
 }
 
@@ -97,9 +97,9 @@ fn tried(
     trace: &TraceFile,
     rate: f64,
     truths: &[Vec<Top>],
-    by_grouping: &mut HashMap<&'static str, Held>,
-) -> Vec<[Held; 2]> {
-    let mut cells = vec![[Held::default(); 2]; truths.len()];
+    by_grouping: &mut HashMap<&'static str, IntervalCount>,
+) -> Vec<[IntervalCount; 2]> {
+    let mut cells = vec![[IntervalCount::default(); 2]; truths.len()];
     for seed in 1..=TRIALS {
         let changes = Changes { subsample: Some((rate, seed)), ..Changes::default() };
         let mut bytes = Vec::new();
@@ -121,10 +121,10 @@ fn tried(
 }
 
 /// What is told against the truth: all places, and those that are large.
-fn compare(truth: &Top, told: &Top) -> [Held; 2] {
+fn compare(truth: &Top, told: &Top) -> [IntervalCount; 2] {
     let key = |label: &Label| format!("{label:?}");
     let rows: HashMap<String, _> = told.rows.iter().map(|row| (key(&row.label), row)).collect();
-    let (mut all, mut large) = (Held::default(), Held::default());
+    let (mut all, mut large) = (IntervalCount::default(), IntervalCount::default());
     for row in &truth.rows {
         let found = rows.get(&key(&row.label));
         for (truth_of, told_of) in [

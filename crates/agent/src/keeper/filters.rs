@@ -38,6 +38,9 @@ pub fn listen() {
     }
 }
 
+/// So long, in microseconds, a program waits at most, whatever the keeper does.
+const LONGEST: u64 = 5_000_000;
+
 /// What comes of a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
@@ -59,9 +62,8 @@ pub fn ask() -> bool {
 /// Nothing is waited for where there is no keeper, and a dead one is waited for once.
 pub fn ask_within(patience: u64) -> Answer {
     listen();
-    let (Some(asked), Some(answered)) = (at(word::ASKED), at(word::ANSWERED)) else {
-        return Answer::Nobody;
-    };
+    let words = (at(word::ASKED), at(word::ANSWERED), at(word::LEFT));
+    let (Some(asked), Some(answered), Some(left)) = words else { return Answer::Nobody };
     if board::is_dead() {
         return Answer::Nobody;
     }
@@ -69,10 +71,12 @@ pub fn ask_within(patience: u64) -> Answer {
     board::call();
     let (mut pulse, start) = (Pulse::new(), sys::micros(Clock::Monotonic));
     while answered.load(Ordering::Acquire) < number {
-        if board::has_left() || !pulse.is_felt() {
+        let waited = sys::micros(Clock::Monotonic) - start;
+        let has_left = board::has_left() || left.load(Ordering::Acquire) != 0;
+        if has_left || !pulse.is_felt() || waited > LONGEST {
             return Answer::Nobody;
         }
-        if sys::micros(Clock::Monotonic) - start > patience {
+        if waited > patience {
             return Answer::Late;
         }
         core::hint::spin_loop();

@@ -24,7 +24,7 @@ const PATIENCE: u64 = 50_000;
 const PATIENCE_FOR_ROOM: u64 = 200_000;
 
 const PAGE: usize = 4096;
-const _: () = assert!(word::ANSWERED * 8 < PAGE && BYTES > PAGE);
+const _: () = assert!(word::LEFT * 8 < PAGE && BYTES > PAGE);
 
 /// Waits, up to `PATIENCE`, until the keeper has stored a number other than 0.
 fn wait_for(number: impl Fn() -> u64) -> Option<u64> {

@@ -8,8 +8,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use bactrian_agent_os::loaded;
 use bactrian_agent_os::process::{self, ThreadId};
+use bactrian_agent_os::{confined, loaded};
 
 use crate::runtime::collector::Collector;
 
@@ -108,9 +108,9 @@ pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
     nobody
 }
 
-/// After a fork, in the child: only this thread is there.
+/// After a fork, in the child: only this thread is there. One that is confined is not copied any more.
 pub fn after_fork() {
-    if ON.load(Ordering::Relaxed) {
+    if ON.load(Ordering::Relaxed) && !confined::is_confined() {
         ACTIVE.iter().for_each(|place| place.store(0, Ordering::Relaxed));
         GATE.store(0, Ordering::SeqCst);
         enter(process::thread_id());

@@ -40,7 +40,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The number of its last one.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Snapshots that were skipped because the keeper had no time to look for filters, and of which nobody was told yet.
+/// Snapshots that were skipped because the keeper had no time to look for filters. They are still to be told.
 static LATE: AtomicU32 = AtomicU32::new(0);
 /// So long, in microseconds, the keeper is waited for, if a snapshot may be skipped.
 const LONGEST_ANSWER: u64 = 100_000;

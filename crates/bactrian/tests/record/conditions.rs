@@ -268,7 +268,7 @@ impl Condition {
     }
 }
 
-/// Watches the program until it ends; what is told of it comes after its own output.
+/// Watches the program until it ends. `live` prints what it knows after the program's own output.
 fn watch(condition: &Condition, run: &Run, plain: &Seen, place: &Place) -> Result<String, String> {
     let watched = |run: Run| {
         let words = ["live", "--json", "--rate", "1e-2", "--for", "60s", "--"];

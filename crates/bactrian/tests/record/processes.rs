@@ -172,6 +172,22 @@ fn a_child_that_outlives_the_recorder_is_recorded_to_its_end() {
     }
 }
 
+/// Its parent's ring is looked at by nobody any more, but the keeper lives.
+#[test]
+fn a_child_that_outlives_its_parent_ends_while_the_recorder_goes_on() {
+    // The pipe ends with the last process that has it.
+    let script =
+        "mkfifo end; (exec \"$0\" daemon 9>end) & timeout 30 cat <end && echo over; rm end";
+    for compiler in BOTH {
+        let place = Place::new();
+        let mut run = Run::new("sh", &["-c", script]);
+        run.arguments.push(program("fork_exec", compiler, Variant::Plain).into());
+        let options = ["--no-trace", "--snapshots", "exit", "--children", "follow"];
+        let seen = place.run(&run.observed(&options, &place.trace("trace.ctf")));
+        assert!(seen.stdout.ends_with(b"over\n"), "{compiler:?}: {seen:?}");
+    }
+}
+
 #[test]
 fn signals_are_passed_on() {
     for (compiler, name, end) in [

@@ -82,7 +82,7 @@ impl Kept {
         let is_busy = wanted.is_some_and(|wanted| self.keep(wanted));
         let is_time = self.looked.is_none_or(|looked| looked.elapsed() >= FILTERS_PERIOD);
         if is_asked || is_time {
-            self.look_for_filters();
+            self.look_for_filters(is_asked);
         }
         if is_asked && self.set(word::ANSWERED, asked).is_ok() {
             self.answered = asked;
@@ -91,15 +91,19 @@ impl Kept {
     }
 
     /// Tells the owner if it has got a filter of system calls (seccomp). If it has set that by libc, it knows; but not if by an
-    /// instruction of its own, and to look by itself might be its end.
-    fn look_for_filters(&mut self) {
+    /// instruction of its own, and to look by itself might be its end. There may be thousands of threads: only if it asks are all
+    /// looked at, otherwise the first.
+    fn look_for_filters(&mut self, is_asked: bool) {
         self.looked = Some(Instant::now());
         let Some(owner) = self.owner() else { return };
         if self.word(word::NAMESPACE) != our_namespace() {
             return;
         }
         let before = self.word(word::FILTERS).unwrap_or(0);
-        let now = seccomp::most_filters_of(owner);
+        let now = match is_asked {
+            true => seccomp::most_filters_of(owner),
+            false => seccomp::filters_of(&owner.to_string()),
+        };
         if before > 0 && now.is_some_and(|now| u64::from(now) + 1 > before) {
             // If it fails, it is tried again.
             let _ = self.set(word::FILTERED, 1);
@@ -151,6 +155,12 @@ impl Kept {
             self.taken += written.unwrap_or(0) as u64;
         }
         true
+    }
+
+    /// From now on nobody looks at the ring; children of its owner may still ask there.
+    pub fn leave(&self) {
+        // If it fails, they wait a little longer.
+        let _ = self.set(word::LEFT, 1);
     }
 
     /// Sets down in a complete trace that it is one.

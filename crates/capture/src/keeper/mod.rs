@@ -26,7 +26,7 @@ const BUSY: Duration = Duration::from_millis(1);
 /// And when there was nothing, unless somebody calls: that is looked for in ticks.
 const IDLE: Duration = Duration::from_millis(ring::BEAT / 4);
 const TICK: Duration = Duration::from_millis(ring::TICK);
-/// Who has been silent for so long is not about to call, and we wake up less often.
+/// After so long a silence we wake up less often.
 const SILENCE: Duration = Duration::from_secs(1);
 /// So long, at the end, a disk that is full is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -137,6 +137,9 @@ impl Keeping {
                 kept.has_ended() == Some(true) && trace.is_none_or(|trace| kept.complete(trace));
             if is_done && self.is_told {
                 kept.note_end();
+            }
+            if is_done {
+                kept.leave();
             }
             !is_done
         });
