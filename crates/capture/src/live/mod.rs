@@ -280,6 +280,11 @@ impl Watch {
         // Also of one that has just ended: its rings are there as long as we have them open.
         self.last.pauses = self.read_events();
         self.last.sampled = self.read_sites();
+        let is_behind = |last: &Numbers| last.sampled.as_ref().is_ok_and(|now| now.is_behind);
+        // Its last numbers are of all that it did.
+        while self.last.ended.is_some() && is_behind(&self.last) {
+            self.last.sampled = self.read_sites();
+        }
         &self.last
     }
 

@@ -148,7 +148,6 @@ impl Sites {
     /// If the file is no trace, or was cut.
     pub fn poll(&mut self, most: usize) -> Known<Sampled> {
         let is_behind = self.read().map_err(|error| format!("its trace: {error}"))?;
-        self.give_back();
         self.look_at_notes();
         let Some(info) = self.follower.info() else {
             return Err("nothing was sampled yet".to_owned());
@@ -204,6 +203,8 @@ impl Sites {
             let places = &mut self.places;
             let taken = self.follower.push(bytes, |event, frames| places.take(&event, frames));
             taken.map_err(|error| io::Error::other(error.to_string()))?;
+            // At once: a program that writes as fast as we read has written as much again by the end of a poll.
+            self.give_back();
         }
         Ok(true)
     }
