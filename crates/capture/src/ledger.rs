@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::frozen;
 use bactrian_agent_abi::ledger::{Limit, Line};
-use tempfile::NamedTempFile;
+
+use crate::temporary::TemporaryFolder;
 
 /// How often the ledger is looked at.
 const PERIOD: Duration = Duration::from_millis(10);
@@ -26,7 +27,8 @@ const START: Duration = Duration::from_secs(30);
 /// A file for lines about snapshots. It goes when this is dropped.
 #[derive(Debug)]
 pub struct Ledger {
-    file: NamedTempFile,
+    _folder: TemporaryFolder,
+    path: PathBuf,
 }
 
 /// A snapshot that was written.
@@ -73,14 +75,15 @@ impl Ledger {
     /// # Errors
     /// If there is no room for it among temporary files.
     pub fn new() -> io::Result<Ledger> {
-        // Of mode 0600: it has paths in it.
-        let file = tempfile::Builder::new().prefix("bactrian-").suffix(".ledger").tempfile()?;
-        Ok(Ledger { file })
+        let folder = TemporaryFolder::new("ledger")?;
+        let path = folder.file("ledger");
+        fs::write(&path, "")?;
+        Ok(Ledger { _folder: folder, path })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        self.file.path()
+        &self.path
     }
 
     /// What it says now.
@@ -231,8 +234,11 @@ fn is_walker(process: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
     use std::process::Command;
+
+    fn write(ledger: &Ledger, lines: &str) {
+        fs::write(ledger.path(), format!("{lines}\n")).expect("room");
+    }
 
     #[test]
     fn progress_is_of_what_is_not_finished() {
@@ -262,8 +268,8 @@ mod tests {
     fn what_nobody_works_on_has_failed() {
         let mut ended = Command::new("true").spawn().expect("a process");
         ended.wait().expect("its end");
-        let mut ledger = Ledger::new().expect("a ledger");
-        writeln!(ledger.file, "begun 4 {}", ended.id()).expect("a line");
+        let ledger = Ledger::new().expect("a ledger");
+        write(&ledger, &format!("begun 4 {}", ended.id()));
         let account = ledger.wait(|_, _| panic!("there is nobody to wait for"));
         assert_eq!(
             account.failed,
@@ -273,8 +279,8 @@ mod tests {
 
     #[test]
     fn a_copy_at_work_is_waited_for_as_long_as_one_likes() {
-        let mut ledger = Ledger::new().expect("a ledger");
-        writeln!(ledger.file, "begun 4 {}", std::process::id()).expect("a line");
+        let ledger = Ledger::new().expect("a ledger");
+        write(&ledger, &format!("begun 4 {}", std::process::id()));
         let mut asked = 0;
         let account = ledger.wait(|missing, _| {
             assert_eq!(missing, 1);
@@ -287,16 +293,16 @@ mod tests {
 
     #[test]
     fn a_process_that_is_older_than_its_program_is_not_waited_for() {
-        let mut ledger = Ledger::new().expect("a ledger");
+        let ledger = Ledger::new().expect("a ledger");
         // As in a PID namespace of its own: for us these are the first process and a thread of the kernel.
-        writeln!(ledger.file, "begun 1 1\nbegun 2 1\nwalker 2 2").expect("lines");
+        write(&ledger, "begun 1 1\nbegun 2 1\nwalker 2 2");
         assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 2);
     }
 
     #[test]
     fn a_process_that_is_no_walker_is_not_waited_for() {
-        let mut ledger = Ledger::new().expect("a ledger");
-        writeln!(ledger.file, "begun 1 1\nwalker 1 {}", std::process::id()).expect("lines");
+        let ledger = Ledger::new().expect("a ledger");
+        write(&ledger, &format!("begun 1 1\nwalker 1 {}", std::process::id()));
         assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 1);
     }
 }

@@ -1,8 +1,92 @@
-//! Where temporary files go.
+//! Where temporary files go, and what becomes of those of somebody who was killed.
+//!
+//! What we share with programs lies in folders that go when we do. If we are killed they stay, and whoever makes one later
+//! removes them: as long as its owner lives a folder is locked. The kernel unlocks it, whatever became of the owner.
 
-use std::path::Path;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::Access;
+use bactrian_private::PrivateFolder;
+use rustix::fs::{Access, FlockOperation, flock};
+use tempfile::TempDir;
+
+/// A folder whose files are in memory.
+pub const IN_MEMORY: &str = "/dev/shm";
+/// Folders that are locked have names that begin so, and no others.
+const PREFIX: &str = "bactrian-run-";
+/// Somebody may remove a folder before its owner has locked it. That happens at most once to each of them.
+const TRIALS: usize = 100;
+
+/// A folder that nobody else may look into, until this is dropped.
+#[derive(Debug)]
+pub struct TemporaryFolder {
+    folder: TempDir,
+    _locked: File,
+}
+
+impl TemporaryFolder {
+    /// Makes one among temporary files; `what` it is for is in its name.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn new(what: &str) -> io::Result<TemporaryFolder> {
+        TemporaryFolder::within(&tempfile::env::temp_dir(), what)
+    }
+
+    /// The same, with files that are in memory where that is possible.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn in_memory(what: &str) -> io::Result<TemporaryFolder> {
+        TemporaryFolder::within(Path::new(IN_MEMORY), what).or_else(|_| TemporaryFolder::new(what))
+    }
+
+    fn within(place: &Path, what: &str) -> io::Result<TemporaryFolder> {
+        sweep(place);
+        let mut builder = tempfile::Builder::new();
+        let prefix = format!("{PREFIX}{what}-");
+        builder.prefix(&prefix).permissions(Permissions::from_mode(0o700));
+        for _ in 0..TRIALS {
+            let folder = builder.tempdir_in(place)?;
+            if let Some(locked) = lock(folder.path()) {
+                return Ok(TemporaryFolder { folder, _locked: locked });
+            }
+        }
+        Err(io::Error::other("folders for temporary files are removed as soon as they are made"))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where a file of this name is, or can be made.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+}
+
+/// Locks a folder that was just made; none if it is gone, or about to go. Where folders cannot be locked, nobody removes it.
+fn lock(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
+    let is_ours = !matches!(
+        flock(&file, FlockOperation::NonBlockingLockExclusive),
+        Err(rustix::io::Errno::WOULDBLOCK)
+    );
+    (is_ours && folder.exists()).then_some(file)
+}
+
+/// Removes the folders of this user's that nobody has locked.
+fn sweep(place: &Path) {
+    PrivateFolder::each_within(place, PREFIX, |found| {
+        let lock = FlockOperation::NonBlockingLockExclusive;
+        if flock(found.folder.descriptor(), lock).is_ok() {
+            found.remove(|_| true);
+        }
+    });
+}
 
 /// Where they may go if `TMPDIR` is of no use, the best first.
 const OTHERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -22,4 +106,46 @@ pub fn settle() {
 
 fn is_usable(folder: &Path) -> bool {
     folder.is_dir() && rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn folders_of_the_killed_are_removed_and_no_others() {
+        let place = tempfile::tempdir().expect("a folder");
+        let make = || TemporaryFolder::within(place.path(), "test").expect("room");
+        let [alive, killed] = [make(), make()];
+        fs::write(killed.file("board"), "").expect("room");
+        let other = place.path().join("bactrian-0");
+        fs::create_dir(&other).expect("room");
+        // The owner ends without a word: its lock goes, the folder stays.
+        let TemporaryFolder { folder, _locked: locked } = killed;
+        let left = folder.keep();
+        drop(locked);
+        let next = make();
+        assert!(!left.exists() && alive.path().exists() && other.exists() && next.path().exists());
+        let path = alive.path().to_owned();
+        drop(alive);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn folders_that_are_made_at_once_stay() {
+        let place = tempfile::tempdir().expect("a folder");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let folder = TemporaryFolder::within(place.path(), "test").expect("room");
+                        fs::write(folder.file("board"), "").expect("it is there");
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 0);
+    }
 }

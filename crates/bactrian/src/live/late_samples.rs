@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use bactrian_capture::Settings;
 use bactrian_capture::attach::{LateRecording, Standing};
+use bactrian_capture::temporary::TemporaryFolder;
 
 use crate::commands::record_running::refused;
 use crate::failure::Failure;
@@ -27,9 +28,8 @@ pub struct LateSamples {
 impl LateSamples {
     /// Begins to sample a process.
     pub fn begin(pid: u32, rate: f64) -> Result<LateSamples, Failure> {
-        let folder = tempfile::Builder::new().prefix("bactrian-live-").tempdir();
-        let folder = folder.context("cannot make a folder for samples")?;
-        let path = folder.path().join("samples.ctf");
+        let folder = TemporaryFolder::new("live").context("cannot make a folder for samples")?;
+        let path = folder.file("samples.ctf");
         let settings = Settings { rate, ..Settings::new(path.as_os_str().as_bytes().to_vec()) };
         let mut recording = LateRecording::begin(pid, &settings).map_err(refused)?;
         let is_over = Arc::new(AtomicBool::new(false));

@@ -2,14 +2,13 @@
 //!
 //! The quick set has fewer moments, spread as wide.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 
 use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 
-use crate::runs::{Place, Run, Seen, finish, text};
+use crate::runs::{Place, Run, Seen, finish};
 use crate::traces::{in_folder, info, is_clean, state};
 
 /// How often it is killed in each way. `BACTRIAN_TEST_KILLS` says otherwise.
@@ -91,14 +90,6 @@ fn is_begun(trace: &Path) -> bool {
     trace.metadata().is_ok_and(|file| file.len() > 0)
 }
 
-/// The folder in memory that a recorder has, if it has one.
-fn folder_of(recorder: u32) -> Option<PathBuf> {
-    let descriptors = fs::read_dir(format!("/proc/{recorder}/fd")).ok()?.flatten();
-    let mut files = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
-    let file = files.find(|file| text(file).contains("/bactrian-keeper-"))?;
-    file.parent().map(Path::to_owned)
-}
-
 /// Kills recorders of a program.
 fn kill_recorders(compiler: Compiler, options: &[&str], few: u32) {
     let executable = program("conditions", compiler, Variant::Plain);
@@ -120,17 +111,12 @@ fn kill_recorders(compiler: Compiler, options: &[&str], few: u32) {
         let mut child = place.start(&observed(&executable, options, &place.trace("trace.ctf")));
         thread::sleep(length.mul_f64(part));
         counts.late += u32::from(child.try_wait().expect("our child").is_some());
-        let folder = folder_of(child.id());
         // It may have ended in this moment.
         let _ = child.kill();
         // Its output ends with the program.
         let seen = finish(child, &place.work());
         if let Err(what) = check(&seen, &plain, all, &place, &mut counts) {
             wrong.push(format!("at {part:.3} of {length:?}: {what}"));
-        }
-        // What a killed recorder leaves is removed by later ones, but not at once: so many would fill the memory.
-        if let Some(folder) = folder {
-            fs::remove_dir_all(folder).ok();
         }
     }
     let what = format!("{compiler:?} {options:?}: {counts:?} of {} within {length:?}", kills(few));

@@ -34,8 +34,9 @@ fn told(run: &Run, place: &Place, moments: &str) -> Run {
 
 /// Processes that read frozen copies for snapshots of this place and have not ended, as the ledger names them.
 fn walkers(place: &Place) -> Vec<u32> {
-    let files = fs::read_dir(place.traces().join(LEDGERS)).into_iter().flatten().flatten();
-    let text: String = files.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
+    let folders = fs::read_dir(place.traces().join(LEDGERS)).into_iter().flatten().flatten();
+    let ledgers = folders.filter_map(|run| fs::read_to_string(run.path().join("ledger")).ok());
+    let text: String = ledgers.collect();
     let told = text.lines().filter_map(|line| line.strip_prefix("walker ")?.split(' ').nth(1));
     let is_at_work = |process: &u32| {
         let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();

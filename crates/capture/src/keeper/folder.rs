@@ -1,27 +1,18 @@
 //! The folder in memory that a keeper and the processes it keeps traces of have in common: the board, and rings.
-//!
-//! A keeper that is killed leaves it behind; whoever comes later removes it.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use bactrian_agent_abi::ring::{self, board, word};
-use bactrian_private::PrivateFolder;
-use tempfile::TempDir;
 
-use crate::live::IN_MEMORY;
-
-const PREFIX: &str = "bactrian-keeper-";
-/// A board on which nothing was written for so long is that of a killed keeper.
-const OLD: Duration = Duration::from_secs(600);
+use crate::temporary::TemporaryFolder;
 
 /// A folder, with its board.
 #[derive(Debug)]
 pub struct Folder {
-    folder: TempDir,
+    folder: TemporaryFolder,
     board: File,
     beats: u64,
     /// How often somebody has called, as far as we have heard.
@@ -37,11 +28,8 @@ impl Folder {
     /// # Errors
     /// If there is no room for it.
     pub fn new() -> io::Result<Folder> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
-        sweep(Path::new(IN_MEMORY));
-        let folder = builder.tempdir_in(IN_MEMORY).or_else(|_| builder.tempdir())?;
-        let board = create(&folder.path().join(board::NAME), board::BYTES)?;
+        let folder = TemporaryFolder::in_memory("keeper")?;
+        let board = create(&folder.file(board::NAME), board::BYTES)?;
         let mut folder = Folder { folder, board, beats: 0, calls: 0, rings: 0, owner: None };
         folder.beat();
         folder.write(board::MAGIC, ring::MAGIC)?;
@@ -56,7 +44,7 @@ impl Folder {
         let us = rustix::process::geteuid().as_raw();
         self.owner = owner.filter(|(user, _)| *user != us);
         self.give(self.path())?;
-        self.give(&self.path().join(board::NAME))?;
+        self.give(&self.folder.file(board::NAME))?;
         Ok(self)
     }
 
@@ -72,7 +60,7 @@ impl Folder {
 
     /// Where a ring is.
     pub fn ring(&self, number: u64) -> PathBuf {
-        self.path().join(ring::name(number))
+        self.folder.file(&ring::name(number))
     }
 
     /// Makes a ring, and gives its number.
@@ -127,17 +115,6 @@ impl Folder {
     }
 }
 
-/// Removes the folders of killed keepers of this user.
-fn sweep(place: &Path) {
-    PrivateFolder::each_within(place, PREFIX, |found| {
-        let is_old = |time: SystemTime| time.elapsed().is_ok_and(|age| age > OLD);
-        let files = found.folder.files().unwrap_or_default();
-        if found.is_older_than(OLD) && files.iter().all(|file| is_old(file.modified)) {
-            found.remove(|_| true);
-        }
-    });
-}
-
 /// The soft limit of file sizes.
 pub fn most_bytes() -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
@@ -159,31 +136,4 @@ fn create(path: &Path, bytes: usize) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all_at(&vec![0; bytes], 0)?;
     Ok(file)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn folders_of_killed_keepers_are_removed_and_no_others() {
-        let place = tempfile::tempdir().expect("a folder");
-        let folder = |name: &str, age: Duration, board_age: Duration| {
-            let path = place.path().join(name);
-            fs::create_dir(&path).expect("room");
-            fs::write(path.join(board::NAME), "").expect("room");
-            for (path, age) in [(path.join(board::NAME), board_age), (path.clone(), age)] {
-                let time = SystemTime::now() - age;
-                File::open(path).and_then(|file| file.set_modified(time)).expect("it is ours");
-            }
-            path
-        };
-        let dead = folder("bactrian-keeper-dead", 2 * OLD, 2 * OLD);
-        let alive = folder("bactrian-keeper-alive", 2 * OLD, Duration::ZERO);
-        let other = folder("other", 2 * OLD, 2 * OLD);
-        sweep(place.path());
-        assert!(!dead.exists() && alive.exists() && other.exists());
-    }
 }

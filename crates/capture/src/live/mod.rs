@@ -18,11 +18,10 @@ pub mod process;
 mod ring_folder;
 pub mod sites;
 
-pub(crate) use ring_folder::IN_MEMORY;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -31,12 +30,12 @@ use bactrian_agent_abi::{Children, Settings, variable};
 use bactrian_live::Histogram;
 use bactrian_ocaml::runtime_events::EventTable;
 use bactrian_ocaml::{Runtime, Version};
-use tempfile::TempDir;
 
 use crate::doctor;
 use crate::launch::{Launch, Launched, Streams};
 use crate::memory::{Fixed, Memory, ProcessMemory, Region};
 use crate::snapshot;
+use crate::temporary::TemporaryFolder;
 use counters::{Collector, Counters};
 use events::{Events, Pause};
 use page::{Measured, Page};
@@ -80,7 +79,7 @@ pub struct Watch {
     /// The program, if we have started it.
     launched: Option<Launched>,
     /// What is between the program and us; it goes when we do.
-    folder: Option<TempDir>,
+    folder: Option<TemporaryFolder>,
     began: Instant,
     process: Process,
     counters: Known<Counters>,
@@ -159,12 +158,10 @@ impl Watch {
         Process::open(std::process::id())
             .map_err(|_| io::Error::other("there is no /proc, by which programs are watched"))?;
         let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
-        let private = Permissions::from_mode(0o700);
-        let folder =
-            tempfile::Builder::new().prefix("bactrian-live-").permissions(private).tempdir()?;
+        let folder = TemporaryFolder::new("live")?;
         let (path, is_kept) = match trace {
             Some(path) => (std::path::absolute(path)?, true),
-            None => (folder.path().join("trace.ctf"), false),
+            None => (folder.file("trace.ctf"), false),
         };
         let trace = path.clone().into_os_string().into_encoded_bytes();
         // Whoever it starts is somebody else.

@@ -3,22 +3,27 @@
 //! It is read and written as a file; only the agent maps it. It is in memory where possible, so that the kernel does not
 //! write it to the disk while the program writes it.
 
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::PathBuf;
 
 use bactrian_agent_abi::page::{
     self, BUCKETS, BYTES, LONG_KEPT, LONG_WORDS, MAGIC, VERSION, WORDS, word,
 };
 use bactrian_live::Histogram;
-use tempfile::NamedTempFile;
 
 use super::events::Pause;
-use super::ring_folder::IN_MEMORY;
+use crate::temporary::TemporaryFolder;
 
 /// A page that is ours; it goes with this.
 #[derive(Debug)]
-pub struct Page(NamedTempFile);
+pub struct Page {
+    folder: TemporaryFolder,
+    file: File,
+}
+
+const NAME: &str = "page";
 
 /// What the agent has measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,12 +40,12 @@ impl Page {
     /// # Errors
     /// If there is no room for it.
     pub fn new(is_sampling: bool) -> io::Result<Page> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("bactrian-page-");
-        let file = builder.tempfile_in(IN_MEMORY).or_else(|_| builder.tempfile())?;
+        let folder = TemporaryFolder::in_memory("page")?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(folder.file(NAME))?;
         // Not only made as long: a program that writes to a page for which there is no room is killed.
-        file.as_file().write_all_at(&[0; BYTES], 0)?;
-        let page = Page(file);
+        file.write_all_at(&[0; BYTES], 0)?;
+        let page = Page { folder, file };
         page.set_sampling(is_sampling)?;
         page.write(word::VERSION, VERSION)?;
         page.write(word::MAGIC, MAGIC)?;
@@ -48,8 +53,8 @@ impl Page {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
-        self.0.path()
+    pub fn path(&self) -> PathBuf {
+        self.folder.file(NAME)
     }
 
     /// Says whether the agent is to sample.
@@ -91,14 +96,14 @@ impl Page {
 
     fn read(&self) -> Option<Vec<u64>> {
         let mut bytes = vec![0; BYTES];
-        self.0.as_file().read_exact_at(&mut bytes, 0).ok()?;
+        self.file.read_exact_at(&mut bytes, 0).ok()?;
         let words: Vec<_> =
             bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         (words.len() == WORDS).then_some(words)
     }
 
     fn write(&self, at: usize, value: u64) -> io::Result<()> {
-        self.0.as_file().write_all_at(&value.to_le_bytes(), at as u64 * 8)
+        self.file.write_all_at(&value.to_le_bytes(), at as u64 * 8)
     }
 }
 

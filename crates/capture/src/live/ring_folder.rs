@@ -19,8 +19,7 @@ use std::time::Duration;
 use bactrian_private::{FileFacts, FolderWithin, PrivateFolder};
 use rustix::process::Resource;
 
-/// A folder whose files are in memory.
-pub const IN_MEMORY: &str = "/dev/shm";
+use crate::temporary::IN_MEMORY;
 
 /// Bytes that must be free: the rings of a program, of 68 MB if it has all domains that it may have, and those of
 /// some children.

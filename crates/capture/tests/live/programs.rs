@@ -72,7 +72,7 @@ let () =
   let all = Array.init 20_000 kept in
   while not (Sys.file_exists Sys.argv.(1)) do
     for i = 1 to 10_000 do ignore (Sys.opaque_identity (dropped i)) done;
-    Unix.sleepf 0.01
+    Unix.sleepf 0.05
   done;
   print_endline (string_of_int (Array.length (Sys.opaque_identity all)))
 "#;

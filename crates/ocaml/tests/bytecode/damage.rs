@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bactrian_fixtures::{BOTH, Compiler};
+use bactrian_fixtures::{BOTH, Compiler, whole_table};
 use bactrian_ocaml::Error;
 use bactrian_ocaml::bytecode::{Program, Sections};
 
@@ -95,7 +95,11 @@ fn every_byte_may_be_wrong() {
     for compiler in BOTH {
         let bytes = small(compiler);
         for at in 0..bytes.len() {
-            for change in [0x01, 0x80, 0xff] {
+            // The quick set has one of the three for each byte.
+            for (number, change) in [0x01, 0x80, 0xff].into_iter().enumerate() {
+                if !whole_table() && number != at % 3 {
+                    continue;
+                }
                 let mut damaged = bytes.clone();
                 damaged[at] ^= change;
                 if let Ok(program) = Program::read(&damaged) {
