@@ -114,8 +114,12 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("ocamlopt.opt", "ocamlopt.opt -c one.ml", ""),
     ("flow 0.200", ".cache/flow-0.200.0/flow ast one.js", ".cache/flow-0.200.0/flow ast"),
     ("flow 0.250", ".cache/flow-0.250.0/flow ast one.js", ".cache/flow-0.250.0/flow ast"),
-    // Of a package elsewhere: put into a folder of PATH by hand.
-    ("pyre.bin", "pyre.bin -help", ""),
+    (
+        "pyre",
+        ".cache/pyre.bin-0.10.0/pyre.bin newcheck one.json",
+        ".cache/pyre.bin-0.10.0/pyre.bin newserver one.json",
+    ),
+    ("esy", ".cache/esy-0.9.2/esy --version", "sh stay.sh .cache/esy-0.9.2/esy"),
 ];
 
 /// What they work on.
@@ -144,6 +148,15 @@ const INPUTS: &[(&str, &str)] = &[
     ("one.mlw", "theory T use int.Int goal g : forall x:int. x + 0 = x end\n"),
     ("left/file", "left\n"),
     ("right/other", "right\n"),
+    ("esy/package.json", r#"{"name": "one", "version": "1.0.0", "esy": {}, "dependencies": {}}"#),
+    ("stay.sh", "cd esy && $1 install >/dev/null 2>&1 && exec $1 sleep 1000\n"),
+    ("python/one.py", "def f(x: int) -> str: return x\n"),
+    (
+        "one.json",
+        r#"{"source_paths": {"kind": "simple", "paths": ["python"]}, "checked_directory_allowlist": ["python"], "global_root": ".",
+            "log_path": "log", "socket_path": "socket", "strict": true, "parallel": false, "number_of_workers": 1,
+            "python_version": {"major": 3, "minor": 11, "micro": 0}, "shared_memory": {}}"#,
+    ),
     ("One.hx", "class One { static function main() { trace(\"one\"); } }\n"),
 ];
 

@@ -94,7 +94,7 @@ fn format() -> Outcome {
 fn build() -> Outcome {
     thread::scope(|scope| {
         let downloads = scope.spawn(|| {
-            if let Err(reason) = programs::V0_250.get() {
+            if let Err(reason) = programs::FLOW_OF_5_2.get() {
                 println!("-- tests with a program of OCaml 5.2 are left out: {reason}");
             }
             compilers::get(compilers::QUICK)?;

@@ -58,18 +58,22 @@ fn with_children_followed_only_our_variables_are_added() {
     }
 }
 
+/// What is libc's and yet the executable's: its own copy of the environment, or the address of a function.
 #[test]
-fn an_executable_may_have_its_own_copy_of_the_environment() {
-    for compiler in BOTH {
+fn an_executable_may_have_what_is_of_libc() {
+    for (name, compiler) in
+        ["environ_copy", "fixed_place"].iter().flat_map(|name| BOTH.map(|it| (name, it)))
+    {
         let place = Place::new();
-        let run = Run::new(program("environ_copy", compiler, Variant::Plain), &[]);
+        let run = Run::new(program(name, compiler, Variant::Plain), &[]);
         let plain = place.run(&run);
         let trace = place.trace("trace.ctf");
         let options = ["--rate", "1", "--children", "ignore"];
         let observed = place.run(&run.observed(&options, &trace));
-        assert_eq!(difference(&plain, &observed), "", "{compiler:?}");
-        let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{compiler:?}: {reason}"));
-        is_clean(&info).unwrap_or_else(|reason| panic!("{compiler:?}: {reason}"));
+        assert_eq!(difference(&plain, &observed), "", "{name} {compiler:?}");
+        let info =
+            info(&trace, &[]).unwrap_or_else(|reason| panic!("{name} {compiler:?}: {reason}"));
+        is_clean(&info).unwrap_or_else(|reason| panic!("{name} {compiler:?}: {reason}"));
     }
 }
 

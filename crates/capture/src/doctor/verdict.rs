@@ -108,7 +108,7 @@ impl From<Refusal> for Verdict {
 /// Whether a program can be recorded; if so, how sure that is. If not, what can be done instead is said.
 pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
     // What helps against other reasons is of no use then.
-    if let Some(refusal) = facts.ocaml.as_ref().and_then(without_sampler) {
+    if let Some(refusal) = without_sampler(facts) {
         return Err(refusal);
     }
     agent(facts).map(how_sure).map_err(|refusal| with_what_works(facts, refusal))
@@ -127,24 +127,32 @@ pub(super) fn with_what_works(facts: &Facts, refusal: Refusal) -> Refusal {
 }
 
 /// The refusal for a runtime that is known, but has no sampler.
-fn without_sampler(ocaml: &OcamlFacts) -> Option<Refusal> {
+fn without_sampler(facts: &Facts) -> Option<Refusal> {
+    let ocaml = facts.ocaml.as_ref()?;
     let version = known_version(ocaml).ok()?;
     let is_without = Runtime::of(version).is_some_and(|runtime| !runtime.has_sampler);
     let named = ocaml.version.clone().unwrap_or_else(|| version.to_string());
     is_without.then(|| {
-        let (reason, way_out) = no_sampler(&named);
+        let (reason, way_out) = no_sampler(&named, agent(facts).is_ok());
         Refusal::new(Cause::NoSampler, reason, way_out)
     })
 }
 
-/// Why a program of such a version cannot be recorded, and what can be done instead.
-pub(crate) fn no_sampler(version: &str) -> (String, &'static str) {
+/// Why a program of such a version cannot be recorded, and what can be done instead: also if the agent can be in it.
+pub(crate) fn no_sampler(version: &str, is_enterable: bool) -> (String, &'static str) {
     let reason = format!(
         "OCaml {version} has no Gc.Memprof, by which allocations are sampled: recording a trace needs OCaml 5.3 or \
          newer, or 4.11 to 4.14"
     );
-    let way_out = "Snapshots and numbers need none: bactrian snapshot PID once it runs, bactrian record --no-trace \
-                   --snapshots exit -- PROGRAM, bactrian live PID";
+    let way_out = match is_enterable {
+        true => {
+            "Snapshots and numbers need none: bactrian snapshot PID once it runs, bactrian record --no-trace \
+             --snapshots exit -- PROGRAM, bactrian live PID"
+        }
+        false => {
+            "Snapshots and numbers need none: bactrian snapshot PID once it runs, bactrian live PID"
+        }
+    };
     (reason, way_out)
 }
 
@@ -402,7 +410,7 @@ pub(crate) fn cannot_start_late(
     knows_libc: bool,
 ) -> Option<(String, &'static str)> {
     if Runtime::of(version).is_some_and(|runtime| !runtime.has_sampler) {
-        return Some(no_sampler(&version.to_string()));
+        return Some(no_sampler(&version.to_string(), false));
     }
     if code == Code::Bytecode {
         let reason = "it is bytecode, in which no sampler can be started while it runs";

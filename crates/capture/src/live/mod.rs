@@ -376,7 +376,7 @@ impl Watch {
             Trace::OfProcess => {
                 let runtime = self.version().and_then(Runtime::of);
                 if let Some(runtime) = runtime.filter(|runtime| !runtime.has_sampler) {
-                    return Err(doctor::no_sampler(&runtime.versions.0.to_string()).0);
+                    return Err(doctor::no_sampler(&runtime.versions.0.to_string(), true).0);
                 }
                 let path = snapshot::trace_of(self.pid).ok_or(not_there)?;
                 return Sites::open(&path, false).map_err(|error| format!("its trace: {error}"));

@@ -67,9 +67,7 @@ impl<'a> Names<'a> {
     pub fn defined(&self, name: &str) -> Option<Symbol> {
         let is_it = |symbol: &Symbol| symbol.is_defined && self.has_name(symbol, name);
         match &self.hash {
-            Some(hash) => {
-                hash.candidates(name).filter_map(|at| self.entries.get(at, self.endian)).find(is_it)
-            }
+            Some(hash) => self.found_by(hash, name).find(is_it),
             None => self.indexed(name).find(is_it),
         }
     }
@@ -78,18 +76,27 @@ impl<'a> Names<'a> {
     pub fn imports(&self, name: &str) -> bool {
         let is_it = |symbol: Symbol| !symbol.is_defined && self.has_name(&symbol, name);
         match &self.hash {
-            // Those stand before all that are found by hash.
+            // Those stand before all that are found by hash, but for functions whose address an executable at a fixed
+            // place takes: that is the address of its own jump to them, for everybody.
             Some(hash) => {
-                let count = hash.first.min(self.entries.len());
-                (0..count).filter_map(|at| self.entries.get(at, self.endian)).any(is_it)
+                let first = (0..hash.first.min(self.entries.len())).filter_map(|at| self.get(at));
+                self.found_by(hash, name).chain(first).any(is_it)
             }
             None => self.indexed(name).any(is_it),
         }
     }
 
+    fn get(&self, at: usize) -> Option<Symbol> {
+        self.entries.get(at, self.endian)
+    }
+
+    fn found_by(&self, hash: &GnuHash<'_>, name: &str) -> impl Iterator<Item = Symbol> {
+        hash.candidates(name).filter_map(|at| self.get(at))
+    }
+
     /// All that is defined here, with names.
     pub fn all(&self) -> impl Iterator<Item = (&'a [u8], Symbol)> {
-        let symbols = (0..self.entries.len()).filter_map(|at| self.entries.get(at, self.endian));
+        let symbols = (0..self.entries.len()).filter_map(|at| self.get(at));
         let defined = symbols.filter(|symbol| symbol.is_defined);
         defined.filter_map(|symbol| Some((string_at(self.strings, symbol.name.into())?, symbol)))
     }
@@ -108,7 +115,7 @@ impl<'a> Names<'a> {
     fn indexed(&self, name: &str) -> impl Iterator<Item = Symbol> {
         let index = self.index.get_or_init(|| {
             let hashes = (0..self.entries.len()).filter_map(|at| {
-                let symbol = self.entries.get(at, self.endian)?;
+                let symbol = self.get(at)?;
                 let name = string_at(self.strings, symbol.name.into())?;
                 Some((gnu_hash(name), u32::try_from(at).ok()?))
             });
@@ -120,7 +127,7 @@ impl<'a> Names<'a> {
         let from = index.partition_point(|(other, _)| *other < hash);
         let same = index.get(from..).unwrap_or_default();
         let same = same.iter().take_while(move |(other, _)| *other == hash);
-        same.filter_map(|(_, at)| self.entries.get(*at as usize, self.endian))
+        same.filter_map(|(_, at)| self.get(*at as usize))
     }
 }
 
@@ -215,8 +222,10 @@ mod tests {
     }
 
     fn symbols() -> Vec<u8> {
-        // What is taken from libraries comes first; `state` is the end of another name.
-        [symbol(0, 0, 0), symbol(1, 0, 0), symbol(10, 1, 16), symbol(15, 1, 32)].concat()
+        // What is taken from libraries comes first, unless it has an address; `state` is the end of another name.
+        let taken = [symbol(0, 0, 0), symbol(1, 0, 0)];
+        let others = [symbol(10, 1, 16), symbol(15, 1, 32), symbol(21, 0, 48)];
+        [taken.concat(), others.concat()].concat()
     }
 
     /// A hash table with one bucket.
@@ -236,7 +245,8 @@ mod tests {
         for other in ["", "readlink", "caml_stat", "caml_state\0same", "same"] {
             assert_eq!(address(other), None, "{other}");
         }
-        assert!(names.imports("readlink") && !names.imports("caml_state") && !names.imports(""));
+        assert!(names.imports("readlink") && names.imports("same"));
+        assert!(!names.imports("caml_state") && !names.imports(""));
         let all: Vec<_> = names.all().map(|(name, symbol)| (name, symbol.address)).collect();
         assert_eq!(all, [(&b"caml_state"[..], 16), (b"state", 32)]);
     }
@@ -246,7 +256,7 @@ mod tests {
         let symbols = symbols();
         let names = |hash| Names::new(64, Endianness::Little, &symbols, STRINGS, hash);
         check(&names(None).expect("whole symbols"));
-        let table = hash(2, &["caml_state", "state"]);
+        let table = hash(2, &["caml_state", "state", "same"]);
         let by_hash = names(Some(&table)).expect("whole symbols");
         check(&by_hash);
         assert!(by_hash.index.get().is_none(), "the table was read");
@@ -257,7 +267,7 @@ mod tests {
     #[test]
     fn hash_tables_may_be_anything() {
         let symbols = symbols();
-        let table = hash(2, &["caml_state", "state"]);
+        let table = hash(2, &["caml_state", "state", "same"]);
         for at in 0..table.len() {
             for value in [0, 1, 0x7f, 0xff] {
                 let mut table = table.clone();
