@@ -3,9 +3,9 @@
 //! What we share with programs lies in folders that go when we do. If we are killed they stay, and whoever makes one later
 //! removes them: as long as its owner lives a folder is locked. The kernel unlocks it, whatever became of the owner.
 
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 use bactrian_private::PrivateFolder;
@@ -68,6 +68,32 @@ impl TemporaryFolder {
     }
 }
 
+/// A user and a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    user: u32,
+    group: u32,
+}
+
+impl Owner {
+    /// Whom a process runs as; none if that is not known.
+    pub fn of_process(pid: u32) -> Option<Owner> {
+        let process = fs::metadata(format!("/proc/{pid}")).ok()?;
+        Some(Owner { user: process.uid(), group: process.gid() })
+    }
+
+    /// Gives a file or folder away, unless it is to be ours.
+    ///
+    /// # Errors
+    /// If we may not.
+    pub fn gets(self, path: &Path) -> io::Result<()> {
+        match self.user == rustix::process::geteuid().as_raw() {
+            true => Ok(()),
+            false => lchown(path, Some(self.user), Some(self.group)),
+        }
+    }
+}
+
 /// Locks a folder that was just made; none if it is gone, or about to go. Where folders cannot be locked, nobody removes it.
 fn lock(folder: &Path) -> Option<File> {
     let file = File::open(folder).ok()?;
@@ -110,8 +136,6 @@ fn is_usable(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

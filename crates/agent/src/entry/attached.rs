@@ -19,7 +19,7 @@ use super::{before_blocking, forks};
 use crate::keeper::board;
 use crate::record::recording::Recording;
 use crate::record::samplers::{self, Here};
-use crate::record::{doors, guard, session, tracker};
+use crate::record::{doors, guard, page, session, tracker};
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program};
@@ -40,6 +40,7 @@ pub static bactrian_control: Control = Control {
     leave: Hook { ours: leave_blocking_section, previous: &LEAVE },
     spawn: Hook { ours: domain_begins, previous: &SPAWN },
     enter: blocking::HOOK,
+    pauses: page::HOOKS,
     gates: guard::GATES,
     settings: [const { AtomicU8::new(0) }; SETTINGS],
 };
@@ -54,6 +55,7 @@ static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
 
 /// A slice of a major collection begins (OCaml 4), or the domain was asked to look what there is to do (OCaml 5).
 extern "C" fn poll() {
+    page::slice_has_begun();
     let busy = Busy::begin();
     if let Some(here) = wanted() {
         // What the runtime was asked for is done: its own hook does not take note of it (OCaml 5).
@@ -254,6 +256,7 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
         came_late: true,
     });
     let agent = agent::prepared().ok_or(Trouble::Runtime)?;
+    page::start_late(agent);
     let trace = agent.settings.trace.as_deref().ok_or(Trouble::Settings)?;
     let mut recording = Recording::new(agent, trace, asked % token::RECORDINGS);
     recording.create().map_err(|_| Trouble::Trace)?;

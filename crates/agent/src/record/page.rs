@@ -11,6 +11,7 @@
 use alloc::ffi::CString;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
+use bactrian_agent_abi::control::{Hook, PAUSE_HOOKS};
 use bactrian_agent_abi::page::{
     BYTES, LONG, LONG_KEPT, LONG_WORDS, MAGIC, Pause, VERSION, WORDS, bucket_of, word,
 };
@@ -32,31 +33,23 @@ static BEGAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// [`Program::pause_hooks`]: crate::runtime::program::Program::pause_hooks
 static BEFORE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
+/// Those that whoever puts us into a program that runs already sets, in the order of [`PAUSE_HOOKS`]: a slice begins where the
+/// runtime polls.
+pub const HOOKS: [Hook; PAUSE_HOOKS.len()] = [
+    Hook { ours: minor_begins, previous: &BEFORE[0] },
+    Hook { ours: minor_ends, previous: &BEFORE[1] },
+    Hook { ours: slice_ends, previous: &BEFORE[3] },
+];
+
 fn words() -> Option<&'static Words> {
     // SAFETY: null, or a page that stays mapped.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Takes the page that the settings name, if it is one and has no owner. The runtime is initialised, no OCaml code
-/// runs yet, and there is one thread.
-pub fn start(agent: &'static Agent) {
-    let Some(path) = agent.settings.page.as_deref() else { return };
-    let Ok(path) = CString::new(path) else { return };
-    // Whoever observes us sees that there is nothing; the program is not to be bothered.
-    let Ok(address) = sys::map_shared(&path, BYTES) else { return };
-    let page = address.cast::<Words>();
-    // SAFETY: so many bytes are mapped, and aligned to pages.
-    let words = unsafe { &*page };
-    let is_one = words[word::MAGIC].load(Ordering::Relaxed) == MAGIC
-        && words[word::VERSION].load(Ordering::Relaxed) == VERSION;
-    let owner = &words[word::OWNER];
-    let us = u64::from(sys::process_id().0);
-    if !is_one || owner.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        // SAFETY: nobody else knows of it.
-        unsafe { sys::unmap(address, BYTES) };
-        return;
-    }
-    PAGE.store(page, Ordering::Release);
+/// Takes the page that the settings name, and sets hooks. The runtime is initialised, no OCaml code runs yet, and there is one
+/// thread.
+pub fn start(agent: &Agent) {
+    let Some(words) = take(agent) else { return };
     if let Some(hooks) = agent.program.pause_hooks {
         let ours: [extern "C" fn(); 4] = [minor_begins, minor_ends, slice_begins, slice_ends];
         for ((hook, before), ours) in hooks.into_iter().zip(&BEFORE).zip(ours) {
@@ -67,6 +60,38 @@ pub fn start(agent: &'static Agent) {
         }
         words[word::MEASURES].store(1, Ordering::Relaxed);
     }
+}
+
+/// Takes the page that the settings name, in a program that runs already, where hooks are set from outside; or lets go of that of the
+/// recording before. It stays mapped: another domain may look at it just now.
+pub fn start_late(agent: &Agent) {
+    let_go();
+    if let Some(words) = take(agent)
+        && agent.program.pause_hooks.is_some()
+    {
+        words[word::MEASURES].store(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes the page that the settings name, if it is one and has no owner.
+fn take(agent: &Agent) -> Option<&'static Words> {
+    let path = CString::new(agent.settings.page.as_deref()?).ok()?;
+    // Whoever observes us sees that there is nothing; the program is not to be bothered.
+    let address = sys::map_shared(&path, BYTES).ok()?;
+    let page = address.cast::<Words>();
+    // SAFETY: so many bytes are mapped, and aligned to pages.
+    let words = unsafe { &*page };
+    let is_one = words[word::MAGIC].load(Ordering::Relaxed) == MAGIC
+        && words[word::VERSION].load(Ordering::Relaxed) == VERSION;
+    let owner = &words[word::OWNER];
+    let us = u64::from(sys::process_id().0);
+    if !is_one || owner.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        // SAFETY: nobody else knows of it.
+        unsafe { sys::unmap(address, BYTES) };
+        return None;
+    }
+    PAGE.store(page, Ordering::Release);
+    Some(words)
 }
 
 /// Whether somebody watches: then what is sampled is written more often.
@@ -108,10 +133,17 @@ extern "C" fn minor_ends() {
 }
 
 extern "C" fn slice_begins() {
-    // No slice is within a minor collection: one that is still noted was left by a jump.
-    BEGAN[Pause::Minor as usize].store(0, Ordering::Relaxed);
-    BEGAN[Pause::Slice as usize].store(sys::nanos(Clock::Monotonic), Ordering::Relaxed);
+    slice_has_begun();
     go_on(2);
+}
+
+/// A slice of a major collection begins, if that is what the runtime calls us for.
+pub fn slice_has_begun() {
+    if words().is_some_and(|words| words[word::MEASURES].load(Ordering::Relaxed) != 0) {
+        // No slice is within a minor collection: one that is still noted was left by a jump.
+        BEGAN[Pause::Minor as usize].store(0, Ordering::Relaxed);
+        BEGAN[Pause::Slice as usize].store(sys::nanos(Clock::Monotonic), Ordering::Relaxed);
+    }
 }
 
 extern "C" fn slice_ends() {

@@ -134,6 +134,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     stay(end, pid, console)
 }
 
+/// A program that has told no number for so long may tell none at all.
+const PATIENCE_FOR_NUMBERS: Duration = Duration::from_secs(30);
+
 /// Until the time is over, the program has ended, or somebody has seen enough.
 fn watch(
     args: &Args,
@@ -149,12 +152,17 @@ fn watch(
         return Ok(());
     }
     let interrupted = interrupts();
-    let begin = Instant::now();
-    let is_over = |session: &Session| {
-        session.is_over() || args.time.is_some_and(|time| begin.elapsed() >= time)
+    // The first numbers of a large program take a while on a busy machine: the time begins with them.
+    let (start, mut first) = (Instant::now(), None);
+    let is_over = |session: &Session, first: Option<Instant>| {
+        let begin = first.unwrap_or(start + PATIENCE_FOR_NUMBERS);
+        session.is_over() || args.time.is_some_and(|time| Instant::now() >= begin + time)
     };
-    while !is_over(session) && !interrupted() {
+    while !is_over(session, first) && !interrupted() {
         session.wait(Duration::from_millis(50)).context("the recording cannot be written")?;
+        if first.is_none() && session.database().moments().next().is_some() {
+            first = Some(Instant::now());
+        }
     }
     session.take_in().context("the recording cannot be written")?;
     session.flush().context("the recording cannot be written")?;

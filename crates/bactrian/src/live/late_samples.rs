@@ -1,7 +1,7 @@
-//! Samples of a process that runs already, for as long as it is watched: it is recorded as by `bactrian record PID`, into a file that is
+//! Samples and pauses of a process that runs already, for as long as it is watched: it is recorded as by `bactrian record PID`, into a file that is
 //! removed in the end. The watcher finds that file as it finds any other.
 
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use bactrian_capture::Settings;
 use bactrian_capture::attach::{LateRecording, Standing};
+use bactrian_capture::live::page::Page;
 use bactrian_capture::temporary::TemporaryFolder;
 
 use crate::commands::record_running::refused;
@@ -30,7 +31,13 @@ impl LateSamples {
     pub fn begin(pid: u32, rate: f64) -> Result<LateSamples, Failure> {
         let folder = TemporaryFolder::new("live").context("cannot make a folder for samples")?;
         let path = folder.file("samples.ctf");
-        let settings = Settings { rate, ..Settings::new(path.as_os_str().as_bytes().to_vec()) };
+        // The watcher finds it as it finds the file.
+        let page = Page::for_process(pid).context("cannot make a page to share with it")?;
+        let settings = Settings {
+            rate,
+            page: page.path().map(|path| path.into_os_string().into_vec()),
+            ..Settings::new(path.as_os_str().as_bytes().to_vec())
+        };
         let mut recording = LateRecording::begin(pid, &settings).map_err(refused)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_over);
@@ -45,7 +52,7 @@ impl LateSamples {
             }
             // If it cannot be stopped once more, the agent ends by itself.
             let _ = recording.end();
-            drop(folder);
+            drop((folder, page));
         });
         Ok(LateSamples { is_over, thread: Some(thread) })
     }

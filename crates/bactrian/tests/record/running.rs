@@ -403,15 +403,26 @@ fn sites_are_known_while_it_is_recorded() {
             assert!(recorder.wait().expect("our child").success());
             outcome
         };
-        let has_sites = |live: &str| {
+        let observer = |live: &str, name: &str| {
             let live: serde_json::Value = serde_json::from_str(live).expect("JSON");
             let observers = live["result"]["observers"].as_array().expect("observers");
-            let sites = observers.iter().find(|one| one["name"] == "sites").expect("sites");
+            observers.iter().find(|one| one["name"] == name).cloned().expect(name)
+        };
+        let has_sites = |live: &str| {
+            let sites = observer(live, "sites");
             assert!(sites.to_string().contains("running.ml"), "{compiler:?}: {sites:#}");
         };
-        has_sites(&while_recorded("1e-3", &|| bactrian(&["live", "--json", "--for", "2s", &pid])));
-        // Whoever watches it can sample it, too.
-        has_sites(&bactrian(&["live", "--rate", "1e-3", "--json", "--for", "2s", &pid]));
+        let pauses = |live: &str| observer(live, "runtime.pauses")["value"]["count"].as_u64();
+        let recorded =
+            while_recorded("1e-3", &|| bactrian(&["live", "--json", "--for", "2s", &pid]));
+        has_sites(&recorded);
+        // Whoever watches it can sample it, too, and have its pauses measured by hooks of OCaml 4; not for longer.
+        let watched = bactrian(&["live", "--rate", "1e-3", "--json", "--for", "2s", &pid]);
+        has_sites(&watched);
+        let after = bactrian(&["live", "--json", "--for", "1s", &pid]);
+        let is_counted = |live: &str| pauses(live).is_some_and(|count| count > 0);
+        assert_eq!(is_counted(&watched), compiler == Compiler::OCaml4, "{watched}");
+        assert!(!is_counted(&recorded) && !is_counted(&after), "{after}");
         // Until the agent has said of blocks where they are, none of those that are alive is known.
         let sites = while_recorded("1", &|| {
             let mut sites = String::new();

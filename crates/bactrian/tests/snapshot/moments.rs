@@ -16,8 +16,9 @@ fn taken(executable: &Path, arguments: &[&str], when: &str) -> Vec<Heap> {
     let place = Place::new();
     let output = place.trace("run.ctf");
     let run = Run::new(executable, arguments);
-    // Copies enough that none is skipped.
-    let options = ["--snapshots", when, "--no-trace", "--snapshot-limits", "copies=64"];
+    // Copies enough that none is skipped, nor on a busy machine.
+    let limits = ["--snapshot-limits", "copies=64", "--snapshots-when-busy", "wait"];
+    let options = [&["--snapshots", when, "--no-trace"][..], &limits].concat();
     let seen = place.run(&run.observed(&options, &output));
     assert_eq!(seen.end, "exit status 0", "{seen:?}");
     let heaps = heaps_of(&output);

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::Settings;
 use bactrian_agent_abi::control::{
-    Control, DOOR, GATES, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, SETTINGS, Trouble,
+    Control, DOOR, GATES, GONE_AFTER, Gate, HELD, Hook, JUMP, JUMP_LENGTH, PAUSE_HOOKS, SETTINGS,
+    Trouble,
 };
 use bactrian_ocaml::Polling;
 
@@ -41,6 +42,7 @@ use crate::doctor::cannot_start_late;
 use crate::heap::target::{Files, Target};
 use crate::keeper::Keeper;
 use crate::memory::{Memory, ProcessMemory};
+use crate::temporary::Owner;
 
 const BREATH: Duration = Duration::from_millis(1);
 /// How long threads may take to leave what must not be changed under them.
@@ -97,7 +99,7 @@ impl LateRecording {
         let target = Target::find(&memory, &Files::of_process(pid)).map_err(|unknown| {
             Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), unknown.way_out())
         })?;
-        let runtime = RuntimePlaces::of(&target)?;
+        let runtime = RuntimePlaces::of(&target, settings.page.is_some())?;
         is_possible(pid, &memory)?;
         let gadgets = Gadgets::find(&memory).ok_or_else(|| {
             let reason = "it has no instruction by which it could be made to map memory";
@@ -105,7 +107,7 @@ impl LateRecording {
         })?;
         let trace =
             settings.trace.as_deref().map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
-        let keeper = Keeper::of_running(trace, owner(pid))
+        let keeper = Keeper::of_running(trace, Owner::of_process(pid))
             .map_err(|error| Refusal::failed("making room for its events", &error))?;
         let settings = Settings {
             keeper: Some(keeper.folder().as_os_str().as_bytes().to_vec()),
@@ -269,7 +271,8 @@ enum StatePlace {
 }
 
 impl RuntimePlaces {
-    fn of(target: &Target) -> Result<RuntimePlaces, Refusal> {
+    /// Of a process, in which pauses are to be measured or not.
+    fn of(target: &Target, with_pauses: bool) -> Result<RuntimePlaces, Refusal> {
         let version = target.version;
         let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING);
         let has = |name: &str| target.objects.iter().any(|it| it.symbols.find(name).is_some());
@@ -301,6 +304,12 @@ impl RuntimePlaces {
             (find(poll)?, offset_of!(Control, poll)),
             (find("caml_leave_blocking_section_hook")?, offset_of!(Control, leave)),
         ];
+        if let (StatePlace::Global(_), true) = (&state, with_pauses) {
+            for (at, name) in PAUSE_HOOKS.iter().enumerate() {
+                let field = offset_of!(Control, pauses) + at * size_of::<Hook>();
+                hooks.push((find(name)?, field));
+            }
+        }
         if let StatePlace::PerThread(_) = state {
             let name = "caml_domain_initialize_hook";
             // Since 5.5.
@@ -416,12 +425,6 @@ fn is_possible(pid: u32, memory: &ProcessMemory) -> Result<(), Refusal> {
         return Err(Refusal::new(Cause::Unknown, reason, ""));
     }
     Ok(())
-}
-
-/// The user and group that a process runs as.
-fn owner(pid: u32) -> Option<(u32, u32)> {
-    let metadata = fs::metadata(format!("/proc/{pid}")).ok()?;
-    Some((metadata.uid(), metadata.gid()))
 }
 
 /// Whether nobody else records the process.

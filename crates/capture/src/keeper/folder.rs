@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bactrian_agent_abi::ring::{self, board, word};
 
-use crate::temporary::TemporaryFolder;
+use crate::temporary::{Owner, TemporaryFolder};
 
 /// A folder, with its board.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub struct Folder {
     /// How often somebody has called, as far as we have heard.
     calls: u64,
     rings: u64,
-    /// Who else is to have it.
-    owner: Option<(u32, u32)>,
+    /// Who is to have it.
+    owner: Option<Owner>,
 }
 
 impl Folder {
@@ -36,21 +36,19 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Gives it to a user and group, if that is not us.
+    /// Gives it to somebody.
     ///
     /// # Errors
     /// If we may not.
-    pub fn given_to(mut self, owner: Option<(u32, u32)>) -> io::Result<Folder> {
-        let us = rustix::process::geteuid().as_raw();
-        self.owner = owner.filter(|(user, _)| *user != us);
+    pub fn given_to(mut self, owner: Option<Owner>) -> io::Result<Folder> {
+        self.owner = owner;
         self.give(self.path())?;
         self.give(&self.folder.file(board::NAME))?;
         Ok(self)
     }
 
     fn give(&self, path: &Path) -> io::Result<()> {
-        let Some((user, group)) = self.owner else { return Ok(()) };
-        std::os::unix::fs::lchown(path, Some(user), Some(group))
+        self.owner.map_or(Ok(()), |owner| owner.gets(path))
     }
 
     /// Where it is.

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::ring;
 
+use crate::temporary::Owner;
 use folder::Folder;
 use kept::Kept;
 
@@ -54,7 +55,7 @@ impl Keeper {
     ///
     /// # Errors
     /// As for [`Keeper::new`], or if we may not give files to that user.
-    pub fn of_running(trace: Option<PathBuf>, owner: Option<(u32, u32)>) -> io::Result<Keeper> {
+    pub fn of_running(trace: Option<PathBuf>, owner: Option<Owner>) -> io::Result<Keeper> {
         Keeper::start(trace, Folder::new()?.given_to(owner)?, true)
     }
 

@@ -92,6 +92,8 @@ pub struct Watch {
     rings: Option<RingFolder>,
     /// What we share with the agent in a program that we have started.
     page: Option<Page>,
+    /// That of an agent which somebody else has put into the program.
+    others_page: Option<Page>,
     looked: Option<Instant>,
     /// When the counters were read last.
     read_last: Instant,
@@ -171,7 +173,7 @@ impl Watch {
         let settings = Settings {
             rate,
             children: Children::Ignore,
-            page: Some(page.path().as_os_str().as_encoded_bytes().to_vec()),
+            page: page.path().map(|path| path.into_os_string().into_encoded_bytes()),
             ..Settings::new(trace)
         };
         let (version, refusal) = match doctor::enterable(&program) {
@@ -221,6 +223,7 @@ impl Watch {
             refusal: None,
             rings: None,
             page: None,
+            others_page: None,
             looked: None,
             read_last: Instant::now(),
             last: Numbers {
@@ -347,7 +350,18 @@ impl Watch {
             if self.events.is_err() {
                 self.events = self.find_events(memory.regions());
             }
+            if self.page.is_none() {
+                self.others_page = self.find_page(memory.regions());
+            }
         }
+    }
+
+    /// Opens the page in which the agent writes that somebody else has put into the program. One that nobody has any more is removed.
+    fn find_page(&self, regions: &[Region]) -> Option<Page> {
+        let is_page = |region: &&Region| region.file.as_deref().is_some_and(Page::is_one);
+        // Those of earlier recordings are still mapped.
+        let mut files = regions.iter().filter(is_page);
+        files.find_map(|region| open_mapped(self.pid, region).ok()).map(Page::of_others)
     }
 
     /// Opens the rings that the program writes.
@@ -357,13 +371,15 @@ impl Watch {
         };
         if version < FIRST_WITH_RINGS {
             return Err(format!(
-                "pauses of OCaml {version} are measured by the agent, in programs that bactrian live has started"
+                "pauses of OCaml {version} are measured by the agent: start it under bactrian live, or have it sampled \
+                 while it runs (bactrian live PID --rate 1e-4)"
             ));
         }
         let region = regions.iter().find(|region| is_ring(region)).ok_or(
             "it does not write runtime_events: start it with OCAML_RUNTIME_EVENTS_START=1, or under bactrian live",
         )?;
-        let file = open_mapped(self.pid, region).map_err(|error| error.to_string())?;
+        let file = open_mapped(self.pid, region).and_then(Fixed::new);
+        let file = file.map_err(|error| format!("its file of runtime_events: {error}"))?;
         Events::open(Box::new(file), version, self.launched.is_some())
     }
 
@@ -404,7 +420,8 @@ impl Watch {
     }
 
     fn read_events(&mut self) -> Known<Pauses> {
-        if let Some(Measured { pauses, long }) = self.page.as_ref().and_then(Page::measured) {
+        let page = self.page.as_ref().or(self.others_page.as_ref());
+        if let Some(Measured { pauses, long }) = page.and_then(Page::measured) {
             return Ok(Pauses { times: pauses, long, lost_events: 0 });
         }
         let events = self.events.as_mut().map_err(|why| why.clone())?;
@@ -450,12 +467,12 @@ fn writes_rings(entered: Option<Version>) -> bool {
 }
 
 /// Opens the file that a process has mapped, if it is still the one of that name.
-fn open_mapped(pid: u32, region: &Region) -> io::Result<Fixed> {
+fn open_mapped(pid: u32, region: &Region) -> io::Result<File> {
     let path = region.file.as_deref().unwrap_or(Path::new(""));
     let inside = path.strip_prefix("/").unwrap_or(path);
     let file = File::open(Path::new(&format!("/proc/{pid}/root")).join(inside))?;
     if file.metadata()?.ino() != region.inode {
-        return Err(io::Error::other("its file of runtime_events was replaced by another"));
+        return Err(io::Error::other("its file was replaced by another"));
     }
-    Fixed::new(file)
+    Ok(file)
 }

@@ -1,4 +1,4 @@
-//! The page that we share with the agent in a program that we have started: its pauses, and the switch for sampling.
+//! The page that we share with the agent in a program: its pauses, and the switch for sampling.
 //!
 //! It is read and written as a file; only the agent maps it. It is in memory where possible, so that the kernel does not
 //! write it to the disk while the program writes it.
@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bactrian_agent_abi::page::{
     self, BUCKETS, BYTES, LONG_KEPT, LONG_WORDS, MAGIC, VERSION, WORDS, word,
@@ -14,13 +14,13 @@ use bactrian_agent_abi::page::{
 use bactrian_live::Histogram;
 
 use super::events::Pause;
-use crate::temporary::TemporaryFolder;
+use crate::temporary::{Owner, TemporaryFolder};
 
-/// A page that is ours; it goes with this.
+/// A page. One that is ours goes with this.
 #[derive(Debug)]
 pub struct Page {
-    folder: TemporaryFolder,
     file: File,
+    ours: Option<TemporaryFolder>,
 }
 
 const NAME: &str = "page";
@@ -45,16 +45,40 @@ impl Page {
         let file = options.read(true).write(true).create_new(true).open(folder.file(NAME))?;
         // Not only made as long: a program that writes to a page for which there is no room is killed.
         file.write_all_at(&[0; BYTES], 0)?;
-        let page = Page { folder, file };
+        let page = Page { file, ours: Some(folder) };
         page.set_sampling(is_sampling)?;
         page.write(word::VERSION, VERSION)?;
         page.write(word::MAGIC, MAGIC)?;
         Ok(page)
     }
 
-    /// Where it is.
-    pub fn path(&self) -> PathBuf {
-        self.folder.file(NAME)
+    /// Makes one for the agent in a process that runs already, perhaps of another user.
+    ///
+    /// # Errors
+    /// If there is no room for it, or it may not be given to that user.
+    pub fn for_process(pid: u32) -> io::Result<Page> {
+        let page = Page::new(true)?;
+        if let (Some(owner), Some(folder)) = (Owner::of_process(pid), &page.ours) {
+            owner.gets(folder.path())?;
+            owner.gets(&folder.file(NAME))?;
+        }
+        Ok(page)
+    }
+
+    /// One that somebody else has made.
+    pub fn of_others(file: File) -> Page {
+        Page { file, ours: None }
+    }
+
+    /// Whether a file that a process has mapped is one.
+    pub fn is_one(path: &Path) -> bool {
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+        path.ends_with(NAME) && folder.to_string_lossy().contains("-page-")
+    }
+
+    /// Where it is, if it is ours.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.ours.as_ref().map(|folder| folder.file(NAME))
     }
 
     /// Says whether the agent is to sample.
