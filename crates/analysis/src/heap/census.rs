@@ -22,6 +22,8 @@ pub(crate) enum Use {
     Pointer,
     Outside,
     Immediate,
+    /// Immediates that stand for nothing: 0, as `None`, `[]`, `()` and `false` are.
+    Empty,
     /// Words of strings with their padding.
     String,
     Float,
@@ -35,12 +37,13 @@ pub(crate) enum Use {
 }
 
 /// How many uses there are.
-pub(crate) const USES: usize = 10;
+pub(crate) const USES: usize = 11;
 
 /// Fields by what is in them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FieldCounts {
     immediates: u64,
+    empty: u64,
     pointers: u64,
     outside: u64,
 }
@@ -50,6 +53,7 @@ impl FieldCounts {
     #[inline]
     pub fn add(&mut self, value: &FieldValue) {
         match value {
+            FieldValue::Immediate(Some(0)) => self.empty += 1,
             FieldValue::Immediate(_) => self.immediates += 1,
             FieldValue::Pointer(_) | FieldValue::Missing => self.pointers += 1,
             FieldValue::Outside => self.outside += 1,
@@ -83,6 +87,7 @@ impl Census {
     /// Counts fields.
     pub fn fields(&mut self, counts: &FieldCounts) {
         self.read(Use::Immediate, counts.immediates);
+        self.read(Use::Empty, counts.empty);
         self.read(Use::Pointer, counts.pointers);
         self.read(Use::Outside, counts.outside);
     }

@@ -87,7 +87,8 @@ impl StackSum {
 /// Words that are used for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UseRow {
-    /// What for: `headers`, `pointers`, `immediates` and so on.
+    /// What for: `headers`, `pointers`, `immediates` and so on. Immediates that are 0, which stand for nothing, are told apart where
+    /// the snapshot has their values.
     pub what: &'static str,
     /// How many words.
     pub words: u64,
@@ -139,11 +140,12 @@ pub struct ProcessLine {
     pub resident: Option<u64>,
 }
 
-const USES: [(Use, &str); 10] = [
+const USES: [(Use, &str); 11] = [
     (Use::Header, "headers"),
     (Use::Pointer, "pointers"),
     (Use::Outside, "pointers out of the heap"),
     (Use::Immediate, "immediates"),
+    (Use::Empty, "empty: None, [], (), false, 0"),
     (Use::String, "strings"),
     (Use::Float, "floats"),
     (Use::Code, "code of closures"),

@@ -1,9 +1,11 @@
 //! What the words of a heap are used for.
 
-use bactrian_analysis::heap::{StackSum, ValueLimits, show, summary};
+use bactrian_analysis::heap::{Heap, StackSum, ValueLimits, show, summary};
 use bactrian_snapshot::*;
 
-use super::written::{Block, Closure, Custom, Int, Opaque, Out, Text, To, heap, modules};
+use super::written::{
+    Block, Closure, Custom, Int, Opaque, Out, Text, To, bytes_with, heap, modules,
+};
 
 #[test]
 fn words_by_use_are_all_words() {
@@ -25,14 +27,21 @@ fn words_by_use_are_all_words() {
         tables.statistics.push(Statistic { name, value: Number::Whole(bytes) });
     }
     let blocks = [
-        Block(0, vec![To(1), To(2), Out, Int(1)]),
+        Block(0, vec![To(1), To(2), Out, Int(1), Int(0)]),
         Closure(0, vec![Int(2), To(3)]),
         Text(9),
         Custom(0, 64),
         Opaque(tag::DOUBLE, 1),
         Opaque(tag::ABSTRACT, 2),
     ];
+    // Where the snapshot does not say what immediates are, none is known to be empty.
     let answer = summary(&heap(&blocks, &tables));
+    let immediates = answer.uses.iter().find(|row| row.what == "immediates");
+    assert_eq!(immediates.map(|row| row.words), Some(3));
+    let columns = Columns { immediates: true, ..Columns::default() };
+    let bytes = bytes_with((columns, &Info::default()), &blocks, &[], &tables, 2);
+    let snapshot = Snapshot::from_bytes(bytes).expect("a snapshot");
+    let answer = summary(&Heap::new(snapshot, &mut |_| {}).expect("small"));
     let uses: Vec<_> = answer.uses.iter().map(|row| (row.what, row.words)).collect();
     assert_eq!(
         uses,
@@ -41,6 +50,7 @@ fn words_by_use_are_all_words() {
             ("pointers", 3),
             ("pointers out of the heap", 1),
             ("immediates", 2),
+            ("empty: None, [], (), false, 0", 1),
             ("strings", 2),
             ("floats", 1),
             ("code of closures", 2),
@@ -48,15 +58,15 @@ fn words_by_use_are_all_words() {
             ("abstract data", 2),
         ]
     );
-    assert_eq!((answer.blocks, answer.bytes), (6, 8 * 21));
+    assert_eq!((answer.blocks, answer.bytes), (6, 8 * 22));
     assert_eq!((answer.string_bytes, answer.external_bytes), (9, 64));
     assert_eq!(answer.spaces.iter().map(|row| row.blocks).sum::<u64>(), 6);
     let major = &answer.major;
-    assert_eq!((major.mapped, major.live), (Some(800), 80));
-    assert_eq!(major.rest, Some(800 - 80 - 8 - 480 - 160));
-    assert_eq!((major.slack, major.fragmentation), (Some(0.9), Some(0.25)));
+    assert_eq!((major.mapped, major.live), (Some(800), 88));
+    assert_eq!(major.rest, Some(800 - 88 - 8 - 480 - 160));
+    assert_eq!((major.slack, major.fragmentation), (Some(0.89), Some(0.25)));
     assert_eq!(answer.process.heap_resident, Some(700));
-    assert_eq!(answer.process.beyond_live, Some(10_000 - 168 - 64));
+    assert_eq!(answer.process.beyond_live, Some(10_000 - 176 - 64));
 }
 
 #[test]

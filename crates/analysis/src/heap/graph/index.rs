@@ -20,7 +20,7 @@ use crate::parallel;
 const MAGIC: u64 = u64::from_be_bytes(*b"\x89HEAPIDX");
 /// To be counted up when a section changes its meaning, the numbering of nodes or classes does, or types are found in
 /// another way.
-const VERSION: u64 = 6;
+const VERSION: u64 = 7;
 const ALIGNMENT: usize = 64;
 /// There are not so many kinds of sections.
 const MOST_SECTIONS: u64 = 64;
