@@ -19,9 +19,9 @@ mod ring_folder;
 pub mod sites;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -30,6 +30,7 @@ use bactrian_agent_abi::{Children, Settings, variable};
 use bactrian_live::Histogram;
 use bactrian_ocaml::runtime_events::EventTable;
 use bactrian_ocaml::{Runtime, Version};
+use rustix::fs::OFlags;
 
 use crate::doctor;
 use crate::launch::{Launch, Launched, Streams};
@@ -470,7 +471,11 @@ fn writes_rings(entered: Option<Version>) -> bool {
 fn open_mapped(pid: u32, region: &Region) -> io::Result<File> {
     let path = region.file.as_deref().unwrap_or(Path::new(""));
     let inside = path.strip_prefix("/").unwrap_or(path);
-    let file = File::open(Path::new(&format!("/proc/{pid}/root")).join(inside))?;
+    // By then it may be anything, of another user's: a FIFO would keep us waiting.
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(Path::new(&format!("/proc/{pid}/root")).join(inside))?;
     if file.metadata()?.ino() != region.inode {
         return Err(io::Error::other("its file was replaced by another"));
     }
