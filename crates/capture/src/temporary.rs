@@ -1,12 +1,14 @@
 //! Where temporary files go, and what becomes of those of somebody who was killed.
 //!
 //! What we share with programs lies in folders that go when we do. If we are killed they stay, and whoever makes one later
-//! removes them: as long as its owner lives a folder is locked. The kernel unlocks it, whatever became of the owner.
+//! removes them: as long as its owner lives a folder is locked. The kernel unlocks it, whatever became of the owner. Other machines may
+//! see the folder, too, and not the lock, so that the kernel is in its name.
 
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use bactrian_private::PrivateFolder;
 use rustix::fs::{Access, FlockOperation, flock};
@@ -14,8 +16,12 @@ use tempfile::TempDir;
 
 /// A folder whose files are in memory.
 pub const IN_MEMORY: &str = "/dev/shm";
-/// Folders that are locked have names that begin so, and no others.
+/// Folders that are locked have names that begin so, and no others. The kernel, or rather its start, comes next.
 const PREFIX: &str = "bactrian-run-";
+static KERNEL: LazyLock<Option<String>> = LazyLock::new(|| {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    id.split('-').next().map(str::to_owned)
+});
 /// Somebody may remove a folder before its owner has locked it. That happens at most once to each of them.
 const TRIALS: usize = 100;
 
@@ -46,7 +52,8 @@ impl TemporaryFolder {
     fn within(place: &Path, what: &str) -> io::Result<TemporaryFolder> {
         sweep(place);
         let mut builder = tempfile::Builder::new();
-        let prefix = format!("{PREFIX}{what}-");
+        let kernel = KERNEL.as_deref().unwrap_or_default();
+        let prefix = format!("{PREFIX}{kernel}-{what}-");
         builder.prefix(&prefix).permissions(Permissions::from_mode(0o700));
         for _ in 0..TRIALS {
             let folder = builder.tempdir_in(place)?;
@@ -60,6 +67,13 @@ impl TemporaryFolder {
     /// Where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Whether a file lies in a folder that was made for this.
+    pub fn has(what: &str, file: &Path) -> bool {
+        let folder = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let rest = folder.strip_prefix(PREFIX).and_then(|rest| Some(rest.split_once('-')?.1));
+        rest.and_then(|rest| rest.strip_prefix(what)).is_some_and(|rest| rest.starts_with('-'))
     }
 
     /// Where a file of this name is, or can be made.
@@ -104,9 +118,10 @@ fn lock(folder: &Path) -> Option<File> {
     (is_ours && folder.exists()).then_some(file)
 }
 
-/// Removes the folders of this user's that nobody has locked.
+/// Removes the folders of this user's that nobody has locked. Where it is not known which kernel this is, they stay.
 fn sweep(place: &Path) {
-    PrivateFolder::each_within(place, PREFIX, |found| {
+    let Some(kernel) = &*KERNEL else { return };
+    PrivateFolder::each_within(place, &format!("{PREFIX}{kernel}-"), |found| {
         let lock = FlockOperation::NonBlockingLockExclusive;
         if flock(found.folder.descriptor(), lock).is_ok() {
             found.remove(|_| true);
@@ -150,8 +165,14 @@ mod tests {
         let TemporaryFolder { folder, _locked: locked } = killed;
         let left = folder.keep();
         drop(locked);
+        // Another machine's, as far as its name tells.
+        let elsewhere = place.path().join("bactrian-run-0-test-x");
+        fs::create_dir(&elsewhere).expect("room");
         let next = make();
+        assert!(elsewhere.exists());
         assert!(!left.exists() && alive.path().exists() && other.exists() && next.path().exists());
+        assert!(TemporaryFolder::has("test", &alive.file("board")));
+        assert!(!TemporaryFolder::has("tes", &alive.file("board")));
         let path = alive.path().to_owned();
         drop(alive);
         assert!(!path.exists());

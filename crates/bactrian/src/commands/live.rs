@@ -155,8 +155,11 @@ fn watch(
     // The first numbers of a large program take a while on a busy machine: the time begins with them.
     let (start, mut first) = (Instant::now(), None);
     let is_over = |session: &Session, first: Option<Instant>| {
-        let begin = first.unwrap_or(start + PATIENCE_FOR_NUMBERS);
-        session.is_over() || args.time.is_some_and(|time| Instant::now() >= begin + time)
+        let watched = match first {
+            Some(first) => first.elapsed(),
+            None => start.elapsed().saturating_sub(PATIENCE_FOR_NUMBERS),
+        };
+        session.is_over() || args.time.is_some_and(|time| watched >= time)
     };
     while !is_over(session, first) && !interrupted() {
         session.wait(Duration::from_millis(50)).context("the recording cannot be written")?;

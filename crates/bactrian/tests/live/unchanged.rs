@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use bactrian_fixtures::{BOTH, Variant, program};
+use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 use crate::run::{Running, live, result, until, value};
 
@@ -37,6 +37,16 @@ fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
             ["runtime.minor_collections", "runtime.domains"].map(|name| value(&result, name));
         assert!(minor.as_u64() > Some(3) && domains == 1, "{compiler:?}: {result:#}");
     }
+}
+
+/// Longer than there will be a clock.
+#[test]
+fn a_program_may_be_watched_for_any_time() {
+    let path = program("leaky_cache", Compiler::OCaml4, Variant::Plain);
+    let mut command = live(["--json", "--for", "9223372036854775807s", "--"]);
+    let watched = command.arg(&path).arg("20000").output().expect("it runs");
+    assert!(watched.status.success(), "{watched:?}");
+    assert_eq!(result(&watched)["program"]["name"], "leaky_cache");
 }
 
 #[test]

@@ -2,13 +2,16 @@
 //!
 //! The quick set has fewer moments, spread as wide.
 
+use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
 use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 
-use crate::runs::{Place, Run, Seen, finish};
+use crate::runs::{Place, Run, Seen, finish, text};
 use crate::traces::{in_folder, info, is_clean, state};
 
 /// How often it is killed in each way. `BACTRIAN_TEST_KILLS` says otherwise.
@@ -136,4 +139,38 @@ fn program_and_snapshots_survive_the_kill_of_their_recorder() {
     for compiler in BOTH {
         kill_recorders(compiler, &["--rate", "1", "--snapshots", "major,exit"], 5);
     }
+}
+
+#[test]
+fn what_killed_recorders_leave_is_removed_by_the_next_one() {
+    let executable = program("running", Compiler::OCaml4, Variant::Plain);
+    let place = Place::new();
+    let temporary = place.work().join("temporary");
+    fs::create_dir_all(&temporary).expect("room");
+    let left = || fs::read_dir(&temporary).expect("a folder").count();
+    let record = |arguments: &[&str], trace: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["record", "--snapshots", "exit", "--no-trace", "-o"]);
+        command.arg(place.trace(trace)).arg("--").args(arguments).env("TMPDIR", &temporary);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("bactrian starts")
+    };
+    let mut killed = record(&[text(&executable), "idle"], "killed.ctf");
+    let mut ready = [0; 6];
+    let mut output = killed.stdout.take().expect("a pipe");
+    output.read_exact(&mut ready).expect("it says that it is ready");
+    killed.kill().expect("our child");
+    // Its ledger; the program still runs.
+    assert_eq!(left(), 1);
+    let next = record(&["/bin/true"], "next.ctf").wait_with_output().expect("our child");
+    assert!(next.status.success(), "{next:?}");
+    assert_eq!(left(), 0);
+    // It does not notice, and says nothing that it would not say by itself.
+    drop(killed.stdin.take());
+    let mut said = String::new();
+    output.read_to_string(&mut said).expect("its output");
+    let mut complaints = String::new();
+    killed.stderr.take().expect("a pipe").read_to_string(&mut complaints).expect("its errors");
+    killed.wait().expect("our child");
+    assert_eq!((said.as_str(), complaints.as_str()), ("done, 0 wrong\n", ""));
 }

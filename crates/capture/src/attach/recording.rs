@@ -258,9 +258,10 @@ struct RuntimePlaces {
     polling: Polling,
     state: StatePlace,
     something_to_do: Option<u64>,
-    /// Variables that are to be set, and that which the agent sets itself; each with where its [`Hook`] is in [`Control`].
+    /// Variables that are to be set, each with where its [`Hook`] is in [`Control`]; and others that are put back with them: that
+    /// which the agent sets itself, and those that a watcher who was killed has left set.
     hooks: Vec<(u64, usize)>,
-    own_hook: (u64, usize),
+    others: Vec<(u64, usize)>,
     /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
     samplers: Vec<u64>,
 }
@@ -304,10 +305,12 @@ impl RuntimePlaces {
             (find(poll)?, offset_of!(Control, poll)),
             (find("caml_leave_blocking_section_hook")?, offset_of!(Control, leave)),
         ];
-        if let (StatePlace::Global(_), true) = (&state, with_pauses) {
+        let mut others =
+            vec![(find("caml_enter_blocking_section_hook")?, offset_of!(Control, enter))];
+        if let StatePlace::Global(_) = state {
+            let list = if with_pauses { &mut hooks } else { &mut others };
             for (at, name) in PAUSE_HOOKS.iter().enumerate() {
-                let field = offset_of!(Control, pauses) + at * size_of::<Hook>();
-                hooks.push((find(name)?, field));
+                list.push((find(name)?, offset_of!(Control, pauses) + at * size_of::<Hook>()));
             }
         }
         if let StatePlace::PerThread(_) = state {
@@ -321,7 +324,7 @@ impl RuntimePlaces {
             state,
             something_to_do: target.global("caml_something_to_do"),
             hooks,
-            own_hook: (find("caml_enter_blocking_section_hook")?, offset_of!(Control, enter)),
+            others,
             samplers,
         })
     }
@@ -497,7 +500,7 @@ fn arm(
     for state in runtime.domains(tracee) {
         poll(tracee, tid, runtime, state).map_err(failed)?;
     }
-    hooks.push(set_hook(&runtime.own_hook));
+    hooks.extend(runtime.others.iter().map(set_hook));
     Ok(hooks)
 }
 

@@ -27,7 +27,7 @@ const BUSY: Duration = Duration::from_millis(1);
 /// And when there was nothing, unless somebody calls: that is looked for in ticks.
 const IDLE: Duration = Duration::from_millis(ring::BEAT / 4);
 const TICK: Duration = Duration::from_millis(ring::TICK);
-/// After so long a silence we wake up less often.
+/// If nothing happens for this long, we wake up less often.
 const SILENCE: Duration = Duration::from_secs(1);
 /// So long, at the end, a disk that is full is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -23,6 +23,7 @@ pub struct Page {
     ours: Option<TemporaryFolder>,
 }
 
+/// What it is called, and what its folder is for.
 const NAME: &str = "page";
 
 /// What the agent has measured.
@@ -40,7 +41,7 @@ impl Page {
     /// # Errors
     /// If there is no room for it.
     pub fn new(is_sampling: bool) -> io::Result<Page> {
-        let folder = TemporaryFolder::in_memory("page")?;
+        let folder = TemporaryFolder::in_memory(NAME)?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(folder.file(NAME))?;
         // Not only made as long: a program that writes to a page for which there is no room is killed.
@@ -72,8 +73,7 @@ impl Page {
 
     /// Whether a file that a process has mapped is one.
     pub fn is_one(path: &Path) -> bool {
-        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-        path.ends_with(NAME) && folder.to_string_lossy().contains("-page-")
+        path.ends_with(NAME) && TemporaryFolder::has(NAME, path)
     }
 
     /// Where it is, if it is ours.
