@@ -145,7 +145,7 @@ const USES: [(Use, &str); 11] = [
     (Use::Pointer, "pointers"),
     (Use::Outside, "pointers out of the heap"),
     (Use::Immediate, "immediates"),
-    (Use::Empty, "empty: None, [], (), false, 0"),
+    (Use::Empty, "empty"),
     (Use::String, "strings"),
     (Use::Float, "floats"),
     (Use::Code, "code of closures"),

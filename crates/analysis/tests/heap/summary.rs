@@ -50,7 +50,7 @@ fn words_by_use_are_all_words() {
             ("pointers", 3),
             ("pointers out of the heap", 1),
             ("immediates", 2),
-            ("empty: None, [], (), false, 0", 1),
+            ("empty", 1),
             ("strings", 2),
             ("floats", 1),
             ("code of closures", 2),

@@ -82,6 +82,7 @@ fn print_uses(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
                 let padding = bytes.saturating_sub(answer.string_bytes);
                 format!("strings, {} of it padding", show_bytes(padding as f64))
             }
+            "empty" => "empty: None, [], (), false, 0".to_owned(),
             what => what.to_owned(),
         };
         let size = show_bytes(bytes as f64);
