@@ -46,9 +46,13 @@ pub const JUMP_LENGTH: usize = JUMP.len() + 8;
 /// `jmp [rip + 0]`, behind which the address stands.
 pub const JUMP: [u8; 6] = [0xFF, 0x25, 0, 0, 0, 0];
 
-/// Variables of OCaml 4's runtime that hold functions to call around pauses, besides that by which it polls.
-pub const PAUSE_HOOKS: [&str; 3] =
-    ["caml_minor_gc_begin_hook", "caml_minor_gc_end_hook", "caml_major_slice_end_hook"];
+/// Variables of the runtime that hold functions to call around pauses. The last is the one by which OCaml 4 polls, too.
+pub const PAUSE_HOOKS: [&str; 4] = [
+    "caml_minor_gc_begin_hook",
+    "caml_minor_gc_end_hook",
+    "caml_major_slice_end_hook",
+    "caml_major_slice_begin_hook",
+];
 
 /// So long, in microseconds, after whoever put us here was last seen, no sampler is started: it was killed.
 pub const GONE_AFTER: u64 = 1_000_000;
@@ -83,7 +87,7 @@ pub struct Control {
     pub spawn: Hook<usize>,
     /// `caml_enter_blocking_section_hook`, which the agent sets itself.
     pub enter: Hook,
-    /// OCaml 4, if pauses are to be measured: see [`PAUSE_HOOKS`].
+    /// If pauses are to be measured: see [`PAUSE_HOOKS`].
     pub pauses: [Hook; PAUSE_HOOKS.len()],
     /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
     pub gates: [Gate; GATES],

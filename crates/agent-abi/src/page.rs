@@ -1,7 +1,7 @@
 //! The page: a small file that the agent and an observer have in common while the program runs.
 //!
 //! The observer makes it, with a head and zeros; the agent maps it, writes its process into it, and from then on how long
-//! the program stood still each time. Each word has one writer. Nothing is waited for and nothing locked: the
+//! the program stood still each time. Nothing is waited for and nothing locked: the
 //! observer reads words as they stand, and what it sees may be one pause old.
 //!
 //! It is not a format: reader and writer are of one build, which its magic number checks.
@@ -14,7 +14,7 @@ pub const BYTES: usize = WORDS * 8;
 /// What the first word is.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTLIVE");
 /// What the second word is; it changes with the layout.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Where things are, in words.
 pub mod word {
@@ -36,10 +36,10 @@ pub mod word {
     pub const LONGEST: usize = 7;
     /// How many long ones there were.
     pub const LONG: usize = 8;
-    /// The last of those, in turn: when each began, how long it took, what it was.
+    /// The last of those, in turn: what each was, of which domain, when it began, how long it took.
     pub const LONG_ONES: usize = 16;
     /// How many pauses there were, by [`bucket_of`](super::bucket_of).
-    pub const COUNTS: usize = 256;
+    pub const COUNTS: usize = 512;
 }
 
 /// A pause from which on it is kept by itself, in nanoseconds.
@@ -47,7 +47,7 @@ pub const LONG: u64 = 1_000_000;
 /// How many of those are kept.
 pub const LONG_KEPT: usize = 64;
 /// Words of each.
-pub const LONG_WORDS: usize = 3;
+pub const LONG_WORDS: usize = 4;
 
 /// What the program stood still for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::control::{Control, GONE_AFTER, Hook, SETTINGS, Trouble};
+use bactrian_agent_abi::page::Pause;
 use bactrian_agent_abi::{Children, Settings, StackSource, token};
 use bactrian_agent_os::sys::{self, Clock};
 use bactrian_agent_os::{birthmark, loaded, stacks};
@@ -55,7 +56,10 @@ static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
 
 /// A slice of a major collection begins (OCaml 4), or the domain was asked to look what there is to do (OCaml 5).
 extern "C" fn poll() {
-    page::slice_has_begun();
+    let is_slice = |agent: &Agent| matches!(agent.program.runtime.polling, Polling::ToEnd { .. });
+    if agent::prepared().is_some_and(is_slice) {
+        page::begins(Pause::Slice);
+    }
     let busy = Busy::begin();
     if let Some(here) = wanted() {
         // What the runtime was asked for is done: its own hook does not take note of it (OCaml 5).

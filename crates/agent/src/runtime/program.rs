@@ -3,6 +3,7 @@
 use core::ffi::c_char;
 use core::ops::ControlFlow;
 
+use bactrian_agent_abi::control::PAUSE_HOOKS;
 use bactrian_agent_os::loaded::{self, Object};
 use bactrian_agent_os::sys;
 use bactrian_ocaml::sys_version::{self, Said};
@@ -40,7 +41,7 @@ pub struct Program {
     pub collector: Option<Collector>,
     /// Variables with what OCaml 4 calls when a minor collection and a slice of a major one begin and end, in the order
     /// begin, end, begin, end.
-    pub pause_hooks: Option<[usize; 4]>,
+    pub pause_hooks: Option<[usize; PAUSE_HOOKS.len()]>,
     /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
     pub blocking_hook: Option<usize>,
 }
@@ -147,17 +148,16 @@ fn finder(object: &Object) -> Option<Finder> {
     })
 }
 
-/// The hooks around pauses, where there is one domain.
-fn pause_hooks(object: &Object, version: Version) -> Option<[usize; 4]> {
+/// The hooks around pauses, in the order of [`PAUSE_HOOKS`], where there is one domain.
+fn pause_hooks(object: &Object, version: Version) -> Option<[usize; PAUSE_HOOKS.len()]> {
     if Runtime::of(version)?.domain_id.is_some() {
         return None;
     }
-    Some([
-        object.find("caml_minor_gc_begin_hook")?,
-        object.find("caml_minor_gc_end_hook")?,
-        object.find("caml_major_slice_begin_hook")?,
-        object.find("caml_major_slice_end_hook")?,
-    ])
+    let mut variables = [0; PAUSE_HOOKS.len()];
+    for (variable, name) in variables.iter_mut().zip(PAUSE_HOOKS) {
+        *variable = object.find(name)?;
+    }
+    Some(variables)
 }
 
 /// The runtime's record of a location, the longer of its two forms.

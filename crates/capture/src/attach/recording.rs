@@ -307,11 +307,9 @@ impl RuntimePlaces {
         ];
         let mut others =
             vec![(find("caml_enter_blocking_section_hook")?, offset_of!(Control, enter))];
-        if let StatePlace::Global(_) = state {
-            let list = if with_pauses { &mut hooks } else { &mut others };
-            for (at, name) in PAUSE_HOOKS.iter().enumerate() {
-                list.push((find(name)?, offset_of!(Control, pauses) + at * size_of::<Hook>()));
-            }
+        let list = if with_pauses { &mut hooks } else { &mut others };
+        for (at, name) in PAUSE_HOOKS.iter().enumerate().filter(|(_, name)| **name != poll) {
+            list.push((find(name)?, offset_of!(Control, pauses) + at * size_of::<Hook>()));
         }
         if let StatePlace::PerThread(_) = state {
             let name = "caml_domain_initialize_hook";

@@ -8,7 +8,7 @@
 //! | memory, time, threads | the kernel ([`process`]) |
 //! | heap, allocation, collections, domains | the runtime's own counters, read from outside ([`counters`]) |
 //! | places that allocate | the trace that the agent writes ([`sites`]) |
-//! | pauses, in OCaml 4 | the agent, by hooks of the runtime ([`page`]) |
+//! | pauses, in OCaml 4, or where the program writes no rings | the agent, by hooks of the runtime ([`page`]) |
 //! | pauses, in OCaml 5 | the rings of runtime_events ([`events`]), in a folder of ours ([`ring_folder`]) |
 
 pub mod counters;
@@ -150,6 +150,9 @@ pub struct End {
     /// How it ended; none if that is for another process to know.
     pub status: Option<ExitStatus>,
 }
+
+/// How the agent comes to measure pauses.
+const PAUSES_BY_AGENT: &str = "start it under bactrian live, or have it sampled while it runs (bactrian live PID --rate 1e-4)";
 
 impl Watch {
     /// Starts a program.
@@ -372,13 +375,17 @@ impl Watch {
         };
         if version < FIRST_WITH_RINGS {
             return Err(format!(
-                "pauses of OCaml {version} are measured by the agent: start it under bactrian live, or have it sampled \
-                 while it runs (bactrian live PID --rate 1e-4)"
+                "pauses of OCaml {version} are measured by the agent: {PAUSES_BY_AGENT}"
             ));
         }
-        let region = regions.iter().find(|region| is_ring(region)).ok_or(
-            "it does not write runtime_events: start it with OCAML_RUNTIME_EVENTS_START=1, or under bactrian live",
-        )?;
+        let region = regions.iter().find(|region| is_ring(region)).ok_or_else(|| {
+            let begin =
+                "it does not write runtime_events: start it with OCAML_RUNTIME_EVENTS_START=1";
+            match Runtime::of(version).is_some_and(|runtime| runtime.has_sampler) {
+                true => format!("{begin}; or {PAUSES_BY_AGENT}"),
+                false => format!("{begin}, or under bactrian live"),
+            }
+        })?;
         let file = open_mapped(self.pid, region).and_then(Fixed::new);
         let file = file.map_err(|error| format!("its file of runtime_events: {error}"))?;
         Events::open(Box::new(file), version, self.launched.is_some())
@@ -421,16 +428,18 @@ impl Watch {
     }
 
     fn read_events(&mut self) -> Known<Pauses> {
+        let polled = self.events.as_mut().map_err(|why| why.clone()).and_then(Events::poll);
+        if let Err(why) = polled {
+            self.events = Err(why);
+        }
         let page = self.page.as_ref().or(self.others_page.as_ref());
-        if let Some(Measured { pauses, long }) = page.and_then(Page::measured) {
+        // Where there are rings, they tell more.
+        if self.events.is_err()
+            && let Some(Measured { pauses, long }) = page.and_then(Page::measured)
+        {
             return Ok(Pauses { times: pauses, long, lost_events: 0 });
         }
-        let events = self.events.as_mut().map_err(|why| why.clone())?;
-        if let Err(why) = events.poll() {
-            self.events = Err(why.clone());
-            return Err(why);
-        }
-        let seen = events.seen();
+        let seen = self.events.as_ref().map_err(|why| why.clone())?.seen();
         Ok(Pauses {
             times: seen.pauses.clone(),
             long: seen.long.iter().copied().collect(),

@@ -112,8 +112,10 @@ impl Page {
         let kept = written.saturating_sub(LONG_KEPT as u64)..written;
         let long = kept.filter_map(|number| {
             let start = word::LONG_ONES + number as usize % LONG_KEPT * LONG_WORDS;
-            let phase = page::Pause::from_number(at(start + 2))?.name();
-            Some(Pause { begin: at(start), nanos: at(start + 1), domain: 0, phase })
+            // None while it is being written.
+            let phase = page::Pause::from_number(at(start))?.name();
+            let domain = at(start + 1).try_into().ok()?;
+            Some(Pause { begin: at(start + 2), nanos: at(start + 3), domain, phase })
         });
         Some(Measured { pauses, long: long.collect() })
     }
@@ -159,9 +161,10 @@ mod tests {
         }
         for number in 0..70 {
             let start = word::LONG_ONES + number % LONG_KEPT * LONG_WORDS;
-            write(start, number as u64);
-            write(start + 1, 2_000_000);
-            write(start + 2, page::Pause::Slice as u64);
+            let slice = page::Pause::Slice as u64;
+            for (at, value) in [slice, 3, number as u64, 2_000_000].into_iter().enumerate() {
+                write(start + at, value);
+            }
             write(word::LONG, number as u64 + 1);
         }
         let measured = page.measured().expect("it measures");
@@ -169,6 +172,11 @@ mod tests {
         assert_eq!((measured.pauses.min(), measured.pauses.max()), (5, 9));
         assert_eq!(measured.long.len(), LONG_KEPT);
         let [first, .., last] = &measured.long[..] else { panic!("two at least") };
-        assert_eq!((first.begin, last.begin, last.phase), (6, 69, "major_slice"));
+        assert_eq!((first.begin, last.begin), (6, 69));
+        assert_eq!((last.nanos, last.domain, last.phase), (2_000_000, 3, "major_slice"));
+        // One that is being written is of no kind yet.
+        write(word::LONG_ONES + 69 % LONG_KEPT * LONG_WORDS, u64::MAX);
+        let rest = page.measured().map(|measured| measured.long.len());
+        assert_eq!(rest, Some(LONG_KEPT - 1));
     }
 }
