@@ -29,7 +29,7 @@ pub struct Namer {
 }
 
 /// So often all symbols are looked at before they are sorted.
-const OFTEN: u32 = 16;
+const OFTEN: u32 = 8;
 
 impl Namer {
     pub fn new(agent: &'static Agent) -> Namer {

@@ -6,20 +6,25 @@ use alloc::vec::Vec;
 pub(crate) trait Put {
     fn put(&mut self, bytes: &[u8]);
 
+    #[inline]
     fn put_u8(&mut self, v: u8) {
         self.put(&[v]);
     }
+    #[inline]
     fn put_u16(&mut self, v: u16) {
         self.put(&v.to_le_bytes());
     }
+    #[inline]
     fn put_u32(&mut self, v: u32) {
         self.put(&v.to_le_bytes());
     }
+    #[inline]
     fn put_u64(&mut self, v: u64) {
         self.put(&v.to_le_bytes());
     }
 
     /// The shortest form that memtrace would choose.
+    #[inline]
     fn put_vint(&mut self, v: i64) {
         match v {
             0..=252 => self.put_u8(v as u8),
@@ -27,16 +32,22 @@ pub(crate) trait Put {
                 self.put_u8(253);
                 self.put_u16(v as u16);
             }
-            _ => match i32::try_from(v) {
-                Ok(narrow) => {
-                    self.put_u8(254);
-                    self.put_u32(narrow as u32);
-                }
-                Err(_) => {
-                    self.put_u8(255);
-                    self.put_u64(v as u64);
-                }
-            },
+            _ => self.put_long_vint(v),
+        }
+    }
+
+    /// One that is seldom met.
+    #[cold]
+    fn put_long_vint(&mut self, v: i64) {
+        match i32::try_from(v) {
+            Ok(narrow) => {
+                self.put_u8(254);
+                self.put_u32(narrow as u32);
+            }
+            Err(_) => {
+                self.put_u8(255);
+                self.put_u64(v as u64);
+            }
         }
     }
 
@@ -49,6 +60,7 @@ pub(crate) trait Put {
 }
 
 impl Put for Vec<u8> {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }

@@ -83,49 +83,51 @@ impl StackEncoder {
         missed: &mut Vec<u64>,
     ) -> u16 {
         let limit = out.len() + MAX_BACKTRACE - MAX_CODEWORD;
-        let mut frames = stack[common..].iter().copied().peekable();
+        // There are so many: then no place in it has to be checked.
+        let Some(slots) = self.slots.first_chunk_mut::<CACHE_SLOTS>() else { return 0 };
+        let mut frames = stack[common..].iter();
+        let mut next = frames.next();
         let mut codewords = 0;
         let mut at = 0;
         // The slot whose hit is being extended by predictions, when the last frame was predicted.
         let mut predicted = None;
-        while let Some(&code) = frames.peek() {
+        while let Some(&code) = next {
             let hit = match predicted.take() {
                 Some(slot) => Some(slot),
                 None if out.len() > limit => break,
-                None => places(code).into_iter().find(|&place| self.slots[place].code == code),
+                None => places(code).into_iter().find(|&place| slots[place].code == code),
             };
             codewords += 1;
-            frames.next();
+            next = frames.next();
             let Some(hit) = hit else {
                 missed.push(code);
                 let [first, second] = places(code);
-                let older = self.slots[first].date < self.slots[second].date;
-                let slot = if older { first } else { second };
-                (self.slots[slot].code, self.slots[slot].date) = (code, date);
-                self.slots[at].successor = slot as u16;
+                let slot = if slots[first].date < slots[second].date { first } else { second };
+                (slots[slot].code, slots[slot].date) = (code, date);
+                slots[at].successor = slot as u16;
                 out.put_u16((slot as u16) << 2 | 3);
                 out.put_u64(code);
                 at = slot;
                 continue;
             };
-            self.slots[hit].date = date;
-            self.slots[at].successor = hit as u16;
+            slots[hit].date = date;
+            slots[at].successor = hit as u16;
             at = hit;
             let mut run = 0u8;
             while out.len() + 2 <= limit
-                && let Some(&code) = frames.peek()
+                && let Some(&code) = next
             {
-                let next = usize::from(self.slots[at].successor);
-                if self.slots[next].code != code {
+                let successor = usize::from(slots[at].successor) % CACHE_SLOTS;
+                if slots[successor].code != code {
                     break;
                 }
                 if run == u8::MAX {
-                    predicted = Some(next);
+                    predicted = Some(successor);
                     break;
                 }
                 run += 1;
-                at = next;
-                frames.next();
+                at = successor;
+                next = frames.next();
             }
             put_hit(out, hit as u16, run);
             if out.len() > limit && predicted.is_none() {
