@@ -76,6 +76,8 @@ mod index;
 #[cfg(feature = "std")]
 mod input;
 #[cfg(feature = "std")]
+mod last_collection;
+#[cfg(feature = "std")]
 mod library;
 #[cfg(feature = "std")]
 mod losses;
@@ -97,6 +99,8 @@ pub use frames::{Frames, Location, Names};
 pub use index::{Index, Packet};
 #[cfg(feature = "std")]
 pub use input::Input;
+#[cfg(feature = "std")]
+pub use last_collection::{collected_at_end, uncollected};
 #[cfg(feature = "std")]
 pub use library::is_library;
 #[cfg(feature = "std")]

@@ -12,6 +12,7 @@ pub mod disasm;
 pub mod doctor;
 pub mod dump;
 pub mod export;
+mod final_gc;
 pub mod flame;
 pub mod heap;
 mod heap_check;

@@ -15,6 +15,7 @@ use bactrian_capture::ledger::Ledger;
 use bactrian_capture::seccomp;
 
 use crate::commands::agent::{ChildrenArg, RecordArgs};
+use crate::commands::final_gc;
 use crate::commands::record_running;
 use crate::commands::recorded::Recorded;
 use crate::commands::snapshots::{self, existing, prefix};
@@ -33,6 +34,7 @@ use crate::types::Linked;
   bactrian record -- ./server --port 8080            into server.ctf
   bactrian record --rate 1e-4 -o out.ctf -- ocamlopt.opt -c big.ml
   bactrian record --exact -- ./small                 every allocation; the program becomes slow
+  bactrian record --final-gc -- ./small              live at the end is only what something holds
   bactrian record -- make check                      every OCaml program that make starts
   bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops
   bactrian record --after 60 --for 10 -- ./server    ten seconds, a minute after the start
@@ -51,6 +53,11 @@ pub struct Args {
     /// [default: the program's name with .ctf, in the current directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Count what nothing holds when the program ends as collected, though its collector has not come to it: a
+    /// snapshot at the exit tells, and the program itself collects nothing. What `live` then means at the end is
+    /// "held", not "not yet collected"
+    #[arg(long, conflicts_with_all = ["no_trace", "duration"])]
+    pub final_gc: bool,
     /// Say nothing in the end
     #[arg(long, short)]
     pub quiet: bool,
@@ -94,21 +101,23 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Err(_) if args.record.children == Some(ChildrenArg::Follow) => true,
         Err(refusal) => return Err(refused(refusal)),
     };
-    let wants = &args.record.snapshots;
+    let asked = &args.record.snapshots;
+    let wants = if args.final_gc { &asked.with_exit() } else { asked };
     if wants.snapshots.is_some() && std::env::current_exe().is_err() {
         console.complain("no snapshots are taken: there is no /proc, by which copies are read");
         let record = RecordArgs { snapshots: wants.without(), ..args.record.clone() };
-        let args =
-            Args { record, output: args.output.clone(), command: args.command.clone(), ..*args };
+        let (output, command) = (args.output.clone(), args.command.clone());
+        let args = Args { record, output, command, final_gc: false, ..*args };
         return run(&args, console);
     }
+    let record = RecordArgs { snapshots: wants.clone(), ..args.record.clone() };
     let ledger = wants.snapshots.map(|_| Ledger::new()).transpose();
     let mut ledger = ledger.context("cannot write a temporary file")?;
     let output = match &args.output {
         Some(path) => std::path::absolute(path)?,
         None => std::path::absolute(unused_name(name)?)?,
     };
-    let mut settings = args.record.settings(&output, ledger.as_ref().map(Ledger::path))?;
+    let mut settings = record.settings(&output, ledger.as_ref().map(Ledger::path))?;
     if !wants.no_trace {
         replace(&output)?;
     }
@@ -141,7 +150,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         started => started.with_context(|| format!("cannot start {}", name.display()))?,
     };
     // Whatever goes wrong from here on, the end is the program's.
-    let account = ledger.map(|ledger| snapshots::wait(&ledger, args.quiet, console));
+    let mut account = ledger.map(|ledger| snapshots::wait(&ledger, args.quiet, console));
     let traces = if wants.no_trace { Vec::new() } else { traces_of(&output, started) };
     for trace in &traces {
         if let Err(failure) = make_version_2(trace, console)
@@ -151,13 +160,22 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             console.complain(&format!("the trace stays in version 3 of its format: {failure}"));
         }
     }
+    if args.final_gc {
+        let written = account.iter().flat_map(|account| &account.written);
+        let files: Vec<_> = written.map(|one| one.path.clone()).collect();
+        let are_wanted = asked.snapshots.is_some_and(|when| when.exit);
+        final_gc::apply(&traces, &files, are_wanted, args.quiet, console);
+        if let Some(account) = &mut account {
+            account.written.retain(|one| one.path.exists());
+        }
+    }
     if !args.quiet {
         let mut told = Ok(());
         if !wants.no_trace {
             let recorded = Recorded { traces: &traces, args: &args.record, is_wrapper };
             told = recorded.tell(name, console);
         }
-        if let (Some(account), Some(when)) = (account, &wants.snapshots) {
+        if let (Some(account), Some(when)) = (account, &asked.snapshots) {
             let of_snapshots = snapshots::tell(&account, &prefix(&output), when, status, console);
             told = told.and(of_snapshots.map_err(Failure::from));
         }
@@ -165,7 +183,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             console.complain(&failure.to_string());
         }
     }
-    if wants.snapshots.is_some() {
+    if asked.snapshots.is_some() {
         keep_types(&types, &output, args.quiet, console);
     }
     Ok(Status::Program(end_like(status)))

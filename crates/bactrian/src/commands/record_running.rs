@@ -25,6 +25,7 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
     let others = [
         (record.snapshots.snapshots.is_some(), "--snapshots"),
         (record.snapshots.no_trace, "--no-trace"),
+        (args.final_gc, "--final-gc"),
         (record.children.is_some(), "--children"),
         (record.signal.is_some(), "--signal"),
         (record.after > 0.0, "--after"),

@@ -63,6 +63,12 @@ impl SnapshotArgs {
         SnapshotArgs { snapshots: None, ..self.clone() }
     }
 
+    /// The same with one at the exit.
+    pub fn with_exit(&self) -> SnapshotArgs {
+        let when = When { exit: true, ..self.snapshots.unwrap_or_default() };
+        SnapshotArgs { snapshots: Some(when), ..self.clone() }
+    }
+
     /// What the agent is told: files begin with `prefix`, and the ledger, if there is one, says what becomes of
     /// them.
     pub fn settings(

@@ -9,6 +9,7 @@ mod bytecode;
 mod conditions;
 mod faults;
 mod file_sizes;
+mod final_gc;
 mod ignored_children;
 mod kept;
 mod killed_recorders;

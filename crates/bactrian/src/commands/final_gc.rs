@@ -1,0 +1,98 @@
+//! `record --final-gc`: what nothing holds at the end of the program counts as collected.
+//!
+//! The program's own collector is not run for it: its finalisers would run, too, and do what they would not have done. A snapshot at the exit
+//! tells what is held; of sampled blocks that are not in it the trace is told that they are dead.
+
+use std::collections::HashSet;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bactrian_snapshot::{Reason, Snapshot};
+use bactrian_trace::{Index, Input, Micros, ObjectId, Recorder, State};
+
+use crate::failure::Failure;
+use crate::output::{Console, shortened, show_number};
+
+/// What was held when a program ended.
+struct Held {
+    file: PathBuf,
+    pid: u64,
+    /// Microseconds since 1970.
+    taken: u64,
+    objects: HashSet<ObjectId>,
+    /// Things that could not be read: any of them may hold more.
+    gaps: usize,
+}
+
+impl Held {
+    /// None if it is no snapshot of an exit.
+    fn read(file: &Path) -> Option<Held> {
+        let snapshot = Snapshot::open(file).ok()?;
+        let (info, tables) = (snapshot.info(), snapshot.tables());
+        let damaged = usize::from(!snapshot.losses().is_clean());
+        (info.reason == Reason::Exit).then(|| Held {
+            file: file.to_owned(),
+            pid: info.pid.into(),
+            taken: info.taken,
+            objects: tables.samples.iter().map(|sample| ObjectId(sample.allocation)).collect(),
+            gaps: tables.gaps.len() + damaged,
+        })
+    }
+}
+
+/// Tells each trace what was not held at the end of its program. Snapshots of exits are removed unless they are wanted.
+pub fn apply(
+    traces: &[PathBuf],
+    snapshots: &[PathBuf],
+    are_wanted: bool,
+    quiet: bool,
+    console: &mut Console,
+) {
+    let held: Vec<_> = snapshots.iter().filter_map(|file| Held::read(file)).collect();
+    for trace in traces {
+        let shown = shortened(trace).display();
+        match apply_to(trace, &held) {
+            Ok(dead) if !quiet => {
+                let dead = show_number(dead as u64, "sampled block");
+                // What was recorded stands, whether or not it can be told.
+                let _ = console.note(&format!(
+                    "{shown}: at the end {dead} not collected yet, but held by nothing; counted as collected"
+                ));
+            }
+            Ok(_) => {}
+            Err(failure) => console.complain(&format!(
+                "{shown}: what is alive at the end may be held by nothing (--final-gc was of no use): {failure}"
+            )),
+        }
+    }
+    for one in held.iter().filter(|_| !are_wanted) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(&one.file);
+    }
+}
+
+/// Tells a trace what was not held at the end; how many blocks that were.
+fn apply_to(trace: &Path, held: &[Held]) -> Result<usize, Failure> {
+    let no = |why: &str| Failure::Input(anyhow::anyhow!("{why}"));
+    let input = Input::open(trace)?;
+    let index = Index::skim(&input).map_err(anyhow::Error::from)?;
+    let info = index.info();
+    let of_it = held.iter().find(|held| held.pid == info.pid);
+    let held = of_it.ok_or_else(|| no("there is no snapshot of the program's end"))?;
+    let state = Recorder::parse(&info.context).map(|recorder| recorder.state);
+    if state != Some(State::Ended) {
+        return Err(no("the sampler did not run until the program's end"));
+    }
+    if held.gaps > 0 || !index.losses().is_clean() {
+        return Err(no("the snapshot of the program's end, or the trace, is not whole"));
+    }
+    let before = Micros(held.taken.saturating_sub(info.start));
+    let mut dead = bactrian_trace::uncollected(&input, &index, before);
+    dead.retain(|object| !held.objects.contains(object));
+    let packets = bactrian_trace::collected_at_end(&index, &dead);
+    let mut file = OpenOptions::new().append(true).open(trace).context("the trace")?;
+    file.write_all(&packets).context("the trace")?;
+    Ok(dead.len())
+}
