@@ -12,7 +12,9 @@ let boxed_tag name =
 let add ~unit frame structure =
   let frame = ref frame in
   let variables = Variables.of_unit unit in
-  let variable known = Variables.value variables !frame known in
+  (* Where what a [let] binds can be named: in all that follows, or in an expression or a functor. *)
+  let within = ref Variables.Everywhere in
+  let variable scope known = Variables.value variables !frame scope known in
   let emit (loc : Location.t) kind ?tag ?words ?(what = "") type_ =
     let start = loc.loc_start in
     if start.pos_lnum > 0 && start.pos_cnum >= start.pos_bol && start.pos_fname <> "" then
@@ -92,7 +94,8 @@ let add ~unit frame structure =
   let expr (self : Tast_iterator.iterator) e =
     let loc = e.exp_loc in
     let boxed_for = List.iter (boxed_for loc) in
-    List.iter variable (Compat.parameters e.exp_desc);
+    let around = !within in
+    List.iter (variable (Variables.Parameter_of loc)) (Compat.parameters e.exp_desc);
     (match e.exp_desc with
     | Texp_construct (_, c, arguments) ->
         constructor e c arguments;
@@ -135,8 +138,10 @@ let add ~unit frame structure =
             Modules.bind_exception !frame e
         | Some (Opened o) -> Modules.bind_opened !frame o
         | None -> ());
-        Option.iter (Variables.local variables !frame) local));
-    Tast_iterator.default_iterator.expr self e
+        Option.iter (Variables.local variables !frame (Within loc)) local;
+        match desc with Texp_let _ -> within := Within loc | _ -> if Option.is_some local then within := Within loc));
+    Tast_iterator.default_iterator.expr self e;
+    within := around
   in
   let module_at loc m =
     match m.mod_desc with
@@ -169,10 +174,15 @@ let add ~unit frame structure =
   in
   let module_expr (self : Tast_iterator.iterator) m =
     module_at m.mod_loc m;
-    let around = !frame in
-    (match m.mod_desc with Tmod_functor _ -> frame := fst (Modules.generic around m) | _ -> ());
+    let around = !frame and within_around = !within in
+    (match m.mod_desc with
+    | Tmod_functor _ ->
+        frame := fst (Modules.generic around m);
+        within := Within m.mod_loc
+    | _ -> ());
     Tast_iterator.default_iterator.module_expr self m;
-    frame := around
+    frame := around;
+    within := within_around
   in
   let class_expr (self : Tast_iterator.iterator) c =
     emit c.cl_loc S_other (Table.type_ (Opaque "class"));
@@ -183,15 +193,16 @@ let add ~unit frame structure =
     | Tstr_exception e -> made_constructor e.tyexn_constructor.ext_loc
     | Tstr_typext e -> List.iter (fun (e : extension_constructor) -> made_constructor e.ext_loc) e.tyext_constructors
     | _ -> ());
-    Variables.item variables !frame i;
+    Variables.item variables !frame !within i;
     Tast_iterator.default_iterator.structure_item self i
   in
   let case (type k) (self : Tast_iterator.iterator) (c : k Typedtree.case) =
-    List.iter variable (Compat.bound c.c_lhs);
+    let scope = { c.c_lhs.pat_loc with loc_end = c.c_rhs.exp_loc.loc_end } in
+    List.iter (variable (Variables.Within scope)) (Compat.bound c.c_lhs);
     Tast_iterator.default_iterator.case self c
   in
   let value_binding (self : Tast_iterator.iterator) vb =
-    List.iter variable (Compat.bound vb.vb_pat);
+    List.iter (variable !within) (Compat.bound vb.vb_pat);
     Tast_iterator.default_iterator.value_binding self vb
   in
   let iterator = { Tast_iterator.default_iterator with expr; case; value_binding; structure_item; module_binding; module_expr; class_expr } in

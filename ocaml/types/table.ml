@@ -39,7 +39,9 @@ type site = {
   block_tag : int option; words : int option; type_ : int; what : string;
 }
 
-type variable = { unit_of : int; variable : string; stamp : int; item : item }
+(* Where in the source a variable can be named; [of_parameter]: that is all of a function. *)
+type scope = { scope_file : string; first : int; last : int; of_parameter : bool }
+type variable = { unit_of : int; variable : string; stamp : int; item : item; scope : scope option }
 
 type unit_ = {
   unit_name : string; source : string; cmt : string;
@@ -186,9 +188,13 @@ let put_site sink s =
   byte sink (kind_number s.site); option byte sink s.block_tag; option varint sink s.words; varint sink s.type_;
   text sink s.what
 
+let put_scope sink s =
+  text sink s.scope_file; varint sink s.first; varint sink s.last; bool sink s.of_parameter
+
 let put_variable sink v =
   varint sink v.unit_of; varint sink v.stamp;
-  put_item sink (v.variable, v.item)
+  put_item sink (v.variable, v.item);
+  option put_scope sink v.scope
 
 let put_failure sink (file, reason) = text sink file; text sink reason
 
@@ -199,7 +205,7 @@ let save file =
   let variables = Array.of_seq (Hashtbl.to_seq_values variables) in
   Array.sort (fun a b -> compare (a.unit_of, a.stamp) (b.unit_of, b.stamp)) variables;
   let sink = sink () in
-  varint sink 2;
+  varint sink 3;
   text sink Sys.ocaml_version;
   array put_unit sink (Rows.all units);
   array put_type sink (Rows.all types);

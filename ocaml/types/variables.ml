@@ -9,21 +9,28 @@ let stamp id =
   | Some slash -> int_of_string_opt (String.sub text (slash + 1) (String.length text - slash - 1))
   | None -> None
 
-let add t id item =
+type scope = Everywhere | Within of Location.t | Parameter_of of Location.t
+
+let lines of_parameter (loc : Location.t) =
+  let first = loc.loc_start.pos_lnum and last = loc.loc_end.pos_lnum and scope_file = loc.loc_start.pos_fname in
+  if 0 < first && first <= last && scope_file <> "" then Some { Table.scope_file; first; last; of_parameter } else None
+
+let add t scope id item =
+  let scope = match scope with Everywhere -> None | Within loc -> lines false loc | Parameter_of loc -> lines true loc in
   match stamp id with
-  | Some stamp -> Table.variable { unit_of = t.unit; variable = Ident.name id; stamp; item }
+  | Some stamp -> Table.variable { unit_of = t.unit; variable = Ident.name id; stamp; item; scope }
   | None -> ()
 
-let value t frame (id, ty) =
-  if not (Convert.is_immediate ty) then add t id (Table.Value (Convert.type_ (Convert.context frame) ty))
+let value t frame scope (id, ty) =
+  if not (Convert.is_immediate ty) then add t scope id (Table.Value (Convert.type_ (Convert.context frame) ty))
 
-let bound t slots = List.iter (fun (id, item) -> add t id (item ())) slots
+let bound t scope slots = List.iter (fun (id, item) -> add t scope id (item ())) slots
 
-let item t frame (item : Typedtree.structure_item) =
-  match item.str_desc with Tstr_value _ -> () | _ -> bound t (Layouts.bound frame item)
+let item t frame scope (item : Typedtree.structure_item) =
+  match item.str_desc with Tstr_value _ -> () | _ -> bound t scope (Layouts.bound frame item)
 
-let local t frame = function
-  | Compat.Module (Some id, m) -> bound t [ (id, Layouts.module_ frame id m.mod_type) ]
-  | Exception e -> bound t [ (e.ext_id, Layouts.extension frame e.ext_id) ]
-  | Opened o -> bound t (Layouts.opened frame o)
+let local t frame scope = function
+  | Compat.Module (Some id, m) -> bound t scope [ (id, Layouts.module_ frame id m.mod_type) ]
+  | Exception e -> bound t scope [ (e.ext_id, Layouts.extension frame e.ext_id) ]
+  | Opened o -> bound t scope (Layouts.opened frame o)
   | Module (None, _) -> ()

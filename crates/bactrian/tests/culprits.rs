@@ -67,14 +67,18 @@ const CULPRITS: &[Culprit] = &[
         name: "finaliser_cycle",
         argument: "500",
         snapshots: "exit",
-        suspects: &["finalisers", "Finaliser_cycle", "can never run", "finaliser_cycle.ml"],
+        suspects: &["(finaliser_cycle.ml:11) can never run", "(Finaliser_cycle.connection)"],
         top: &["Finaliser_cycle.connect", "finaliser_cycle.ml:8"],
     },
     Culprit {
         name: "callbacks",
         argument: "3000",
         snapshots: "exit",
-        suspects: &["field changed of Callbacks, .listeners", "Callbacks.show", "callbacks.ml:14"],
+        suspects: &[
+            "field changed of Callbacks, .listeners",
+            "closures Callbacks.(fun) (callbacks.ml:15) captured",
+            "Callbacks.show (callbacks.ml:14)",
+        ],
         top: &["Callbacks.show", "callbacks.ml:14"],
     },
 ];
@@ -133,7 +137,25 @@ impl Culprit {
         let suspects = bactrian(&["heap", "suspects", last], &folder, compiler);
         let first = suspects.split("\n2. ").next().unwrap_or_default();
         look("heap suspects", first, self.suspects);
+        faults.extend(self.untyped(&folder, compiler));
         faults
+    }
+}
+
+impl Culprit {
+    /// How much of its heap has no type, if that is much, without a single sample: what closures captured, frames hold and finalisers
+    /// wait for is known by the variables in scope there.
+    fn untyped(&self, folder: &Path, compiler: Compiler) -> Option<String> {
+        let program = built(self.name, compiler);
+        let when = self.snapshots;
+        let options = ["record", "--no-trace", "--snapshots", when, "-o", "alone.ctf", "--"];
+        let program = program.to_str().expect("a plain path");
+        bactrian(&[&options[..], &[program, self.argument]].concat(), folder, compiler);
+        let types = ["heap", "types", "alone.1.heap", "--json"];
+        let types: serde_json::Value =
+            serde_json::from_str(&bactrian(&types, folder, compiler)).expect("JSON");
+        let typed = types["result"]["coverage"]["typed"].as_f64().expect("a share");
+        (typed < 0.9).then(|| format!("{compiler:?} {}: {typed:.3} typed", self.name))
     }
 }
 

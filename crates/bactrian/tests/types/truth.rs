@@ -87,6 +87,10 @@ fn check(what: &str, truth: &[(u64, String)], snapshot: &Snapshot, typing: &Typi
     }
     let (mut wrong, mut missing) = (Vec::new(), HashMap::<&str, usize>::new());
     for (address, name) in truth {
+        let (name, is_unsure) = match name.strip_prefix('?') {
+            Some(name) => (name, true),
+            None => (&**name, false),
+        };
         let &block = blocks.get(address).expect("it is alive");
         let class = typing.class(typing.class_of(block)).expect("it has a class");
         // What headers do not tell apart, and nobody says.
@@ -94,7 +98,7 @@ fn check(what: &str, truth: &[(u64, String)], snapshot: &Snapshot, typing: &Typi
             || class.name == "string or bytes" && name == "string";
         if class.is_type && !is_right {
             wrong.push(format!("{name} is taken for {}: {:?}", class.name, typing.origin(block)));
-        } else if !class.is_type || typing.category(block) > Category::Inference {
+        } else if !is_unsure && (!class.is_type || typing.category(block) > Category::Inference) {
             *missing.entry(name).or_default() += 1;
         }
     }

@@ -76,9 +76,9 @@ impl Accountant<'_> {
     fn codes(&mut self, codes: &HashSet<u64>, names: &Names<'_>, references: &mut References) {
         let mut codes: Vec<u64> = codes.iter().copied().collect();
         codes.sort_unstable();
+        let functions = names.functions(&codes);
         let tables = &mut self.maker.tables;
-        for (number, address) in codes.into_iter().enumerate() {
-            let function = names.function(address);
+        for (number, (address, function)) in codes.into_iter().zip(functions).enumerate() {
             let location = Location {
                 function: tables.names.add(&function.name),
                 file: tables.names.add(function.file.as_deref().unwrap_or("")),

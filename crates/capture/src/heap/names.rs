@@ -3,7 +3,8 @@
 //! Native code has names from the tables of symbols, which also stripped programs have for what OCaml compiled,
 //! and better ones, with modules within modules, from debug information. That stands at return addresses: a
 //! function's is taken from the first calls in it. The line of a function is therefore that of the first
-//! thing it does, not of its `let`; one that calls nothing, or only in the end, has none. Bytecode has events, read from the file.
+//! thing it does, not of its `let`; that of one that calls nothing, or only in the end, is had from what there is for debuggers. Bytecode has
+//! events, read from the file.
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use bactrian_ocaml::symbol;
 
 use super::roots::Stacks;
 use super::target::Target;
+use super::target::debug_lines::{Line, first_lines};
 use crate::memory::Memory;
 
 /// Calls in a function that are looked at for its first line.
@@ -75,7 +77,36 @@ impl<'a> Names<'a> {
         u32::try_from(words / INSTRUCTION).ok().map(Pc)
     }
 
-    /// The function that an address is in, as a closure's code pointer.
+    /// The functions of closures' code pointers.
+    pub fn functions(&self, addresses: &[u64]) -> Vec<Function> {
+        let mut functions: Vec<_> = addresses.iter().map(|at| self.function(*at)).collect();
+        for object in &self.target.objects {
+            let Some(file) = &object.file else { continue };
+            let mut open: Vec<_> = (0..functions.len())
+                .filter(|&at| functions[at].kind == Kind::OCaml && functions[at].line == 0)
+                .filter(|&at| object.range.contains(&addresses[at]))
+                .filter_map(|at| Some((object.symbols.function_at(addresses[at])?, at)))
+                .map(|(found, at)| {
+                    let start = found.address.wrapping_sub(object.bias);
+                    (start..start.saturating_add(found.size.max(1)), at)
+                })
+                .collect();
+            if open.is_empty() {
+                continue;
+            }
+            open.sort_unstable_by_key(|(range, _)| range.start);
+            let (ranges, places): (Vec<_>, Vec<_>) = open.into_iter().unzip();
+            for (line, at) in first_lines(file, &ranges).into_iter().zip(places) {
+                if let Some(Line { file, line }) = line {
+                    functions[at].line = line;
+                    functions[at].file.get_or_insert(file);
+                }
+            }
+        }
+        functions
+    }
+
+    /// The function that an address is in.
     pub fn function(&self, address: u64) -> Function {
         if self.bytecode.contains(&address) {
             bytecode(self.program.as_ref(), address, self.bytecode.start)

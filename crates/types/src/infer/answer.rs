@@ -44,6 +44,7 @@ pub(crate) fn infer(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut
     evidence.samples();
     progress(0.7);
     evidence.finalisers();
+    evidence.scopes();
     evidence.inference();
     progress(0.8);
     let mut origins = evidence.origins.texts;

@@ -60,7 +60,7 @@ pub(crate) struct Image {
     statics: Vec<u64>,
     /// Blocks that look like polymorphic variants, and the integer that says which case they are.
     cases: Vec<(u32, i32)>,
-    /// Closures and their first functions, if it is known what is in their environments.
+    /// Closures and their first functions.
     pub closures: Vec<(u32, u32)>,
 }
 
@@ -199,8 +199,7 @@ impl Part {
         for custom in group.customs().unwrap_or_default() {
             part.forms[(custom.block.0 - first) as usize] = Form::of_custom(custom.identifier.0);
         }
-        let has_environments = snapshot.tables().variables.is_some();
-        for closure in group.closures().unwrap_or_default().iter().filter(|_| has_environments) {
+        for closure in group.closures().unwrap_or_default() {
             let first = closure.codes.first().map(|code| (closure.block.0, code.0));
             part.closures.extend(first);
         }

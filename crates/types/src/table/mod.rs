@@ -8,13 +8,13 @@ mod write;
 
 pub use ids::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 pub use model::{
-    Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, ModuleField,
-    ModuleItem, Representation, Site, SiteKind, Table, Text, Type, Unit, Variable,
+    Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, Lines,
+    ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Text, Type, Unit, Variable,
 };
 pub use read::Error;
 
 /// The version of the format that is read and written here.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// The first bytes of every table.
 const MAGIC: &[u8; 8] = b"\x89TYPES\r\n";

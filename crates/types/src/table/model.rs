@@ -311,6 +311,21 @@ pub struct Variable {
     pub name: Text,
     /// What it is.
     pub item: ModuleItem,
+    /// Where it can be named; none: in all that follows in its module, which holds it.
+    pub scope: Option<Lines>,
+}
+
+/// Lines of the source in which a variable can be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// The file.
+    pub file: Text,
+    /// The first line.
+    pub first: u32,
+    /// The last one.
+    pub last: u32,
+    /// Whether these are the lines of a function whose parameter it is.
+    pub of_parameter: bool,
 }
 
 /// A file that could not be read.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::model::{
-    Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, ModuleField,
-    ModuleItem, Representation, Site, SiteKind, Text, Type, Unit, Variable,
+    Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, Lines,
+    ModuleField, ModuleItem, Representation, Site, SiteKind, Text, Type, Unit, Variable,
 };
 use super::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 
@@ -235,7 +235,8 @@ structures! {
     Layout { name, fields, public }
     ModuleField { name, item }
     Site { unit, file, line, start, end, kind, tag, words, of, name }
-    Variable { unit, stamp, name, item }
+    Variable { unit, stamp, name, item, scope }
+    Lines { file, first, last, of_parameter }
     Failure { file, reason }
 }
 

@@ -3,4 +3,5 @@
 mod nonsense;
 mod random;
 mod rules;
+mod scopes;
 mod world;

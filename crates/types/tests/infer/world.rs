@@ -1,13 +1,14 @@
 //! Programs written down by hand: what the compiler knew of them, and their heaps.
 
 use bactrian_snapshot::{
-    BlockId, Code, CodeId, Columns, CustomId, GroupBuilder, Info, Location, Module, ModuleId,
-    Pointer, Root, RootKind, Sample, Snapshot, Space, SpaceKind, StackId, StackNode, Tables,
-    ThreadId, Writer, tag,
+    BlockId, Code, CodeId, Columns, CustomId, Frame, FrameId, GroupBuilder, Info, Location, Module,
+    ModuleId, Pointer, Root, RootKind, Sample, Snapshot, Space, SpaceKind, StackId, StackNode,
+    Tables, ThreadId, Writer, tag,
 };
 use bactrian_types::{
-    Builtin, Constructor, Declaration, DeclarationId, Field, Kind, Layout, LayoutId, ModuleField,
-    ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId, Typing, Unit, UnitId,
+    Builtin, Constructor, Declaration, DeclarationId, Field, Kind, Layout, LayoutId, Lines,
+    ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId, Typing, Unit,
+    UnitId, Variable,
 };
 
 /// A field of a block.
@@ -167,6 +168,30 @@ impl World {
     /// A slot on the stack that holds a block.
     pub fn stack(&mut self, block: u32) {
         let kind = RootKind::Stack { thread: ThreadId(0), frame: None, slot: 0 };
+        self.tables.roots.push(Root { kind, target: Pointer::to(BlockId(block)) });
+    }
+
+    /// A variable that can be named from a line to another, in a function whose parameter it is or not.
+    pub fn local(&mut self, of: TypeId, (first, last): (u32, u32), of_parameter: bool) {
+        let stamp = self.table.variables.len() as u32;
+        self.table.variables.push(Variable {
+            unit: UnitId(0),
+            stamp,
+            name: format!("v{stamp}").into(),
+            item: ModuleItem::Value(of),
+            scope: Some(Lines { file: "main.ml".into(), first, last, of_parameter }),
+        });
+    }
+
+    /// A frame that calls from a line and holds a block.
+    pub fn frame(&mut self, line: u32, block: u32) {
+        let file = self.tables.names.add("main.ml");
+        let function = self.tables.names.add("Main.f");
+        let location = Location { function, file, line, start_char: 4, end_char: 10 };
+        let return_address = self.tables.frames.len() as u64;
+        self.tables.frames.push(Frame { location, return_address, is_inlined: false });
+        let frame = Some(FrameId(return_address as u32));
+        let kind = RootKind::Stack { thread: ThreadId(0), frame, slot: 0 };
         self.tables.roots.push(Root { kind, target: Pointer::to(BlockId(block)) });
     }
 

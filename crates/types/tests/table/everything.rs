@@ -2,8 +2,8 @@
 
 use bactrian_types::{
     Builtin, Case, Constructor, Declaration, DeclarationId, Extension, ExtensionId, Failure, Field,
-    Kind, Layout, LayoutId, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type,
-    TypeId, Unit, UnitId, Variable,
+    Kind, Layout, LayoutId, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table,
+    Type, TypeId, Unit, UnitId, Variable,
 };
 
 fn field(name: &str, of: u32) -> Field {
@@ -116,6 +116,7 @@ pub fn everything() -> Table {
             name: "::".into(),
         }],
         variables: vec![Variable {
+            scope: Some(Lines { file: "m.ml".into(), first: 3, last: 9, of_parameter: true }),
             unit: UnitId(0),
             stamp: 300,
             name: "kept".into(),

@@ -58,14 +58,15 @@ fn object(memory: &dyn Memory, files: &Files, region: &Region) -> Option<Object>
             tables.push(table);
             has_all = true;
         }
-        (!tables.is_empty()).then_some((tables, has_all))
+        (!tables.is_empty()).then(|| (tables, has_all, Some(file.clone())))
     });
-    let (tables, has_all_symbols) = tables.unwrap_or_else(|| {
-        (dynamic_table(memory, &segments, bias, &range).into_iter().collect(), false)
+    let (tables, has_all_symbols, file) = tables.unwrap_or_else(|| {
+        (dynamic_table(memory, &segments, bias, &range).into_iter().collect(), false, None)
     });
     let tls = segments.iter().find(|segment| segment.kind == kind::TLS);
     Some(Object {
         path: path.clone(),
+        file,
         bias,
         range,
         tls: tls.map(|tls| Tls { size: tls.size, alignment: tls.alignment.max(1) }),

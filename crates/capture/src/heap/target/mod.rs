@@ -9,6 +9,7 @@
 
 mod bytecode;
 mod code;
+pub(super) mod debug_lines;
 mod elf;
 pub(crate) mod recovered;
 mod symbols;
@@ -55,6 +56,8 @@ pub struct Target {
 pub struct Object {
     /// The file, as the program's memory calls it.
     pub path: PathBuf,
+    /// Where we find it, if it is still the one that was loaded.
+    pub file: Option<PathBuf>,
     /// How far it was moved from the addresses in the file.
     pub bias: u64,
     /// The addresses it takes.

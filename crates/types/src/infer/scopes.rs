@@ -1,0 +1,368 @@
+//! What environments of closures and stacks of native code hold, by the variables that can be named there.
+//!
+//! The problem: native code does not say which variable is in which place.
+//!
+//! The idea: it is one of a few. An environment holds variables in whose scope its function is. A frame holds those in whose scope it calls
+//! from, or the result of an expression of its function. If only one of their types is such that what is held can be of it, and all that it
+//! leads to, it is of that type: told as inference.
+//!
+//! Types that fit anything, such as `'a` and abstract ones, are never found so, but leave nothing else to be found: what is held may be of
+//! them.
+
+use std::rc::Rc;
+
+use bactrian_snapshot::{FrameId, Location, Pointer, RootKind, tag};
+
+use crate::{Builtin, Kind, Lines, ModuleItem, Site, Table, TypeId, UnitId, Variable};
+
+use super::evidence::Evidence;
+use super::hash::Map;
+use super::image::{FAR, UNREAD, number};
+use super::shape::{Fields, Shape};
+use super::spread::{Origin, Spread};
+use super::terms::{Head, Scope, Term};
+use super::typing::Category;
+use super::units::plain;
+
+/// So far a block is followed to see whether it can be of a type.
+const FAR_ENOUGH: usize = 300;
+/// So many of the blocks in one place of environments are followed.
+const MOST_HELD: usize = 50;
+/// With more types than this in a place, none is found.
+const MOST_TYPES: usize = 400;
+/// Blocks that are looked at in all: what takes longer stays unknown.
+const MOST_STEPS: usize = 100_000_000;
+/// Steps from a type to what its value really is.
+const STEPS: usize = 8;
+
+/// Types of what may be in a place.
+type Types = Rc<[TypeId]>;
+
+/// What can be named where.
+struct Scopes<'t> {
+    variables: Map<UnitId, Vec<(&'t Variable, &'t Lines)>>,
+    sites: Map<UnitId, Vec<&'t Site>>,
+    /// What was asked for.
+    known: Map<(Location, bool), Types>,
+    steps: usize,
+}
+
+impl<'t> Scopes<'t> {
+    fn new(table: &'t Table, is_used: &[bool]) -> Scopes<'t> {
+        let is_used = |unit: UnitId| is_used.get(unit.index()) == Some(&true);
+        let mut variables: Map<UnitId, Vec<_>> = Map::default();
+        for variable in table.variables.iter().filter(|variable| is_used(variable.unit)) {
+            if let Some(lines) = &variable.scope {
+                variables.entry(variable.unit).or_default().push((variable, lines));
+            }
+        }
+        let mut sites: Map<UnitId, Vec<_>> = Map::default();
+        for site in table.sites.iter().filter(|site| variables.contains_key(&site.unit)) {
+            sites.entry(site.unit).or_default().push(site);
+        }
+        Scopes { variables, sites, known: Map::default(), steps: 0 }
+    }
+
+    /// The types of what can be named at a line, and, if so asked, of what is computed in the function that it is in. If the line is not
+    /// known, it may be any.
+    fn at(&self, unit: UnitId, file: &str, line: u32, with_results: bool) -> Vec<TypeId> {
+        let variables = self.variables.get(&unit).map_or(&[][..], |all| all);
+        let is_there = |lines: &Lines| {
+            line == 0 || *lines.file == *file && (lines.first..=lines.last).contains(&line)
+        };
+        let there: Vec<_> = variables.iter().filter(|(_, lines)| is_there(lines)).collect();
+        let mut types: Vec<TypeId> = Vec::new();
+        for (variable, _) in &there {
+            if let ModuleItem::Value(of) = variable.item {
+                types.push(of);
+            }
+        }
+        if with_results {
+            // The innermost function there.
+            let functions = there.iter().map(|(_, lines)| lines).filter(|lines| lines.of_parameter);
+            let function = functions.min_by_key(|lines| lines.last - lines.first);
+            let (first, last) = function.map_or((line, line), |lines| (lines.first, lines.last));
+            let sites = self.sites.get(&unit).map_or(&[][..], |all| all);
+            let is_in = |site: &&&Site| *site.file == *file && (first..=last).contains(&site.line);
+            types.extend(sites.iter().filter(is_in).map(|site| site.of));
+        }
+        types.sort_unstable();
+        types.dedup();
+        types
+    }
+}
+
+impl<'t> Evidence<'_, 't> {
+    /// The types of what environments and stacks of native code hold, as far as only one is possible.
+    pub(crate) fn scopes(&mut self) {
+        if self.units.is_bytecode {
+            return;
+        }
+        let mut scopes = Scopes::new(self.table, &self.units.is_used);
+        let text = "the only variable in its scope that it can be".to_owned();
+        let origin = self.origins.add(self.spread, text, Category::Inference);
+        self.environments(&mut scopes, origin);
+        self.stacks(&mut scopes, origin);
+    }
+
+    fn environments(&mut self, scopes: &mut Scopes<'t>, origin: Origin) {
+        let image = self.spread.image;
+        let mut places: Map<(u32, u8), Vec<u32>> = Map::default();
+        for &(closure, code) in &image.closures {
+            for (position, target) in image.pointers(closure).filter(|(at, _)| *at < FAR) {
+                places.entry((code, position)).or_default().push(target);
+            }
+        }
+        let mut places: Vec<_> = places.into_iter().collect();
+        places.sort_unstable_by_key(|(place, _)| *place);
+        for ((code, _), held) in places {
+            if !held.iter().any(|&block| self.is_open(block)) {
+                continue;
+            }
+            let Some(code) = self.tables.codes.get(code as usize) else { continue };
+            let types = self.types_at(scopes, &[code.location], false);
+            let some: Vec<u32> = held.iter().copied().take(MOST_HELD).collect();
+            let Some(of) = self.only(scopes, &types, &some) else { continue };
+            for &block in &held {
+                self.give_if_open(scopes, block, of, origin);
+            }
+        }
+    }
+
+    fn stacks(&mut self, scopes: &mut Scopes<'t>, origin: Origin) {
+        let roots = self.tables.roots.iter().filter_map(|root| match root.kind {
+            RootKind::Stack { frame, .. } => Some((frame?, root.target)),
+            _ => None,
+        });
+        let suspended = self.tables.continuations.iter().flat_map(|of| &of.held);
+        let suspended = suspended.filter_map(|held| Some((held.frame?, held.target)));
+        let all: Vec<(FrameId, Pointer)> = roots.chain(suspended).collect();
+        for (frame, target) in all {
+            let block = number(target.block, self.spread.image).filter(|_| target.infix == 0);
+            // A function has its own environment there, which is no variable.
+            let is_function =
+                |block: &u32| self.spread.image.forms[*block as usize].tag() == tag::CLOSURE;
+            let block = block.filter(|block| self.is_open(*block) && !is_function(block));
+            let Some(block) = block else { continue };
+            let places = self.inlined_at(frame);
+            let types = self.types_at(scopes, &places, true);
+            if let Some(of) = self.only(scopes, &types, &[block]) {
+                self.give_if_open(scopes, block, of, origin);
+            }
+        }
+    }
+
+    /// Whether a block's type is still to be found.
+    fn is_open(&self, block: u32) -> bool {
+        let spread = &*self.spread;
+        spread.typed(block).is_none()
+            && spread.by_header(block).is_none()
+            && !spread.is_shared(block)
+            && spread.image.forms[block as usize] != UNREAD
+    }
+
+    /// Where a frame calls from, and the calls of functions that are inlined there.
+    fn inlined_at(&self, frame: FrameId) -> Vec<Location> {
+        let frames = &self.tables.frames;
+        let address = |at: usize| frames.get(at).map(|frame| frame.return_address);
+        let Some(here) = address(frame.index()) else { return Vec::new() };
+        let is_same = |at: &usize| address(*at) == Some(here);
+        let inlined = (0..frame.index()).rev().take_while(is_same);
+        let inlined = inlined.take_while(|at| frames[*at].is_inlined);
+        let around = (frame.index()..frames.len()).take_while(is_same);
+        // The frame itself is the first that is not inlined.
+        let mut is_over = false;
+        let around = around.take_while(|at| {
+            let goes_on = !is_over;
+            is_over |= !frames[*at].is_inlined;
+            goes_on
+        });
+        inlined.chain(around).map(|at| frames[at].location).collect()
+    }
+
+    /// The types of what may be in a place.
+    fn types_at(&self, scopes: &mut Scopes<'t>, places: &[Location], with_results: bool) -> Types {
+        let mut all: Vec<TypeId> = Vec::new();
+        for &place in places {
+            let known = scopes.known.get(&(place, with_results)).cloned();
+            let types = known.unwrap_or_else(|| {
+                let names = &self.tables.names;
+                let unit = self.unit_of(names.get(place.function));
+                let file = names.get(place.file);
+                let types: Types = match unit {
+                    Some(unit) => scopes.at(unit, file, place.line, with_results).into(),
+                    None => [].into(),
+                };
+                scopes.known.insert((place, with_results), types.clone());
+                types
+            });
+            if places.len() == 1 {
+                return types;
+            }
+            // Of a place of which nothing is known, anything may be there.
+            if types.is_empty() {
+                return [].into();
+            }
+            all.extend_from_slice(&types);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.into()
+    }
+
+    /// The unit that a function is in.
+    fn unit_of(&self, function: &str) -> Option<UnitId> {
+        let function = plain(function);
+        let ends = function.match_indices('.').map(|(at, _)| at);
+        ends.filter_map(|end| self.units.used.get(&function[..end])).next_back().copied()
+    }
+
+    /// The one of these types that all these blocks can be of.
+    fn only(
+        &mut self,
+        scopes: &mut Scopes<'t>,
+        types: &[TypeId],
+        blocks: &[u32],
+    ) -> Option<TypeId> {
+        if types.len() > MOST_TYPES {
+            return None;
+        }
+        let mut only: Option<(TypeId, Term)> = None;
+        for &of in types {
+            let closed = self.spread.terms.instantiate(of, &mut Scope::closed(&[]));
+            if only.is_some_and(|(_, known)| known == closed) {
+                continue;
+            }
+            if blocks.iter().all(|&block| self.can_be(scopes, block, of)) {
+                if only.is_some() {
+                    return None;
+                }
+                only = Some((of, closed));
+            }
+        }
+        let (of, closed) = only?;
+        is_telling(self.spread, closed).then_some(of)
+    }
+
+    fn give_if_open(&mut self, scopes: &mut Scopes<'t>, block: u32, of: TypeId, origin: Origin) {
+        if self.is_open(block) && self.can_be(scopes, block, of) {
+            let term = self.spread.terms.instantiate(of, &mut Scope::fresh());
+            self.spread.give(block, term, origin);
+            self.spread.run();
+        }
+    }
+
+    /// Whether a block and what it leads to can be of a type.
+    fn can_be(&mut self, scopes: &mut Scopes<'t>, block: u32, of: TypeId) -> bool {
+        let spread = &mut *self.spread;
+        let mark = spread.terms.mark();
+        let term = spread.terms.instantiate(of, &mut Scope::fresh());
+        let can_be = does_lead(spread, block, term, &mut scopes.steps);
+        spread.terms.undo(mark);
+        can_be
+    }
+}
+
+/// Whether blocks can be told by a type: it is not one that fits anything.
+fn is_telling(spread: &Spread<'_>, term: Term) -> bool {
+    match spread.terms.head(term) {
+        Head::Tuple | Head::Arrow(_) | Head::Package(..) | Head::Module(_) => true,
+        Head::Declared(_) => match spread.terms.declaration(term).map(|of| &of.kind) {
+            Some(Kind::Record(..) | Kind::Variant(..) | Kind::Cases { .. }) => true,
+            Some(Kind::Builtin(which)) => {
+                matches!(which, Builtin::Array | Builtin::Floatarray | Builtin::Lazy)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether a block and what it leads to look as a type says.
+fn does_lead(spread: &mut Spread<'_>, block: u32, term: Term, steps: &mut usize) -> bool {
+    let mut seen: Map<u32, ()> = Map::default();
+    let mut next = vec![(block, term)];
+    let mut at = 0;
+    while let Some(&(block, term)) = next.get(at) {
+        at += 1;
+        *steps += 1;
+        if at > FAR_ENOUGH {
+            return true;
+        }
+        if *steps > MOST_STEPS {
+            return false;
+        }
+        if seen.insert(block, ()).is_some() {
+            continue;
+        }
+        match look(spread, block, term) {
+            Look::Clashes => return false,
+            Look::Ends => {}
+            Look::Fields(fields) => {
+                for (position, target) in spread.image.pointers(block) {
+                    let field = match &fields {
+                        Fields::Same(element) => Some(*element),
+                        Fields::Each(fields) => fields.get(usize::from(position)).copied(),
+                        _ => None,
+                    };
+                    next.extend(field.filter(|_| position < FAR).map(|field| (target, field)));
+                }
+            }
+        }
+    }
+    true
+}
+
+/// What a type says of a block.
+enum Look {
+    /// It cannot be of it.
+    Clashes,
+    /// It can, and that is all that can be said.
+    Ends,
+    /// It can, and these are the types of its fields.
+    Fields(Fields),
+}
+
+fn look(spread: &mut Spread<'_>, block: u32, term: Term) -> Look {
+    let at = block as usize;
+    let (form, words) = (spread.image.forms[at], spread.image.words[at]);
+    let known = if spread.is_shared(block) { None } else { spread.typed(block) };
+    let mut term = spread.terms.shallow(term);
+    for _ in 0..STEPS {
+        if form == UNREAD || matches!(spread.terms.head(term), Head::None | Head::Any) {
+            return Look::Ends;
+        }
+        match (spread.terms.head(term), known) {
+            (Head::Arrow(_), Some(_)) => {}
+            (_, Some(known)) if form.tag() != tag::STRING => {
+                match spread.terms.unify(term, known) {
+                    // What it leads to is known, too.
+                    Ok(_) => return Look::Ends,
+                    Err(_) => return Look::Clashes,
+                }
+            }
+            (Head::Variable(_), _) => return Look::Ends,
+            _ => {}
+        }
+        match spread.shapes.of(&mut spread.terms, term, form, words) {
+            Shape::Fits(fit) => {
+                return match &fit.fields {
+                    Fields::Module(layout, count) => {
+                        Look::Fields(Fields::Each(spread.module(*layout, *count)))
+                    }
+                    Fields::Cases => match (spread.image.case(block), spread.case(block, term)) {
+                        (Some(_), None) => Look::Clashes,
+                        _ => Look::Ends,
+                    },
+                    Fields::Each(_) | Fields::Same(_) => Look::Fields(fit.fields.clone()),
+                    Fields::None | Fields::Open => Look::Ends,
+                };
+            }
+            Shape::Becomes(inner) => term = spread.terms.shallow(inner),
+            Shape::Clashes if words == 0 => return Look::Ends,
+            Shape::Clashes => return Look::Clashes,
+            Shape::Waits => return Look::Ends,
+        }
+    }
+    Look::Ends
+}
