@@ -10,4 +10,4 @@ cd "$work"
 version=$("$1" -version | cut -d . -f 1,2)
 sed "/(\*! .* \*)/{/ $version /!d}" "$here/compat.ml" >compat.ml
 "$1" -I +compiler-libs -I +unix -w +a-4-9-40..42-44-45-70 ocamlcommon.cmxa unix.cmxa compat.ml names.ml wire.ml table.ml modules.mli modules.ml \
-    convert.mli convert.ml layouts.mli layouts.ml variables.mli variables.ml sites.mli sites.ml units.mli units.ml bactrian_cmt.ml -o "$output"
+    convert.mli convert.ml layouts.mli layouts.ml captures.mli captures.ml variables.mli variables.ml sites.mli sites.ml units.mli units.ml bactrian_cmt.ml -o "$output"

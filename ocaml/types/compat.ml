@@ -110,6 +110,17 @@ let parameters = function
       List.concat_map parameter parameters @ last (*! 5.2 5.3 5.4 5.5 *)
   | _ -> []
 
+(* Those of a function's parameters that the compiler goes on calling as the typed tree does. *)
+let named_parameters = function
+  | Typedtree.Texp_function { param; _ } -> [ param ] (*! 4.11 4.12 4.13 4.14 5.0 5.1 *)
+  | Typedtree.Texp_function (parameters, _) -> List.map (fun { Typedtree.fp_param; _ } -> fp_param) parameters (*! 5.2 5.3 5.4 5.5 *)
+  | _ -> []
+
+(* The function that a function's body is, if both take their arguments at once. *)
+let curried = function
+  | Typedtree.Texp_function { cases = [ { c_guard = None; c_rhs; _ } ]; _ } -> Some c_rhs (*! 4.11 4.12 4.13 4.14 5.0 5.1 *)
+  | _ -> None
+
 let applied = function
   | Typedtree.Tmod_apply (functor_, argument, _) -> Some (functor_, Some argument)
   | Typedtree.Tmod_apply_unit functor_ -> Some (functor_, None) (*! 5.1 5.2 5.3 5.4 5.5 *)

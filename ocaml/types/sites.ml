@@ -11,7 +11,8 @@ let boxed_tag name =
 
 let add ~unit frame structure =
   let frame = ref frame in
-  let variables = Variables.of_unit unit in
+  let captures = Captures.of_unit unit in
+  let variables = Variables.of_unit unit captures in
   (* Where what a [let] binds can be named: in all that follows, or in an expression or a functor. *)
   let within = ref Variables.Everywhere in
   let variable scope known = Variables.value variables !frame scope known in
@@ -95,6 +96,8 @@ let add ~unit frame structure =
     let loc = e.exp_loc in
     let boxed_for = List.iter (boxed_for loc) in
     let around = !within in
+    Captures.expression captures e;
+    Captures.parameters captures e.exp_desc;
     List.iter (variable (Variables.Parameter_of loc)) (Compat.parameters e.exp_desc);
     (match e.exp_desc with
     | Texp_construct (_, c, arguments) ->
@@ -139,7 +142,11 @@ let add ~unit frame structure =
         | Some (Opened o) -> Modules.bind_opened !frame o
         | None -> ());
         Option.iter (Variables.local variables !frame (Within loc)) local;
-        match desc with Texp_let _ -> within := Within loc | _ -> if Option.is_some local then within := Within loc));
+        match desc with
+        | Texp_let (recursive, bindings, _) ->
+            if recursive = Recursive then Captures.together captures bindings;
+            within := Within loc
+        | _ -> if Option.is_some local then within := Within loc));
     Tast_iterator.default_iterator.expr self e;
     within := around
   in
@@ -190,6 +197,7 @@ let add ~unit frame structure =
   in
   let structure_item (self : Tast_iterator.iterator) i =
     (match i.str_desc with
+    | Tstr_value (Recursive, bindings) -> Captures.together captures bindings
     | Tstr_exception e -> made_constructor e.tyexn_constructor.ext_loc
     | Tstr_typext e -> List.iter (fun (e : extension_constructor) -> made_constructor e.ext_loc) e.tyext_constructors
     | _ -> ());
@@ -197,11 +205,13 @@ let add ~unit frame structure =
     Tast_iterator.default_iterator.structure_item self i
   in
   let case (type k) (self : Tast_iterator.iterator) (c : k Typedtree.case) =
+    Captures.case captures c;
     let scope = { c.c_lhs.pat_loc with loc_end = c.c_rhs.exp_loc.loc_end } in
     List.iter (variable (Variables.Within scope)) (Compat.bound c.c_lhs);
     Tast_iterator.default_iterator.case self c
   in
   let value_binding (self : Tast_iterator.iterator) vb =
+    Captures.binding captures vb;
     List.iter (variable !within) (Compat.bound vb.vb_pat);
     Tast_iterator.default_iterator.value_binding self vb
   in

@@ -43,6 +43,9 @@ type site = {
 type scope = { scope_file : string; first : int; last : int; of_parameter : bool }
 type variable = { unit_of : int; variable : string; stamp : int; item : item; scope : scope option }
 
+(* A function, and what it captures: names, and types as far as they are of use, in the order of its environment. *)
+type function_ = { function_unit : int; function_file : string; from_line : int; to_line : int; captured : (string * int option) list }
+
 type unit_ = {
   unit_name : string; source : string; cmt : string;
   interface : Digest.t option; implementation : Digest.t option; unit_layout : int option;
@@ -76,6 +79,7 @@ let layouts : layout Rows.t = Rows.create ()
 let failures : (string * string) Rows.t = Rows.create ()
 let sites : (site, unit) Hashtbl.t = Hashtbl.create 100_000
 let variables : (int * int, variable) Hashtbl.t = Hashtbl.create 10_000 (* by unit and stamp *)
+let functions : function_ Rows.t = Rows.create ()
 
 (* Types that are equal are kept once. The hash looks far enough to tell wide tuples apart. *)
 module Numbers = Hashtbl.Make (struct
@@ -196,6 +200,10 @@ let put_variable sink v =
   put_item sink (v.variable, v.item);
   option put_scope sink v.scope
 
+let put_function sink f =
+  varint sink f.function_unit; text sink f.function_file; varint sink f.from_line; varint sink f.to_line;
+  list (fun sink (name, of_) -> text sink name; option varint sink of_) sink f.captured
+
 let put_failure sink (file, reason) = text sink file; text sink reason
 
 let save file =
@@ -214,6 +222,7 @@ let save file =
   array put_layout sink (Rows.all layouts);
   array put_site sink sites;
   array put_variable sink variables;
+  array put_function sink (Rows.all functions);
   array put_failure sink (Rows.all failures);
   Wire.save sink file
 

@@ -1,6 +1,6 @@
-type t = { unit : int }
+type t = { unit : int; captures : Captures.t }
 
-let of_unit unit = { unit }
+let of_unit unit captures = { unit; captures }
 
 (* [Ident] shows the number only in a text. *)
 let stamp id =
@@ -15,6 +15,8 @@ let lines of_parameter (loc : Location.t) =
   let first = loc.loc_start.pos_lnum and last = loc.loc_end.pos_lnum and scope_file = loc.loc_start.pos_fname in
   if 0 < first && first <= last && scope_file <> "" then Some { Table.scope_file; first; last; of_parameter } else None
 
+let capturable t scope id type_ = if scope <> Everywhere then Captures.local t.captures id type_
+
 let add t scope id item =
   let scope = match scope with Everywhere -> None | Within loc -> lines false loc | Parameter_of loc -> lines true loc in
   match stamp id with
@@ -22,9 +24,19 @@ let add t scope id item =
   | None -> ()
 
 let value t frame scope (id, ty) =
-  if not (Convert.is_immediate ty) then add t scope id (Table.Value (Convert.type_ (Convert.context frame) ty))
+  if Convert.is_immediate ty then capturable t scope id None
+  else begin
+    let of_ = Convert.type_ (Convert.context frame) ty in
+    capturable t scope id (Some of_);
+    add t scope id (Table.Value of_)
+  end
 
-let bound t scope slots = List.iter (fun (id, item) -> add t scope id (item ())) slots
+let bound t scope slots =
+  let bind (id, item) =
+    capturable t scope id None;
+    add t scope id (item ())
+  in
+  List.iter bind slots
 
 let item t frame scope (item : Typedtree.structure_item) =
   match item.str_desc with Tstr_value _ -> () | _ -> bound t scope (Layouts.bound frame item)

@@ -3,8 +3,8 @@
 
 type t
 
-(* Those of a unit, by its number in the table. *)
-val of_unit : int -> t
+(* Those of a unit, by its number in the table; functions may capture those that no module holds. *)
+val of_unit : int -> Captures.t -> t
 
 (* Where a variable can be named: in all that follows, in some part of the source, or in a function whose parameter it is. *)
 type scope = Everywhere | Within of Location.t | Parameter_of of Location.t

@@ -20,6 +20,8 @@ struct Culprit {
     suspects: &'static [&'static str],
     /// What the first row of `top --by site` says.
     top: &'static [&'static str],
+    /// Whether it is linked with Lwt, which is there for the machine's own OCaml.
+    with_lwt: bool,
 }
 
 const CULPRITS: &[Culprit] = &[
@@ -29,6 +31,7 @@ const CULPRITS: &[Culprit] = &[
         snapshots: "exit",
         suspects: &["Hashtbl", "field table of Wrong_key", "Wrong_key.log_in (wrong_key.ml:20)"],
         top: &["Wrong_key.log_in", "wrong_key.ml:20"],
+        with_lwt: false,
     },
     Culprit {
         name: "kept_trees",
@@ -41,6 +44,7 @@ const CULPRITS: &[Culprit] = &[
             "kept_trees.ml:6",
         ],
         top: &["Kept_trees.parse", "kept_trees.ml:6"],
+        with_lwt: false,
     },
     Culprit {
         name: "full_queue",
@@ -48,6 +52,7 @@ const CULPRITS: &[Culprit] = &[
         snapshots: "exit",
         suspects: &["Full_queue.event Queue", "field waiting of Full_queue", "full_queue.ml:11"],
         top: &["Full_queue.serve", "full_queue.ml:11"],
+        with_lwt: false,
     },
     Culprit {
         name: "copied_strings",
@@ -55,6 +60,7 @@ const CULPRITS: &[Culprit] = &[
         snapshots: "exit",
         suspects: &["field records of Copied_strings", "Copied_strings.read (copied_strings.ml:1"],
         top: &["Copied_strings.read", "copied_strings.ml:1"],
+        with_lwt: false,
     },
     Culprit {
         name: "deep_renaming",
@@ -62,6 +68,7 @@ const CULPRITS: &[Culprit] = &[
         snapshots: "peak",
         suspects: &["held only by", "Deep_renaming.rename (deep_renaming.ml:", " frames "],
         top: &["Deep_renaming.rename", "deep_renaming.ml:"],
+        with_lwt: false,
     },
     Culprit {
         name: "finaliser_cycle",
@@ -69,6 +76,7 @@ const CULPRITS: &[Culprit] = &[
         snapshots: "exit",
         suspects: &["(finaliser_cycle.ml:11) can never run", "(Finaliser_cycle.connection)"],
         top: &["Finaliser_cycle.connect", "finaliser_cycle.ml:8"],
+        with_lwt: false,
     },
     Culprit {
         name: "callbacks",
@@ -80,6 +88,15 @@ const CULPRITS: &[Culprit] = &[
             "Callbacks.show (callbacks.ml:14)",
         ],
         top: &["Callbacks.show", "callbacks.ml:14"],
+        with_lwt: false,
+    },
+    Culprit {
+        name: "channels",
+        argument: "500",
+        snapshots: "exit",
+        suspects: &["(channels.ml:24) can never run", "(Channels.xml Lwt_stream.t)"],
+        top: &["Channels.page", "channels.ml:1"],
+        with_lwt: true,
     },
 ];
 
@@ -97,18 +114,26 @@ fn bactrian(arguments: &[&str], folder: &Path, compiler: Compiler) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The executable of a program of `programs/culprits/`.
-fn built(name: &str, compiler: Compiler) -> PathBuf {
-    let (ocamlopt, arguments) = (compiler.ocamlopt(), format!("-g -bin-annot {name}.ml -o {name}"));
+/// The executable of a program of `programs/culprits/`, with these libraries.
+fn built(name: &str, libraries: &str, compiler: Compiler) -> PathBuf {
+    let arguments = format!("-g -bin-annot {libraries} {name}.ml -o {name}");
+    let ocamlopt = compiler.ocamlopt();
     let recipe =
         Recipe::new(format!("culprit-{name}-{compiler:?}")).source(&format!("culprits/{name}.ml"));
     recipe.step(ocamlopt, &arguments).build().join(name)
 }
 
 impl Culprit {
+    fn built(&self, compiler: Compiler) -> PathBuf {
+        built(self.name, if self.with_lwt { "-I +lwt lwt.cmxa" } else { "" }, compiler)
+    }
+
     /// What is wrong with its first answers.
     fn faults(&self, compiler: Compiler) -> Vec<String> {
-        let program = built(self.name, compiler);
+        if self.with_lwt && compiler.version() != (4, 13) {
+            return Vec::new();
+        }
+        let program = self.built(compiler);
         let folder = bactrian_fixtures::own_folder(&format!("culprit-{}", self.name));
         let record =
             ["record", "--rate", "1e-3", "--snapshots", self.snapshots, "-o", "trace.ctf", "--"];
@@ -146,7 +171,7 @@ impl Culprit {
     /// How much of its heap has no type, if that is much, without a single sample: what closures captured, frames hold and finalisers
     /// wait for is known by the variables in scope there.
     fn untyped(&self, folder: &Path, compiler: Compiler) -> Option<String> {
-        let program = built(self.name, compiler);
+        let program = self.built(compiler);
         let when = self.snapshots;
         let options = ["record", "--no-trace", "--snapshots", when, "-o", "alone.ctf", "--"];
         let program = program.to_str().expect("a plain path");
@@ -171,7 +196,7 @@ fn the_first_answer_names_the_culprit() {
 #[test]
 fn what_came_in_one_round_and_stayed_is_told_by_three_snapshots() {
     for compiler in BOTH {
-        let program = built("rounds", compiler);
+        let program = built("rounds", "", compiler);
         let folder = bactrian_fixtures::own_folder("rounds");
         let mut child = Command::new(&program)
             .stdin(Stdio::piped())

@@ -46,6 +46,16 @@ impl Form {
     }
 }
 
+/// A closure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closure {
+    pub block: u32,
+    /// Its first function.
+    pub code: u32,
+    /// The first field of its environment.
+    pub environment: u32,
+}
+
 /// The heap.
 #[derive(Default)]
 pub(crate) struct Image {
@@ -60,8 +70,7 @@ pub(crate) struct Image {
     statics: Vec<u64>,
     /// Blocks that look like polymorphic variants, and the integer that says which case they are.
     cases: Vec<(u32, i32)>,
-    /// Closures and their first functions.
-    pub closures: Vec<(u32, u32)>,
+    pub closures: Vec<Closure>,
 }
 
 impl Image {
@@ -184,7 +193,7 @@ struct Part {
     /// Those in static data, counted from the group's first.
     statics: Vec<u32>,
     cases: Vec<(u32, i32)>,
-    closures: Vec<(u32, u32)>,
+    closures: Vec<Closure>,
 }
 
 impl Part {
@@ -200,8 +209,9 @@ impl Part {
             part.forms[(custom.block.0 - first) as usize] = Form::of_custom(custom.identifier.0);
         }
         for closure in group.closures().unwrap_or_default() {
-            let first = closure.codes.first().map(|code| (closure.block.0, code.0));
-            part.closures.extend(first);
+            let (block, environment) = (closure.block.0, closure.environment);
+            let code = closure.codes.first();
+            part.closures.extend(code.map(|code| Closure { block, code: code.0, environment }));
         }
         // What was read before an error counts.
         let _: std::result::Result<(), Error> = part.fields(&group, hashes);

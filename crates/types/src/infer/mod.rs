@@ -1,12 +1,13 @@
 //! What type every block of a snapshot has.
 //!
 //! Each step is a file: `image` reads the heap, `units` decides which modules the table knows, `evidence` says what
-//! globals, variables (`variables`, and in native code `scopes`) and samples are (`sites`), `spread` takes types along pointers with what `shape` says of a
+//! globals, variables (`variables`, and in native code `captures` and `scopes`) and samples are (`sites`), `spread` takes types along pointers with what `shape` says of a
 //! type and a header, `pull` learns what variables are, `why` finds out why the rest has no type, and `answer` makes
 //! classes of it all. Types are `terms`; `unify` compares them and `print` writes them.
 
 mod allocated;
 mod answer;
+mod captures;
 mod collections;
 mod eliminate;
 mod evidence;

@@ -101,6 +101,7 @@ impl<'t> Evidence<'_, 't> {
         let mut scopes = Scopes::new(self.table, &self.units.is_used);
         let text = "the only variable in its scope that it can be".to_owned();
         let origin = self.origins.add(self.spread, text, Category::Inference);
+        self.captures(&mut scopes.steps);
         self.environments(&mut scopes, origin);
         self.stacks(&mut scopes, origin);
     }
@@ -108,9 +109,9 @@ impl<'t> Evidence<'_, 't> {
     fn environments(&mut self, scopes: &mut Scopes<'t>, origin: Origin) {
         let image = self.spread.image;
         let mut places: Map<(u32, u8), Vec<u32>> = Map::default();
-        for &(closure, code) in &image.closures {
-            for (position, target) in image.pointers(closure).filter(|(at, _)| *at < FAR) {
-                places.entry((code, position)).or_default().push(target);
+        for closure in &image.closures {
+            for (position, target) in image.pointers(closure.block).filter(|(at, _)| *at < FAR) {
+                places.entry((closure.code, position)).or_default().push(target);
             }
         }
         let mut places: Vec<_> = places.into_iter().collect();
@@ -153,7 +154,7 @@ impl<'t> Evidence<'_, 't> {
     }
 
     /// Whether a block's type is still to be found.
-    fn is_open(&self, block: u32) -> bool {
+    pub(super) fn is_open(&self, block: u32) -> bool {
         let spread = &*self.spread;
         spread.typed(block).is_none()
             && spread.by_header(block).is_none()
@@ -211,7 +212,7 @@ impl<'t> Evidence<'_, 't> {
     }
 
     /// The unit that a function is in.
-    fn unit_of(&self, function: &str) -> Option<UnitId> {
+    pub(super) fn unit_of(&self, function: &str) -> Option<UnitId> {
         let function = plain(function);
         let ends = function.match_indices('.').map(|(at, _)| at);
         ends.filter_map(|end| self.units.used.get(&function[..end])).next_back().copied()
@@ -233,7 +234,7 @@ impl<'t> Evidence<'_, 't> {
             if only.is_some_and(|(_, known)| known == closed) {
                 continue;
             }
-            if blocks.iter().all(|&block| self.can_be(scopes, block, of)) {
+            if blocks.iter().all(|&block| can_be(self.spread, block, of, &mut scopes.steps)) {
                 if only.is_some() {
                     return None;
                 }
@@ -245,22 +246,21 @@ impl<'t> Evidence<'_, 't> {
     }
 
     fn give_if_open(&mut self, scopes: &mut Scopes<'t>, block: u32, of: TypeId, origin: Origin) {
-        if self.is_open(block) && self.can_be(scopes, block, of) {
+        if self.is_open(block) && can_be(self.spread, block, of, &mut scopes.steps) {
             let term = self.spread.terms.instantiate(of, &mut Scope::fresh());
             self.spread.give(block, term, origin);
             self.spread.run();
         }
     }
+}
 
-    /// Whether a block and what it leads to can be of a type.
-    fn can_be(&mut self, scopes: &mut Scopes<'t>, block: u32, of: TypeId) -> bool {
-        let spread = &mut *self.spread;
-        let mark = spread.terms.mark();
-        let term = spread.terms.instantiate(of, &mut Scope::fresh());
-        let can_be = does_lead(spread, block, term, &mut scopes.steps);
-        spread.terms.undo(mark);
-        can_be
-    }
+/// Whether a block and what it leads to can be of a type.
+pub(super) fn can_be(spread: &mut Spread<'_>, block: u32, of: TypeId, steps: &mut usize) -> bool {
+    let mark = spread.terms.mark();
+    let term = spread.terms.instantiate(of, &mut Scope::fresh());
+    let can_be = does_lead(spread, block, term, steps);
+    spread.terms.undo(mark);
+    can_be
 }
 
 /// Whether blocks can be told by a type: it is not one that fits anything.
@@ -332,19 +332,20 @@ fn look(spread: &mut Spread<'_>, block: u32, term: Term) -> Look {
         if form == UNREAD || matches!(spread.terms.head(term), Head::None | Head::Any) {
             return Look::Ends;
         }
-        match (spread.terms.head(term), known) {
-            (Head::Arrow(_), Some(_)) => {}
-            (_, Some(known)) if form.tag() != tag::STRING => {
-                match spread.terms.unify(term, known) {
-                    // What it leads to is known, too.
-                    Ok(_) => return Look::Ends,
-                    Err(_) => return Look::Clashes,
-                }
-            }
-            (Head::Variable(_), _) => return Look::Ends,
-            _ => {}
+        if matches!(spread.terms.head(term), Head::Variable(_)) && known.is_none() {
+            return Look::Ends;
         }
         match spread.shapes.of(&mut spread.terms, term, form, words) {
+            Shape::Fits(_) | Shape::Waits if known.is_some() => {
+                let (is_function, is_text) =
+                    (matches!(spread.terms.head(term), Head::Arrow(_)), form.tag() == tag::STRING);
+                let agrees = |known| spread.terms.unify(term, known).is_ok();
+                // What it leads to is known, too.
+                return match is_function || is_text || known.is_none_or(agrees) {
+                    true => Look::Ends,
+                    false => Look::Clashes,
+                };
+            }
             Shape::Fits(fit) => {
                 return match &fit.fields {
                     Fields::Module(layout, count) => {

@@ -92,9 +92,9 @@ impl<'t> Evidence<'_, 't> {
             by_code.insert(environment.code.0, fields.collect());
         }
         let mut found = Vec::new();
-        for &(block, code) in &image.closures {
-            let Some(fields) = by_code.get(&code) else { continue };
-            for (position, target) in image.pointers(block) {
+        for closure in &image.closures {
+            let Some(fields) = by_code.get(&closure.code) else { continue };
+            for (position, target) in image.pointers(closure.block) {
                 if let Some(variable) = fields.get(&u32::from(position)) {
                     found.push((target, *variable));
                 }

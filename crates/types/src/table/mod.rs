@@ -8,8 +8,9 @@ mod write;
 
 pub use ids::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 pub use model::{
-    Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, Lines,
-    ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Text, Type, Unit, Variable,
+    Builtin, Captured, Case, Constructor, Declaration, Extension, Failure, Field, Function, Kind,
+    Layout, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Text, Type,
+    Unit, Variable,
 };
 pub use read::Error;
 

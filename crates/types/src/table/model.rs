@@ -26,6 +26,8 @@ pub struct Table {
     pub sites: Vec<Site>,
     /// Variables that may hold blocks, in order of unit and stamp.
     pub variables: Vec<Variable>,
+    /// Functions that capture something.
+    pub functions: Vec<Function>,
     /// Files that could not be read.
     pub failures: Vec<Failure>,
 }
@@ -326,6 +328,30 @@ pub struct Lines {
     pub last: u32,
     /// Whether these are the lines of a function whose parameter it is.
     pub of_parameter: bool,
+}
+
+/// A function of the source, by what it captures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The unit it is in.
+    pub unit: UnitId,
+    /// The file.
+    pub file: Text,
+    /// Its first line.
+    pub first: u32,
+    /// Its last one.
+    pub last: u32,
+    /// What it captures, in the order in which its environment has it.
+    pub captured: Vec<Captured>,
+}
+
+/// A variable that a function captures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// Its name.
+    pub name: Text,
+    /// Its type, if it is of use: not of integers and modules.
+    pub of: Option<TypeId>,
 }
 
 /// A file that could not be read.

@@ -88,6 +88,7 @@ fn get(source: &mut Source<'_>) -> Parse<Table> {
         layouts: Record::get(source)?,
         sites: Record::get(source)?,
         variables: Record::get(source)?,
+        functions: Record::get(source)?,
         failures: Record::get(source)?,
     };
     if source.left() == 0 { Ok(table) } else { Err("there is more than a table") }
@@ -110,6 +111,10 @@ fn check(table: &Table) -> Parse<()> {
     for variable in &table.variables {
         checks.unit(variable.unit)?;
         checks.item(&variable.item)?;
+    }
+    for function in &table.functions {
+        checks.unit(function.unit)?;
+        function.captured.iter().try_for_each(|one| one.of.map_or(Ok(()), |of| checks.of(of)))?;
     }
     Ok(())
 }

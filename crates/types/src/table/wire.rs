@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::model::{
-    Builtin, Case, Constructor, Declaration, Extension, Failure, Field, Kind, Layout, Lines,
-    ModuleField, ModuleItem, Representation, Site, SiteKind, Text, Type, Unit, Variable,
+    Builtin, Captured, Case, Constructor, Declaration, Extension, Failure, Field, Function, Kind,
+    Layout, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Text, Type, Unit,
+    Variable,
 };
 use super::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 
@@ -237,6 +238,8 @@ structures! {
     Site { unit, file, line, start, end, kind, tag, words, of, name }
     Variable { unit, stamp, name, item, scope }
     Lines { file, first, last, of_parameter }
+    Function { unit, file, first, last, captured }
+    Captured { name, of }
     Failure { file, reason }
 }
 

@@ -17,6 +17,7 @@ impl Table {
         self.layouts.put(&mut sink);
         self.sites.put(&mut sink);
         self.variables.put(&mut sink);
+        self.functions.put(&mut sink);
         self.failures.put(&mut sink);
         let body = sink.bytes;
         let mut bytes = MAGIC.to_vec();

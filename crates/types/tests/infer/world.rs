@@ -6,9 +6,9 @@ use bactrian_snapshot::{
     Tables, ThreadId, Writer, tag,
 };
 use bactrian_types::{
-    Builtin, Constructor, Declaration, DeclarationId, Field, Kind, Layout, LayoutId, Lines,
-    ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId, Typing, Unit,
-    UnitId, Variable,
+    Builtin, Captured, Constructor, Declaration, DeclarationId, Field, Function, Kind, Layout,
+    LayoutId, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId,
+    Typing, Unit, UnitId, Variable,
 };
 
 /// A field of a block.
@@ -26,6 +26,8 @@ pub struct World {
     pub tables: Tables,
     blocks: Vec<(u8, Vec<Value>)>,
     pub columns: Columns,
+    /// The line of the function of all closures.
+    pub code_line: u32,
     pub int: TypeId,
     pub string: TypeId,
     pub float: TypeId,
@@ -46,6 +48,7 @@ impl World {
             tables: Tables::default(),
             blocks: Vec::new(),
             columns: Columns { immediates: true, ..Columns::default() },
+            code_line: 0,
             int: TypeId(0),
             string: TypeId(0),
             float: TypeId(0),
@@ -183,6 +186,21 @@ impl World {
         });
     }
 
+    /// A function from a line to another, and the types of what it captures.
+    pub fn function(&mut self, (first, last): (u32, u32), captured: &[Option<TypeId>]) {
+        let one = |(at, of): (usize, &Option<TypeId>)| Captured {
+            name: format!("v{at}").into(),
+            of: *of,
+        };
+        self.table.functions.push(Function {
+            unit: UnitId(0),
+            file: "main.ml".into(),
+            first,
+            last,
+            captured: captured.iter().enumerate().map(one).collect(),
+        });
+    }
+
     /// A frame that calls from a line and holds a block.
     pub fn frame(&mut self, line: u32, block: u32) {
         let file = self.tables.names.add("main.ml");
@@ -231,7 +249,9 @@ impl World {
     /// Its file.
     pub fn bytes(&mut self, constants: u32) -> Vec<u8> {
         let name = self.tables.names.add("Main.f");
-        let location = Location { function: name, ..Location::default() };
+        let file = self.tables.names.add("main.ml");
+        let line = self.code_line;
+        let location = Location { function: name, file, line, ..Location::default() };
         self.tables.codes = vec![Code { address: 0, location }];
         self.tables.customs = ["_i", "_j", "_bigarr02"].map(|id| self.tables.names.add(id)).into();
         let count = self.blocks.len() as u32;

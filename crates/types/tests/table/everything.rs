@@ -1,9 +1,9 @@
 //! A table with something of every kind in it. The fuzz seeds are made of it too.
 
 use bactrian_types::{
-    Builtin, Case, Constructor, Declaration, DeclarationId, Extension, ExtensionId, Failure, Field,
-    Kind, Layout, LayoutId, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table,
-    Type, TypeId, Unit, UnitId, Variable,
+    Builtin, Captured, Case, Constructor, Declaration, DeclarationId, Extension, ExtensionId,
+    Failure, Field, Function, Kind, Layout, LayoutId, Lines, ModuleField, ModuleItem,
+    Representation, Site, SiteKind, Table, Type, TypeId, Unit, UnitId, Variable,
 };
 
 fn field(name: &str, of: u32) -> Field {
@@ -121,6 +121,16 @@ pub fn everything() -> Table {
             stamp: 300,
             name: "kept".into(),
             item: ModuleItem::Value(TypeId(2)),
+        }],
+        functions: vec![Function {
+            unit: UnitId(0),
+            file: "m.ml".into(),
+            first: 3,
+            last: 4,
+            captured: vec![
+                Captured { name: "x".into(), of: Some(TypeId(0)) },
+                Captured { name: "n".into(), of: None },
+            ],
         }],
         failures: vec![Failure { file: "other.cmt".into(), reason: "it is cut".into() }],
     }

@@ -47,6 +47,12 @@ fn numbers_stand_for_something() {
     );
     assert_eq!(wrong(&|table| table.sites[0].of = TypeId(99)), "a type that is not there");
     assert_eq!(wrong(&|table| table.variables[0].unit = UnitId(1)), "a unit that is not there");
+    assert_eq!(wrong(&|table| table.functions[0].unit = UnitId(1)), "a unit that is not there");
+    let nowhere = Some(TypeId(1_000_000));
+    assert_eq!(
+        wrong(&|table| table.functions[0].captured[0].of = nowhere),
+        "a type that is not there"
+    );
     let nothing = ModuleItem::Extension(ExtensionId(1));
     assert_eq!(
         wrong(&|table| table.variables[0].item = nothing.clone()),

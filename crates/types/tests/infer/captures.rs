@@ -1,0 +1,60 @@
+//! What environments of native code hold, by what functions capture.
+
+use bactrian_snapshot::{BlockId, tag};
+use bactrian_types::{Category, TypeId};
+
+use crate::world::{Int, To, World, name};
+
+/// A world with two types that look alike, and a closure that holds a block of that look, a number, and another such block.
+fn world() -> (World, [TypeId; 2], [u32; 2]) {
+    let mut world = World::new();
+    let fields = [("x", world.int), ("label", world.string)];
+    let types = [world.record("Main.point", &fields), world.record("Main.page", &fields)];
+    let text = world.text();
+    let blocks = [0; 2].map(|_| world.block(0, &[Int(1), To(text)]));
+    let [one, other] = blocks.map(To);
+    let closure = world.block(tag::CLOSURE, &[Int(0), Int(0), one, Int(5), other]);
+    world.stack(closure);
+    world.code_line = 15;
+    (world, types, blocks)
+}
+
+#[test]
+fn the_order_tells_apart_what_looks_alike() {
+    let (mut world, [point, page], [one, other]) = world();
+    world.function((14, 16), &[Some(page), None, Some(point)]);
+    // Others are around it, or elsewhere, and capture more or less.
+    world.function((10, 20), &[Some(point)]);
+    world.function((30, 40), &[Some(point), None, Some(page)]);
+    let typing = world.infer();
+    assert_eq!(name(&typing, one), "Main.page");
+    assert_eq!(name(&typing, other), "Main.point");
+    assert_eq!(typing.category(BlockId(one)), Category::Inference);
+    assert_eq!(typing.origin(BlockId(one)), Some("variable v0 that Main.f captured"));
+}
+
+#[test]
+fn of_two_functions_that_fit_none_is_believed() {
+    let (mut world, [point, page], blocks) = world();
+    world.function((14, 16), &[Some(page), None, Some(point)]);
+    world.function((15, 15), &[Some(point), None, Some(page)]);
+    let typing = world.infer();
+    for block in blocks {
+        assert_eq!(name(&typing, block), "block of tag 0");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_not_it() {
+    let (mut world, [point, page], blocks) = world();
+    let list = world.list(world.float);
+    world.function((14, 16), &[Some(list), None, Some(point)]);
+    let typing = world.infer();
+    for block in blocks {
+        assert_eq!(name(&typing, block), "block of tag 0");
+    }
+    // So the other one is.
+    world.function((15, 15), &[Some(point), None, Some(page)]);
+    let typing = world.infer();
+    assert_eq!(blocks.map(|block| name(&typing, block)), ["Main.point", "Main.page"]);
+}
