@@ -51,21 +51,31 @@ pub fn apply(
     console: &mut Console,
 ) {
     let held: Vec<_> = snapshots.iter().filter_map(|file| Held::read(file)).collect();
-    for trace in traces {
-        let shown = shortened(trace).display();
-        match apply_to(trace, &held) {
-            Ok(dead) if !quiet => {
-                let dead = show_number(dead as u64, "sampled block");
-                // What was recorded stands, whether or not it can be told.
-                let _ = console.note(&format!(
-                    "{shown}: at the end {dead} not collected yet, but held by nothing; counted as collected"
-                ));
-            }
-            Ok(_) => {}
-            Err(failure) => console.complain(&format!(
-                "{shown}: what is alive at the end may be held by nothing (--final-gc was of no use): {failure}"
-            )),
+    let done = traces.iter().map(|trace| (shortened(trace).display(), apply_to(trace, &held)));
+    let (mut dead, mut failed) = (0, Vec::new());
+    for (trace, applied) in done {
+        match applied {
+            Ok(more) => dead += more,
+            Err(failure) => failed.push(format!("{trace}: {failure}")),
         }
+    }
+    if !quiet && failed.len() < traces.len() {
+        let dead = show_number(dead as u64, "sampled block");
+        // What was recorded stands, whether or not it can be told.
+        let _ = console.note(&format!(
+            "at the end {dead} not collected yet, but held by nothing: counted as collected"
+        ));
+    }
+    if let Some(first) = failed.first() {
+        let others = match failed.len() - 1 {
+            0 => String::new(),
+            others => {
+                format!(", and of {} the same or the like", show_number(others as u64, "trace"))
+            }
+        };
+        console.complain(&format!(
+            "what is alive at the end may be held by nothing, --final-gc was of no use: {first}{others}"
+        ));
     }
     for one in held.iter().filter(|_| !are_wanted) {
         // It may be gone already.
