@@ -122,9 +122,27 @@ function Last({ at }: { at: number }) {
             ]}
           />
           <Collector numbers={summary.answer?.result.collector ?? []} />
+          <Sizes sizes={summary.answer?.result.sizes ?? []} />
         </>
       )}
     </>
+  );
+}
+
+/** What is free in the major heap, by the size of blocks that it is for. */
+function Sizes({ sizes }: { sizes: Summary["sizes"] }) {
+  const free = sizes.filter((row) => row.free > 0);
+  if (free.length === 0) return null;
+  return (
+    <details>
+      <summary>Free memory by size</summary>
+      <Facts
+        facts={free.map((row) => [
+          `blocks up to ${bytes(row.most)}`,
+          `${bytes(row.free)} free in ${count(row.free_blocks)} pieces, ${bytes(row.used)} used`,
+        ])}
+      />
+    </details>
   );
 }
 

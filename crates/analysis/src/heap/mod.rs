@@ -81,8 +81,8 @@ pub use reduced::{
 pub use roots::{FirstRootRow, LeftOut, RootRow, Roots, RootsShape, first_roots, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
 pub use summary::{
-    CollectorNumber, FiberStacks, MajorHeap, Process, ProcessLine, StackSum, Summary, UseRow,
-    summary,
+    CollectorNumber, FiberStacks, MajorHeap, Process, ProcessLine, SizeRow, StackSum, Summary,
+    UseRow, summary,
 };
 pub use sums::{HeapSums, SeriesPoint};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};

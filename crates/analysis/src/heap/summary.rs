@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_snapshot::{FiberOwner, Number, Tables};
+use bactrian_snapshot::{FiberOwner, Number, SizeClass, Tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,6 +40,8 @@ pub struct Summary {
     pub spaces: Vec<SpaceRow>,
     /// What the major heap is made of.
     pub major: MajorHeap,
+    /// What is used and free in the major heap by size, small ones first; empty if the snapshot does not tell.
+    pub sizes: Vec<SizeRow>,
     /// What the collector has counted and how it is set, in its order; empty if the snapshot does not tell.
     pub collector: Vec<CollectorNumber>,
     /// What the process's memory is used for.
@@ -115,6 +117,21 @@ pub struct MajorHeap {
     pub fragmentation: Option<f64>,
 }
 
+/// Blocks of the major heap of some sizes. Large blocks of OCaml 5, which stand by themselves, are in none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SizeRow {
+    /// The most bytes that one of them has, with its header.
+    pub most: u64,
+    /// Blocks that are not free, reachable or not.
+    pub used_blocks: u64,
+    /// Their bytes.
+    pub used: u64,
+    /// Pieces that are free for blocks of these sizes.
+    pub free_blocks: u64,
+    /// Their bytes.
+    pub free: u64,
+}
+
 /// What the memory of the process is used for.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Process {
@@ -173,6 +190,7 @@ pub fn summary(heap: &Heap) -> Summary {
         external_bytes: contents.external_bytes,
         fiber_stacks: fiber_stacks(heap.tables()),
         major: major_heap(&contents, &memory),
+        sizes: sizes(heap.tables()),
         collector: collector(heap.tables()),
         process: process(heap.tables(), &contents, &memory),
         kinds: contents.kinds,
@@ -215,6 +233,17 @@ fn major_heap(contents: &Contents, memory: &MemoryUse) -> MajorHeap {
             .zip(unused.filter(|&unused| unused > 0))
             .map(|(fragments, unused)| fragments as f64 / unused as f64),
     }
+}
+
+fn sizes(tables: &Tables) -> Vec<SizeRow> {
+    let row = |class: &SizeClass| SizeRow {
+        most: class.most_words.saturating_mul(WORD),
+        used_blocks: class.used_blocks,
+        used: class.used_words.saturating_mul(WORD),
+        free_blocks: class.free_blocks,
+        free: class.free_words.saturating_mul(WORD),
+    };
+    tables.size_classes.iter().map(row).collect()
 }
 
 /// What the statistics of a snapshot say of memory for one use, and whether that is resident; none if they say something else.

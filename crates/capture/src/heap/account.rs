@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use bactrian_agent_abi::token;
-use bactrian_snapshot::{Code, CodeId, CustomId, Location, Number, Oddity, Sample, Statistic};
+use bactrian_snapshot::{
+    Code, CodeId, CustomId, Location, Number, Oddity, Sample, SizeClass, Statistic,
+};
 
 use super::customs::{Customs, Shares};
 use super::encode::References;
@@ -14,7 +16,7 @@ use super::names::Names;
 use super::process_memory::{self, Account, HOLDERS, Known, Observed};
 use super::reach::Reached;
 use super::roots::{Roots, Stacks};
-use super::spaces::HeapUse;
+use super::spaces::{HeapUse, SizeUse};
 use super::tables::TableMaker;
 use super::walk::Subject;
 use super::{samples, statistics, variables};
@@ -200,6 +202,7 @@ impl Accountant<'_> {
         let minor_words = minor.map(|space| (space.range.end - space.range.start) / 8).sum();
         let unreadable = self.maker.image.unreadable_bytes();
         let tables = &mut self.maker.tables;
+        tables.size_classes = heap.sizes.iter().map(|(most, of)| size_class(*most, of)).collect();
         let numbers = &mut tables.memory;
         numbers.resident_bytes = account.resident;
         numbers.mapped_heap_words = Some(words);
@@ -251,5 +254,15 @@ impl Accountant<'_> {
             let what = tables.names.add(what);
             tables.oddities.push(Oddity { what, count });
         }
+    }
+}
+
+fn size_class(most_words: u64, of: &SizeUse) -> SizeClass {
+    SizeClass {
+        most_words,
+        used_blocks: of.used.blocks,
+        used_words: of.used.words,
+        free_blocks: of.free.blocks,
+        free_words: of.free.words,
     }
 }

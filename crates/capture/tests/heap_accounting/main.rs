@@ -36,6 +36,7 @@ fn chunks_are_what_gc_stat_says() {
         assert_eq!(found.unknown, 0);
         let sum = found.live.words + found.dead.words + found.free.words + found.fragments;
         assert_eq!(sum, found.words);
+        assert_eq!(by_size(&found), (found.live.words + found.dead.words, found.free.words));
         // OCaml 4.11 takes other slices, and comes to no such moment.
         let is_there = moment == "sweeping" && Compiler::OCaml4.version() >= (4, 12);
         assert_eq!(found.dead.blocks > 0, is_there, "the moment is the one that is meant");
@@ -43,6 +44,17 @@ fn chunks_are_what_gc_stat_says() {
             assert_eq!(found.largest_free, said("largest_free"));
         }
     }
+}
+
+/// Words that are used and free, added up by size.
+fn by_size(found: &spaces::HeapUse) -> (u64, u64) {
+    for (most, size) in &found.sizes {
+        for tally in [size.used, size.free] {
+            assert!(tally.words <= tally.blocks * most, "{most}: {size:?}");
+        }
+    }
+    let sizes = found.sizes.values();
+    (sizes.clone().map(|of| of.used.words).sum(), sizes.map(|of| of.free.words).sum())
 }
 
 #[test]
@@ -63,6 +75,8 @@ fn pools_are_what_gc_stat_says() {
         assert_eq!(found.fragments - large_heads, said("fragments"));
         let sum = found.live.words + found.dead.words + found.free.words + found.fragments;
         assert_eq!((found.unknown, sum), (0, found.words));
+        let in_slots = found.live.words + found.dead.words - found.large.words;
+        assert_eq!(by_size(&found), (in_slots, found.free.words));
         assert!(found.large.blocks > 100);
         assert_eq!(
             found.dead.blocks > 0,

@@ -20,7 +20,7 @@ use bactrian_fixtures::{Compiler, Variant};
 use running::{Running, compile};
 
 /// Machines are loaded: nothing here takes as long.
-const TOO_LONG: Duration = Duration::from_secs(60);
+const TOO_LONG: Duration = Duration::from_secs(180);
 
 /// Where a program's output goes, and what ends it: it must not outlive a test that fails.
 struct Folder {

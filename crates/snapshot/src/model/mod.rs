@@ -21,5 +21,6 @@ pub use roots::{
 pub use shape::{Columns, Scanned, tag};
 pub use tables::{
     Code, Environment, FieldVariable, Frame, Label, Location, Memory, Module, Number, Oddity,
-    SlotVariable, Space, SpaceKind, StackNode, Statistic, Tables, Thread, Variable, Variables,
+    SizeClass, SlotVariable, Space, SpaceKind, StackNode, Statistic, Tables, Thread, Variable,
+    Variables,
 };

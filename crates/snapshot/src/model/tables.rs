@@ -51,6 +51,23 @@ pub struct Tables {
     pub variables: Option<Variables>,
     /// Files of native code that the program loaded with Dynlink.
     pub plugins: Vec<String>,
+    /// What is used and free in the major heap by size, small ones first. Empty if it is not known.
+    pub size_classes: Vec<SizeClass>,
+}
+
+/// Blocks of the major heap of some sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SizeClass {
+    /// The most words that one of them has, with its header: they have more than those of the class before.
+    pub most_words: u64,
+    /// Blocks that are not free, reachable or not.
+    pub used_blocks: u64,
+    /// Their words, with headers.
+    pub used_words: u64,
+    /// Blocks, or in OCaml 5 slots, that are free.
+    pub free_blocks: u64,
+    /// Their words, with headers.
+    pub free_words: u64,
 }
 
 /// A range of addresses in which blocks were looked for.

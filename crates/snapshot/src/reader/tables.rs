@@ -32,6 +32,7 @@ pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut 
         fibers: reading.later_table(Kind::FiberStacks),
         variables: reading.later_table(Kind::Variables),
         plugins: reading.later_table(Kind::Plugins).unwrap_or_default(),
+        size_classes: reading.later_table(Kind::SizeClasses).unwrap_or_default(),
     };
     losses.entries += keep_sound(&mut tables, blocks);
     tables

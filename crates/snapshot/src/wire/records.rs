@@ -218,6 +218,7 @@ structs! {
     Continuation { block, first_frame, frames, held }
     Held { frame, slot, target }
     FiberStack { address, bytes, owner }
+    SizeClass { most_words, used_blocks, used_words, free_blocks, free_words }
     Sample { block, allocation, samples, stack, time }
     Space { kind, start, end }
     Memory {

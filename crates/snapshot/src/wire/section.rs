@@ -62,6 +62,7 @@ kinds! {
     FiberStacks = 82, "fiber stacks";
     Variables = 83, "variables";
     Plugins = 84, "plugins";
+    SizeClasses = 85, "size classes";
 }
 
 impl Kind {

@@ -99,6 +99,7 @@ impl<W: Write> Writer<W> {
             fibers,
             variables,
             plugins,
+            size_classes,
         } = tables;
         self.record(Kind::Names, names)?;
         self.record(Kind::Spaces, spaces)?;
@@ -124,9 +125,12 @@ impl<W: Write> Writer<W> {
         if let Some(variables) = variables {
             self.record(Kind::Variables, variables)?;
         }
-        match plugins.is_empty() {
+        if !plugins.is_empty() {
+            self.record(Kind::Plugins, plugins)?;
+        }
+        match size_classes.is_empty() {
             true => Ok(()),
-            false => self.record(Kind::Plugins, plugins),
+            false => self.record(Kind::SizeClasses, size_classes),
         }
     }
 

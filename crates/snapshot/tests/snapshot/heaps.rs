@@ -240,6 +240,13 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
         let slots = vec![SlotVariable { slot: 0x7f00_0000_0010, variable: VariableId(0) }];
         Variables { all, environments, slots }
     });
+    tables.size_classes.extend(count.is_multiple_of(2).then(|| SizeClass {
+        most_words: 4,
+        used_blocks: 10,
+        used_words: 33,
+        free_blocks: 1,
+        free_words: u64::from(count),
+    }));
     tables.plugins.extend(count.is_multiple_of(2).then(|| "/opt/plugin.cmxs".to_owned()));
     tables.labels = vec![Label { block: pointer(dice).block, name: name(dice) }];
     tables.stacks = vec![

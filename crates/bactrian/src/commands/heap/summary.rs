@@ -43,6 +43,7 @@ fn print(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
     print_uses(answer, console)?;
     print_blocks(answer, console)?;
     print_major(answer, console)?;
+    print_sizes(answer, console)?;
     print_collector(answer, console)?;
     print_process(answer, console)
 }
@@ -137,6 +138,35 @@ fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
         line(console, "fragmentation", &what)?;
     }
     Ok(())
+}
+
+/// Sizes of which so much is free are told.
+const TOLD_SIZES: usize = 8;
+
+fn print_sizes(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
+    let free: u64 = answer.sizes.iter().map(|row| row.free).sum();
+    let mut rows: Vec<_> = answer.sizes.iter().filter(|row| row.free > 0).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.free));
+    rows.truncate(TOLD_SIZES);
+    rows.sort_by_key(|row| row.most);
+    let headings = [
+        ("free", Align::Right),
+        ("share", Align::Right),
+        ("pieces", Align::Right),
+        ("used", Align::Right),
+        ("of blocks up to", Align::Left),
+    ];
+    let mut table = Table::new(&headings);
+    for row in rows {
+        table.row(vec![
+            show_bytes(row.free as f64),
+            share(row.free, free),
+            row.free_blocks.to_string(),
+            show_bytes(row.used as f64),
+            show_bytes(row.most as f64),
+        ]);
+    }
+    Ok(table.print_apart(console)?)
 }
 
 fn print_collector(answer: &Summary, console: &mut Console) -> Result<(), Failure> {

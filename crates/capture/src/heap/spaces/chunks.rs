@@ -9,7 +9,7 @@ use std::ops::Range;
 use bactrian_ocaml::accounting::Chunks;
 use bactrian_ocaml::value::header_words;
 
-use super::{HeapUse, Tally, WORD, at_most, sum};
+use super::{HeapUse, SizeUse, Tally, WORD, at_most, sum};
 use crate::memory::Memory;
 
 /// Read at once: long enough for the kernel to be quick, short enough to stay in the processor's cache.
@@ -88,6 +88,8 @@ pub(super) fn measure(
 fn sweep(memory: &dyn Memory, chunk: &Chunk, dead_from: u64) -> HeapUse {
     // By colour, twice: those before `dead_from`, and those after.
     let mut tallies = [Tally::default(); 2 * COLOURS];
+    // By how many bits a size has, and whether blocks are free.
+    let mut sizes = [[Tally::default(); 2]; u64::BITS as usize + 1];
     let mut found = HeapUse { words: (chunk.end - chunk.start) / WORD, ..HeapUse::default() };
     let mut window = vec![0; WINDOW.min(chunk.end - chunk.start) as usize];
     let mut at = chunk.start;
@@ -111,24 +113,26 @@ fn sweep(memory: &dyn Memory, chunk: &Chunk, dead_from: u64) -> HeapUse {
                     found.largest_free = found.largest_free.max(words);
                 }
                 let is_after = usize::from(at >= dead_from);
-                let tally = &mut tallies[colour + COLOURS * is_after];
-                tally.blocks += 1;
-                tally.words += words;
+                let one = Tally { blocks: 1, words };
+                tallies[colour + COLOURS * is_after].add(one);
+                let bits = (u64::BITS - (words - 1).leading_zeros()) as usize;
+                sizes[bits][usize::from(colour == BLUE)].add(one);
             }
             at = at.saturating_add(words * WORD);
         }
     }
-    let add = |mine: &mut Tally, more: &Tally| {
-        mine.blocks += more.blocks;
-        mine.words += more.words;
-    };
     for (index, tally) in tallies.iter().enumerate() {
         let mine = match (index % COLOURS, index / COLOURS) {
             (BLUE, _) => &mut found.free,
             (WHITE, 1) => &mut found.dead,
             _ => &mut found.live,
         };
-        add(mine, tally);
+        mine.add(*tally);
+    }
+    for (bits, [used, free]) in sizes.into_iter().enumerate() {
+        if used.blocks + free.blocks > 0 {
+            found.sizes.insert(1 << bits, SizeUse { used, free });
+        }
     }
     if at > chunk.end {
         found

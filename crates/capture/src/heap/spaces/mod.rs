@@ -8,6 +8,7 @@
 mod chunks;
 mod pools;
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -34,6 +35,22 @@ pub struct Tally {
     pub words: u64,
 }
 
+/// Blocks of some sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SizeUse {
+    /// Those that are not free.
+    pub used: Tally,
+    /// Those that are.
+    pub free: Tally,
+}
+
+impl Tally {
+    fn add(&mut self, more: Tally) {
+        self.blocks += more.blocks;
+        self.words += more.words;
+    }
+}
+
 /// What the major heap is used for. `words` is the sum of `live`, `dead`, `free`, `fragments` and `unknown`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeapUse {
@@ -56,6 +73,8 @@ pub struct HeapUse {
     pub parts: u64,
     /// How many of the live and dead blocks are large ones of OCaml 5, which stand by themselves.
     pub large: Tally,
+    /// What of `live`, `dead` and `free` is of which size: by the most words of a block with its header. Large blocks of OCaml 5 are not in it.
+    pub sizes: BTreeMap<u64, SizeUse>,
     /// Words of pools of OCaml 5 that nobody uses. The runtime keeps them but does not count them into its heap.
     pub idle: u64,
     /// Where the heap is, sorted, without overlaps; idle pools are in it too.
@@ -79,8 +98,12 @@ impl HeapUse {
             (&mut self.free, other.free),
             (&mut self.large, other.large),
         ] {
-            mine.blocks += theirs.blocks;
-            mine.words += theirs.words;
+            mine.add(theirs);
+        }
+        for (size, theirs) in other.sizes {
+            let mine = self.sizes.entry(size).or_default();
+            mine.used.add(theirs.used);
+            mine.free.add(theirs.free);
         }
         self.largest_free = self.largest_free.max(other.largest_free);
         self.fragments += other.fragments;

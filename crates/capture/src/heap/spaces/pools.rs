@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bactrian_ocaml::accounting::Pools;
 use bactrian_ocaml::value::header_words;
 
-use super::{HeapUse, Tally, WORD, at_most, sum};
+use super::{HeapUse, SizeUse, Tally, WORD, at_most, sum};
 use crate::memory::Memory;
 
 const COLOUR: u64 = 3 << 8;
@@ -160,23 +160,27 @@ impl Heap<'_> {
             .unwrap_or(&[])
             .chunks_exact((slot * WORD) as usize);
         let mut headers = slots.filter_map(<[u8]>::first_chunk).map(|it| u64::from_le_bytes(*it));
+        let mut size = SizeUse::default();
         while let Some(header) = headers.next() {
             let words = 1 + header_words(header as usize) as u64;
             let free = self.layout.free.count(header);
             if free > 0 {
                 let others = headers.by_ref().take(free as usize - 1).count() as u64;
-                found.free.blocks += 1 + others;
-                found.free.words += (1 + others) * slot;
+                size.free.add(Tally { blocks: 1 + others, words: (1 + others) * slot });
                 found.largest_free = found.largest_free.max(slot);
             } else if words > slot {
                 found.unknown += slot;
             } else {
                 found.fragments += slot - words;
-                let tally = self.tally(header, found);
-                tally.blocks += 1;
-                tally.words += words;
+                let one = Tally { blocks: 1, words };
+                self.tally(header, found).add(one);
+                size.used.add(one);
             }
         }
+        found.free.add(size.free);
+        let all = found.sizes.entry(slot).or_default();
+        all.used.add(size.used);
+        all.free.add(size.free);
     }
 
     fn large(&self, first: u64) -> HeapUse {
