@@ -215,13 +215,11 @@ pub fn begins(pause: Pause) {
     }
 }
 
-/// A pause ends.
+/// A pause ends, if it was noted that it began: of a minor collection within a slice it was not.
 fn ends(pause: Pause) {
     let Some((_, measured)) = here() else { return };
     let began = measured.began[pause as usize].swap(0, Ordering::Relaxed);
-    let is_part =
-        pause == Pause::Minor && measured.began[Pause::Slice as usize].load(Ordering::Relaxed) != 0;
-    if began == 0 || is_part {
+    if began == 0 {
         return;
     }
     let first = measured.take_last();
