@@ -15,8 +15,8 @@ use bactrian_trace::{Index, Input, Micros, ObjectId, Recorder, State};
 use crate::failure::Failure;
 use crate::output::{Console, shortened, show_number};
 
-/// What was held when a program ended.
-struct Held {
+/// The snapshot of a program's end: what was held then.
+struct ExitSnapshot {
     file: PathBuf,
     pid: u64,
     /// Microseconds since 1970.
@@ -26,13 +26,13 @@ struct Held {
     gaps: usize,
 }
 
-impl Held {
+impl ExitSnapshot {
     /// None if it is no snapshot of an exit.
-    fn read(file: &Path) -> Option<Held> {
+    fn read(file: &Path) -> Option<ExitSnapshot> {
         let snapshot = Snapshot::open(file).ok()?;
         let (info, tables) = (snapshot.info(), snapshot.tables());
         let damaged = usize::from(!snapshot.losses().is_clean());
-        (info.reason == Reason::Exit).then(|| Held {
+        (info.reason == Reason::Exit).then(|| ExitSnapshot {
             file: file.to_owned(),
             pid: info.pid.into(),
             taken: info.taken,
@@ -50,8 +50,8 @@ pub fn apply(
     quiet: bool,
     console: &mut Console,
 ) {
-    let held: Vec<_> = snapshots.iter().filter_map(|file| Held::read(file)).collect();
-    let done = traces.iter().map(|trace| (shortened(trace).display(), apply_to(trace, &held)));
+    let at_exit: Vec<_> = snapshots.iter().filter_map(|file| ExitSnapshot::read(file)).collect();
+    let done = traces.iter().map(|trace| (shortened(trace).display(), apply_to(trace, &at_exit)));
     let (mut dead, mut failed) = (0, Vec::new());
     for (trace, applied) in done {
         match applied {
@@ -77,32 +77,36 @@ pub fn apply(
             "what is alive at the end may be held by nothing, --final-gc was of no use: {first}{others}"
         ));
     }
-    for one in held.iter().filter(|_| !are_wanted) {
+    for one in at_exit.iter().filter(|_| !are_wanted) {
         // It may be gone already.
         let _ = std::fs::remove_file(&one.file);
     }
 }
 
 /// Tells a trace what was not held at the end; how many blocks that were.
-fn apply_to(trace: &Path, held: &[Held]) -> Result<usize, Failure> {
+fn apply_to(trace: &Path, snapshots: &[ExitSnapshot]) -> Result<usize, Failure> {
     let no = |why: &str| Failure::Input(anyhow::anyhow!("{why}"));
     let input = Input::open(trace)?;
     let index = Index::skim(&input).map_err(anyhow::Error::from)?;
     let info = index.info();
-    let of_it = held.iter().find(|held| held.pid == info.pid);
-    let held = of_it.ok_or_else(|| no("there is no snapshot of the program's end"))?;
+    let of_it = snapshots.iter().find(|snapshot| snapshot.pid == info.pid);
+    let snapshot = of_it.ok_or_else(|| no("there is no snapshot of the program's end"))?;
     let state = Recorder::parse(&info.context).map(|recorder| recorder.state);
     if state != Some(State::Ended) {
         return Err(no("the sampler did not run until the program's end"));
     }
-    if held.gaps > 0 || !index.losses().is_clean() {
+    if snapshot.gaps > 0 || !index.losses().is_clean() {
         return Err(no("the snapshot of the program's end, or the trace, is not whole"));
     }
-    let before = Micros(held.taken.saturating_sub(info.start));
+    let before = Micros(snapshot.taken.saturating_sub(info.start));
     let mut dead = bactrian_trace::uncollected(&input, &index, before);
-    dead.retain(|object| !held.objects.contains(object));
+    dead.retain(|object| !snapshot.objects.contains(object));
     let packets = bactrian_trace::collected_at_end(&index, &dead);
     let mut file = OpenOptions::new().append(true).open(trace).context("the trace")?;
-    file.write_all(&packets).context("the trace")?;
+    if let Err(error) = file.write_all(&packets) {
+        // On a full disk, for example: what was recorded stays as it was.
+        let _ = file.set_len(input.len() as u64);
+        return Err(Failure::Input(anyhow::Error::from(error).context("the trace")));
+    }
     Ok(dead.len())
 }

@@ -7,8 +7,8 @@ use crate::{Captured, Function, UnitId};
 
 use super::evidence::Evidence;
 use super::hash::Map;
-use super::image::Closure;
-use super::scopes::can_be;
+use super::image::{Closure, FAR};
+use super::scopes::{can_be, is_over};
 use super::terms::Scope;
 use super::typing::Category;
 
@@ -52,7 +52,8 @@ impl<'t> Evidence<'_, 't> {
                     fitting.push(captured);
                 }
             }
-            if let [captured] = fitting[..] {
+            // Whatever was not looked at to the end may fit, too.
+            if let ([captured], false) = (&fitting[..], is_over(*steps)) {
                 self.give_captured(&closures, captured, function, steps);
             }
         }
@@ -106,7 +107,10 @@ impl<'t> Evidence<'_, 't> {
     }
 }
 
-/// What is in a field of a closure.
+/// What is in a field of a closure, if that is told apart from others.
 fn of_field(captured: &[Captured], environment: u32, position: u8) -> Option<&Captured> {
+    if position == FAR {
+        return None;
+    }
     captured.get(u32::from(position).checked_sub(environment)? as usize)
 }

@@ -78,9 +78,13 @@ impl<'t> Scopes<'t> {
             }
         }
         if with_results {
+            // Without a line, nobody knows whose results they would be.
+            if line == 0 {
+                return Vec::new();
+            }
             // The innermost function there.
             let functions = there.iter().map(|(_, lines)| lines).filter(|lines| lines.of_parameter);
-            let function = functions.min_by_key(|lines| lines.last - lines.first);
+            let function = functions.min_by_key(|lines| lines.last.saturating_sub(lines.first));
             let (first, last) = function.map_or((line, line), |lines| (lines.first, lines.last));
             let sites = self.sites.get(&unit).map_or(&[][..], |all| all);
             let is_in = |site: &&&Site| *site.file == *file && (first..=last).contains(&site.line);
@@ -241,7 +245,8 @@ impl<'t> Evidence<'_, 't> {
                 only = Some((of, closed));
             }
         }
-        let (of, closed) = only?;
+        // Whatever was not looked at to the end may fit, too.
+        let (of, closed) = only.filter(|_| !is_over(scopes.steps))?;
         is_telling(self.spread, closed).then_some(of)
     }
 
@@ -252,6 +257,11 @@ impl<'t> Evidence<'_, 't> {
             self.spread.run();
         }
     }
+}
+
+/// Whether so much was looked at that nothing more is found.
+pub(super) fn is_over(steps: usize) -> bool {
+    steps > MOST_STEPS
 }
 
 /// Whether a block and what it leads to can be of a type.
@@ -289,7 +299,7 @@ fn does_lead(spread: &mut Spread<'_>, block: u32, term: Term, steps: &mut usize)
         if at > FAR_ENOUGH {
             return true;
         }
-        if *steps > MOST_STEPS {
+        if is_over(*steps) {
             return false;
         }
         if seen.insert(block, ()).is_some() {

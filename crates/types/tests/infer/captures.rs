@@ -58,3 +58,24 @@ fn what_does_not_fit_is_not_it() {
     let typing = world.infer();
     assert_eq!(blocks.map(|block| name(&typing, block)), ["Main.point", "Main.page"]);
 }
+
+#[test]
+fn fields_that_are_not_told_apart_are_left_out() {
+    let mut world = World::new();
+    let fields = [("x", world.int), ("label", world.string)];
+    let (point, page) = (world.record("Main.point", &fields), world.record("Main.page", &fields));
+    let text = world.text();
+    let blocks: Vec<u32> = (0..300).map(|_| world.block(0, &[Int(1), To(text)])).collect();
+    let code = [Int(0), Int(0)];
+    let held = blocks.iter().map(|block| To(*block));
+    let fields: Vec<_> = code.into_iter().chain(held).collect();
+    let closure = world.block(tag::CLOSURE, &fields);
+    world.stack(closure);
+    world.code_line = 15;
+    let mut captured = [Some(point); 300];
+    captured[253] = Some(page);
+    world.function((14, 16), &captured);
+    let typing = world.infer();
+    assert_eq!(name(&typing, blocks[0]), "Main.point");
+    assert!(blocks[254..].iter().all(|block| name(&typing, *block) != "Main.page"));
+}

@@ -125,3 +125,16 @@ fn all_environments_of_a_function_hold_the_same() {
         assert_eq!(name(&typing, pair), "int * string");
     }
 }
+
+#[test]
+fn lines_that_make_no_sense_tell_nothing() {
+    let mut world = World::new();
+    let point = world.record("Main.point", &[("x", world.int), ("label", world.string)]);
+    world.local(point, (20, 10), true);
+    let text = world.text();
+    let block = world.block(0, &[Int(1), To(text)]);
+    for line in [0, 15, u32::MAX] {
+        world.frame(line, block);
+    }
+    assert_eq!(name(&world.infer(), block), "block of tag 0");
+}

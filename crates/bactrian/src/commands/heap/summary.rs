@@ -144,7 +144,7 @@ fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
 const TOLD_SIZES: usize = 8;
 
 fn print_sizes(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
-    let free: u64 = answer.sizes.iter().map(|row| row.free).sum();
+    let free = answer.sizes.iter().fold(0_u64, |sum, row| sum.saturating_add(row.free));
     let mut rows: Vec<_> = answer.sizes.iter().filter(|row| row.free > 0).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.free));
     rows.truncate(TOLD_SIZES);

@@ -1,13 +1,13 @@
 //! Lines of functions by what is there for debuggers (`.debug_line`): frame tables tell only of functions that call something.
 
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use bactrian_trace::Input;
 use gimli::{
     AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader, LittleEndian,
 };
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _, ReadCache};
 
 /// Longer sections are not read: it would take seconds.
 const LARGEST: u64 = 256 << 20;
@@ -28,8 +28,10 @@ pub struct Line {
 /// The first lines of functions, which are in the order of their addresses in the file, as far as the file tells.
 pub fn first_lines(path: &Path, functions: &[Range<u64>]) -> Vec<Option<Line>> {
     let mut lines = vec![None; functions.len()];
-    let Ok(file) = Input::open(path) else { return lines };
-    let Ok(elf) = object::File::parse(&*file) else { return lines };
+    // Read, not mapped: whoever makes it shorter meanwhile would end us.
+    let Ok(file) = File::open(path) else { return lines };
+    let file = ReadCache::new(file);
+    let Ok(elf) = object::File::parse(&file) else { return lines };
     let section = |name: &str| {
         let section = elf.section_by_name(name).filter(|section| section.size() <= LARGEST)?;
         // What is compressed is not what it says.
