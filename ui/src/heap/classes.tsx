@@ -134,6 +134,17 @@ function Classes({ file, by, table, window, filters, command }: ClassesProps) {
       cell: (row) => (row.age ? <span title={`the oldest: ${seconds(row.age.oldest)}`}>{seconds(row.age.median)}</span> : ""),
     });
   }
+  if (window.rows.some(({ age }) => age?.grows)) {
+    const growth = ({ age, shallow }: ClassRow) => (age?.grows && age.oldest > 0 ? shallow.value / age.oldest : 0);
+    columns.push({
+      title: "Grows",
+      order: "growth",
+      number: true,
+      help: "Bytes a second of what is old and still becomes more: some were made in each eighth of the time since the oldest",
+      value: growth,
+      cell: (row) => (growth(row) > 0 ? `${bytes(growth(row))}/s` : ""),
+    });
+  }
   if (by === "types") columns.push({ title: "Look at", cell: (row) => <TypeLinks file={file} row={row} /> });
   const toPaths = (row: ClassRow) => route.go({ part: "paths", fresh: true, params: { what: row.name } });
   return (

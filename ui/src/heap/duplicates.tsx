@@ -24,7 +24,17 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
   );
   type Structure = Duplicates["structures"][number];
   const structures: TableColumn<Structure>[] = [
-    { title: "Topmost block", wide: true, value: (row) => row.what, cell: (row) => <span class="what">{row.what}</span> },
+    {
+      title: "Value",
+      wide: true,
+      value: (row) => row.value,
+      cell: (row) => (
+        <>
+          <span class="what">{row.value}</span>
+          {row.value !== row.what && <small class="faint place"> {row.what}</small>}
+        </>
+      ),
+    },
     { title: "Saved", number: true, value: (row) => row.saved, cell: (row) => bytes(row.saved), bar: (row) => row.saved / largest },
     { title: "Copies", number: true, value: (row) => row.copies, cell: (row) => count(row.copies) },
     { title: "Each", number: true, value: (row) => row.each, cell: (row) => bytes(row.each) },

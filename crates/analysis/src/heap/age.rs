@@ -17,6 +17,43 @@ pub struct Age {
     pub median: Time,
     /// The oldest of those that were sampled, in seconds.
     pub oldest: Time,
+    /// Whether they are old and still become more: the oldest was made in the first half of the run, and some were made in
+    /// each eighth of the time since then. Null if too few were sampled to tell.
+    pub grows: Option<bool>,
+}
+
+/// The time since the oldest block was made is looked at in so many parts.
+const PARTS: usize = 8;
+/// With fewer sampled blocks, a part without any means nothing.
+const ENOUGH: usize = 48;
+
+impl Age {
+    /// So many bytes of such an age: how many come in a second; none unless they grow.
+    pub fn growth(&self, bytes: f64) -> Option<f64> {
+        let seconds = self.oldest.0.0 as f64 / 1e6;
+        (self.grows == Some(true) && seconds > 0.0).then(|| bytes / seconds)
+    }
+
+    /// Of ages in order, each with the number of its samples, after a run of so long.
+    fn of(ages: &[(Time, u32)], run: u64) -> Option<Age> {
+        let all: u64 = ages.iter().map(|(_, samples)| u64::from(*samples)).sum();
+        let mut left = all / 2;
+        let median = ages.iter().find(|(_, samples)| {
+            let is_it = left < u64::from(*samples);
+            left = left.saturating_sub((*samples).into());
+            is_it
+        });
+        let oldest = ages.last()?.0;
+        let grows = (ages.len() >= ENOUGH).then(|| {
+            let mut has = [false; PARTS];
+            for (age, _) in ages {
+                let part = age.0.0 as f64 / (oldest.0.0 as f64 + 1.0) * PARTS as f64;
+                has[(part as usize).min(PARTS - 1)] = true;
+            }
+            oldest.0.0 >= run / 2 && has == [true; PARTS]
+        });
+        Some(Age { median: median.map_or(oldest, |(age, _)| *age), oldest, grows })
+    }
 }
 
 /// The age of a block that was sampled, if snapshot and trace tell.
@@ -40,18 +77,43 @@ impl Ages {
         }
     }
 
-    /// How old the blocks of a group are; none if none was sampled.
-    pub fn age(&mut self, group: u32) -> Option<Age> {
+    /// How old the blocks of a group are; none if none was sampled, or the snapshot does not tell when it was taken.
+    pub fn age(&mut self, heap: &Heap, group: u32) -> Option<Age> {
         let ages = self.of.get_mut(&group)?;
         ages.sort_unstable();
-        let all: u64 = ages.iter().map(|(_, samples)| u64::from(*samples)).sum();
-        let mut left = all / 2;
-        let median = ages.iter().find(|(_, samples)| {
-            let is_it = left < u64::from(*samples);
-            left = left.saturating_sub((*samples).into());
-            is_it
-        });
-        let oldest = ages.last()?;
-        Some(Age { median: median.unwrap_or(oldest).0, oldest: oldest.0 })
+        Age::of(ages, heap.snapshot().info().since_start?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grows(ages: impl Iterator<Item = u64>, run: u64) -> Option<bool> {
+        let mut ages: Vec<_> = ages.map(|age| (Time(Micros(age)), 1)).collect();
+        ages.sort_unstable();
+        Age::of(&ages, run).and_then(|age| age.grows)
+    }
+
+    #[test]
+    fn what_was_made_all_the_time_grows() {
+        let all = 0..100;
+        assert_eq!(grows(all.clone().map(|at| at * 10), 1_000), Some(true));
+        assert_eq!(grows(all.clone().map(|at| at * 10), 10_000), Some(false), "it goes again");
+        assert_eq!(grows(all.clone().map(|at| 900 + at), 1_000), Some(false), "made at the start");
+        assert_eq!(grows(all.clone().take(40).map(|at| at * 25), 1_000), None, "too few to tell");
+        assert_eq!(grows(all.map(|_| 0), 0), Some(false), "a snapshot at the very start");
+        assert_eq!(grows(0..0, 1_000), None);
+    }
+
+    #[test]
+    fn growth_is_what_came_since_the_oldest() {
+        let age = Age {
+            median: Time(Micros(1_000_000)),
+            oldest: Time(Micros(2_000_000)),
+            grows: Some(true),
+        };
+        assert_eq!(age.growth(100.0), Some(50.0));
+        assert_eq!(Age { grows: None, ..age }.growth(100.0), None);
     }
 }

@@ -16,7 +16,7 @@ use crate::parallel;
 use crate::units::Time;
 
 /// How much of a block's value is told.
-const TOLD: ValueLimits = ValueLimits { depth: 2, items: 4 };
+pub(super) const TOLD: ValueLimits = ValueLimits { depth: 2, items: 4 };
 
 /// Which blocks, and what of them.
 #[derive(Clone, Debug, Default)]
@@ -140,6 +140,49 @@ pub fn block_groups(heap: &Heap, nodes: &[Node], field: &str) -> Result<Vec<Bloc
         ))
     });
     Ok(groups)
+}
+
+/// Strings and numbers that are there more than once among some blocks, which are in order: those that take most first.
+pub fn copies(heap: &Heap, nodes: &[Node], most: usize) -> Vec<BlockGroup> {
+    let is_one = |node: Node| nodes.binary_search(&node).is_ok();
+    let read = |index: usize| {
+        let Ok(group) = heap.snapshot().group(index) else { return Vec::new() };
+        let equals = group.equals().unwrap_or_default().into_iter();
+        equals.filter(|one| is_one(one.block.0)).map(|one| (one.first.0, one.block.0)).collect()
+    };
+    // By the first of those that are equal. It may be of another type, and then does not count.
+    let mut groups: HashMap<Node, BlockGroup> = HashMap::new();
+    let mut add = |first: Node, node: Node| {
+        let group = groups.entry(first).or_insert_with(|| BlockGroup {
+            value: String::new(),
+            blocks: 0,
+            shallow: 0,
+            retained: 0,
+            node,
+        });
+        group.blocks += 1;
+        group.shallow += heap.own_words(node).saturating_mul(WORD);
+        group.retained += heap.retained_words(node).saturating_mul(WORD);
+    };
+    let mut firsts = Vec::new();
+    each_group(heap, nodes, read, |found| {
+        for (first, node) in found.into_iter().filter(|(first, node)| first != node) {
+            firsts.push(first);
+            add(first, node);
+        }
+    });
+    firsts.sort_unstable();
+    firsts.dedup();
+    for first in firsts.into_iter().filter(|first| is_one(*first)) {
+        add(first, first);
+    }
+    let mut groups: Vec<BlockGroup> = groups.into_values().filter(|it| it.blocks > 1).collect();
+    groups.sort_by_key(|group| (Reverse(group.shallow), group.node));
+    groups.truncate(most);
+    for group in &mut groups {
+        group.value = value(heap, group.node, &TOLD).unwrap_or_else(|| heap.describe(group.node));
+    }
+    groups
 }
 
 impl Heap {

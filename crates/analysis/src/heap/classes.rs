@@ -103,6 +103,13 @@ pub struct ClassRow {
     pub age: Option<Age>,
 }
 
+impl ClassRow {
+    /// Bytes that come in a second, if they are old and still become more.
+    pub fn growth(&self) -> Option<f64> {
+        self.age?.growth(self.shallow.value)
+    }
+}
+
 pub(super) const NO_TYPES: &str = "types are not known without a table of them (--types FILE, see `bactrian types build`): blocks are told \
                         apart by function, identifier, tag and size";
 pub(super) const NO_SAMPLES: &str = "the snapshot has no samples: where blocks were allocated is known if a trace is recorded \
@@ -170,7 +177,7 @@ fn by_type(heap: &Heap, filter: &ClassFilter) -> ClassTable {
         }
     }
     let rows = rows.map(|(number, (class, total))| ClassRow {
-        age: ages.age(number),
+        age: ages.age(heap, number),
         ..row(class_label(class), Some(class.kind), total)
     });
     let note = heap.coverage().is_none().then_some(NO_TYPES);
@@ -299,7 +306,7 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
         let totals = heap.totals_by(labels.len(), group);
         let rows = (0..).zip(labels.into_iter().zip(&totals));
         let rows = rows.map(|(number, (label, total))| ClassRow {
-            age: ages.age(number),
+            age: ages.age(heap, number),
             ..row(label, None, total)
         });
         return table(heap, by, rows.collect(), None);
@@ -316,7 +323,7 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
         blocks: of_blocks.estimate(blocks),
         shallow: of_words.estimate(words),
         retained: None,
-        age: ages.age(number),
+        age: ages.age(heap, number),
     });
     let mut rows: Vec<_> = rows.collect();
     largest_first(&mut rows);

@@ -36,7 +36,7 @@ mod what_if;
 
 pub use age::Age;
 pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundShape, around};
-pub use blocks::{BlockGroup, BlockRow, BlocksShape, Condition, block_groups, blocks};
+pub use blocks::{BlockGroup, BlockRow, BlocksShape, Condition, block_groups, blocks, copies};
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassFilter, ClassRow, ClassTable, classes, classes_of};
 pub use collections::{CollectionRow, Collections, collections};

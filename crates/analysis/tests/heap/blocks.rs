@@ -1,6 +1,6 @@
 //! The blocks of a class one by one, and by the values of a field.
 
-use bactrian_analysis::heap::{BlocksShape, Condition, Found, Heap, block_groups, blocks};
+use bactrian_analysis::heap::{BlocksShape, Condition, Found, Heap, block_groups, blocks, copies};
 use bactrian_snapshot::*;
 
 use super::written::{Block, Int, Text, To, bytes_with, modules};
@@ -63,4 +63,21 @@ fn equal_strings_are_one_value_though_they_are_not_kept() {
     let numbers = block_groups(&heap, &[0, 1, 2, 3], "1").expect("it has the field");
     let told: Vec<_> = numbers.iter().map(|group| (&*group.value, group.blocks)).collect();
     assert_eq!(told, [("8", 2), ("7", 2)]);
+}
+
+#[test]
+fn strings_that_are_there_again_and_again_come_first() {
+    let heap = requests();
+    let told = |nodes: &[u32], most| {
+        let found = copies(&heap, nodes, most);
+        let told = found.into_iter().map(|group| (group.node, group.blocks, group.shallow));
+        told.collect::<Vec<_>>()
+    };
+    // Strings 4, 5 and 7 are equal.
+    let strings = [4, 5, 6, 7, 8, 9];
+    assert_eq!(told(&strings, 5), [(5, 3, 96)]);
+    assert_eq!(told(&strings, 0), []);
+    assert_eq!(told(&[4, 6, 7], 5), [(7, 2, 64)], "only those that are asked for count");
+    assert_eq!(told(&[5, 7], 5), [(5, 2, 64)], "also without the first");
+    assert_eq!(told(&[4, 6], 5), [], "one is none");
 }

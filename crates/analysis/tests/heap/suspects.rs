@@ -1,10 +1,12 @@
 //! What is likely wrong with heaps, and that nothing is said of small ones.
 
-use bactrian_analysis::heap::{Heap, Series, Severity, Suspect, SuspectKind, suspects};
+use bactrian_analysis::heap::{
+    ClassBy, ClassRow, Heap, Series, Severity, Suspect, SuspectKind, classes, suspects,
+};
 use bactrian_snapshot::*;
 
 use super::written::{
-    Block, Closure, Custom, Int, Made, Opaque, Text, To, bytes, bytes_of, modules,
+    Block, Closure, Custom, Int, Made, Opaque, Text, To, bytes, bytes_of, bytes_with, modules,
 };
 
 fn large(blocks: &[Made], tables: &Tables) -> Heap {
@@ -22,6 +24,46 @@ fn small_heaps_have_no_faults() {
     assert_eq!(kinds(&suspects(&large(&[Text(3)], &Tables::default()), None)), []);
     let one = large(&[Text(3)], &modules(&["Main"], &[(0, 0, 0)]));
     assert_eq!(kinds(&suspects(&one, None)), []);
+}
+
+/// An array of 100 strings that were made one after the other, from a time on, in a run of 10 seconds.
+fn made_since(seconds: u64) -> Heap {
+    let (count, run) = (100, 10_000_000);
+    let mut blocks = vec![Block(0, (1..=count).map(To).collect())];
+    blocks.extend((0..count).map(|_| Text(1_000)));
+    let mut tables = modules(&["Main"], &[(0, 0, 0)]);
+    let since = run - seconds * 1_000_000;
+    let sample = |number: u64| Sample {
+        block: BlockId(number as u32 + 1),
+        allocation: number,
+        samples: 1,
+        stack: None,
+        time: Some(since + number * (run - since) / u64::from(count)),
+    };
+    tables.samples = (0..u64::from(count)).map(sample).collect();
+    let info = Info { since_start: Some(run), ..Info::default() };
+    let written = bytes_with((Columns::default(), &info), &blocks, &[], &tables, 1 << 16);
+    Heap::new(Snapshot::from_bytes(written).expect("a snapshot"), &mut |_| {}).expect("small")
+}
+
+#[test]
+fn what_is_old_and_still_grows_is_told_from_one_snapshot() {
+    let growing = made_since(8);
+    let found = suspects(&growing, None);
+    assert_eq!(kinds(&found), [SuspectKind::Owner]);
+    let told = &found[0].sentence;
+    // 100 strings of 127 words, and the array.
+    let wanted = "It is old and still grows: for 8.00 s, by some 12.8 kB a second";
+    assert!(told.contains(wanted), "{told}");
+    let strings = |heap: &Heap| {
+        let table = classes(heap, ClassBy::Type);
+        table.rows.iter().find(|row| row.label.name == "string").and_then(ClassRow::growth)
+    };
+    assert_eq!(strings(&growing), Some(100.0 * 1_016.0 / 8.0));
+    // It may have come for good, and be done.
+    let lately = made_since(2);
+    assert!(!suspects(&lately, None)[0].sentence.contains("grows"));
+    assert_eq!(strings(&lately), None);
 }
 
 #[test]

@@ -14,6 +14,8 @@ use bactrian_graph::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::blocks::TOLD;
+use super::value::value;
 use super::{ClassKind, Heap, WORD};
 use crate::labels::Label;
 use changes::mutable_shapes;
@@ -79,6 +81,8 @@ pub struct DuplicateClass {
 pub struct DuplicateStructure {
     /// Its topmost block.
     pub what: String,
+    /// Its value, as far as it is kept; the same as `what` if it is not.
+    pub value: String,
     /// How often it is there.
     pub copies: u64,
     /// What a copy takes that others could be used for, on average.
@@ -205,8 +209,11 @@ fn structures(
     let structures = chosen.into_iter().zip(examples).map(|(node, nodes)| {
         let (tops, saved) = (sharing.tops[node as usize], sharing.saved[node as usize] * WORD);
         let address = |&node: &Node| heap.address(node).map(|address| format!("{address:#x}"));
+        let shown = nodes.first().copied().unwrap_or(node);
+        let what = heap.describe(shown);
         DuplicateStructure {
-            what: heap.describe(nodes.first().copied().unwrap_or(node)),
+            value: value(heap, shown, &TOLD).unwrap_or_else(|| what.clone()),
+            what,
             copies: u64::from(tops) + 1,
             each: saved / u64::from(tops).max(1),
             saved,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     BlockGroup, BlockRow, BlocksShape, Condition, Found, Shown, ValueLimits, block_groups, blocks,
-    show,
+    copies, show,
 };
 use super::answer;
 use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows};
@@ -131,7 +131,8 @@ impl Question for FindQuestion {
 
 /// The blocks of a type one by one, or by the value of a field.
 ///
-/// Strings are told as far as the snapshot keeps them (`--strings`). Which of them are equal is known without.
+/// Strings are told as far as the snapshot keeps them (`--strings`). Which of them are equal is known without; those that
+/// are there again and again come first, with how often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BlocksQuestion {
@@ -160,6 +161,9 @@ pub struct BlocksQuestion {
 /// What is to be said if values are asked for, and strings are not kept.
 const NO_STRINGS: &str = "the snapshot keeps no strings (`--strings 32` keeps how they begin): of two of them it is known whether they are equal";
 
+/// How many strings are told that are there more than once.
+const MOST_COPIES: usize = 5;
+
 /// What blocks are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -183,6 +187,9 @@ pub struct BlocksAnswer {
     pub blocks: u64,
     /// Their own bytes.
     pub shallow: u64,
+    /// Strings and numbers that are there more than once: those that take most first, five at most; none if blocks are told
+    /// together.
+    pub copies: Vec<BlockGroup>,
     /// Those that were asked for; none if they are told together.
     pub rows: Vec<BlockRow>,
     /// By the value of a field, most blocks first.
@@ -211,6 +218,7 @@ impl Question for BlocksQuestion {
         let mut found = BlocksAnswer {
             blocks: count,
             shallow: words.saturating_mul(super::super::WORD),
+            copies: Vec::new(),
             rows: Vec::new(),
             groups: Vec::new(),
             row_count: 0,
@@ -220,6 +228,7 @@ impl Question for BlocksQuestion {
             found.row_count =
                 evidence.cut(&self.rows, &mut found.groups, |group| group.value.clone());
         } else {
+            found.copies = copies(&heap, &nodes, MOST_COPIES);
             match self.sort {
                 BlocksSort::Retained => {
                     nodes.sort_by_key(|&node| (Reverse(heap.retained_words(node)), node));

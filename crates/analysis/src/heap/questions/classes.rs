@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    BlockFilter, ClassBy, ClassFilter, ClassTable, Fields, TypeCoverage, classes_of, fields,
-    type_coverage,
+    BlockFilter, ClassBy, ClassFilter, ClassRow, ClassTable, Fields, TypeCoverage, classes_of,
+    fields, type_coverage,
 };
 use super::answer;
 use crate::library::LibraryOptions;
@@ -47,6 +47,8 @@ pub enum ClassSort {
     Retained,
     /// How many blocks there are
     Blocks,
+    /// What is old and still becomes more, by how fast it does
+    Growth,
     /// Their names
     Name,
 }
@@ -83,6 +85,10 @@ impl Question for ClassesQuestion {
             ClassSort::Retained => table.rows.sort_by_key(|row| Reverse(row.retained)),
             ClassSort::Blocks => {
                 table.rows.sort_by(|a, b| b.blocks.value.total_cmp(&a.blocks.value));
+            }
+            ClassSort::Growth => {
+                let growth = |row: &ClassRow| row.growth().unwrap_or(0.0);
+                table.rows.sort_by(|a, b| growth(b).total_cmp(&growth(a)));
             }
             ClassSort::Name => table.rows.sort_by(|a, b| a.label.cmp(&b.label)),
         }

@@ -70,6 +70,9 @@ impl Look<'_> {
         if let Some(place) = self.made_at(&below) {
             sentence.push_str(&format!(". Most of it was made in {place}"));
         }
+        if let Some(growth) = self.grows(&below, words) {
+            sentence.push_str(&format!(". {growth}"));
+        }
         let (class, blocks, of_class) = self.largest_class(&below);
         if let Some(class) = self.heap.classes().get(class as usize)
             && blocks > 1

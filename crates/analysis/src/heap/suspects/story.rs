@@ -7,14 +7,17 @@ use bactrian_graph::Node;
 use bactrian_snapshot::Location;
 
 use super::Look;
-use crate::heap::{ClassKind, paths};
+use crate::heap::age::Ages;
+use crate::heap::{ClassKind, WORD, paths};
 use crate::library::place_of;
-use crate::units::show_count;
+use crate::units::{show_bytes, show_count, show_time};
 
 /// Closures are named if they hold this part of it.
 const CAPTURED: f64 = 0.3;
 /// A place is named if it has made this part of what was sampled.
 const MADE_THERE: f64 = 0.2;
+/// What is younger than this, in microseconds, is not called old.
+const OLD: u64 = 1_000_000;
 /// So many steps from the root are told.
 const STEPS: usize = 4;
 
@@ -95,6 +98,23 @@ impl Look<'_> {
         };
         let share = 100.0 * words as f64 / (all as f64).max(1.0);
         Some(format!("{share:.0} % of it is what {closures} captured"))
+    }
+
+    /// Whether what is below is old and still becomes more, so many words of it.
+    pub(super) fn grows(&self, below: &Below, words: u64) -> Option<String> {
+        let mut ages = Ages::default();
+        for sample in &self.heap.tables().samples {
+            if below.is_below.get(sample.block.index()) == Some(&true) {
+                ages.add(self.heap, 0, sample);
+            }
+        }
+        let age = ages.age(self.heap, 0).filter(|age| age.oldest.0.0 >= OLD)?;
+        let rate = age.growth(words.saturating_mul(WORD) as f64)?;
+        let since = show_time(age.oldest.0);
+        Some(format!(
+            "It is old and still grows: for {since}, by some {} a second",
+            show_bytes(rate)
+        ))
     }
 
     /// Where most of what is below was allocated.

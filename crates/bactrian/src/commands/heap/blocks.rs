@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use bactrian_analysis::heap::{BlocksAnswer, BlocksQuestion};
+use bactrian_analysis::heap::{BlockGroup, BlocksAnswer, BlocksQuestion};
 use bactrian_analysis::units::{show_bytes, show_count, show_time};
 
 use crate::commands::arguments::{about, long_about, say_more};
@@ -51,24 +51,12 @@ fn print(
     )?;
     let bytes = |bytes: u64| show_bytes(bytes as f64);
     if let Some(field) = &question.group_by {
-        let mut table = Table::new(&[
-            ("blocks", Align::Right),
-            ("shallow", Align::Right),
-            ("retained", Align::Right),
-            ("one of them", Align::Right),
-            ("value", Align::Left),
-        ]);
-        for group in &answer.groups {
-            table.row(vec![
-                show_count(group.blocks as f64),
-                bytes(group.shallow),
-                bytes(group.retained),
-                format!("@{}", group.node),
-                group.value.clone(),
-            ]);
-        }
         writeln!(console.out(), "{} different values of {field}", answer.row_count)?;
-        return Ok(table.print(console)?);
+        return print_groups("blocks", &answer.groups, console);
+    }
+    if !answer.copies.is_empty() {
+        print_groups("copies", &answer.copies, console)?;
+        writeln!(console.out())?;
     }
     let mut table = Table::new(&[
         ("retained", Align::Right),
@@ -84,6 +72,30 @@ fn print(
             row.age.map_or(String::new(), |age| show_time(age.0)),
             format!("@{}", row.node),
             row.value.clone(),
+        ]);
+    }
+    Ok(table.print(console)?)
+}
+
+fn print_groups(
+    counted: &'static str,
+    groups: &[BlockGroup],
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        (counted, Align::Right),
+        ("shallow", Align::Right),
+        ("retained", Align::Right),
+        ("one of them", Align::Right),
+        ("value", Align::Left),
+    ]);
+    for group in groups {
+        table.row(vec![
+            show_count(group.blocks as f64),
+            show_bytes(group.shallow as f64),
+            show_bytes(group.retained as f64),
+            format!("@{}", group.node),
+            group.value.clone(),
         ]);
     }
     Ok(table.print(console)?)

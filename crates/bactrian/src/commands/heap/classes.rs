@@ -65,6 +65,8 @@ fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
     );
     let has_ages = answer.rows.iter().any(|row| row.age.is_some());
     headings.extend(has_ages.then_some(("age", Align::Right)));
+    let has_growth = answer.rows.iter().any(|row| row.growth().is_some());
+    headings.extend(has_growth.then_some(("grows", Align::Right)));
     headings.push((title, Align::Left));
     let mut table = Table::new(&headings);
     let all = (answer.total as f64).max(1.0);
@@ -80,6 +82,8 @@ fn print(answer: &ClassTable, console: &mut Console) -> Result<(), Failure> {
         }
         let age = |row: &ClassRow| row.age.map_or(String::new(), |age| show_time(age.median.0));
         cells.extend(has_ages.then(|| age(row)));
+        let growth = |rate: f64| format!("{}/s", show_bytes(rate));
+        cells.extend(has_growth.then(|| row.growth().map_or(String::new(), growth)));
         cells.push(row.label.text());
         table.row(cells);
     }

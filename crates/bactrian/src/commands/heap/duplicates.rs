@@ -33,12 +33,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         print_head(found, console)?;
         if found.saved > 0 {
             let rows = Rows::default();
+            print_structures(found, console)?;
+            say_more(&rows, found.structures.len(), found.structure_count as usize, console)?;
             print_classes(found, console)?;
             say_more(&rows, found.classes.len(), answer.class_count, console)?;
             print_sites(found, console)?;
             say_more(&rows, found.sites.len(), answer.site_count, console)?;
-            print_structures(found, console)?;
-            say_more(&rows, found.structures.len(), found.structure_count as usize, console)?;
         }
         asked.say_coverage(console)
     })
@@ -129,8 +129,9 @@ fn print_structures(answer: &Duplicates, console: &mut Console) -> Result<(), Fa
         SAVED,
         ("copies", Align::Right),
         ("each", Align::Right),
+        ("one of them", Align::Right),
         ("topmost block", Align::Left),
-        ("for example", Align::Left),
+        ("value", Align::Left),
     ];
     let mut table = Table::new(&headings);
     for row in &answer.structures {
@@ -138,8 +139,9 @@ fn print_structures(answer: &Duplicates, console: &mut Console) -> Result<(), Fa
             show_bytes(row.saved as f64),
             row.copies.to_string(),
             show_bytes(row.each as f64),
+            row.nodes.first().map_or(String::new(), |node| format!("@{node}")),
             row.what.clone(),
-            row.examples.iter().take(2).cloned().collect::<Vec<_>>().join(" "),
+            row.value.clone(),
         ]);
     }
     Ok(table.print(console)?)
