@@ -13,6 +13,7 @@
 extern crate alloc;
 
 pub mod control;
+pub mod falling;
 pub mod frozen;
 pub mod ledger;
 pub mod page;
@@ -164,6 +165,8 @@ pub struct Settings {
     pub keeper: Option<Vec<u8>>,
     /// Samples per word.
     pub rate: f64,
+    /// Whether the rate falls as the trace grows ([`falling`]).
+    pub falls: bool,
     /// How many frames of a stack are kept.
     pub depth: u32,
     /// What becomes of children.
@@ -219,6 +222,7 @@ impl Settings {
             page: None,
             keeper: None,
             rate: DEFAULT_RATE,
+            falls: false,
             depth: DEFAULT_DEPTH,
             children: Children::default(),
             signal: None,
@@ -246,10 +250,16 @@ impl Settings {
         let keeper = get(variable::KEEPER).filter(|path| !path.is_empty()).map(Into::into);
         let mut settings = Settings { trace, snapshots, page, keeper, ..Settings::nothing() };
         let bad = |name, expected| BadVariable { name, expected };
-        if let Some(text) = get(variable::RATE) {
-            settings.rate = number(text)
-                .filter(|rate| *rate > 0.0 && *rate <= 1.0)
-                .ok_or(bad(variable::RATE, "a rate above 0 and up to 1"))?;
+        match get(variable::RATE) {
+            None => {}
+            Some(text) if text == falling::WORD.as_bytes() => {
+                (settings.rate, settings.falls) = (falling::FIRST, true);
+            }
+            Some(text) => {
+                settings.rate = number(text)
+                    .filter(|rate| *rate > 0.0 && *rate <= 1.0)
+                    .ok_or(bad(variable::RATE, "auto, or a rate above 0 and up to 1"))?;
+            }
         }
         if let Some(text) = get(variable::DEPTH) {
             settings.depth = number(text)
@@ -288,7 +298,10 @@ impl Settings {
         if let Some(snapshots) = &self.snapshots {
             snapshots.variables(&mut list);
         }
-        list.push((variable::RATE, format!("{}", self.rate)));
+        list.push(match self.falls {
+            true => (variable::RATE, falling::WORD.into()),
+            false => (variable::RATE, format!("{}", self.rate)),
+        });
         list.push((variable::DEPTH, format!("{}", self.depth)));
         if self.children == Children::Ignore {
             list.push((variable::CHILDREN, "ignore".into()));

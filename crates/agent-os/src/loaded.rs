@@ -292,6 +292,16 @@ impl Object {
         (self.base + start) & !(PAGE - 1)..(self.base + end).next_multiple_of(PAGE)
     }
 
+    /// Memory that is not in its file and was zero when it was loaded: variables without a first value.
+    pub fn zeroed(&self) -> impl Iterator<Item = core::ops::Range<usize>> {
+        const PF_W: u32 = 2;
+        let writable = |segment: &&Segment| segment.kind == PT_LOAD && segment.flags & PF_W != 0;
+        self.segments.iter().filter(writable).map(|segment| {
+            let start = self.base + segment.address;
+            start + segment.file_size as usize..start + segment.memory_size
+        })
+    }
+
     /// The file it comes from; empty for the executable. Objects of OCaml stay until the end.
     pub fn name(&self) -> &'static [u8] {
         // SAFETY: the dynamic linker's strings end with NUL and stay.

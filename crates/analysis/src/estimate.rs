@@ -12,6 +12,9 @@
 //! weigh more than what was: so for the upper end one more sample is added, of the largest weight that there can be, as Fay and
 //! Feuer do (Statistics in Medicine 16, 1997).
 //!
+//! A recorder that halves its rate as a trace grows has each later sample count twice as much. Then the interval is the one that
+//! all samples together would have at the last rate: not too narrow for any part of them.
+//!
 //! A peak is the highest of many estimates, and the highest leans upwards: by a few percent of itself
 //! with a few hundred samples alive, by more with fewer.
 
@@ -95,17 +98,24 @@ pub struct Scale {
     pub unit: f64,
     /// The largest weight that one sample can have.
     heaviest: f64,
+    /// How many samples one stands for at most.
+    stands_for: f64,
 }
 
 impl Scale {
     /// Of words, each of which counts once and stands for so much.
     pub fn of_words(rate: f64, unit: f64) -> Scale {
-        Scale { rate, unit, heaviest: 1.0 }
+        Scale { rate, unit, heaviest: 1.0, stands_for: 1.0 }
     }
 
     /// Of blocks: each of their words counts for its part of the block. None is smaller than a header and a word.
     pub fn of_blocks(rate: f64) -> Scale {
-        Scale { rate, unit: 1.0, heaviest: 0.5 }
+        Scale { rate, unit: 1.0, heaviest: 0.5, stands_for: 1.0 }
+    }
+
+    /// The same for samples of which one may stand for so many.
+    pub fn with_heaviest(self, stands_for: f64) -> Scale {
+        Scale { heaviest: self.heaviest * stands_for, stands_for, ..self }
     }
 
     /// The estimate for so many sampled words.
@@ -122,7 +132,8 @@ impl Scale {
             let exact = sum * scale;
             return Estimate { value: exact, low: exact, high: exact };
         }
-        let (low, high) = interval(sum, tally.sum_sq.max(0.0), self.heaviest);
+        let sum_sq = tally.sum_sq.max(0.0) * self.stands_for;
+        let (low, high) = interval(sum, sum_sq, self.heaviest);
         let narrow = (1.0 - self.rate).sqrt();
         Estimate {
             value: sum * scale,
@@ -233,6 +244,16 @@ mod tests {
             let holds = holds.count();
             assert!((930..=995).contains(&holds), "{words} at {rate}: {holds}");
         }
+    }
+
+    #[test]
+    fn samples_that_stand_for_several_are_as_good_as_so_many_fewer() {
+        let scale = |rate: f64| Scale::of_words(rate, 1.0);
+        let [one, other] =
+            [scale(1e-3).with_heaviest(8.0).of_samples(800), scale(1e-3 / 8.0).of_samples(100)];
+        assert_eq!(one.value, other.value);
+        assert!((one.low / other.low - 1.0).abs() < 1e-3, "{one:?} {other:?}");
+        assert!((one.high / other.high - 1.0).abs() < 1e-3, "{one:?} {other:?}");
     }
 
     #[test]

@@ -35,8 +35,10 @@ pub struct Info {
     pub pid: u64,
     /// Format version of the file.
     pub format_version: u16,
-    /// Probability with which a word was sampled.
+    /// Probability with which a word was sampled; at first, if it fell as the trace grew.
     pub sample_rate: f64,
+    /// The probability at the end.
+    pub last_rate: f64,
     /// Whether every word was sampled.
     pub exact: bool,
     /// Bits per word.
@@ -208,6 +210,7 @@ pub fn info(trace: &TraceFile) -> Info {
         pid: about.pid,
         format_version: about.version,
         sample_rate: about.sample_rate,
+        last_rate: about.sample_rate / about.heaviest_sample(),
         exact: about.sample_rate >= 1.0,
         word_bits: about.word_bits,
         start: Micros(about.start).seconds(),

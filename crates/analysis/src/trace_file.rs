@@ -66,12 +66,15 @@ impl TraceFile {
 
     /// How sampled words scale to bytes.
     pub fn bytes_scale(&self) -> Scale {
-        Scale::of_words(self.info().sample_rate, self.info().word_bytes() as f64)
+        let info = self.info();
+        let scale = Scale::of_words(info.sample_rate, info.word_bytes() as f64);
+        scale.with_heaviest(info.heaviest_sample())
     }
 
     /// How weighted samples scale to objects.
     pub fn objects_scale(&self) -> Scale {
-        Scale::of_blocks(self.info().sample_rate)
+        let info = self.info();
+        Scale::of_blocks(info.sample_rate).with_heaviest(info.heaviest_sample())
     }
 
     /// Reading has come to the events of this time: to this share.

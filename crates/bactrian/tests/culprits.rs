@@ -135,8 +135,7 @@ impl Culprit {
         }
         let program = self.built(compiler);
         let folder = bactrian_fixtures::own_folder(&format!("culprit-{}", self.name));
-        let record =
-            ["record", "--rate", "1e-3", "--snapshots", self.snapshots, "-o", "trace.ctf", "--"];
+        let record = ["record", "--snapshots", self.snapshots, "-o", "trace.ctf", "--"];
         let program = program.to_str().expect("a plain path");
         bactrian(&[&record[..], &[program, self.argument]].concat(), &folder, compiler);
         let mut faults = Vec::new();

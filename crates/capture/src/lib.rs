@@ -25,6 +25,6 @@ pub use bactrian_agent_abi::control::Trouble;
 pub use bactrian_agent_abi::ledger::Limit;
 pub use bactrian_agent_abi::{
     Busy, Children, DEFAULT_DEPTH, DEFAULT_MARGIN, DEFAULT_RATE, Limits, MAX_COPIES, MAX_DEPTH,
-    Settings, Snapshots, When,
+    Settings, Snapshots, When, falling,
 };
 pub use program::find_program;

@@ -131,6 +131,8 @@ pub mod configuration {
     pub const SAMPLING: usize = integer(0);
     /// The status of one that was discarded.
     pub const DISCARDED: usize = integer(2);
+    /// A float: `1 / log(1 - rate)`.
+    pub const INVERSE: usize = 2;
     /// The first of the callbacks.
     pub const FIRST_CALLBACK: usize = 4;
     /// The last of them.

@@ -5,6 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::recorder::Recorder;
+
 /// A number of microseconds: a duration, or a moment counted from the start of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub u64);
@@ -183,6 +185,9 @@ pub fn instruction(code: u64) -> Option<u64> {
     (code >> 32 == BYTECODE >> 32).then_some(code & 0xFFFF_FFFF)
 }
 
+/// No recorder halves its rate as often.
+const MOST_HALVED: u64 = 60;
+
 /// The facts about the run, from the first packet. Strings are as written: bytes, usually UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceInfo {
@@ -210,6 +215,16 @@ impl TraceInfo {
     /// Bytes in one word of the traced program.
     pub fn word_bytes(&self) -> u64 {
         u64::from(self.word_bits / 8)
+    }
+
+    /// How often the rate was halved while the trace was recorded. Samples count as many of the first rate.
+    pub fn halved(&self) -> u64 {
+        Recorder::parse(&self.context).map_or(0, |recorder| recorder.halved.min(MOST_HALVED))
+    }
+
+    /// How many samples of the rate at the start one stands for at most.
+    pub fn heaviest_sample(&self) -> f64 {
+        (1_u64 << self.halved()) as f64
     }
 
     /// Text of one of the string fields, for people.

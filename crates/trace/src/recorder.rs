@@ -62,18 +62,28 @@ pub struct Recorder {
     pub capped_stacks: u64,
     /// Frames that pointed nowhere and were left out.
     pub unknown_frames: u64,
+    /// How often the rate was halved: a sample that was taken then counts twice as much as one before.
+    pub halved: u64,
 }
 
-const COUNTS: [&str; 6] =
-    ["depth", "lost-allocations", "lost-ends", "lost-stacks", "capped-stacks", "unknown-frames"];
+const COUNTS: [&str; 7] = [
+    "depth",
+    "lost-allocations",
+    "lost-ends",
+    "lost-stacks",
+    "capped-stacks",
+    "unknown-frames",
+    "halved",
+];
 
 impl Recorder {
     /// Bytes of the context; room for all numbers there can be.
     pub const LEN: usize = 400;
 
-    fn counts(&self) -> [u64; 6] {
+    fn counts(&self) -> [u64; 7] {
         let Recorder { depth, lost_allocations, lost_ends, lost_stacks, .. } = *self;
-        [depth, lost_allocations, lost_ends, lost_stacks, self.capped_stacks, self.unknown_frames]
+        let Recorder { capped_stacks, unknown_frames, halved, .. } = *self;
+        [depth, lost_allocations, lost_ends, lost_stacks, capped_stacks, unknown_frames, halved]
     }
 
     /// The context, [`Recorder::LEN`] bytes.
@@ -155,6 +165,7 @@ impl Recorder {
                 "lost-stacks" => recorder.lost_stacks = count(),
                 "capped-stacks" => recorder.capped_stacks = count(),
                 "unknown-frames" => recorder.unknown_frames = count(),
+                "halved" => recorder.halved = count(),
                 // A later version says more.
                 _ => {}
             }
@@ -194,6 +205,7 @@ mod tests {
             (recorder.lost_allocations, recorder.lost_ends) = (u64::MAX, u64::MAX);
             recorder.lost_stacks = u64::MAX;
             (recorder.capped_stacks, recorder.unknown_frames) = (u64::MAX, u64::MAX);
+            recorder.halved = u64::MAX;
             let context = recorder.context();
             assert_eq!(context.len(), Recorder::LEN);
             assert_eq!(Recorder::parse(&context), Some(recorder.clone()));

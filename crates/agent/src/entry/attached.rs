@@ -20,7 +20,7 @@ use super::{before_blocking, forks};
 use crate::keeper::board;
 use crate::record::recording::Recording;
 use crate::record::samplers::{self, Here};
-use crate::record::{doors, guard, page, session, tracker};
+use crate::record::{doors, guard, page, rate, session, tracker};
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program};
@@ -249,6 +249,7 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
             stacks: StackSource::Runtime,
             children: Children::Ignore,
             snapshots: None,
+            falls: false,
             ..settings
         },
         is_heir: false,
@@ -261,6 +262,7 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
     });
     let agent = agent::prepared().ok_or(Trouble::Runtime)?;
     page::start_late(agent);
+    rate::set(agent.settings.rate);
     let trace = agent.settings.trace.as_deref().ok_or(Trouble::Settings)?;
     let mut recording = Recording::new(agent, trace, asked % token::RECORDINGS);
     recording.create().map_err(|_| Trouble::Trace)?;

@@ -25,7 +25,7 @@ use bactrian_trace::State;
 
 use crate::keeper::board;
 use crate::record::recording::{self, Recording};
-use crate::record::{collect, guard, page, session, switch, tracker};
+use crate::record::{collect, guard, page, rate, session, switch, tracker};
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::program::{Program, Sampler};
 use crate::runtime::{blocking, bytecode};
@@ -183,6 +183,10 @@ fn before_blocking() {
 
 /// Starts the recording and the sampler.
 fn start_recording(agent: &'static Agent, sampler: &Sampler, trace: &'static [u8]) {
+    // SAFETY: the runtime is initialised and no OCaml code runs yet. No callback is answered before there is a recording.
+    unsafe {
+        rate::begin(agent, sampler, |rate| tracker::start(&agent.program, sampler, rate, 1));
+    }
     let mut recording = None;
     // SAFETY: the runtime is initialised and no OCaml code runs yet. Nobody else is on our stack before the recording
     // begins; a panic leaves what the environment says of the parameters.
@@ -215,7 +219,7 @@ fn start_recording(agent: &'static Agent, sampler: &Sampler, trace: &'static [u8
     // SAFETY: the runtime is initialised and no OCaml code runs yet.
     unsafe {
         let depth = collect::take_over(agent);
-        tracker::start(&agent.program, sampler, agent.settings.rate, depth);
+        tracker::start(&agent.program, sampler, rate::now(), depth);
         if !guard::put_up(sampler) {
             guard::stop_sampling();
             session::with_recording(|recording| recording.end(State::SwitchedOff));

@@ -12,6 +12,7 @@ pub mod guard;
 mod locate;
 mod output;
 pub mod page;
+pub mod rate;
 pub mod recording;
 pub mod samplers;
 pub mod session;

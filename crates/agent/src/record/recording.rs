@@ -20,6 +20,7 @@ use bactrian_trace::{
 use super::locate::Namer;
 use super::output::Output;
 use super::page;
+use super::rate::{self, Falling};
 use super::waiting_stacks::WaitingStacks;
 use crate::keeper::filters;
 use crate::runtime::agent::Agent;
@@ -76,6 +77,7 @@ pub struct Recording {
     /// Stacks of allocations that were not heard of yet.
     waiting: WaitingStacks,
     switch: Switch,
+    rate: Falling,
 }
 
 /// Whether events are wanted at a moment.
@@ -129,7 +131,7 @@ impl Recording {
         let info = TraceInfo {
             // With one domain the launcher makes it version 2 in the end.
             version: if program.runtime.domain_id.is_some() { 3 } else { 2 },
-            sample_rate: settings.rate,
+            sample_rate: rate::now(),
             word_bits: 64,
             executable: executable(agent),
             host,
@@ -166,6 +168,7 @@ impl Recording {
             stack: Vec::with_capacity(settings.depth as usize),
             waiting: WaitingStacks::default(),
             switch,
+            rate: Falling::new(agent),
         }
     }
 
@@ -238,12 +241,17 @@ impl Recording {
             time: Micros(now),
             domain: sample.domain,
             length: Words(sample.size as u64),
-            samples: sample.samples as u64,
+            samples: self.rate.weighed(sample.samples as u64),
             source: sample.source,
             stack,
         };
         self.is_lazy = false;
         let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &self.namer);
+        // SAFETY: allocations are heard of in callbacks of our sampler.
+        if unsafe { self.rate.after_one(sample.domain, &self.agent.program) } {
+            self.recorder.halved = self.rate.halved.into();
+            self.note();
+        }
         Verdict::Track(self.token(id, sample.source))
     }
 

@@ -12,4 +12,5 @@ pub mod interpreter;
 pub mod interpreter_walk;
 pub mod kept_walk;
 pub mod program;
+mod sampling_rate;
 pub mod walk;

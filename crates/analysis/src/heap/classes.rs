@@ -1,7 +1,7 @@
 //! Blocks by class: by what they are, by tag, and, where they were sampled when they were allocated, by where that was.
 //!
 //! What a block is and what its tag is are known of every block, and those sums are exact. Where it was allocated is
-//! known of sampled blocks only. A snapshot does not tell the rate; so all live words are taken to have had the same
+//! known of sampled blocks only. All live words are taken to have had the same
 //! chance, and each sample stands for as many words as there are live words for a sample. If every word of
 //! every sampled block was sampled, everything was, and what has no sample was allocated by other means. Custom blocks
 //! that hold memory outside the heap are sampled for that, and do not count.
@@ -314,8 +314,8 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
     let contents = heap.census().count.contents(heap.losses().clone());
     let live_words = contents.live_bytes / WORD;
     let rate = samples as f64 / (live_words as f64).max(1.0);
-    let of_words = Scale::of_words(rate, WORD as f64);
-    let of_blocks = Scale::of_blocks(rate);
+    let of_words = Scale::of_words(rate, WORD as f64).with_heaviest(heaviest_sample(heap));
+    let of_blocks = Scale::of_blocks(rate).with_heaviest(heaviest_sample(heap));
     let rows = (0..).zip(labels.into_iter().zip(tallies));
     let rows = rows.map(|(number, (label, (words, blocks)))| ClassRow {
         label,
@@ -347,8 +347,16 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
 pub(super) fn is_all_sampled(heap: &Heap) -> bool {
     let samples = heap.tables().samples.iter();
     let mut samples = samples.filter(|sample| !is_of_outside(heap, sample.block.0)).peekable();
-    samples.peek().is_some()
-        && samples.all(|sample| u64::from(sample.samples) >= words_of(heap, sample))
+    let is_exact = |sample: &Sample| match heap.tables().sampling {
+        Some(sampling) => sampling.rate() >= 1.0,
+        None => u64::from(sample.samples) >= words_of(heap, sample),
+    };
+    samples.peek().is_some() && samples.all(is_exact)
+}
+
+/// How many samples one stands for at most.
+pub(super) fn heaviest_sample(heap: &Heap) -> f64 {
+    heap.tables().sampling.map_or(1.0, |sampling| sampling.heaviest())
 }
 
 /// Words of a sampled block, with its header.

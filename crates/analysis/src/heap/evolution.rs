@@ -150,7 +150,8 @@ impl Cell {
 #[derive(Clone, Copy)]
 enum Reading {
     Exact,
-    Estimated(f64),
+    /// By the part of words that were sampled, and how many samples one stands for at most.
+    Estimated(f64, f64),
 }
 
 impl Reading {
@@ -161,10 +162,10 @@ impl Reading {
                 [cell.counted.bytes, cell.counted.blocks].map(|count| Estimate::exact(count as f64))
             }
             // Without any sample nothing can be said, not even how little there is.
-            Reading::Estimated(rate) if rate <= 0.0 => [Estimate::default(); 2],
-            Reading::Estimated(rate) => [
-                Scale::of_words(rate, WORD as f64).estimate(cell.words),
-                Scale::of_blocks(rate).estimate(cell.blocks),
+            Reading::Estimated(rate, _) if rate <= 0.0 => [Estimate::default(); 2],
+            Reading::Estimated(rate, heaviest) => [
+                Scale::of_words(rate, WORD as f64).with_heaviest(heaviest).estimate(cell.words),
+                Scale::of_blocks(rate).with_heaviest(heaviest).estimate(cell.blocks),
             ],
         }
     }
@@ -399,7 +400,7 @@ fn by_place(
         add(&label, Cell { counted, words, blocks });
     }
     if !sums.is_all_sampled {
-        return Reading::Estimated(sums.rate);
+        return Reading::Estimated(sums.rate, sums.heaviest_sample);
     }
     if !question.filter.is_by_place() {
         // What has no sample was allocated by other means.

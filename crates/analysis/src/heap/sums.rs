@@ -10,7 +10,9 @@ use bactrian_snapshot::Losses;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::classes::{class_label, is_all_sampled, is_of_outside, site_label, words_of};
+use super::classes::{
+    class_label, heaviest_sample, is_all_sampled, is_of_outside, site_label, words_of,
+};
 use super::diff::{Counted, compactions, totals};
 use super::{Heap, WORD, info};
 use crate::estimate::Tally;
@@ -58,6 +60,8 @@ pub struct HeapSums {
     pub(super) is_all_sampled: bool,
     /// Samples for each living word.
     pub(super) rate: f64,
+    /// How many samples one stands for at most.
+    pub(super) heaviest_sample: f64,
     losses: Losses,
 }
 
@@ -105,6 +109,7 @@ impl HeapSums {
             sampled,
             is_all_sampled: is_all_sampled(heap),
             rate: samples as f64 / ((contents.live_bytes / WORD) as f64).max(1.0),
+            heaviest_sample: heaviest_sample(heap),
             losses: heap.losses().clone(),
         }
     }

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bactrian_capture::{Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings, agent, launch};
+use bactrian_capture::{
+    Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings, agent, falling, launch,
+};
 
 use super::signal_arg::Signal;
 use super::snapshots::{SnapshotArgs, prefix};
@@ -40,9 +42,9 @@ pub struct Args {
 /// What the agent is to do, as record and agent take it.
 #[derive(Clone, clap::Args, Debug)]
 pub struct RecordArgs {
-    /// Samples per allocated word, up to 1
-    #[arg(long, value_name = "RATE", default_value_t = DEFAULT_RATE, value_parser = rate)]
-    pub rate: f64,
+    /// Samples per allocated word, up to 1; auto: 1e-3 at first, and lower as the trace grows, down to 8e-6
+    #[arg(long, value_name = "RATE", default_value = falling::WORD, value_parser = rate)]
+    pub rate: Rate,
     /// Every allocation (a rate of 1); the program becomes several times slower
     #[arg(long, conflicts_with = "rate")]
     pub exact: bool,
@@ -75,9 +77,22 @@ pub enum ChildrenArg {
     Ignore,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+/// At what rate is sampled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// It falls as the trace grows.
+    Auto,
+    /// It stays as it is.
+    Fixed(f64),
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    if text == falling::WORD {
+        return Ok(Rate::Auto);
+    }
     let rate = text.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0);
-    rate.ok_or_else(|| "a rate is above 0 and up to 1, such as 1e-5".to_owned())
+    rate.map(Rate::Fixed)
+        .ok_or_else(|| "a rate is above 0 and up to 1, such as 1e-5, or auto".to_owned())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -86,6 +101,30 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl RecordArgs {
+    /// Whether the rate falls as the trace grows. What is sampled before recording begins does not make it grow.
+    pub fn falls(&self) -> bool {
+        self.rate == Rate::Auto && !self.exact && self.after == 0.0 && self.signal.is_none()
+    }
+
+    /// The same for a process that runs already, whose rate does not fall: it has run for long.
+    pub fn of_running(&self) -> RecordArgs {
+        let rate = match self.rate {
+            Rate::Auto => Rate::Fixed(DEFAULT_RATE),
+            fixed => fixed,
+        };
+        RecordArgs { rate, ..self.clone() }
+    }
+
+    /// The rate at the start.
+    pub fn first_rate(&self) -> f64 {
+        match self.rate {
+            _ if self.exact => 1.0,
+            Rate::Fixed(rate) => rate,
+            Rate::Auto if self.falls() => falling::FIRST,
+            Rate::Auto => DEFAULT_RATE,
+        }
+    }
+
     /// For an output at this path: the trace, or what snapshots are named after.
     pub fn settings(&self, output: &Path, ledger: Option<&Path>) -> Result<Settings, Failure> {
         self.snapshots.check(self.signal)?;
@@ -94,7 +133,8 @@ impl RecordArgs {
         Ok(Settings {
             trace: (!self.snapshots.no_trace).then_some(trace),
             snapshots: self.snapshots.settings(&prefix(output), ledger)?,
-            rate: if self.exact { 1.0 } else { self.rate },
+            rate: self.first_rate(),
+            falls: self.falls(),
             depth: self.depth,
             children: match self.children {
                 Some(ChildrenArg::Ignore) => Children::Ignore,

@@ -97,6 +97,10 @@ fn print_facts(facts: &Info, console: &mut Console) -> Result<(), Failure> {
                  longer and the collector's counters larger"
                 .to_owned()
         }
+        false if facts.last_rate < facts.sample_rate => format!(
+            "{:.1e} of all words at first, halved as the trace grew, to {:.1e}",
+            facts.sample_rate, facts.last_rate
+        ),
         false => format!("{} of all words", show_rate(facts.sample_rate)),
     };
     line(console, "sampling rate", &rate)?;

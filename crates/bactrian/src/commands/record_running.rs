@@ -39,6 +39,7 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
         Some(path) => std::path::absolute(path)?,
         None => std::path::absolute(unused_name(&name)?)?,
     };
+    let record = &record.of_running();
     let settings = record.settings(&output, None)?;
     let duration = record.duration.map(Duration::from_secs_f64);
     replace(&output)?;

@@ -77,7 +77,7 @@ impl Recorded<'_> {
             }
         }
         let samples = most.map_or(0, |(samples, _)| samples);
-        if samples < FEW_SAMPLES && !self.args.exact && self.args.rate < 1.0 {
+        if samples < FEW_SAMPLES && self.args.first_rate() < 1.0 {
             console.note(&self.too_few(samples))?;
         }
         if let Some((_, path)) = most {
@@ -88,14 +88,15 @@ impl Recorded<'_> {
 
     /// Why there are so few samples, and what would give more.
     fn too_few(&self, samples: u64) -> String {
-        let RecordArgs { rate, after, signal, .. } = *self.args;
+        let RecordArgs { after, signal, .. } = *self.args;
+        let rate = self.args.first_rate();
         let was_off = match (samples, signal) {
             (0, Some(_)) => "the signal did not come before the end, or ",
             (0, None) if after > 0.0 => "the program ended before the time of --after, or ",
             _ => "",
         };
         format!(
-            "{was_off}the rate of {rate:e} was too low for so little allocation: {}",
+            "{was_off}the rate of {rate:.0e} was too low for so little allocation: {}",
             better(samples, rate)
         )
     }

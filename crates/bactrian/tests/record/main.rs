@@ -7,6 +7,7 @@
 mod accounting;
 mod bytecode;
 mod conditions;
+mod falling;
 mod faults;
 mod file_sizes;
 mod final_gc;

@@ -165,6 +165,7 @@ impl Accountant<'_> {
         }
         let tables = &mut self.maker.tables;
         tables.stacks = allocations.stacks;
+        tables.sampling = allocations.sampling;
         tables.samples = alive
             .into_iter()
             .map(|(block, allocation, samples)| {
@@ -172,7 +173,8 @@ impl Accountant<'_> {
                 Sample {
                     block,
                     allocation,
-                    samples: u32::try_from(samples).unwrap_or(u32::MAX),
+                    samples: u32::try_from(found.map_or(samples, |found| found.samples))
+                        .unwrap_or(u32::MAX),
                     stack: found.and_then(|found| found.stack),
                     time: found.map(|found| found.time),
                 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use bactrian_snapshot::{Location, Names, StackId, StackNode};
+use bactrian_snapshot::{Location, Names, Sampling, StackId, StackNode};
 use bactrian_trace::{Event, FrameId, Frames, Index, Input, Reader, Stacks};
 
 /// What a trace tells of an allocation.
@@ -13,6 +13,8 @@ pub struct Allocation {
     /// Microseconds since the start of the trace.
     pub time: u64,
     pub stack: Option<StackId>,
+    /// What was sampled of it. The runtime's own count knows nothing of a rate that was halved.
+    pub samples: u64,
 }
 
 /// Allocations by their number, and the stacks they refer to.
@@ -20,6 +22,7 @@ pub struct Allocation {
 pub struct Allocations {
     pub found: HashMap<u64, Allocation>,
     pub stacks: Vec<StackNode>,
+    pub sampling: Option<Sampling>,
 }
 
 /// Looks for allocations in a trace, which may still be growing.
@@ -44,7 +47,8 @@ pub fn look_up(
             && wanted(alloc.id.0)
         {
             let stack = tree.stack(alloc.stack);
-            found.insert(alloc.id.0, Allocation { time: alloc.time.0, stack });
+            let samples = alloc.samples;
+            found.insert(alloc.id.0, Allocation { time: alloc.time.0, stack, samples });
         }
         ControlFlow::Continue(())
     });
@@ -53,7 +57,12 @@ pub fn look_up(
         let stack = allocation.stack.map(|node| stacks.last_of[node.index()]);
         (id, Allocation { stack, ..allocation })
     });
-    Ok(Allocations { found: found.collect(), stacks: stacks.nodes })
+    let info = index.info();
+    let sampling = Sampling {
+        rate_bits: info.sample_rate.to_bits(),
+        halved: u32::try_from(info.halved()).unwrap_or(u32::MAX),
+    };
+    Ok(Allocations { found: found.collect(), stacks: stacks.nodes, sampling: Some(sampling) })
 }
 
 /// Stacks with what they share kept once: a frame, and the stack that called it.

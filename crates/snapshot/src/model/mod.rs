@@ -21,6 +21,6 @@ pub use roots::{
 pub use shape::{Columns, Scanned, tag};
 pub use tables::{
     Code, Environment, FieldVariable, Frame, Label, Location, Memory, Module, Number, Oddity,
-    SizeClass, SlotVariable, Space, SpaceKind, StackNode, Statistic, Tables, Thread, Variable,
-    Variables,
+    Sampling, SizeClass, SlotVariable, Space, SpaceKind, StackNode, Statistic, Tables, Thread,
+    Variable, Variables,
 };

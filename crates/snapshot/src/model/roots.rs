@@ -214,7 +214,7 @@ pub struct Sample {
     pub block: BlockId,
     /// The number of the allocation in the trace.
     pub allocation: u64,
-    /// How many of its words were sampled.
+    /// How many of its words were sampled; a sample at a rate that was halved counts twice.
     pub samples: u32,
     /// Where it was allocated, if the trace tells.
     pub stack: Option<StackId>,

@@ -53,6 +53,29 @@ pub struct Tables {
     pub plugins: Vec<String>,
     /// What is used and free in the major heap by size, small ones first. Empty if it is not known.
     pub size_classes: Vec<SizeClass>,
+    /// At what rate blocks were sampled. `None` is "not known", or that there was no trace.
+    pub sampling: Option<Sampling>,
+}
+
+/// At what rate blocks were sampled, as the trace says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    /// The bits of the rate, a double.
+    pub rate_bits: u64,
+    /// How often it was halved later. Samples that were taken then count as many of the first rate.
+    pub halved: u32,
+}
+
+impl Sampling {
+    /// The part of words that were sampled at first.
+    pub fn rate(&self) -> f64 {
+        f64::from_bits(self.rate_bits)
+    }
+
+    /// How many samples of the first rate one stands for at most.
+    pub fn heaviest(&self) -> f64 {
+        f64::from(self.halved.min(63)).exp2()
+    }
 }
 
 /// Blocks of the major heap of some sizes.

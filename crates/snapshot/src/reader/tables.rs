@@ -33,6 +33,7 @@ pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut 
         variables: reading.later_table(Kind::Variables),
         plugins: reading.later_table(Kind::Plugins).unwrap_or_default(),
         size_classes: reading.later_table(Kind::SizeClasses).unwrap_or_default(),
+        sampling: reading.later_table(Kind::Sampling),
     };
     losses.entries += keep_sound(&mut tables, blocks);
     tables

@@ -220,6 +220,7 @@ structs! {
     FiberStack { address, bytes, owner }
     SizeClass { most_words, used_blocks, used_words, free_blocks, free_words }
     Sample { block, allocation, samples, stack, time }
+    Sampling { rate_bits, halved }
     Space { kind, start, end }
     Memory {
         resident_bytes, mapped_heap_words, free_words, fragment_words, unreachable_words, minor_words,

@@ -63,6 +63,7 @@ kinds! {
     Variables = 83, "variables";
     Plugins = 84, "plugins";
     SizeClasses = 85, "size classes";
+    Sampling = 86, "sampling";
 }
 
 impl Kind {

@@ -100,6 +100,7 @@ impl<W: Write> Writer<W> {
             variables,
             plugins,
             size_classes,
+            sampling,
         } = tables;
         self.record(Kind::Names, names)?;
         self.record(Kind::Spaces, spaces)?;
@@ -128,9 +129,12 @@ impl<W: Write> Writer<W> {
         if !plugins.is_empty() {
             self.record(Kind::Plugins, plugins)?;
         }
-        match size_classes.is_empty() {
-            true => Ok(()),
-            false => self.record(Kind::SizeClasses, size_classes),
+        if !size_classes.is_empty() {
+            self.record(Kind::SizeClasses, size_classes)?;
+        }
+        match sampling {
+            None => Ok(()),
+            Some(sampling) => self.record(Kind::Sampling, sampling),
         }
     }
 

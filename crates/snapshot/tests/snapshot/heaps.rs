@@ -240,6 +240,9 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
         let slots = vec![SlotVariable { slot: 0x7f00_0000_0010, variable: VariableId(0) }];
         Variables { all, environments, slots }
     });
+    tables.sampling = count
+        .is_multiple_of(3)
+        .then(|| Sampling { rate_bits: 1e-3_f64.to_bits(), halved: count as u32 % 8 });
     tables.size_classes.extend(count.is_multiple_of(2).then(|| SizeClass {
         most_words: 4,
         used_blocks: 10,

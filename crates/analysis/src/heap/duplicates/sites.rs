@@ -14,7 +14,7 @@ use super::Duplicates;
 use super::sharing::Sharing;
 use crate::estimate::{Estimate, Scale};
 use crate::heap::Heap;
-use crate::heap::classes::{is_all_sampled, not_sampled, site_label};
+use crate::heap::classes::{heaviest_sample, is_all_sampled, not_sampled, site_label};
 use crate::labels::Label;
 use crate::library::place_of;
 
@@ -68,7 +68,8 @@ pub(super) fn find(
     }
     // As many samples as there are stand for all copies, and each word of a copy for its part of what would be saved.
     let all = (words as f64).max(1.0);
-    let scale = Scale::of_words(samples as f64 / all, answer.saved as f64 / all);
+    let scale = Scale::of_words(samples as f64 / all, answer.saved as f64 / all)
+        .with_heaviest(heaviest_sample(heap));
     answer.sites = sites
         .into_iter()
         .map(|(label, (sampled_blocks, sum))| {

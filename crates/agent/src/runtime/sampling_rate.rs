@@ -1,0 +1,173 @@
+//! Changing the rate of a sampler that runs.
+//!
+//! The runtime has no function for it, and a sampler of OCaml 4 that is stopped and started again forgets all blocks that it
+//! tracks. But all that a rate is used for is to draw how far it is to the next sampled word, and that is done with one number,
+//! `1 / log(1 - rate)`, which is computed when the sampler starts. So this number is written over. OCaml 5 has it in
+//! the sampler's configuration. OCaml 4 has it in a variable without a symbol, which is found by its value: the sampler is
+//! started for a moment, before the program's first instruction, and afterwards the rate and the number are there, next to each
+//! other, and the rate was not there before. If they are not found, or found twice, the rate stays as it is.
+//!
+//! Distances are drawn [`DRAWN`] at a time, so up to so many more are as before.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use bactrian_agent_os::loaded;
+use bactrian_ocaml::Polling;
+use bactrian_ocaml::heap_layout::configuration;
+use bactrian_ocaml::value::UNIT;
+
+use super::program::{Program, Sampler};
+
+/// Distances that the runtime draws at once.
+const DRAWN: u64 = 64;
+/// The rate and the number are so near to each other: variables of one file of the runtime.
+const NEAR: usize = 8192;
+/// More memory is not looked through: no program has so many variables by itself.
+const MOST: usize = 16 << 20;
+
+/// Where OCaml 4 has the number; 0 if it is not known.
+static PLACE: AtomicUsize = AtomicUsize::new(0);
+
+/// The number for a rate up to 2^-10.
+fn inverse(rate: f64) -> f64 {
+    // log(1 - x) = -(x + x^2/2 + x^3/3 + ..). More terms do not change it.
+    -1.0 / (1..=8).rev().fold(0.0, |sum, n| (sum + 1.0 / f64::from(n)) * rate)
+}
+
+/// Where the number is, in the precision that a release has it in.
+#[derive(Clone, Copy)]
+enum Number {
+    Single(*mut f32),
+    Double(*mut f64),
+}
+
+impl Number {
+    /// # Safety
+    /// It is a place of the runtime's.
+    unsafe fn is_for(self, rate: f64) -> bool {
+        // SAFETY: by the caller.
+        let number = unsafe {
+            match self {
+                Number::Single(place) => f64::from(*place),
+                Number::Double(place) => *place,
+            }
+        };
+        // It may have been rounded.
+        let off = number / inverse(rate) - 1.0;
+        (-1e-6..1e-6).contains(&off)
+    }
+
+    /// # Safety
+    /// It is the number of a sampler of ours. Other domains may read it meanwhile, before or after.
+    unsafe fn set(self, rate: f64) {
+        // SAFETY: by the caller.
+        unsafe {
+            match self {
+                Number::Single(place) => *place = inverse(rate) as f32,
+                Number::Double(place) => *place = inverse(rate),
+            }
+        }
+    }
+}
+
+impl Program {
+    /// How many samples of a domain come on average after the rate was changed before it shows.
+    pub fn rate_lag(&self) -> u64 {
+        if self.is_4_11() { 0 } else { DRAWN / 2 }
+    }
+
+    /// 4.11 draws one distance at a time, and has the number in double precision.
+    fn is_4_11(&self) -> bool {
+        (self.version.major, self.version.minor) == (4, 11)
+    }
+
+    fn is_5(&self) -> bool {
+        matches!(self.runtime.polling, Polling::ToHighest { .. })
+    }
+
+    fn number(&self, address: usize) -> Number {
+        match self.is_4_11() || self.is_5() {
+            true => Number::Double(address as *mut f64),
+            false => Number::Single(address as *mut f32),
+        }
+    }
+
+    /// Finds out whether the rate can be changed, with a sampler that `start` starts at this rate.
+    ///
+    /// # Safety
+    /// The runtime is initialised, no OCaml code runs yet, and there is no sampler.
+    pub unsafe fn can_change_rate(
+        &self,
+        sampler: &Sampler,
+        rate: f64,
+        start: impl FnOnce(),
+    ) -> bool {
+        if self.is_5() {
+            return true;
+        }
+        let variables = variables(sampler);
+        let with_rate = || {
+            let places = variables.iter().flatten().flat_map(|range| places(range.clone(), 8));
+            // SAFETY: the runtime's variables. There is one thread.
+            places.filter(|place| unsafe { *(*place as *const f64) } == rate)
+        };
+        if with_rate().next().is_some() {
+            return false;
+        }
+        start();
+        let found = only(with_rate()).and_then(|at| {
+            let near = at.saturating_sub(NEAR)..at + NEAR;
+            let inside = variables.iter().flatten().find(|range| range.contains(&at))?;
+            let near = near.start.max(inside.start)..near.end.min(inside.end);
+            let size = if self.is_4_11() { 8 } else { 4 };
+            // SAFETY: as above.
+            only(places(near, size).filter(|place| unsafe { self.number(*place).is_for(rate) }))
+        });
+        (sampler.stop)(UNIT);
+        PLACE.store(found.unwrap_or(0), Ordering::Relaxed);
+        found.is_some()
+    }
+
+    /// Changes the rate from one to another; false if that cannot be.
+    ///
+    /// # Safety
+    /// In a callback of the sampler, which is ours.
+    pub unsafe fn change_rate(&self, from: f64, to: f64) -> bool {
+        // SAFETY: by the caller, the number is that of a sampler of ours. The configuration is a block of so many fields.
+        unsafe {
+            let place = match self.is_5() {
+                true => self
+                    .sampler_configuration(self.state())
+                    .map(|block| *block.add(configuration::INVERSE)),
+                false => Some(PLACE.load(Ordering::Relaxed)),
+            };
+            let number = place.filter(|place| *place != 0).map(|place| self.number(place));
+            let number = number.filter(|number| number.is_for(from));
+            number.map(|number| number.set(to)).is_some()
+        }
+    }
+}
+
+/// Memory of variables in the object that has the runtime.
+fn variables(sampler: &Sampler) -> [Option<Range<usize>>; 2] {
+    let mut found = [const { None }; 2];
+    loaded::holding(sampler.start as usize, |object| {
+        let small = object.zeroed().filter(|range| !range.is_empty() && range.len() <= MOST);
+        for (place, range) in found.iter_mut().zip(small) {
+            *place = Some(range);
+        }
+    });
+    found
+}
+
+/// Where values of a size may be.
+fn places(range: Range<usize>, size: usize) -> impl Iterator<Item = usize> {
+    let start = range.start.next_multiple_of(size);
+    (start..range.end.saturating_sub(size - 1)).step_by(size)
+}
+
+fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+    let first = found.next();
+    if found.next().is_some() { None } else { first }
+}
