@@ -242,7 +242,7 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
     });
     tables.sampling = count
         .is_multiple_of(3)
-        .then(|| Sampling { rate_bits: 1e-3_f64.to_bits(), halved: count as u32 % 8 });
+        .then(|| Sampling { rate_bits: 1e-3_f64.to_bits(), halved: count % 8 });
     tables.size_classes.extend(count.is_multiple_of(2).then(|| SizeClass {
         most_words: 4,
         used_blocks: 10,
