@@ -142,6 +142,13 @@ struct Symbols {
     hash: *const u32,
 }
 
+/// The address that a dynamic section tells. glibc has made addresses of what is written there, others leave how far it is from the
+/// object's beginning. An object may lie low, below its own length: valgrind puts it at 0x108000. But these tables come first
+/// in it.
+fn address_of(value: usize, base: usize) -> usize {
+    if value < base { base + value } else { value }
+}
+
 fn gnu_hash(name: &[u8]) -> u32 {
     name.iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
 }
@@ -155,9 +162,7 @@ impl Symbols {
         let dynamic = object.segments.iter().find(|segment| segment.kind == PT_DYNAMIC)?;
         let mut entry = (object.base + dynamic.address) as *const [usize; 2];
         let (mut strings, mut symbols, mut hash) = (0, 0, 0);
-        // glibc puts absolute addresses here, others leave them relative.
-        let length = object.extent().len();
-        let absolute = |value| if value < length { object.base + value } else { value };
+        let absolute = |value| address_of(value, object.base);
         loop {
             // SAFETY: the dynamic section ends with a null entry.
             let [key, value] = unsafe { *entry };
@@ -488,6 +493,22 @@ mod tests {
         assert!(named.name.ends_with(b"malloc"), "{}", named.name.escape_ascii());
         assert!(!named.object.is_empty());
         assert_eq!(find_behind("there_is_no_such_symbol"), None);
+    }
+
+    #[test]
+    fn tables_are_found_however_low_an_object_lies() {
+        let cases = [
+            (0x350, 0x5555_5555_4000, 0x5555_5555_4350),
+            (0x5555_5555_4350, 0x5555_5555_4000, 0x5555_5555_4350),
+            // Low, and longer than 1 MB: the address is less than its length.
+            (0x10_8350, 0x10_8000, 0x10_8350),
+            (0x350, 0x10_8000, 0x10_8350),
+            // At a fixed place.
+            (0x40_0350, 0, 0x40_0350),
+        ];
+        for (value, base, address) in cases {
+            assert_eq!(address_of(value, base), address, "{value:#x} in an object at {base:#x}");
+        }
     }
 
     #[test]
