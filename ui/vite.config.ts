@@ -18,5 +18,6 @@ export default defineConfig({
       },
     },
   },
-  test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
+  // One thread that reads modules once: none of them keeps anything that another test could meet.
+  test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"], pool: "threads", isolate: false, poolOptions: { threads: { singleThread: true } } },
 });

@@ -48,13 +48,19 @@ fn build() -> Outcome {
 /// That `ui/dist` is what is built of the sources.
 fn check_built() -> Outcome {
     let ui = root().join("ui");
-    let kept = fs::read_to_string(ui.join("dist").join(sources::BUILT_FROM)).ok();
-    let is_current = kept == sources::digest(&ui).ok();
-    let anew = binaries::debug_folder().with_file_name("page-built");
-    sources::build(&ui, &anew)?;
-    let same =
-        |part: &str| fs::read(anew.join(part)).ok() == fs::read(ui.join("dist").join(part)).ok();
-    match is_current && sources::PARTS.iter().all(|part| same(part)) {
+    let digest = sources::digest(&ui).map_err(|error| format!("ui: {error}"))?;
+    let is_of = |folder: &Path| {
+        fs::read_to_string(folder.join(sources::BUILT_FROM)).is_ok_and(|of| of == digest)
+    };
+    let (dist, anew) = (ui.join("dist"), binaries::debug_folder().with_file_name("page-built"));
+    // What was built of these sources before is the same.
+    if !is_of(&anew) {
+        sources::build(&ui, &anew)?;
+        let path = anew.join(sources::BUILT_FROM);
+        fs::write(&path, &digest).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let same = |part: &str| fs::read(anew.join(part)).ok() == fs::read(dist.join(part)).ok();
+    match is_of(&dist) && sources::PARTS.iter().all(|part| same(part)) {
         true => Ok(()),
         false => {
             Err("ui/dist is not what its sources make: run cargo xtask page --build".to_owned())
