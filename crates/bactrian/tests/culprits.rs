@@ -135,7 +135,10 @@ impl Culprit {
         }
         let program = self.built(compiler);
         let folder = bactrian_fixtures::own_folder(&format!("culprit-{}", self.name));
-        let record = ["record", "--snapshots", self.snapshots, "-o", "trace.ctf", "--"];
+        // On a busy machine a peak is over before there is room for its copy.
+        let busy = ["--snapshots-when-busy", "wait"];
+        let record = ["record", "--snapshots", self.snapshots, "-o", "trace.ctf"];
+        let record = [&record[..], &busy, &["--"]].concat();
         let program = program.to_str().expect("a plain path");
         bactrian(&[&record[..], &[program, self.argument]].concat(), &folder, compiler);
         let mut faults = Vec::new();

@@ -1,6 +1,6 @@
 //! The test programs that cargo builds, run side by side, with other checks among them.
 //!
-//! `cargo test` runs one of them after the other, and most tests of observed programs wait for something: three at a
+//! `cargo test` runs one of them after the other, and most tests of observed programs wait for something: four at a
 //! time keep two processors busy. What a test program says is shown when it fails, otherwise one line.
 
 use std::collections::VecDeque;
@@ -161,8 +161,8 @@ pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
 }
 
 fn run_jobs(jobs: VecDeque<Job>) -> Outcome {
-    // One more than there are processors, for the same reason as above.
-    let workers = thread::available_parallelism().map_or(2, usize::from) + 1;
+    // Two more than there are processors, for the same reason as above.
+    let workers = thread::available_parallelism().map_or(2, usize::from) + 2;
     let waiting = Mutex::new(jobs);
     let total = Mutex::new((0, 0, Vec::new()));
     let logs = debug_folder().join("test-output");

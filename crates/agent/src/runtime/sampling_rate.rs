@@ -10,6 +10,7 @@
 //! Distances are drawn [`DRAWN`] at a time, so up to so many more are as before.
 
 use core::ops::Range;
+use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bactrian_agent_os::loaded;
@@ -49,8 +50,8 @@ impl Number {
         // SAFETY: by the caller.
         let number = unsafe {
             match self {
-                Number::Single(place) => f64::from(*place),
-                Number::Double(place) => *place,
+                Number::Single(place) => f64::from(ptr::read_volatile(place)),
+                Number::Double(place) => ptr::read_volatile(place),
             }
         };
         // It may have been rounded.
@@ -64,8 +65,8 @@ impl Number {
         // SAFETY: by the caller.
         unsafe {
             match self {
-                Number::Single(place) => *place = inverse(rate) as f32,
-                Number::Double(place) => *place = inverse(rate),
+                Number::Single(place) => ptr::write_volatile(place, inverse(rate) as f32),
+                Number::Double(place) => ptr::write_volatile(place, inverse(rate)),
             }
         }
     }
@@ -109,8 +110,8 @@ impl Program {
         let variables = variables(sampler);
         let with_rate = || {
             let places = variables.iter().flatten().flat_map(|range| places(range.clone(), 8));
-            // SAFETY: the runtime's variables. There is one thread.
-            places.filter(|place| unsafe { *(*place as *const f64) } == rate)
+            // SAFETY: variables of the runtime's object. If another thread changes one meanwhile, it is not what is looked for.
+            places.filter(|place| unsafe { ptr::read_volatile(*place as *const f64) } == rate)
         };
         if with_rate().next().is_some() {
             return false;
@@ -121,7 +122,7 @@ impl Program {
             let inside = variables.iter().flatten().find(|range| range.contains(&at))?;
             let near = near.start.max(inside.start)..near.end.min(inside.end);
             let size = if self.is_4_11() { 8 } else { 4 };
-            // SAFETY: as above.
+            // SAFETY: variables as above.
             only(places(near, size).filter(|place| unsafe { self.number(*place).is_for(rate) }))
         });
         (sampler.stop)(UNIT);

@@ -40,6 +40,8 @@ pub fn print_envelope<'f>(
         "files": files.into_iter().map(file).collect::<Vec<_>>(),
         "result": serde_json::to_value(result)?,
     });
-    serde_json::to_writer_pretty(console.out(), &envelope)?;
-    writeln!(console.out())
+    // In one piece: what it is written through looks for colours in each.
+    let mut text = serde_json::to_vec_pretty(&envelope)?;
+    text.push(b'\n');
+    console.out().write_all(&text)
 }

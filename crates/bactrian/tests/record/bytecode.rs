@@ -355,22 +355,27 @@ fn an_exact_trace_has_every_word() {
 }
 
 /// How often a trace has each allocation: its words, its source and its stack. Frames outside the program's own code, which
-/// are elsewhere each time, are all taken for the same.
-fn allocations(trace: &Path) -> BTreeMap<(u64, u8, Vec<Option<u64>>), u64> {
+/// are elsewhere each time, are all taken for the same. As bytes, which are quick to compare: stacks are deep.
+fn allocations(trace: &Path) -> BTreeMap<Vec<u8>, u64> {
     let bytes = fs::read(trace).expect("a trace");
     let index = Index::skim(&bytes).expect("a readable trace");
     let mut reader = Reader::new(&bytes, &index, Stacks::Decode);
     let mut all = BTreeMap::new();
     while let Some((event, frames)) = reader.next_with_frames() {
         if let Event::Alloc(alloc) = event {
-            let code = |frame: &_| bactrian_trace::instruction(frames.code(*frame));
-            let stack = alloc.stack.iter().map(code).collect();
             let source = match alloc.source {
                 Source::Minor => 0,
                 Source::Major => 1,
                 _ => 2,
             };
-            *all.entry((alloc.length.0, source, stack)).or_default() += 1;
+            let mut what = Vec::with_capacity(16 + 8 * alloc.stack.len());
+            what.extend_from_slice(&alloc.length.0.to_be_bytes());
+            what.push(source);
+            for &frame in alloc.stack {
+                let code = bactrian_trace::instruction(frames.code(frame));
+                what.extend_from_slice(&code.unwrap_or(u64::MAX).to_be_bytes());
+            }
+            *all.entry(what).or_default() += 1;
         }
     }
     all
