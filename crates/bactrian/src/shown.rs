@@ -67,6 +67,11 @@ const HOW: HowToWatch<'_> = HowToWatch {
 };
 
 impl ShownArgs {
+    /// These files, with what is known of their types.
+    pub fn of(files: Vec<PathBuf>) -> ShownArgs {
+        ShownArgs { files, types: TypesArg::default(), index: IndexArg::default() }
+    }
+
     /// Opens files and nothing else, for a page that is written once: recordings are read to their end.
     pub fn open_files(&self, console: &mut Console) -> Result<Shown, Failure> {
         self.open(&[], false, console)

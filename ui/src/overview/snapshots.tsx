@@ -1,14 +1,12 @@
-/** Snapshots: how large they are, one by one, and what stands out in the last of them. */
-import type { ShownFile } from "../api/files";
-import type { HeapInfo as Info, Roots, Summary, SuspectsAnswer as Suspects } from "../api/generated";
+/** Snapshots: how large they are, one by one, and what the last of them is made of. */
+import type { HeapInfo as Info, Roots, Summary } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count, date, percent, seconds } from "../format";
 import { Answered, Notes, Panel } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
+import type { Placed } from "./diagnosis";
 import { Big, Facts, Headline } from "./headline";
-
-type Placed = { file: ShownFile; at: number };
 
 export function SnapshotsCard({ snapshots }: { snapshots: readonly Placed[] }) {
   const last = snapshots[snapshots.length - 1];
@@ -57,13 +55,8 @@ function Last({ at }: { at: number }) {
   const info = useAnswer<Info>("overview/info", { file: at });
   const summary = useAnswer<Summary>("heap/summary", { file: at });
   const roots = useAnswer<Roots>("heap/roots", { file: at });
-  const suspects = useAnswer<Suspects>("heap/suspects", { files: [String(at)] });
   const link = (part: string, params: Record<string, string> = {}) => linkTo(route, { view: "heap", file: at, part, params, fresh: true });
-  useExport({ title: "Findings", command: suspects.answer?.command });
   useExport({ title: "Summary of the last snapshot", command: summary.answer?.command });
-  // The command line goes on with this verb; the part of that name shows the same.
-  const nextLink = ([verb, what]: [string, string]) =>
-    verb === "dominators" ? link(verb, { at: what, node: what }) : link(verb, what ? { what } : {});
   // Kinds of roots own nothing; their modules, threads and variables do.
   const owners = roots.answer?.result.all.rows.flatMap((kind) => (kind.rows.length > 0 ? kind.rows : [kind])) ?? [];
   const owner = owners.sort((a, b) => b.retained - a.retained)[0];
@@ -85,23 +78,6 @@ function Last({ at }: { at: number }) {
               </Big>
             )}
           </Headline>
-        )}
-      </Answered>
-      <Answered asked={suspects}>
-        {({ suspects }) => (
-          <section class="findings">
-            <h4>Findings</h4>
-            {suspects.length === 0 && <p class="faint">Nothing stands out.</p>}
-            <ol>
-              {suspects.map((suspect) => (
-                <li key={suspect.sentence} class={suspect.severity}>
-                  <strong>{suspect.severity}</strong>, {bytes(suspect.bytes)}
-                  {suspect.share <= 1 && ` (${percent(suspect.share)})`}: {suspect.sentence}.{" "}
-                  <a href={nextLink(suspect.next)}>show</a>
-                </li>
-              ))}
-            </ol>
-          </section>
         )}
       </Answered>
       {info.error && <p class="error" role="alert">{info.error}</p>}

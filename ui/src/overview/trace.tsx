@@ -1,26 +1,23 @@
 /** A trace: peak, what is left in the end, who holds it, and how far these numbers can be believed. */
 import type { ShownFile } from "../api/files";
 import { useAnswer } from "../api/use";
-import type { ContentsAnswer as Contents, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo as Info } from "../api/generated";
+import type { ContentsAnswer as Contents, TopAnswer as Top, TraceInfo as Info } from "../api/generated";
 import { bytes, count, date, seconds } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
 import { wordsOf } from "../trace/telling";
 import { Big, Facts, Headline } from "./headline";
-import { Spark } from "./spark";
 
 export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
   const route = useRoute();
   const info = useAnswer<Info>("overview/info", { file: at });
   const contents = useAnswer<Contents>("overview/contents", { file: at });
-  const timeline = useAnswer<Timeline>("trace/timeline", { file: at });
   const top = useAnswer<Top>("trace/top", { file: at, number: 5 });
   const link = (params: Record<string, string>, part = "") =>
     linkTo(route, { view: "trace", file: at, part, params, fresh: true });
   useExport({ title: `Overview of ${file.name}`, command: contents.answer?.command });
   const owner = top.answer?.result.rows[0];
-  const points = timeline.answer?.result.all.points;
   return (
     <Panel class="card" title={<a href={link({})}>{file.name}</a>} tools={<span class="faint">trace</span>}>
       <Answered asked={contents}>
@@ -47,11 +44,6 @@ export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
           </Headline>
         )}
       </Answered>
-      {points && points.length > 0 && (
-        <a class="spark-link" href={link({})}>
-          <Spark values={points.map((point) => point.live.value)} label="live bytes over time" />
-        </a>
-      )}
       <Answered asked={info}>
         {(of) => (
           <>

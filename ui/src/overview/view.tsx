@@ -1,5 +1,6 @@
-/** What each file is and what it says first; what was lost and how sure the numbers are stands beside them. */
+/** What is wrong, then each file: what it is and what it says first; what was lost and how sure the numbers are stands beside them. */
 import type { ViewProps } from "../api/files";
+import { Diagnosis } from "./diagnosis";
 import { LiveCard } from "./live";
 import { SnapshotsCard } from "./snapshots";
 import { TraceCard } from "./trace";
@@ -11,6 +12,7 @@ export function Overview({ files }: ViewProps) {
   const snapshots = of("snapshot");
   return (
     <div class="overview">
+      <Diagnosis traces={of("trace")} snapshots={snapshots} />
       {of("trace").map(({ file, at }) => (
         <TraceCard key={at} at={at} file={file} />
       ))}

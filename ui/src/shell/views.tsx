@@ -31,8 +31,9 @@ export function shows(view: View, files: readonly ShownFile[]): boolean {
   return view.kind === null || files.filter((file) => file.kind === view.kind).length >= view.least;
 }
 
-/** The file that a view shows: the one asked for, or the first of its kind. */
+/** The file that a view shows: the one asked for, or the first of its kind; of snapshots the last, which has what was there to stay. */
 export function fileFor(view: View, wanted: number, files: readonly ShownFile[]): number {
   if (view.kind === null || files[wanted]?.kind === view.kind) return wanted < files.length ? wanted : 0;
-  return Math.max(0, files.findIndex((file) => file.kind === view.kind));
+  const of = files.flatMap((file, at) => (file.kind === view.kind ? [at] : []));
+  return (view.kind === "snapshot" ? of[of.length - 1] : of[0]) ?? 0;
 }

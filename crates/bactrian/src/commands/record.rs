@@ -17,9 +17,10 @@ use bactrian_capture::seccomp;
 use crate::commands::agent::{ChildrenArg, RecordArgs};
 use crate::commands::final_gc;
 use crate::commands::record_running;
-use crate::commands::recorded::Recorded;
+use crate::commands::recorded::{Recorded, has_samples};
 use crate::commands::snapshots::{self, existing, prefix};
 use crate::commands::trace_files::{make_version_2, replace, unused_name};
+use crate::commands::view;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, shortened, write_file};
 use crate::types::Linked;
@@ -35,6 +36,7 @@ use crate::types::Linked;
   bactrian record --rate 1e-4 -o out.ctf -- ocamlopt.opt -c big.ml
   bactrian record --exact -- ./small                 every allocation; the program becomes slow
   bactrian record --final-gc -- ./small              live at the end is only what something holds
+  bactrian record --view --snapshots exit -- ./small    opens the page when it has ended
   bactrian record -- make check                      every OCaml program that make starts
   bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops
   bactrian record --after 60 --for 10 -- ./server    ten seconds, a minute after the start
@@ -58,6 +60,9 @@ pub struct Args {
     /// "held", not "not yet collected"
     #[arg(long, conflicts_with_all = ["no_trace", "duration"])]
     pub final_gc: bool,
+    /// Look at all of it in a browser when the program has ended, as `bactrian view --open` does; Ctrl-C ends that
+    #[arg(long)]
+    pub view: bool,
     /// Say nothing in the end
     #[arg(long, short)]
     pub quiet: bool,
@@ -175,8 +180,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             let recorded = Recorded { traces: &traces, args: &args.record, is_wrapper };
             told = recorded.tell(name, console);
         }
-        if let (Some(account), Some(when)) = (account, &asked.snapshots) {
-            let of_snapshots = snapshots::tell(&account, &prefix(&output), when, status, console);
+        if let (Some(account), Some(when)) = (&account, &asked.snapshots) {
+            let of_snapshots = snapshots::tell(account, &prefix(&output), when, status, console);
             told = told.and(of_snapshots.map_err(Failure::from));
         }
         if let Err(failure) = told {
@@ -186,7 +191,48 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if asked.snapshots.is_some() {
         keep_types(&types, &output, args.quiet, console);
     }
+    let heaps = existing(&prefix(&output));
+    let files = Written { traces: &traces, heaps: if account.is_some() { &heaps } else { &[] } };
+    if args.view {
+        files.show(console);
+    } else if !args.quiet {
+        files.tell(&prefix(&output), console);
+    }
     Ok(Status::Program(end_like(status)))
+}
+
+/// What a run has left to look at.
+struct Written<'a> {
+    traces: &'a [PathBuf],
+    heaps: &'a [PathBuf],
+}
+
+impl Written<'_> {
+    /// Says with which command all of it is looked at. What goes wrong with that is no matter of the program's.
+    fn tell(&self, prefix: &Path, console: &mut Console) {
+        let shown = |path: &Path| shortened(path).display().to_string();
+        let traces = self.traces.iter().filter(|trace| has_samples(trace));
+        let mut words: Vec<String> = traces.map(|trace| shown(trace)).collect();
+        match self.heaps {
+            [] => {}
+            [one] => words.push(shown(one)),
+            _ => words.push(format!("{}.*.heap", shown(prefix))),
+        }
+        if !words.is_empty() {
+            let _ = console.note(&format!("in a browser: bactrian view {}", words.join(" ")));
+        }
+    }
+
+    /// Opens the page on all of it, until Ctrl-C.
+    fn show(&self, console: &mut Console) {
+        let files: Vec<_> = self.traces.iter().chain(self.heaps).cloned().collect();
+        if files.is_empty() {
+            return console.complain("there is nothing to look at");
+        }
+        if let Err(failure) = view::open(files, console) {
+            console.complain(&failure.to_string());
+        }
+    }
 }
 
 /// The process that is meant, if that is what it is: a number, and no program of that name.

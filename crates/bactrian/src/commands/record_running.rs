@@ -12,6 +12,7 @@ use bactrian_trace::Micros;
 use super::record::Args;
 use super::recorded::Recorded;
 use super::trace_files::{make_version_2, replace, unused_name};
+use super::view;
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 
@@ -82,6 +83,9 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
         let (first, second) = (time(first), time(second));
         console
             .note(&format!("the program stood still for {first} at first, {second} in the end"))?;
+    }
+    if args.view && !traces.is_empty() {
+        view::open(traces, console)?;
     }
     Ok(Status::Done)
 }

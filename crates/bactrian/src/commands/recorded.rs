@@ -102,6 +102,12 @@ impl Recorded<'_> {
     }
 }
 
+/// Whether there is anything in a trace.
+pub fn has_samples(path: &Path) -> bool {
+    let Ok(input) = Input::open(path) else { return false };
+    Index::skim(&input).is_ok_and(|index| index.allocations() > 0)
+}
+
 /// What would give enough samples of a program of which there are so few at this rate.
 fn better(samples: u64, rate: f64) -> String {
     let words = (samples as f64).max(AT_MOST_WITHOUT_SAMPLE) / rate;

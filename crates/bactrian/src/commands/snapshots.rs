@@ -201,7 +201,7 @@ pub fn tell(
     }
     let is_told = |path: &Path| written.iter().any(|one| one.path == path);
     let unheard = existing(prefix).iter().filter(|path| !is_told(path)).count() as u64;
-    match written.first() {
+    match written.last() {
         _ if unheard > 0 => {
             let (files, prefix) = (show_number(unheard, "file"), shortened(prefix).display());
             console.warn(&format!(
@@ -209,9 +209,10 @@ pub fn tell(
                  {CANNOT_TELL}"
             ))?;
         }
-        Some(first) => {
-            let path = shortened(&first.path).display().to_string();
-            console.note(&format!("look at it: bactrian heap roots {path}"))?;
+        // The last one has what was there to stay.
+        Some(last) => {
+            let path = shortened(&last.path).display().to_string();
+            console.note(&format!("look at it: bactrian heap suspects {path}"))?;
         }
         None if account.failed.is_empty() && account.skipped.is_empty() => {
             let why = match status.signal() {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -59,6 +60,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let served = serve(args, evidence, &interrupted, console);
     let ended = started.map_or(Ok(Status::Done), |started| started.stay(console));
     served.and(ended)
+}
+
+/// Shows files in a browser, as `view --open` does.
+pub fn open(files: Vec<PathBuf>, console: &mut Console) -> Result<(), Failure> {
+    let shown = ShownArgs::of(files);
+    run(&Args { shown, port: 0, open: true, command: Vec::new() }, console).map(drop)
 }
 
 fn serve(

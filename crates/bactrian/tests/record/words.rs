@@ -1,10 +1,11 @@
 //! What `record` says in the end, and what it takes as it is.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 
 use bactrian_fixtures::{BOTH, Compiler, Variant, is_root, program};
 
-use crate::runs::{Place, Run, Seen, difference};
+use crate::runs::{Place, Run, Seen, difference, signal};
 use crate::traces::{in_folder, info};
 
 /// Runs something observed that may speak, and gives what was said besides.
@@ -102,4 +103,40 @@ fn the_agent_goes_elsewhere_if_no_code_is_loaded_from_home() {
     assert_eq!(seen.end, "exit status 0", "{}", String::from_utf8_lossy(&seen.stderr));
     let info = info(&place.trace("trace.ctf"), &[]).expect("a trace");
     assert!(info["result"]["sampled_allocations"].as_u64() > Some(0), "{info:#}");
+}
+
+#[test]
+fn the_last_words_are_one_command_that_shows_all_of_it() {
+    let place = Place::new();
+    let run = Run::new(program("exact", Compiler::OCaml4, Variant::Plain), &[]);
+    let last = |options: &[&str]| {
+        let (_, said) = told(&place, &run, options);
+        said.lines().last().map(str::to_owned).unwrap_or_default()
+    };
+    let folder = place.traces();
+    let folder = folder.display();
+    let alone = format!("in a browser: bactrian view {folder}/trace.ctf");
+    assert!(last(&[]).ends_with(&alone), "{}", last(&[]));
+    let both = format!("in a browser: bactrian view {folder}/trace.ctf {folder}/trace.1.heap");
+    let options = ["--snapshots", "exit"];
+    assert!(last(&options).ends_with(&both), "{}", last(&options));
+    let options = ["--snapshots", "exit", "--no-trace"];
+    let heap = format!("in a browser: bactrian view {folder}/trace.1.heap");
+    assert!(last(&options).ends_with(&heap), "{}", last(&options));
+    assert!(!last(&["--rate", "1e-9"]).contains("in a browser"), "there is nothing to look at");
+}
+
+#[test]
+fn what_was_recorded_is_shown_when_the_program_has_ended() {
+    let place = Place::new();
+    let run = Run::new(program("exact", Compiler::OCaml4, Variant::Plain), &[]);
+    // There is no browser that could be started.
+    let observed = run.observed(&["--view"], &place.trace("trace.ctf")).with("PATH", "");
+    let mut child = place.start(&observed);
+    let out = child.stdout.take().expect("a pipe");
+    let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+    let url = lines.find(|line| line.starts_with("http://127.0.0.1:")).expect("the page");
+    assert!(url.contains("token"), "{url}");
+    signal("INT", &child.id().to_string());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "the program's own status");
 }

@@ -1,0 +1,156 @@
+/** What is wrong with the program, before everything else: a sentence, memory over time, and what was found, the worst first. */
+import type { ComponentChildren } from "preact";
+import type { ShownFile } from "../api/files";
+import type { HeapInfo, SuspectsAnswer as Suspects, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
+import { useAnswer } from "../api/use";
+import { bytes, count, percent, seconds } from "../format";
+import { Answered, Estimated, Panel } from "../parts/controls";
+import { useExport } from "../parts/export";
+import { linkTo, useRoute } from "../state/route";
+import { wordsOf } from "../trace/telling";
+import { Spark } from "./spark";
+
+export type Placed = { file: ShownFile; at: number };
+
+/** So many places of a trace are told where there is no snapshot that says more. */
+const PLACES = 3;
+
+export function Diagnosis({ traces, snapshots }: { traces: readonly Placed[]; snapshots: readonly Placed[] }) {
+  const first = traces[0];
+  if (!first && snapshots.length === 0) return null;
+  return (
+    <Panel class="card diagnosis" title="What is wrong?">
+      {snapshots.length > 0 && <Sentence snapshots={snapshots} />}
+      {traces.map((trace) => (
+        <Memory key={trace.at} trace={trace} snapshots={trace === first ? snapshots : []} isNamed={traces.length > 1} />
+      ))}
+      {snapshots.length > 0 ? <OfSnapshots snapshots={snapshots} /> : first && <OfTrace trace={first} />}
+    </Panel>
+  );
+}
+
+/** How large the heap is, and how it came to that. */
+function Sentence({ snapshots }: { snapshots: readonly Placed[] }) {
+  const ends = [snapshots[0], snapshots[snapshots.length - 1]].map((one) => one?.at ?? 0);
+  const earlier = useAnswer<HeapInfo>("overview/info", { file: ends[0] ?? 0 }).answer?.result;
+  const last = useAnswer<HeapInfo>("overview/info", { file: ends[1] ?? 0 }).answer?.result;
+  if (!earlier || !last) return null;
+  const program = last.program.split("/").pop() ?? last.program;
+  const isSame = earlier.pid === last.pid && earlier.taken < last.taken;
+  return (
+    <p class="diagnosis-sentence">
+      <strong>{program}</strong> holds <strong>{bytes(last.bytes)}</strong> in {count(last.blocks)} blocks
+      {isSame ? `, ${change(earlier.bytes, last.bytes)} in ${seconds(last.taken - earlier.taken)}` : ""}.
+    </p>
+  );
+}
+
+function change(from: number, to: number): string {
+  if (from === to) return "as much as before";
+  return to > from ? `${bytes(to - from)} more` : `${bytes(from - to)} less`;
+}
+
+/** Live bytes over time, with the moments of snapshots. */
+function Memory({ trace, snapshots, isNamed }: { trace: Placed; snapshots: readonly Placed[]; isNamed: boolean }) {
+  const route = useRoute();
+  const timeline = useAnswer<Timeline>("trace/timeline", { file: trace.at });
+  const info = useAnswer<TraceInfo>("overview/info", { file: trace.at }).answer?.result;
+  const points = timeline.answer?.result.all.points ?? [];
+  const most = Math.max(...points.map((point) => point.live.value), 0);
+  const end = points[points.length - 1]?.time ?? 0;
+  const label = `${isNamed ? `${trace.file.name}: ` : ""}live bytes over ${seconds(end)}, ${bytes(most)} at most`;
+  return (
+    <figure class="memory">
+      <div class="memory-picture">
+        <a class="spark-link" href={linkTo(route, { view: "trace", file: trace.at, fresh: true })} aria-label={label}>
+          <Spark values={points.map((point) => point.live.value)} label={label} />
+        </a>
+        {info && end > 0 && snapshots.map((one) => <Mark key={one.at} snapshot={one} pid={info.pid} end={end} />)}
+      </div>
+      <figcaption class="faint">
+        {label}
+        {snapshots.length > 0 && `; lines are snapshots`}
+      </figcaption>
+    </figure>
+  );
+}
+
+/** The moment of a snapshot in a picture of the same process. */
+function Mark({ snapshot, pid, end }: { snapshot: Placed; pid: number; end: number }) {
+  const route = useRoute();
+  const of = useAnswer<HeapInfo>("overview/info", { file: snapshot.at }).answer?.result;
+  if (!of || of.pid !== pid || of.since_start === null) return null;
+  const title = `${snapshot.file.name}: ${bytes(of.bytes)} after ${seconds(of.since_start)}`;
+  const left = `${Math.min(100, (100 * of.since_start) / end).toFixed(2)}%`;
+  return <a class="memory-mark" style={{ left }} title={title} aria-label={title} href={linkTo(route, { view: "heap", file: snapshot.at, fresh: true })} />;
+}
+
+/** What stands out in the last snapshot, and what grew up to it. */
+function OfSnapshots({ snapshots }: { snapshots: readonly Placed[] }) {
+  const route = useRoute();
+  const last = snapshots[snapshots.length - 1]?.at ?? 0;
+  const suspects = useAnswer<Suspects>("heap/suspects", { files: snapshots.map(({ at }) => String(at)) });
+  useExport({ title: "Findings", command: suspects.answer?.command });
+  // The command line goes on with this verb; the part of that name shows the same.
+  const nextLink = ([verb, what]: [string, string]) => {
+    const params: Record<string, string> = verb === "dominators" ? { at: what, node: what } : what ? { what } : {};
+    return linkTo(route, { view: "heap", file: last, part: verb, params, fresh: true });
+  };
+  return (
+    <Answered asked={suspects}>
+      {({ suspects }) => (
+        <section class="findings" aria-label="Findings">
+          {suspects.length === 0 && <p class="faint">Nothing stands out.</p>}
+          {suspects.map((suspect) => (
+            <Finding key={suspect.sentence} sure={suspect.severity} size={bytes(suspect.bytes)} share={suspect.share} href={nextLink(suspect.next)}>
+              {suspect.sentence}.
+            </Finding>
+          ))}
+        </section>
+      )}
+    </Answered>
+  );
+}
+
+/** Where most of what is kept was allocated: who holds it, only a snapshot tells. */
+function OfTrace({ trace }: { trace: Placed }) {
+  const route = useRoute();
+  const top = useAnswer<Top>("trace/top", { file: trace.at, by: "site", number: PLACES });
+  const measure = wordsOf(top.answer?.result.measure);
+  return (
+    <Answered asked={top}>
+      {({ rows, all }) => (
+        <section class="findings" aria-label="Findings">
+          {rows.map((row) => (
+            <Finding
+              key={`${row.name} ${row.file} ${row.line} ${row.columns}`}
+              sure="possible"
+              size={<Estimated of={row.self} />}
+              share={row.self.value / Math.max(1, all.value)}
+              href={linkTo(route, { view: "trace", file: trace.at, part: "sites", params: { focus: row.name }, fresh: true })}
+            >
+              {measure}, made in <code>{row.name}</code>
+              {row.file && ` (${row.file}${row.line ? `:${row.line}` : ""})`}.
+            </Finding>
+          ))}
+          <p class="faint">Who holds it, a snapshot tells: record with <code>--snapshots exit</code>, or <code>bactrian snapshot PID</code>.</p>
+        </section>
+      )}
+    </Answered>
+  );
+}
+
+function Finding(props: { sure: string; size: ComponentChildren; share: number; href: string; children: ComponentChildren }) {
+  const share = Math.min(1, props.share);
+  return (
+    <article class={`finding ${props.sure}`}>
+      <div class="finding-size">
+        <strong>{props.size}</strong>
+        <span class="finding-bar" aria-hidden="true"><span style={{ width: `${(100 * share).toFixed(1)}%` }} /></span>
+        <small class="faint">{percent(share)}, {props.sure}</small>
+      </div>
+      <p>{props.children}</p>
+      <a href={props.href}>show me</a>
+    </article>
+  );
+}
