@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::frozen;
 use bactrian_agent_abi::ledger::{Limit, Line};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::temporary::TemporaryFolder;
 
@@ -23,6 +24,10 @@ use crate::temporary::TemporaryFolder;
 const PERIOD: Duration = Duration::from_millis(10);
 /// How long a frozen copy may take to start its walker. It lists roots, which takes milliseconds.
 const START: Duration = Duration::from_secs(30);
+
+/// How long a process that we are the parent of is taken for a copy that has not said so yet: on a busy machine the program may have ended before the
+/// copy that it has made at its end has run at all.
+const UNHEARD: Duration = Duration::from_secs(1);
 
 /// A file for lines about snapshots. It goes when this is dropped.
 #[derive(Debug)]
@@ -102,6 +107,10 @@ impl Ledger {
             let account = self.account();
             let is_new = start.elapsed() < START;
             let at_work = account.unfinished.iter().filter(|one| one.is_at_work(is_new)).count();
+            if at_work == 0 && start.elapsed() < UNHEARD && has_child() {
+                thread::sleep(PERIOD);
+                continue;
+            }
             if at_work == 0 || !goes_on(at_work, account.progress()) {
                 // One may have been finished between reading of it and looking for its process.
                 return self.account().closed();
@@ -202,6 +211,12 @@ impl Unfinished {
     }
 }
 
+/// Whether a process runs of which we are the parent, and none has ended that nobody has asked for.
+fn has_child() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, options), Ok(None))
+}
+
 /// Whether a process is there and has not ended. One that is older than this process is not who was meant: in a PID namespace
 /// of its own, a program knows its copies by other numbers than we do.
 fn is_alive(process: u32) -> bool {
@@ -289,6 +304,20 @@ mod tests {
         });
         assert_eq!(asked, 3);
         assert_eq!(account.failed, [(4, "it is still being written".to_owned())]);
+    }
+
+    #[test]
+    fn a_copy_that_has_not_run_yet_is_waited_for() {
+        let ledger = Ledger::new().expect("a ledger");
+        let mut late = Command::new("sh");
+        late.args([
+            "-c",
+            "sleep 0.2; echo begun 1 $$ >> \"$0\"; sleep 0.2; echo failed 1 x >> \"$0\"",
+        ]);
+        let mut late = late.arg(ledger.path()).spawn().expect("a process");
+        let account = ledger.wait(|_, _| true);
+        late.wait().expect("its end");
+        assert_eq!(account.failed, [(1, "x".to_owned())]);
     }
 
     #[test]

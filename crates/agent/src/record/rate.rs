@@ -1,5 +1,6 @@
 //! The rate of a recording: what was asked for, or one that falls as the trace grows (`agent_abi::falling`).
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use bactrian_agent_abi::{DEFAULT_RATE, falling};
@@ -35,6 +36,9 @@ pub fn set(rate: f64) {
 }
 
 /// How the rate of a recording falls.
+///
+/// Each domain draws by itself how far it is to its next samples, many at a time. So after a halving some of its samples are still of the
+/// rate before, however long it takes until they come: as many as it has drawn and not used, half of what it draws on average.
 pub struct Falling {
     /// How often it was halved since the recording began.
     pub halved: u32,
@@ -42,48 +46,70 @@ pub struct Falling {
     written: u64,
     /// After so many it is halved once more.
     next: u64,
-    /// The runtime has been told already: what it has drawn before comes first.
-    is_told: bool,
-    /// Domains that allocate, as far as their numbers tell. Each of them draws by itself.
-    domains: u64,
+    /// How each domain stands, as far as it has been heard of.
+    domains: Vec<Option<Standing>>,
+}
+
+/// How a domain stands.
+#[derive(Clone, Copy)]
+struct Standing {
+    /// How often the rate of its samples was halved.
+    halved: u32,
+    /// Samples since the rate was halved once more.
+    since: u64,
 }
 
 impl Falling {
     /// For a recording that begins at the present rate.
     pub fn new(agent: &Agent) -> Falling {
         let next = if agent.settings.falls { falling::FIRST_HALVING } else { u64::MAX };
-        Falling { halved: 0, written: 0, next, is_told: false, domains: 1 }
+        Falling { halved: 0, written: 0, next, domains: Vec::new() }
     }
 
-    /// What a sample stands for, in samples of the first rate.
+    /// What a sample of a domain stands for, in samples of the first rate.
     #[inline]
-    pub fn weighed(&self, samples: u64) -> u64 {
-        samples << self.halved
+    pub fn weighed(&mut self, domain: DomainId, samples: u64, program: &Program) -> u64 {
+        if self.halved == 0 {
+            return samples;
+        }
+        samples << self.halved_of(domain, program)
     }
 
-    /// An allocation of a domain was written; says whether from the next one on the rate is another.
+    /// How often the rate of a domain's next sample was halved.
+    fn halved_of(&mut self, domain: DomainId, program: &Program) -> u32 {
+        let at = usize::from(domain.0);
+        if at >= self.domains.len() {
+            // One that is new draws at the present rate. The first was there before.
+            let from_start = Standing { halved: 0, since: 0 };
+            let of = |domain| (domain == 0).then_some(from_start);
+            self.domains.extend((self.domains.len()..=at).map(of));
+        }
+        let now = self.halved;
+        let standing = self.domains[at].get_or_insert(Standing { halved: now, since: 0 });
+        if standing.halved < now {
+            standing.since += 1;
+            if standing.since > program.rate_lag() {
+                *standing = Standing { halved: now, since: 0 };
+            }
+        }
+        standing.halved
+    }
+
+    /// An allocation was written; says whether the rate is another from now on.
     ///
     /// # Safety
     /// In a callback of our sampler.
     #[inline]
-    pub unsafe fn after_one(&mut self, domain: DomainId, program: &Program) -> bool {
+    pub unsafe fn after_one(&mut self, program: &Program) -> bool {
         self.written += 1;
-        self.domains = self.domains.max(u64::from(domain.0) + 1);
-        let lag = (program.rate_lag() * self.domains).min(falling::BETWEEN - 1);
-        if !self.is_told && self.written.saturating_add(lag) >= self.next {
-            self.is_told = true;
-            // SAFETY: by the caller.
-            if !unsafe { halve(program) } {
-                self.next = u64::MAX;
-            }
+        if self.written < self.next {
+            return false;
         }
-        let is_due = self.written >= self.next;
-        if is_due {
-            self.halved += 1;
-            self.next += falling::BETWEEN;
-            self.is_told = false;
-        }
-        is_due
+        // SAFETY: by the caller.
+        let is_halved = unsafe { halve(program) };
+        self.next = if is_halved { self.next + falling::BETWEEN } else { u64::MAX };
+        self.halved += u32::from(is_halved);
+        is_halved
     }
 }
 

@@ -237,18 +237,20 @@ impl Recording {
         }
         let (stack, unchanged) =
             if stack.is_empty() { (&[NO_FRAMES][..], 0) } else { (stack, unchanged) };
+        let program = &self.agent.program;
+        let samples = self.rate.weighed(sample.domain, sample.samples as u64, program);
         let alloc = NewAlloc {
             time: Micros(now),
             domain: sample.domain,
             length: Words(sample.size as u64),
-            samples: self.rate.weighed(sample.samples as u64),
+            samples,
             source: sample.source,
             stack,
         };
         self.is_lazy = false;
         let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &self.namer);
         // SAFETY: allocations are heard of in callbacks of our sampler.
-        if unsafe { self.rate.after_one(sample.domain, &self.agent.program) } {
+        if unsafe { self.rate.after_one(&self.agent.program) } {
             self.recorder.halved = self.rate.halved.into();
             self.note();
         }

@@ -7,7 +7,8 @@
 //! started for a moment, before the program's first instruction, and afterwards the rate and the number are there, next to each
 //! other, and the rate was not there before. If they are not found, or found twice, the rate stays as it is.
 //!
-//! Distances are drawn [`DRAWN`] at a time, so up to so many more are as before.
+//! Distances are drawn [`DRAWN`] at a time, so up to so many more are as before. A sample and what becomes of it use up several: a new one is
+//! drawn whenever sampling goes on after a callback, and after a minor collection.
 
 use core::ops::Range;
 use core::ptr;
@@ -22,6 +23,8 @@ use super::program::{Program, Sampler};
 
 /// Distances that the runtime draws at once.
 const DRAWN: u64 = 64;
+/// How many of them one sample uses up, about: one for itself, one after its callback, one when it has been told, one when it is freed.
+const OF_A_SAMPLE: u64 = 4;
 /// The rate and the number are so near to each other: variables of one file of the runtime.
 const NEAR: usize = 8192;
 /// More memory is not looked through: no program has so many variables by itself.
@@ -75,7 +78,7 @@ impl Number {
 impl Program {
     /// How many samples of a domain come on average after the rate was changed before it shows.
     pub fn rate_lag(&self) -> u64 {
-        if self.is_4_11() { 0 } else { DRAWN / 2 }
+        if self.is_4_11() { 0 } else { DRAWN / 2 / OF_A_SAMPLE }
     }
 
     /// 4.11 draws one distance at a time, and has the number in double precision.

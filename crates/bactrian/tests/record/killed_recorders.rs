@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 
@@ -160,6 +160,10 @@ fn what_killed_recorders_leave_is_removed_by_the_next_one() {
     let mut output = killed.stdout.take().expect("a pipe");
     output.read_exact(&mut ready).expect("it says that it is ready");
     killed.kill().expect("our child");
+    // It is gone when the system says so. (To wait for it would close the program's input.)
+    while killed.try_wait().expect("our child").is_none() {
+        thread::sleep(Duration::from_millis(1));
+    }
     // Its ledger; the program still runs.
     assert_eq!(left(), 1);
     let next = record(&["/bin/true"], "next.ctf").wait_with_output().expect("our child");

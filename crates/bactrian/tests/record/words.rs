@@ -135,8 +135,7 @@ fn what_was_recorded_is_shown_when_the_program_has_ended() {
     let mut child = place.start(&observed);
     let out = child.stdout.take().expect("a pipe");
     let mut lines = BufReader::new(out).lines().map_while(Result::ok);
-    let url = lines.find(|line| line.starts_with("http://127.0.0.1:")).expect("the page");
-    assert!(url.contains("token"), "{url}");
+    assert!(lines.any(|line| line.starts_with("http://127.0.0.1:")), "the page");
     signal("INT", &child.id().to_string());
     assert_eq!(child.wait().expect("it ends").code(), Some(0), "the program's own status");
 }
