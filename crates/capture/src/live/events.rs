@@ -29,6 +29,8 @@ const MOST_DOMAINS: u64 = 4096;
 const LONGEST_RING: u64 = 1 << 22;
 /// So many words are copied at once.
 const PIECE: u64 = 1 << 15;
+/// So often a poll goes on with what is newer where all that it copied was written over meanwhile.
+const MOST_ROUNDS: u32 = 8;
 /// Phases are not as deep in each other.
 const DEEPEST: usize = 64;
 /// Pauses from this on are kept one by one, in nanoseconds.
@@ -168,8 +170,10 @@ impl Events {
         Ok(&self.seen)
     }
 
-    /// Reads one ring up to its tail.
+    /// Reads one ring up to its tail. A writer that has gone all around while we copied, as on a machine with more to do than
+    /// processors, left nothing of what was there; then what is newer is read.
     fn ring(&mut self, domain: usize, head: u64, tail: u64) -> Known<()> {
+        let (mut tail, mut rounds) = (tail, 0);
         let Some(ring) = self.rings.get_mut(domain) else { return Ok(()) };
         // Both are read while they are written.
         let head = head.max(tail.saturating_sub(self.layout.ring_words));
@@ -185,9 +189,14 @@ impl Events {
             };
             let end = tail.min(at.saturating_add(PIECE));
             self.copy(domain, at..end)?;
-            let head = self.head(domain)?;
+            let (head, newest) = self.positions(domain)?;
             self.skip_to(domain, head.min(end));
             self.read_piece(domain, at, end == tail);
+            if head >= end && rounds < MOST_ROUNDS {
+                rounds += 1;
+                tail = newest.max(head);
+                self.skip_to(domain, head);
+            }
         }
     }
 
@@ -203,13 +212,17 @@ impl Events {
         }
     }
 
-    fn head(&self, domain: usize) -> Known<u64> {
+    /// Where a ring's head and tail are now.
+    fn positions(&self, domain: usize) -> Known<(u64, u64)> {
         let at = self.layout.headers + domain as u64 * self.layout.header_bytes;
-        let mut bytes = [0; 8];
-        match self.file.read(at, &mut bytes) {
-            true => Ok(u64::from_le_bytes(bytes)),
-            false => Err(GONE.to_owned()),
+        let mut bytes = [0; 16];
+        if !self.file.read(at, &mut bytes) {
+            return Err(GONE.to_owned());
         }
+        let [head, tail] = [0, 1].map(|word| {
+            bytes.as_chunks::<8>().0.get(word).map_or(0, |word| u64::from_le_bytes(*word))
+        });
+        Ok((head, tail))
     }
 
     /// Copies words of a ring, from one position to another.

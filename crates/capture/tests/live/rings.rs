@@ -1,5 +1,7 @@
 //! Reading rings: what is in them, what was lost, and files that make no sense.
 
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 use bactrian_capture::live::events::{Events, Seen};
@@ -92,6 +94,45 @@ fn what_is_new_is_read_each_time() {
     assert_eq!((long.begin, long.nanos, long.phase), (500_000, 2_000_000, "stw_leader"));
     growing.0.lock().expect("one thread").truncate(100);
     assert!(events.poll().is_err_and(|why| why.contains("cut")));
+}
+
+/// A file whose writer goes on while nobody looks: after so many reads it is another.
+struct Overtaken {
+    reads: Arc<AtomicU32>,
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl Bytes for Overtaken {
+    fn read(&self, at: u64, buffer: &mut [u8]) -> bool {
+        let is_before =
+            self.reads.fetch_update(SeqCst, SeqCst, |reads| reads.checked_sub(1)).is_ok();
+        if is_before { &self.before } else { &self.after }.read(at, buffer)
+    }
+
+    fn length(&self) -> u64 {
+        self.before.length()
+    }
+}
+
+#[test]
+fn a_reader_that_is_overtaken_goes_on_with_what_is_newer() {
+    let mut file = RingFile::new();
+    for at in 0..10 {
+        file = file.minor(0, 1000 * at + 100, 1000 * at + 300);
+    }
+    let before = file.bytes();
+    for at in 10..200 {
+        file = file.minor(0, 1000 * at + 100, 1000 * at + 300);
+    }
+    let reads = Arc::new(AtomicU32::new(u32::MAX));
+    let overtaken = Overtaken { reads: reads.clone(), before, after: file.bytes() };
+    let mut events = Events::open(Box::new(overtaken), KNOWN, true).expect("sound");
+    // Where rings end is read, and then the writer goes around.
+    reads.store(1, SeqCst);
+    let seen = events.poll().expect("it is there");
+    assert!(seen.lost_words > 0 && seen.pauses.count() >= 4, "{seen:?}");
+    assert!(seen.pauses.max() <= 200, "{seen:?}");
 }
 
 #[test]
