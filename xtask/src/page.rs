@@ -103,7 +103,7 @@ impl Page {
         };
         run(Path::new("ocamlopt.opt"), "-g -bin-annot leaky_cache.ml -o leaky_cache")?;
         let bactrian = &self.bactrian;
-        for (name, requests) in [("leaky", 20_000), ("before", 5_000)] {
+        for (name, requests) in [("before", 5_000), ("leaky", 20_000)] {
             self.remove_heaps(name)?;
             run(
                 bactrian,

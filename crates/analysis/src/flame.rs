@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_trace::TraceInfo;
+use bactrian_trace::{Origin, TraceInfo, origin_of};
 use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -206,6 +206,21 @@ pub struct FlameLabel {
     /// The module of a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// Whose code it is; the program's own is not told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<FrameOrigin>,
+}
+
+/// Whose code a frame is, if it is not the program's own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FrameOrigin {
+    /// A library that is wrapped, or comes with the compiler.
+    Library,
+    /// The standard library.
+    Stdlib,
+    /// Primitives in C.
+    C,
 }
 
 impl FlameLabel {
@@ -218,11 +233,19 @@ impl FlameLabel {
                 is_named.then(|| written(module_of(&label.name)).into_owned())
             }
         };
-        FlameLabel { label: label.clone(), module }
+        let file = label.file.as_deref().unwrap_or_default();
+        let origin = match origin_of(&label.name, file) {
+            Origin::Program => None,
+            Origin::Library => Some(FrameOrigin::Library),
+            Origin::Stdlib => Some(FrameOrigin::Stdlib),
+            Origin::C => Some(FrameOrigin::C),
+        };
+        FlameLabel { label: label.clone(), module, origin: origin.filter(|_| is_named) }
     }
 
     fn whole() -> FlameLabel {
-        FlameLabel { label: Label { name: "all".to_owned(), ..Label::default() }, module: None }
+        let label = Label { name: "all".to_owned(), ..Label::default() };
+        FlameLabel { label, module: None, origin: None }
     }
 }
 

@@ -55,8 +55,8 @@ pub use estimate::{Estimate, Scale, Tally};
 pub use filter::{Collected, Filter, Hidden, Live, Pattern, Place};
 pub use filter_options::{FilterOptions, ObjectHeap};
 pub use flame::{
-    Around, DiffFlameQuestion, Flame, FlameLabel, FlameQuestion, FlamesAroundQuestion, PathStep,
-    around,
+    Around, DiffFlameQuestion, Flame, FlameLabel, FlameQuestion, FlamesAroundQuestion, FrameOrigin,
+    PathStep, around,
 };
 pub use hot_paths::{HotPath, HotPaths, HotPathsQuestion, hot_paths};
 pub use info::{

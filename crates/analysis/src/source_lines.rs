@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,7 +91,8 @@ impl Question for SourceQuestion {
             lines: Vec::new(),
             numbers: BTreeMap::new(),
         };
-        let Some(text) = self.find(evidence)?.and_then(|path| std::fs::read(path).ok()) else {
+        let found = self.find(evidence)?;
+        let Some(text) = found.as_ref().and_then(|path| std::fs::read(path).ok()) else {
             return Ok(Answer::new(answer, []));
         };
         answer.found = true;
@@ -105,7 +108,8 @@ impl Question for SourceQuestion {
             .filter(|(number, _)| shown.contains(&(*number as usize)))
             .map(|(number, (own, total))| (number, LineNumbers { own, total }))
             .collect();
-        let notes = trace.notes(&filter, None);
+        let mut notes = trace.notes(&filter, None);
+        notes.extend(found.as_deref().and_then(note_of_library));
         Ok(Answer::new(answer, [top.losses.clone().into()]).with_notes(notes))
     }
 
@@ -164,8 +168,8 @@ const MOST_BYTES: u64 = 16 << 20;
 /// How far above a program its sources are looked for: `_build/default/bin/main.exe` is of `bin/main.ml`.
 const LEVELS: usize = 6;
 
-/// Finds a source file that a trace names: where the name says, from here, from beside the trace, or from a folder around
-/// the program.
+/// Finds a source file that a trace names: where the name says, from here, from beside the trace, from a folder around the
+/// program, or in the standard library that is installed here.
 pub fn find_source(named: &str, trace: &Path, program: &Path) -> Option<PathBuf> {
     let named = Path::new(named);
     let ending = named.extension().and_then(|ending| ending.to_str());
@@ -176,9 +180,39 @@ pub fn find_source(named: &str, trace: &Path, program: &Path) -> Option<PathBuf>
     let around = program.ancestors().skip(1).take(LEVELS);
     let folders = [Some(Path::new(""))].into_iter().chain([beside]).flatten().chain(around);
     let mut candidates = folders.map(|folder| folder.join(named));
-    candidates.find(|path| {
+    let is_source = |path: &PathBuf| {
         let metadata = path.metadata();
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MOST_BYTES)
+    };
+    let of_library = || {
+        let library = standard_library()?;
+        let path = library.join(named).canonicalize().ok()?;
+        (path.starts_with(library) && is_source(&path)).then_some(path)
+    };
+    candidates.find(is_source).or_else(of_library)
+}
+
+/// Where the compiler that is found first keeps the standard library with its sources, which traces name without a folder.
+fn standard_library() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let ask = |(program, arguments): (&str, &[&str])| {
+        let said = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+        let folder = PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end());
+        (said.status.success() && folder.is_absolute()).then_some(folder)
+    };
+    let ways: [(&str, &[&str]); 3] =
+        [("ocamlfind", &["ocamlc", "-where"]), ("ocamlc", &["-where"]), ("ocamlopt", &["-where"])];
+    FOLDER.get_or_init(|| ways.into_iter().find_map(ask)?.canonicalize().ok()).as_deref()
+}
+
+/// Nothing says of which version the program's library is.
+fn note_of_library(source: &Path) -> Option<String> {
+    let is_of_library = source.starts_with(standard_library()?);
+    is_of_library.then(|| {
+        format!(
+            "{} is of the OCaml that is installed here: if the program was compiled by another, lines may differ",
+            source.display()
+        )
     })
 }
 
@@ -201,5 +235,16 @@ mod tests {
         assert_eq!(find("b.ml"), Some(root.join("runs/b.ml")));
         assert_eq!(find("src/secret.txt"), None);
         assert_eq!(find("src/no.ml"), None);
+    }
+
+    #[test]
+    fn the_standard_library_has_its_sources() {
+        let find = |named: &str| find_source(named, Path::new("x.ctf"), Path::new("/no/program"));
+        let list = find("list.ml").expect("the compiler that tests use comes with its sources");
+        assert!(std::fs::read_to_string(&list).expect("a file").contains("let rec"));
+        assert!(note_of_library(&list).expect("a note").contains("installed here"));
+        // Whatever a trace names, nothing but sources of the library is read there.
+        assert_eq!(find("../../../etc/passwd"), None);
+        assert_eq!(find("no_such_module.ml"), None);
     }
 }

@@ -102,7 +102,7 @@ pub use input::Input;
 #[cfg(feature = "std")]
 pub use last_collection::{collected_at_end, uncollected};
 #[cfg(feature = "std")]
-pub use library::is_library;
+pub use library::{Origin, is_library, origin_of};
 #[cfg(feature = "std")]
 pub use losses::{Incident, Losses};
 pub use model::{

@@ -2,15 +2,54 @@
 
 /// Where primitives in C are said to be.
 const IN_C: &str = "<C>";
+/// Modules of libraries that come with the compiler, which has not wrapped them.
+const WITH_THE_COMPILER: [&str; 10] = [
+    "Condition",
+    "Dynlink",
+    "Event",
+    "Mutex",
+    "Semaphore",
+    "Str",
+    "Thread",
+    "Unix",
+    "UnixLabels",
+    "Runtime_events",
+];
 
-/// Whether a function is library code.
-pub fn is_library(function: &str, file: &str) -> bool {
-    file == IN_C || function.starts_with("caml_") || is_library_module(module_of(function))
+/// Whose code it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// The program's own, as far as names tell: it may be of a library that is not wrapped.
+    #[default]
+    Program,
+    /// Of a library that is wrapped, as dune does: `Yojson__Safe`; or of one that comes with the compiler.
+    Library,
+    /// The standard library.
+    Stdlib,
+    /// Primitives in C.
+    C,
 }
 
-/// Whether a module is the standard library's: `Stdlib__List`, `CamlinternalFormat`.
-fn is_library_module(module: &str) -> bool {
-    module == "Stdlib" || module.starts_with("Stdlib__") || module.starts_with("Camlinternal")
+/// Whose code a function is, by its names.
+pub fn origin_of(function: &str, file: &str) -> Origin {
+    let module = module_of(function);
+    let is_stdlib =
+        module == "Stdlib" || module.starts_with("Stdlib__") || module.starts_with("Camlinternal");
+    let is_wrapped = module.contains("__") && !module.starts_with("Dune__exe__");
+    if file == IN_C || function.starts_with("caml_") {
+        Origin::C
+    } else if is_stdlib {
+        Origin::Stdlib
+    } else if is_wrapped || WITH_THE_COMPILER.contains(&module) {
+        Origin::Library
+    } else {
+        Origin::Program
+    }
+}
+
+/// Whether a function is library code that counts to its callers: C primitives and the standard library.
+pub fn is_library(function: &str, file: &str) -> bool {
+    matches!(origin_of(function, file), Origin::Stdlib | Origin::C)
 }
 
 fn module_of(function: &str) -> &str {
@@ -30,5 +69,17 @@ mod tests {
         for function in ["Main.load", "Stdlibs.map", "Camlp4.run", "My.Stdlib.map"] {
             assert!(!is_library(function, "main.ml"), "{function}");
         }
+    }
+
+    #[test]
+    fn libraries_are_told_from_the_program() {
+        let of = |function: &str| origin_of(function, "x.ml");
+        assert_eq!(of("Yojson__Safe.from_string"), Origin::Library);
+        assert_eq!(of("Unix.read"), Origin::Library);
+        for own in ["Dune__exe__Cache.add", "Cache.add", "Cache.Unix.read"] {
+            assert_eq!(of(own), Origin::Program, "{own}");
+        }
+        assert_eq!(of("Stdlib__List.map"), Origin::Stdlib);
+        assert_eq!(origin_of("unix_read", "<C>"), Origin::C);
     }
 }

@@ -98,6 +98,17 @@ pub struct Evidence {
     snapshots: Arc<Snapshots>,
 }
 
+/// Sorts files of one kind; they take the places that files of this kind have.
+fn in_order(files: Vec<File>, kind: &str, sort: impl FnOnce(&mut [File])) -> Vec<File> {
+    let is_it: Vec<bool> = files.iter().map(|file| file.kind() == kind).collect();
+    let (mut those, others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.kind() == kind);
+    sort(&mut those);
+    let (mut those, mut others) = (those.into_iter(), others.into_iter());
+    let next = |is_it: bool| if is_it { those.next() } else { others.next() };
+    is_it.into_iter().filter_map(next).collect()
+}
+
 /// No answer has more rows: what people want to see of more comes page by page.
 const MOST_ROWS: usize = 5_000;
 
@@ -105,22 +116,23 @@ impl Evidence {
     /// These; from now on snapshots are read in the background.
     ///
     /// Snapshots come in the order in which they were taken: of `x.2.heap` and `x.10.heap`, a shell names the latter first.
+    /// Traces come as they were recorded, so that what is compared is before and after.
     pub fn new(files: Vec<File>) -> Evidence {
-        let mut places = Vec::new();
-        let mut snapshots = Vec::new();
-        let mut files: Vec<Option<File>> = files.into_iter().map(Some).collect();
-        for (place, slot) in files.iter_mut().enumerate() {
-            if let Some(File { contents: Contents::Snapshot(info, _), .. }) = slot {
-                places.push(place);
-                snapshots.push((info.clone(), slot.take()));
-            }
-        }
-        sort_by_time(&mut snapshots, |(info, _)| info);
-        for (place, (_, file)) in places.into_iter().zip(snapshots) {
-            files[place] = file;
-        }
-        let in_order = files.into_iter().flatten();
-        Evidence::of(in_order.map(Arc::new).collect())
+        let files = in_order(files, "snapshot", |snapshots| {
+            sort_by_time(snapshots, |file| match &file.contents {
+                Contents::Snapshot(info, _) => info,
+                Contents::Trace(_) | Contents::Live(_) => {
+                    unreachable!("only snapshots were asked for")
+                }
+            });
+        });
+        let files = in_order(files, "trace", |traces| {
+            traces.sort_by_key(|file| match &file.contents {
+                Contents::Trace(trace) => trace.trace().info().start,
+                Contents::Snapshot(..) | Contents::Live(_) => 0,
+            });
+        });
+        Evidence::of(files.into_iter().map(Arc::new).collect())
     }
 
     /// The same, and one more.

@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use bactrian_analysis::SourceQuestion;
+use bactrian_analysis::question::{Question, QuestionError};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde_json::{Map, Value, json};
@@ -20,6 +22,8 @@ use crate::tour::{Asked, tour};
 pub struct ReportOptions {
     /// No report is larger, in bytes.
     pub most_bytes: usize,
+    /// Whether it has source lines.
+    pub sources: bool,
 }
 
 /// What a report has.
@@ -66,7 +70,12 @@ pub fn write_report(
     let ended = tour(&mut |Asked { question, done }| {
         progress(done);
         let (name, query) = question.split_once('?').unwrap_or((&question, ""));
-        let answer = api::answer(evidence, name, &Query::parse(query));
+        let answer = if name == SourceQuestion::NAME && !options.sources {
+            let reason = "sources were left out of this report (--no-sources)";
+            Err(QuestionError::Wrong(reason.to_owned()))
+        } else {
+            api::answer(evidence, name, &Query::parse(query))
+        };
         // Why there is no answer is one, too.
         let json = match &answer {
             Ok(answer) => serde_json::to_string(answer).ok()?,

@@ -21,7 +21,8 @@ use crate::shown::ShownArgs;
   bactrian report server.ctf -o server.html
   bactrian report server.*.heap -o growth.html
   bactrian report run.live -o numbers.html
-  bactrian report server.ctf server.1.heap --max-size 2MB -o small.html")]
+  bactrian report server.ctf server.1.heap --max-size 2MB -o small.html
+  bactrian report server.ctf --no-sources -o server.html    for those who may not see the code")]
 pub struct Args {
     #[command(flatten)]
     shown: ShownArgs,
@@ -31,12 +32,15 @@ pub struct Args {
     /// No larger than this
     #[arg(long, value_name = "SIZE", default_value = "10MB")]
     max_size: Bytes,
+    /// Leave out source lines, which are there if the sources are found here
+    #[arg(long)]
+    no_sources: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let shown = args.shown.open_files(console)?;
     let most = usize::try_from(args.max_size.0).unwrap_or(usize::MAX);
-    let options = ReportOptions { most_bytes: most };
+    let options = ReportOptions { most_bytes: most, sources: !args.no_sources };
     let mut written = None;
     write_file(&args.output, console, |out, _| {
         let report = write_report(&shown.evidence, &options, out, &mut open::progress(true));

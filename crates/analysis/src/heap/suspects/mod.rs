@@ -39,6 +39,12 @@ pub struct Suspect {
     pub share: f64,
     /// A verb of `bactrian heap` that tells more, and of what.
     pub next: (&'static str, String),
+    /// Where most of it was made, if that was sampled.
+    pub made_at: Option<String>,
+    /// How the nearest root leads to it, of one block.
+    pub held_by: Option<String>,
+    /// Its bytes in each snapshot, of what grows.
+    pub series: Vec<u64>,
 }
 
 /// Kinds of findings.
@@ -106,6 +112,11 @@ pub fn suspects(heap: &Heap, growth: Option<&HeapDiff>) -> Vec<Suspect> {
     found
 }
 
+/// What a sentence says of the place.
+fn made_there(place: &str) -> String {
+    format!(". Most of it was made in {place}")
+}
+
 /// A heap that is looked at.
 struct Look<'a> {
     heap: &'a Heap,
@@ -132,7 +143,8 @@ impl Look<'_> {
         sentence: String,
     ) -> Suspect {
         let (bytes, share) = (words.saturating_mul(WORD), self.share(words));
-        Suspect { kind, severity, sentence, bytes, share, next }
+        let (made_at, held_by, series) = (None, None, Vec::new());
+        Suspect { kind, severity, sentence, bytes, share, next, made_at, held_by, series }
     }
 
     /// `600 MB, 43 % of the heap`.
@@ -187,8 +199,8 @@ impl Look<'_> {
                 let doubles = show_nanos(last as f64 / rate * 1e9);
                 format!(", some {} in a second: it doubles in {doubles}", show_bytes(rate))
             });
-            let place = self.class_made_at(&row.class);
-            let place = place.map_or(String::new(), |at| format!(". Most of it was made in {at}"));
+            let made_at = self.class_made_at(&row.class);
+            let place = made_at.as_ref().map_or(String::new(), |at| made_there(at));
             let sentence = format!(
                 "{} grew in every one of {} snapshots, from {} to {}{rate}{place}",
                 row.class,
@@ -198,7 +210,8 @@ impl Look<'_> {
             );
             let next = ("paths", row.class.split(" (").next().unwrap_or("").to_owned());
             let words = row.change as u64 / WORD;
-            self.suspect(SuspectKind::Growth, Severity::Likely, words, next, sentence)
+            let found = self.suspect(SuspectKind::Growth, Severity::Likely, words, next, sentence);
+            Suspect { made_at, series: row.bytes.clone(), ..found }
         };
         rows.map(suspect).collect()
     }

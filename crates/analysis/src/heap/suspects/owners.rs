@@ -2,7 +2,7 @@
 
 use bactrian_graph::{NONE, Node};
 
-use super::{Look, Severity, Suspect, SuspectKind};
+use super::{Look, Severity, Suspect, SuspectKind, made_there};
 use crate::heap::{Holder, HolderKind};
 use crate::units::show_count;
 
@@ -58,17 +58,17 @@ impl Look<'_> {
     fn owner(&self, node: Node) -> Suspect {
         let words = self.heap.retained_words(node);
         let mut sentence = format!("{} alone holds {}", self.named(node), self.size(words));
-        if self.root_above(node) != Some(node)
-            && let Some(holder) = self.held_by(node)
-        {
+        let held_by = (self.root_above(node) != Some(node)).then(|| self.held_by(node)).flatten();
+        if let Some(holder) = &held_by {
             sentence.push_str(&format!(", and is held by {holder}"));
         }
         let below = self.below(node);
         if let Some(captured) = self.captured(&below, words) {
             sentence.push_str(&format!(". {captured}"));
         }
-        if let Some(place) = self.made_at(&below) {
-            sentence.push_str(&format!(". Most of it was made in {place}"));
+        let made_at = self.made_at(&below);
+        if let Some(place) = &made_at {
+            sentence.push_str(&made_there(place));
         }
         if let Some(growth) = self.grows(&below, words) {
             sentence.push_str(&format!(". {growth}"));
@@ -85,7 +85,8 @@ impl Look<'_> {
             ));
         }
         let next = ("dominators", format!("@{node}"));
-        self.suspect(SuspectKind::Owner, Severity::Possible, words, next, sentence)
+        let found = self.suspect(SuspectKind::Owner, Severity::Possible, words, next, sentence);
+        Suspect { made_at, held_by, ..found }
     }
 
     /// The nearest root among a node's dominators; none if only all roots together are.
