@@ -32,6 +32,10 @@ test("areas are those of the command line, by type and by module", async () => {
       assert.equal(told.snapshots.length, HEAPS.length);
       const expected = told.rows.map((row) => row.title);
       assert.deepEqual((await legend(page)).slice(0, expected.length), expected);
+      // What makes the heap grow is pointed out.
+      const growing = told.rows.filter((row) => row.growth >= 0.1 * told.all.growth).length;
+      assert.ok(growing > 0);
+      assert.equal(await page.locator(".legend .grows").count(), growing);
       await picture(page, `evolution-${by.toLowerCase()}`);
     }
   });
@@ -105,7 +109,7 @@ test("keys, slider, search, order, axis and lines, all in the URL", async () => 
     assert.ok(sizes[0] >= sizes[1]);
     for (const key of ["x", "u", "c", "h", "v"]) await page.locator("body").press(key);
     await page.waitForURL(/lines=compactions%2Cheap%2Clive/);
-    assert.match(page.url(), /x=time/);
+    assert.match(page.url(), /x=collection/);
     assert.match(page.url(), /unit=words/);
     await settled(page);
     assert.match(await command(page), /--unit words --sort 1 .*--number 2$/);

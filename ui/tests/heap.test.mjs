@@ -210,6 +210,34 @@ test("the reduced graph is dragged and zoomed, and a node opens what is around i
   });
 });
 
+test("findings, and blocks one by one or by a field", async () => {
+  await withPage([LAST], "#/heap/0", async (page, { url }) => {
+    const { suspects } = await told(page, url, "heap/suspects", "#/heap/0/findings");
+    assert.equal(await page.locator(".finding").count(), suspects.length);
+    await picture(page, "heap-findings");
+    const blocks = await told(page, url, "heap/blocks", "#/heap/0/blocks?type=string");
+    assert.equal(await page.locator(".table tbody tr").count(), blocks.rows.length);
+    await picture(page, "heap-blocks");
+    await page.getByRole("button", { name: "Size" }).click();
+    await page.waitForURL(/sort=size/);
+    await page.locator(".table tbody tr").first().click();
+    await page.getByTestId("inspector").waitFor();
+  });
+});
+
+test("two snapshots compared, and swapped", async () => {
+  await withPage(["leaky.1.heap", LAST], "#/heap/1", async (page, { url }) => {
+    const { diff } = await told(page, url, "heap/diff", "#/heap/1/compare");
+    assert.ok(diff.all.change > 0);
+    const change = page.locator(".panel > div > p .changed").first();
+    assert.match(await change.textContent(), /^\+/);
+    await picture(page, "heap-compare");
+    await page.getByRole("button", { name: "Swap" }).click();
+    await page.waitForFunction(() => /^[-−]/.test(document.querySelector(".changed")?.textContent ?? ""));
+    assert.match(page.url(), /swapped=/);
+  });
+});
+
 test("duplicates and collections", async () => {
   await withPage([LAST], "#/heap/0", async (page, { url }) => {
     const duplicates = await told(page, url, "heap/duplicates", "#/heap/0/duplicates");

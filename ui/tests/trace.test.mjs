@@ -140,10 +140,17 @@ test("brushing the time line drives every other part; keys move it; clearing cle
       ends(old)[1],
     );
     assert.ok(ends(await value())[0] > ends(old)[0]);
-    // The same time, but allocated in it.
-    await page.getByRole("radiogroup", { name: "What a selection of time asks for" }).getByRole("radio", { name: "allocated" }).click();
+    assert.match(await page.getByTestId("selection").innerText(), /^only what was alive between .* and .*$/);
+    // What is measured is said in one place: of what was allocated, a selection asks what was allocated then.
+    await page.getByRole("button", { name: "Clear", exact: true }).click();
+    await page.locator('.chip[data-filter="live-in"]').waitFor({ state: "detached" });
+    await page.getByRole("radiogroup", { name: "What is measured" }).getByRole("radio", { name: "Allocated" }).click();
+    await page.getByRole("heading", { name: "Allocated over time" }).waitFor();
+    assert.match(await page.getByTestId("selection").innerText(), /only what was allocated then/);
+    await settled(page);
+    await page.keyboard.press("b");
+    await page.keyboard.press("ArrowRight");
     await page.locator('.chip[data-filter="allocated"]').waitFor();
-    assert.equal(await page.locator('.chip[data-filter="live-in"]').count(), 0);
     await settled(page);
     await page.keyboard.press("z");
     await page.getByRole("button", { name: "All of it" }).waitFor();
@@ -303,6 +310,11 @@ test("two traces compared, in red and blue and as a table", async () => {
     await picture(page, "trace-diff");
     await page.locator(".part tbody tr").first().scrollIntoViewIfNeeded();
     await picture(page, "trace-diff-table");
+    // The other way round, what grew has shrunk.
+    const grown = await page.getByTestId("diff-all").locator(".changed").textContent();
+    await page.keyboard.press("v");
+    await page.waitForFunction((old) => document.querySelector('[data-testid="diff-all"] .changed')?.textContent !== old, grown);
+    assert.match(await commandOf(page, "change by function"), /^bactrian diff leaky\.ctf before\.ctf/);
   });
 });
 

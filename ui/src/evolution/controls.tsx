@@ -45,7 +45,7 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
             if (canShow(change)) go(change);
           }}
         />
-        <Segmented label="Axis" options={AXES} value={shown.axis} onChange={(x) => go({ params: { x: x === "collection" ? null : x } }, { replace: true })} />
+        <Segmented label="Axis" options={AXES} value={shown.axis} onChange={(x) => go({ params: { x: x === "time" ? null : x } }, { replace: true })} />
       </div>
       <div class="row">
         <Search label="Add to the picture" value={typed} onInput={(text) => { setTyped(text); if (found.includes(text)) add(text); }} onEnter={add} suggestions={found} />
@@ -96,7 +96,7 @@ export function useEvolutionKeys(shown: Shown, series: Series | undefined): void
     { key: "b", what: "by type, module, function, site", run: () => go({ params: { by: after(BYS, shown.by, "type"), also: null, off: null } }) },
     { key: "u", what: "bytes, words, blocks", run: () => go({ params: { unit: after(UNITS, shown.unit, "bytes") } }) },
     { key: "s", what: "sort by average, growth, the chosen snapshot", run: sort },
-    { key: "x", what: "by collection, by time", run: () => go({ params: { x: after(AXES, shown.axis, "collection") } }, { replace: true }) },
+    { key: "x", what: "by time, by collection", run: () => go({ params: { x: after(AXES, shown.axis, "time") } }, { replace: true }) },
     { key: "ArrowRight", what: "choose the next snapshot", run: () => step(1) },
     { key: "ArrowLeft", what: "choose the snapshot before", run: () => step(-1) },
     { key: "+", what: "one area more", run: () => areas(1) },

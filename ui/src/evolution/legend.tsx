@@ -1,10 +1,10 @@
 /** Which colour is what: bands of the picture, and switches for them. */
 import { errorOf, type Estimate } from "../format";
 import { Panel } from "../parts/controls";
-import { coloursFor, type Band, type Hit, type Line } from "../pictures/areas";
-import { hash, palette } from "../pictures/colours";
+import { type Band, type Hit, type Line } from "../pictures/areas";
+import { coloursOf } from "../pictures/colours";
 import { useRoute } from "../state/route";
-import { below, estimatesOf, inUnit, showIn, toggled, type Series, type SeriesRow, type Shown } from "./series";
+import { below, estimatesOf, inUnit, isGrowing, showIn, toggled, type Series, type SeriesRow, type Shown } from "./series";
 
 /** A band that may be switched off; the rest has no row that could be clicked. */
 export interface Entry extends Band {
@@ -18,7 +18,7 @@ export const REST = "[rest]";
 
 /** Rows of the answer as bands: the first at the bottom, the rest on top. */
 export function bandsOf(series: Series, shown: Pick<Shown, "unit" | "off">, isDark: boolean): Entry[] {
-  const colours = coloursFor(series.rows.map((row) => row.title), palette(isDark), hash);
+  const colours = coloursOf(series.rows.map((row) => ({ name: row.title })), isDark);
   const entry = (of: SeriesRow, colour: string, row: SeriesRow | undefined): Entry => {
     const estimates = estimatesOf(of, shown.unit, series.word);
     return {
@@ -30,6 +30,7 @@ export function bandsOf(series: Series, shown: Pick<Shown, "unit" | "off">, isDa
       isOn: !shown.off.includes(of.title),
       row,
       of,
+      grows: row !== undefined && isGrowing(of, series.all),
     };
   };
   const rows = series.rows.map((row) => entry(row, colours.get(row.title) ?? "#888", row));
@@ -75,7 +76,10 @@ export function Legend(props: { entries: readonly Entry[]; series: Series; shown
               </button>
               <span class="value" title={value ? errorOf(value) : ""}>
                 <span class="bar" style={{ width: `${(100 * (value?.value ?? 0)) / most}%` }} />
-                <span>{value ? show(value.value) : ""}</span>
+                <span>
+                  {entry.grows && <strong class="grows" title={`Grew by ${show(inUnit(entry.of.growth, shown.unit, series.word))} from the first snapshot to the last`}>↗ </strong>}
+                  {value ? show(value.value) : ""}
+                </span>
               </span>
               {shown.also.includes(entry.id) && (
                 <button class="quiet" aria-label={`Take ${entry.label} away`} onClick={() => go({ params: { also: toggled(shown.also, entry.id) } })}>×</button>

@@ -14,7 +14,7 @@ export type Axis = "collection" | "time";
 
 export const BYS: readonly (readonly [By, string])[] = [["type", "Type"], ["module", "Module"], ["function", "Function"], ["site", "Site"]];
 export const UNITS: readonly (readonly [Unit, string])[] = [["bytes", "Bytes"], ["words", "Words"], ["blocks", "Blocks"]];
-export const AXES: readonly (readonly [Axis, string])[] = [["collection", "By collection"], ["time", "By time"]];
+export const AXES: readonly (readonly [Axis, string])[] = [["time", "By time"], ["collection", "By collection"]];
 export const FIRST = 20;
 export const MOST = 60;
 
@@ -61,7 +61,7 @@ export function shownFrom(params: URLSearchParams): Shown {
     number: number >= 1 && number <= MOST ? number : FIRST,
     also: params.getAll("also"),
     off: params.getAll("off"),
-    axis: oneOf(AXES, params.get("x"), "collection"),
+    axis: oneOf(AXES, params.get("x"), "time"),
     lines: (params.get("lines") ?? "").split(",").filter(Boolean),
     chosen: chosen >= 1 ? chosen - 1 : null,
     filters,
@@ -156,6 +156,14 @@ export function compactionsOf(snapshots: readonly SeriesPoint[]): { at: number; 
     const count = (point.compactions ?? 0) - (before ?? 0);
     return point.compactions !== null && before != null && count > 0 ? [{ at, count }] : [];
   });
+}
+
+/** How much of all growth a row must have to be pointed out. */
+const OF_GROWTH = 0.1;
+
+/** Whether a row is among those that make the heap grow. */
+export function isGrowing(row: Pick<SeriesRow, "growth">, all: Pick<SeriesRow, "growth">): boolean {
+  return all.growth > 0 && row.growth >= OF_GROWTH * all.growth;
 }
 
 /** Switches one of several on or off. */

@@ -2,6 +2,9 @@
 export type {
   Around,
   AroundNode,
+  BlockRow,
+  BlocksAnswer as Blocks,
+  ClassChange,
   ClassPaths,
   ClassRow,
   ClassesAnswer as ClassTable,
@@ -16,6 +19,7 @@ export type {
   FinalisersAnswer as Finalisers,
   FirstRootRow as FirstRoot,
   FreedClass,
+  HeapDiffAnswer as HeapDiff,
   NodeLine,
   PathStep,
   Paths as BlockPaths,

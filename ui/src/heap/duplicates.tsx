@@ -65,16 +65,6 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
           {!answer.immediates_known && <li>The snapshot has no immediates: blocks with some were not compared.</li>}
           {!answer.contents_known && <li>The snapshot does not tell equal contents: strings and floats were not compared.</li>}
         </ul>
-        <Table
-          title="Equal structures"
-          command={command}
-          columns={structures}
-          rows={answer.structures}
-          id={(row, at) => `${row.nodes[0] ?? at}`}
-          sorted={{ by: "Saved" }}
-          onOpen={(row) => row.nodes[0] !== undefined && route.go({ params: { node: `@${row.nodes[0]}` } })}
-          more={more(answer.structure_count, answer.structures.length)}
-        />
       </Panel>
       <div class="two">
         <Panel title="By type">
@@ -88,6 +78,18 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
           )}
         </Panel>
       </div>
+      <Panel title="The values themselves">
+        <Table
+          title="Equal structures"
+          command={command}
+          columns={structures}
+          rows={answer.structures}
+          id={(row, at) => `${row.nodes[0] ?? at}`}
+          sorted={{ by: "Saved" }}
+          onOpen={(row) => row.nodes[0] !== undefined && route.go({ params: { node: `@${row.nodes[0]}` } })}
+          more={more(answer.structure_count, answer.structures.length)}
+        />
+      </Panel>
     </>
   );
 }

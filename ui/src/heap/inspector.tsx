@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { canAsk } from "../api/ask";
 import { useAnswer } from "../api/use";
-import { bytes, count, percent } from "../format";
+import { bytes, count, percent, seconds } from "../format";
 import { Answered, Panel } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { useKeys } from "../state/keys";
@@ -73,11 +73,14 @@ function Details({ file, shown, all, onAll }: { file: number; shown: Shown; all:
       {!all && (shown.fields.length < shown.field_count || shown.held_by.length < shown.holder_count) && canAsk("heap/show", { ...showParams(file, number), number: MORE }) && (
         <button onClick={onAll}>Show more of them</button>
       )}
+      {shown.allocation && shown.allocation.frames.length === 0 && shown.allocation.age !== null && (
+        <p class="faint">Allocated {seconds(shown.allocation.age)} before the snapshot.</p>
+      )}
       {shown.allocation && shown.allocation.frames.length > 0 && (
         <>
-          <h4>Allocated in</h4>
+          <h4>Allocated{shown.allocation.age !== null && ` ${seconds(shown.allocation.age)} before the snapshot`}, by</h4>
           <ol class="frames">
-            {shown.allocation.frames.map((frame, at) => <li key={at} class="what">{frame}</li>)}
+            {shown.allocation.frames.map((frame, at) => <li key={at} class="what">{at > 0 && <small class="faint">called by </small>}{frame}</li>)}
           </ol>
         </>
       )}

@@ -1,5 +1,5 @@
 /** Why something is alive: paths from roots to a block, or to all blocks of a type, drawn with the fields they go through. */
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { bytes, count } from "../format";
@@ -15,10 +15,12 @@ export function PathsTab({ file }: { file: number }) {
   const route = useRoute();
   const what = route.params.get("what");
   const [text, setText] = useState(what ?? "");
+  // The field says what is shown, however one came here.
+  useEffect(() => setText(what ?? ""), [what]);
   const asked = useAnswer<Paths>(what === null ? null : "heap/paths", { file, what: what ?? "" });
   const search = !isReport && (
     <Search
-      label="Why is .. alive: a type, #NUMBER, 0xADDRESS"
+      label="Why is .. alive: a type, @NUMBER, 0xADDRESS"
       hotkey="s"
       value={text}
       onInput={setText}
@@ -78,6 +80,7 @@ function Drawn({ paths, what, command }: { paths: Paths; what: string; command: 
         }}
         onOpen={inspect}
         openWhat="look at the block or root"
+        focus={drawing.nodes.find(({ isMarked }) => isMarked)?.id}
       />
     </>
   );

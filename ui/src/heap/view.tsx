@@ -2,14 +2,17 @@
 import { useState } from "preact/hooks";
 import { ask, isReport } from "../api/ask";
 import { Search } from "../parts/controls";
-import type { ViewProps } from "../api/files";
+import type { ShownFile, ViewProps } from "../api/files";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
+import { BlocksTab } from "./blocks";
 import { ClassesTab } from "./classes";
 import { CollectionsTab } from "./collections";
+import { CompareTab } from "./compare";
 import { DominatorsTab } from "./dominators";
 import { DuplicatesTab } from "./duplicates";
 import { FinalisersTab } from "./finalisers";
+import { FindingsTab } from "./findings";
 import { GraphTab } from "./graph";
 import { Inspector } from "./inspector";
 import { PathsTab } from "./paths";
@@ -20,10 +23,18 @@ import "./heap.css";
 interface Tab {
   part: string;
   title: string;
-  show: (props: { file: number }) => preact.JSX.Element;
+  show: (props: TabProps) => preact.JSX.Element;
+  /** How many snapshots there must be. */
+  least?: number;
+}
+
+export interface TabProps {
+  file: number;
+  files: readonly ShownFile[];
 }
 
 const TABS: readonly Tab[] = [
+  { part: "findings", title: "Findings", show: FindingsTab },
   { part: "roots", title: "Roots", show: RootsTab },
   { part: "dominators", title: "Dominators", show: DominatorsTab },
   { part: "types", title: "Types", show: ({ file }) => <ClassesTab file={file} by="types" /> },
@@ -31,27 +42,34 @@ const TABS: readonly Tab[] = [
   { part: "functions", title: "Functions", show: ({ file }) => <ClassesTab file={file} by="functions" /> },
   { part: "sites", title: "Sites", show: ({ file }) => <ClassesTab file={file} by="sites" /> },
   { part: "tags", title: "Tags", show: ({ file }) => <ClassesTab file={file} by="tags" /> },
+  { part: "blocks", title: "Blocks", show: BlocksTab },
   { part: "paths", title: "Paths", show: PathsTab },
   { part: "graph", title: "Graph", show: GraphTab },
   { part: "collections", title: "Collections", show: CollectionsTab },
   { part: "duplicates", title: "Duplicates", show: DuplicatesTab },
   { part: "finalisers", title: "Finalisers", show: FinalisersTab },
+  { part: "compare", title: "Compare", show: CompareTab, least: 2 },
 ];
+
+/** Who holds it is what one comes for. */
+const FIRST = "roots";
 
 export function HeapView({ file, files }: ViewProps) {
   const route = useRoute();
-  const tab = TABS.find(({ part }) => part === route.part) ?? TABS[0];
+  const snapshots = files.filter(({ kind }) => kind === "snapshot").length;
+  const tabs = TABS.filter(({ least = 1 }) => snapshots >= least);
+  const tab = tabs.find(({ part }) => part === route.part) ?? tabs.find(({ part }) => part === FIRST);
   const node = route.params.get("node");
   const cuts = route.params.getAll("cut");
   const step = (by: number) => {
-    const here = TABS.findIndex((one) => one === tab);
-    const next = TABS[(here + by + TABS.length) % TABS.length];
+    const here = tabs.findIndex((one) => one === tab);
+    const next = tabs[(here + by + tabs.length) % tabs.length];
     if (next) route.go({ part: next.part, params: { at: null } });
   };
   useKeys([
     { key: ">", what: "next tab", run: () => step(1) },
     { key: "<", what: "tab before", run: () => step(-1) },
-    ...TABS.slice(0, 9).map(({ part, title }, at) => ({
+    ...tabs.slice(0, 9).map(({ part, title }, at) => ({
       key: String(at + 1),
       what: title.toLowerCase(),
       run: () => route.go({ part, fresh: true, params: node ? { node } : {} }),
@@ -61,7 +79,7 @@ export function HeapView({ file, files }: ViewProps) {
     <div class="heap">
       <div class="heap-top">
         <nav class="tabs" aria-label="Heap">
-          {TABS.map(({ part, title }) => (
+          {tabs.map(({ part, title }) => (
             <a key={part} href={linkTo(route, { part, fresh: true, params: node ? { node } : {} })} aria-current={part === tab?.part ? "page" : undefined}>
               {title}
             </a>
@@ -72,7 +90,7 @@ export function HeapView({ file, files }: ViewProps) {
       <div class={node ? "heap-body with-inspector" : "heap-body"}>
         <div class="heap-main">
           {cuts.length > 0 && <WhatIfPanel file={file} cuts={cuts} />}
-          {tab && <tab.show key={`${tab.part} ${files[file]?.path ?? ""}`} file={file} />}
+          {tab && <tab.show key={`${tab.part} ${files[file]?.path ?? ""}`} file={file} files={files} />}
         </div>
         {node && <Inspector file={file} block={node} />}
       </div>

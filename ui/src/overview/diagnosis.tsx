@@ -1,13 +1,12 @@
 /** What is wrong with the program, before everything else: a sentence, memory over time, and what was found, the worst first. */
-import type { ComponentChildren } from "preact";
 import type { ShownFile } from "../api/files";
-import type { HeapInfo, SuspectsAnswer as Suspects, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
+import type { HeapInfo, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
 import { useAnswer } from "../api/use";
-import { bytes, count, percent, seconds } from "../format";
+import { bytes, count, seconds } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
-import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
 import { wordsOf } from "../trace/telling";
+import { Finding, SnapshotFindings } from "./findings";
 import { Spark } from "./spark";
 
 export type Placed = { file: ShownFile; at: number };
@@ -24,7 +23,7 @@ export function Diagnosis({ traces, snapshots }: { traces: readonly Placed[]; sn
       {traces.map((trace) => (
         <Memory key={trace.at} trace={trace} snapshots={trace === first ? snapshots : []} isNamed={traces.length > 1} />
       ))}
-      {snapshots.length > 0 ? <OfSnapshots snapshots={snapshots} /> : first && <OfTrace trace={first} />}
+      {snapshots.length > 0 ? <SnapshotFindings files={snapshots.map(({ at }) => at)} /> : first && <OfTrace trace={first} />}
     </Panel>
   );
 }
@@ -85,33 +84,6 @@ function Mark({ snapshot, pid, end }: { snapshot: Placed; pid: number; end: numb
   return <a class="memory-mark" style={{ left }} title={title} aria-label={title} href={linkTo(route, { view: "heap", file: snapshot.at, fresh: true })} />;
 }
 
-/** What stands out in the last snapshot, and what grew up to it. */
-function OfSnapshots({ snapshots }: { snapshots: readonly Placed[] }) {
-  const route = useRoute();
-  const last = snapshots[snapshots.length - 1]?.at ?? 0;
-  const suspects = useAnswer<Suspects>("heap/suspects", { files: snapshots.map(({ at }) => String(at)) });
-  useExport({ title: "Findings", command: suspects.answer?.command });
-  // The command line goes on with this verb; the part of that name shows the same.
-  const nextLink = ([verb, what]: [string, string]) => {
-    const params: Record<string, string> = verb === "dominators" ? { at: what, node: what } : what ? { what } : {};
-    return linkTo(route, { view: "heap", file: last, part: verb, params, fresh: true });
-  };
-  return (
-    <Answered asked={suspects}>
-      {({ suspects }) => (
-        <section class="findings" aria-label="Findings">
-          {suspects.length === 0 && <p class="faint">Nothing stands out.</p>}
-          {suspects.map((suspect) => (
-            <Finding key={suspect.sentence} sure={suspect.severity} size={bytes(suspect.bytes)} share={suspect.share} href={nextLink(suspect.next)}>
-              {suspect.sentence}.
-            </Finding>
-          ))}
-        </section>
-      )}
-    </Answered>
-  );
-}
-
 /** Where most of what is kept was allocated: who holds it, only a snapshot tells. */
 function OfTrace({ trace }: { trace: Placed }) {
   const route = useRoute();
@@ -137,20 +109,5 @@ function OfTrace({ trace }: { trace: Placed }) {
         </section>
       )}
     </Answered>
-  );
-}
-
-function Finding(props: { sure: string; size: ComponentChildren; share: number; href: string; children: ComponentChildren }) {
-  const share = Math.min(1, props.share);
-  return (
-    <article class={`finding ${props.sure}`}>
-      <div class="finding-size">
-        <strong>{props.size}</strong>
-        <span class="finding-bar" aria-hidden="true"><span style={{ width: `${(100 * share).toFixed(1)}%` }} /></span>
-        <small class="faint">{percent(share)}, {props.sure}</small>
-      </div>
-      <p>{props.children}</p>
-      <a href={props.href}>show me</a>
-    </article>
   );
 }

@@ -1,5 +1,4 @@
 /** A line without axes: the shape of something over time. */
-import { escaped } from "../parts/export";
 
 const WIDTH = 600;
 const HEIGHT = 70;
@@ -16,7 +15,7 @@ export function outline(values: readonly number[], width: number, height: number
 export function Spark({ values, label }: { values: readonly number[]; label: string }) {
   return (
     <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-      <title>{escaped(label)}</title>
+      <title>{label}</title>
       <path d={outline(values, WIDTH, HEIGHT)} />
     </svg>
   );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { coloursFor, hit, layout, namedPlaces, niceTicks, shapesOf, stacked, type AreasInput, type Look } from "./areas";
+import { hit, layout, namedPlaces, niceTicks, shapesOf, stacked, type AreasInput, type Look } from "./areas";
 import { svgOf } from "./areas-shapes";
 
 const look: Look = { width: 600, height: 300, size: 12, text: "#000", faint: "#777", line: "#ddd", accent: "#00f", ground: "#fff" };
@@ -60,11 +60,4 @@ test("an SVG has all of it, escaped", () => {
   expect(svg).toContain("<title>&lt;b&gt;</title>");
   expect(svg).toContain("1 compaction");
   expect(svg).not.toContain("NaN");
-});
-
-test("colours stay with their names and differ as long as there are enough", () => {
-  const hash = (text: string) => text.length;
-  const colours = coloursFor(["a", "b", "c", "d"], ["1", "2", "3"], hash);
-  expect(new Set(["a", "b", "c"].map((name) => colours.get(name))).size).toBe(3);
-  expect(colours.get("d")).toBeDefined();
 });

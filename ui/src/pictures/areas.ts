@@ -1,5 +1,6 @@
 /** Stacked areas and lines over snapshots or time: where everything lies. Pure, so that it can be tested. */
 import type { Shape, Point } from "./areas-shapes";
+import { shortened } from "./svg";
 
 /** One band of the stack. */
 export interface Band {
@@ -8,6 +9,8 @@ export interface Band {
   label: string;
   colour: string;
   values: readonly number[];
+  /** It is pointed out, for it is why the stack grows. */
+  grows?: boolean;
 }
 
 /** A line above the stack; where it is null nothing is known. */
@@ -137,6 +140,7 @@ export function shapesOf(input: AreasInput, look: Look): Shape[] {
     shapes.push({ kind: "line", points: [[at.left, y], [at.right, y]], stroke: look.line, width: 1 });
     shapes.push({ kind: "text", at: [at.left - size * 0.5, y], text: input.show(tick), fill: look.faint, size, anchor: "end" });
   }
+  const pointedOut: Shape[] = [];
   let below: readonly number[] = new Array<number>(input.xs.length).fill(0);
   input.bands.forEach((band, place) => {
     const top = at.tops[place] ?? below;
@@ -150,8 +154,10 @@ export function shapesOf(input: AreasInput, look: Look): Shape[] {
       opacity: isFaint ? 0.45 : 1,
       title: band.label,
     });
+    if (band.grows && !isFaint) pointedOut.push(...growthShapes(band, edge(top), edge(below), look));
     below = top;
   });
+  shapes.push(...pointedOut);
   for (const line of input.lines) {
     const points = at.x.flatMap((x, n): Point[] => {
       const value = line.values[n];
@@ -185,6 +191,17 @@ export function shapesOf(input: AreasInput, look: Look): Shape[] {
   return shapes;
 }
 
+/** A strong edge, and at the end, where it is highest, the name. */
+function growthShapes({ label }: Band, top: readonly Point[], below: readonly Point[], { size, text, width }: Look): Shape[] {
+  const [end, floor] = [top[top.length - 1], below[below.length - 1]];
+  const shapes: Shape[] = [{ kind: "line", points: [...top], stroke: text, width: 2 }];
+  if (end && floor && floor[1] - end[1] > size * 1.5) {
+    const told = shortened(`↗ ${label}`, Math.floor((width * 0.4) / (size * 0.6)));
+    shapes.push({ kind: "text", at: [end[0] - size * 0.5, (end[1] + floor[1]) / 2], text: told, fill: "#111111", size, anchor: "end", bold: true });
+  }
+  return shapes;
+}
+
 /** What is at a point of the picture. */
 export function hit(input: AreasInput, look: Look, [x, y]: Point): Hit | null {
   const at = layout(input, look);
@@ -205,18 +222,4 @@ export function hit(input: AreasInput, look: Look, [x, y]: Point): Hit | null {
     return y >= at.y(value);
   });
   return { place, band: band?.id ?? null, onAxis: false };
-}
-
-/** A colour for each name, the same for the same name, and for the first ones all different. */
-export function coloursFor(names: readonly string[], all: readonly string[], hash: (text: string) => number): Map<string, string> {
-  const found = new Map<string, string>();
-  let free = new Set(all.keys());
-  for (const name of names) {
-    if (free.size === 0) free = new Set(all.keys());
-    let place = hash(name) % all.length;
-    while (!free.has(place)) place = (place + 1) % all.length;
-    free.delete(place);
-    found.set(name, all[place] ?? "#888");
-  }
-  return found;
 }

@@ -1,19 +1,27 @@
 /**
- * Colours that people who see hues less well tell apart too: they differ in lightness as well as in hue. After Okabe and
- * Ito, with lighter and darker kin. The same module has the same colour everywhere.
+ * Colours of modules and types. Whose code it is decides the palette: the program's own modules are strong, libraries calm, the
+ * standard library sand, primitives in C grey. All colours of a theme differ from each other for people who see hues less well,
+ * too: they were chosen by computation, and `colours.test.ts` computes it again.
  */
 
+/** Whose code it is. */
+export type Origin = "program" | "library" | "stdlib" | "c";
+
 /** For areas and frames with dark text on them. */
-const LIGHT = [
-  "#56b4e9", "#e69f00", "#5fc9a4", "#f0e442", "#d98cb3", "#9fc5e8", "#ffb07a", "#a9d18e",
-  "#c9b6e4", "#d9c27e", "#7fd1d1", "#f2a6a0", "#b8cf69", "#8fb0d9", "#e6b8d3", "#cdbb9a",
-] as const;
+const LIGHT: Record<Origin, readonly string[]> = {
+  program: ["#eb8d54", "#7db0dd", "#81d16f", "#9b81f2", "#e7bc51", "#ec74c3", "#759732", "#d59723", "#be9bfa", "#bbe795", "#a27bce"],
+  library: ["#b8e1fb", "#c4a77f", "#62978b", "#fad5b3", "#4198aa", "#a48755", "#90d0fb"],
+  stdlib: ["#cdbca5", "#f2e5d7", "#a1987f"],
+  c: ["#c1c2c4", "#d7dde3", "#a5a8ad"],
+};
 
 /** The same for dark grounds: a little calmer. */
-const DARK = [
-  "#3f9bd1", "#c98a0a", "#43a886", "#c9bf35", "#b86f97", "#7aa6cf", "#d98f5c", "#86b26c",
-  "#a691c9", "#b8a160", "#5cb0b0", "#cf837d", "#97ad4f", "#6f91bd", "#c294b0", "#ab9a7c",
-] as const;
+const DARK: Record<Origin, readonly string[]> = {
+  program: ["#df8553", "#71c8fe", "#a3d277", "#8089dc", "#e6b04b", "#c795dd", "#c26247", "#5c80ec", "#c5892e", "#b26c2c", "#3f95b7"],
+  library: ["#9dcde4", "#cea780", "#628294", "#ddc19c", "#9c7464", "#89adc3", "#b78869"],
+  stdlib: ["#bda995", "#cfc3b6", "#9b9387"],
+  c: ["#929ca2", "#b3bdc3", "#7b7d7e"],
+};
 
 /** For what has no name. */
 const UNKNOWN = { light: "#cfcfcf", dark: "#7d7d7d" };
@@ -22,8 +30,10 @@ const UNKNOWN = { light: "#cfcfcf", dark: "#7d7d7d" };
 export const LESS = "#2b7bba";
 export const MORE = "#c9402b";
 
-export function palette(isDark: boolean): readonly string[] {
-  return isDark ? DARK : LIGHT;
+/** The colours for code of this origin; where it is not known, those for the program and its libraries. */
+export function palette(isDark: boolean, origin?: Origin): readonly string[] {
+  const all = isDark ? DARK : LIGHT;
+  return origin ? all[origin] : [...all.program, ...all.library];
 }
 
 /** FNV-1a: the same in every release and on every machine, so that pictures can be compared. */
@@ -36,17 +46,45 @@ export function hash(text: string): number {
   return (value ^ (value >>> 15)) >>> 0;
 }
 
-/** `Stdlib__List` of `Stdlib__List.map`. */
+/** `List` of `List.map`. */
 export function moduleOf(name: string): string {
   const dot = name.indexOf(".");
   return dot < 0 ? name : name.slice(0, dot);
 }
 
-/** The colour of a name: that of its module. */
-export function colourOf(name: string, isDark: boolean): string {
-  if (name.startsWith("[")) return isDark ? UNKNOWN.dark : UNKNOWN.light;
-  const all = palette(isDark);
-  return all[hash(moduleOf(name)) % all.length] ?? UNKNOWN.light;
+/** Something in a picture that has a colour. */
+export interface Coloured {
+  name: string;
+  origin?: Origin | null | undefined;
+}
+
+/**
+ * The colours of one picture, by name. Each name has its favourite, the same in all pictures; those that come first, which should
+ * be the largest, have the first choice, and no two are alike as long as there are colours left.
+ */
+export function coloursOf(all: Iterable<Coloured>, isDark: boolean): Map<string, string> {
+  const found = new Map<string, string>();
+  const free = new Map<string, Set<number>>();
+  for (const { name, origin } of all) {
+    if (found.has(name)) continue;
+    if (name.startsWith("[")) {
+      found.set(name, unknown(isDark));
+      continue;
+    }
+    const colours = palette(isDark, origin ?? undefined);
+    const key = origin ?? "";
+    let left = free.get(key);
+    if (!left?.size) free.set(key, (left = new Set(colours.keys())));
+    let place = hash(name) % colours.length;
+    while (!left.has(place)) place = (place + 1) % colours.length;
+    left.delete(place);
+    found.set(name, colours[place] ?? unknown(isDark));
+  }
+  return found;
+}
+
+function unknown(isDark: boolean): string {
+  return isDark ? UNKNOWN.dark : UNKNOWN.light;
 }
 
 /** The colour of a change, from -1 (less) to 1 (more). */

@@ -1,5 +1,6 @@
 /** Draws a flame graph on a canvas: only what can be seen, so that twenty thousand frames are no more work than a screenful. */
 import { labelOf, leftOutWidth, type FlameLabel, type Layout } from "./flame-layout";
+import { shortened } from "./svg";
 
 /** What part of the tree stands where. */
 export interface Window {
@@ -123,23 +124,31 @@ export function fullName({ name, file, line }: FlameLabel): string {
   return file && line ? `${name}  ${file}:${line}` : name;
 }
 
-/** As much of a name as there is room for: its last part says more than its module. */
+/** As much of a name as there is room for. */
 function fitted(context: CanvasRenderingContext2D, label: FlameLabel, room: number, font: string): string {
   const full = fullName(label);
   if (measured(context, full, font) <= room) return full;
-  let { name } = label;
   // A little wider than the mean, for parts with wide letters.
-  const letter = (measured(context, name, font) / (name.length || 1)) * 1.06;
-  while (name.length * letter > room) {
-    const dot = name.indexOf(".");
-    if (dot < 0 || dot + 1 >= name.length) return cut(name, Math.floor(room / letter));
-    name = name.slice(dot + 1);
-  }
-  return name;
+  const letter = (measured(context, label.name, font) / (label.name.length || 1)) * 1.06;
+  return shortLabel(label, Math.floor(room / letter));
 }
 
-/** The first letters of a name, if that is enough to tell something. */
-export function cut(name: string, letters: number): string {
+/**
+ * A label of so many letters at most. The function and the line tell frames of a module apart, so the file goes first, then the
+ * module, then letters from the middle of the function; the line goes when little else would be left.
+ */
+export function shortLabel({ name, line }: FlameLabel, letters: number): string {
+  const place = line ? `:${line}` : "";
+  for (let rest = name; ; ) {
+    if (rest.length + place.length <= letters) return rest + place;
+    const dot = rest.indexOf(".");
+    if (dot < 0 || dot + 1 >= rest.length) return cutLabel(rest, place, letters);
+    rest = rest.slice(dot + 1);
+  }
+}
+
+function cutLabel(name: string, place: string, letters: number): string {
   if (name.length <= letters) return name;
-  return letters < 3 ? "" : `${name.slice(0, letters - 1)}…`;
+  if (letters < 3) return "";
+  return letters - place.length >= 6 ? shortened(name, letters - place.length) + place : shortened(name, letters);
 }

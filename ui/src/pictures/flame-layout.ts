@@ -10,6 +10,8 @@ export interface FlameLabel {
   line?: number | null;
   columns?: [number, number] | null;
   module?: string | null;
+  /** Whose code it is, if it is not the program's own. */
+  origin?: "library" | "stdlib" | "c" | null;
 }
 
 /** A tree of frames as the server sends it: parallel lists in depth-first order, larger children first. Node 0 is the root. */

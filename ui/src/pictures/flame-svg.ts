@@ -5,7 +5,7 @@
  */
 import { escaped } from "../parts/export";
 import { grouped } from "../format";
-import { cut, fullName } from "./flame-draw";
+import { fullName } from "./flame-draw";
 import script from "./flame-file.script.js?raw";
 import style from "./flame-file.style.css?raw";
 import { labelOf, levelsBelow, type Layout } from "./flame-layout";
@@ -149,6 +149,12 @@ function safe(text: string): string {
 function shortName(name: string, letters: number): string {
   if (letters < 1) return "";
   return columnsOf(name) <= letters ? name : cut(name.slice(name.indexOf(".") + 1), letters);
+}
+
+/** The first letters of a name, if that is enough to tell something. The script does the same. */
+function cut(name: string, letters: number): string {
+  if (name.length <= letters) return name;
+  return letters < 3 ? "" : `${name.slice(0, letters - 1)}…`;
 }
 
 /** East Asian scripts, and most signs beyond, are twice as wide as Latin in a font of fixed width. */

@@ -1,8 +1,8 @@
 /** Boxes or discs with arrows between them, laid out and drawn: on the page, and in files. */
 import type { Colours } from "../state/theme";
-import { colourOf } from "./colours";
+import { coloursOf } from "./colours";
 import { layered, ring, type Box, type Layout } from "./links";
-import { shortened, widthOf } from "./svg";
+import { shortened, widthOf, wrapped } from "./svg";
 
 export interface DrawnNode {
   id: string;
@@ -41,8 +41,14 @@ export interface LaidOut {
   size: number;
 }
 
-const LETTERS = 30;
-const SIZE = 12;
+/** Letters of a line of a name, and how many lines it may have. */
+const LETTERS = 28;
+const LINES = 3;
+/** Of letters, in pixels; those of notes, which are smaller, are still 12. */
+const SIZE = 14;
+const NOTE = 0.857;
+/** From line to line, in parts of the size. */
+const STEP = 1.2;
 
 /** `scale` is how large letters are: 1 on ordinary screens, and in files. */
 export function laidOut(nodes: readonly DrawnNode[], links: readonly DrawnLink[], as: Arrangement, scale: number): LaidOut {
@@ -64,6 +70,7 @@ export interface Pointer {
 /** All of it, to stand in an `svg`. */
 export function LinksDrawing({ drawn, colours, selected, pointer }: { drawn: LaidOut; colours: Colours; selected?: string | undefined; pointer?: Pointer }) {
   const { nodes, links, as, layout, size } = drawn;
+  const fills = coloursOf(nodes.flatMap(({ colour }) => (colour ? [{ name: colour }] : [])), colours.isDark);
   const arrow = `arrow-${as}-${colours.isDark ? "dark" : "light"}`;
   return (
     <>
@@ -92,6 +99,7 @@ export function LinksDrawing({ drawn, colours, selected, pointer }: { drawn: Lai
           place={layout.places.get(node.id) ?? { x: 0, y: 0 }}
           size={size}
           colours={colours}
+          fill={(node.colour && fills.get(node.colour)) || (colours.isDark ? "#3a3f47" : "#e6e3da")}
           isSelected={node.id === selected}
           pointer={pointer}
         />
@@ -100,15 +108,23 @@ export function LinksDrawing({ drawn, colours, selected, pointer }: { drawn: Lai
   );
 }
 
+/** What is written in or beside a node, line by line. */
+function textOf(node: DrawnNode): { names: string[]; notes: string[] } {
+  return { names: wrapped(node.name, LETTERS, LINES), notes: node.note ? wrapped(node.note, LETTERS + 4, 2) : [] };
+}
+
 /** How much room a node takes. */
 function boxOf(node: DrawnNode, size: number): Box {
-  const letters = Math.max(widthOf(shortened(node.name, LETTERS), size), widthOf(shortened(node.note, LETTERS + 6), size * 0.85));
+  const { names, notes } = textOf(node);
+  const widest = (lines: readonly string[], of: number) => Math.max(0, ...lines.map((line) => widthOf(line, of)));
+  const letters = Math.max(widest(names, size), widest(notes, size * NOTE));
+  const height = size * (names.length + notes.length * NOTE) * STEP;
   if (node.radius !== undefined) {
-    const radius = node.radius * (size / 12);
-    return { id: node.id, width: 2 * radius + size * 0.5 + letters, height: Math.max(2 * radius, size * (node.note ? 2.4 : 1.4)) };
+    const radius = node.radius * (size / SIZE);
+    return { id: node.id, width: 2 * radius + size * 0.5 + letters, height: Math.max(2 * radius, height) };
   }
   // Names in boxes are bold.
-  return { id: node.id, width: letters * 1.06 + size * 1.6, height: size * (node.note ? 3.3 : 2.1) };
+  return { id: node.id, width: letters * 1.06 + size * 1.6, height: height + size * 0.7 };
 }
 
 /** How far a node reaches to both sides, and up and down. */
@@ -207,19 +223,33 @@ interface DrawnProps {
   place: { x: number; y: number };
   size: number;
   colours: Colours;
+  fill: string;
   isSelected: boolean;
   pointer: Pointer | undefined;
 }
 
-function Drawn({ node, place, size, colours, isSelected, pointer }: DrawnProps) {
+function Drawn({ node, place, size, colours, fill, isSelected, pointer }: DrawnProps) {
   const box = boxOf(node, size);
-  const fill = node.colour ? colourOf(node.colour, colours.isDark) : colours.isDark ? "#3a3f47" : "#e6e3da";
   const ink = node.colour ? "#111111" : colours.text;
   const rim = isSelected ? colours.accent : node.isMarked ? colours.text : colours.line;
   const thick = isSelected ? 3 : node.isMarked ? 2 : 1;
-  const name = shortened(node.name, LETTERS);
-  const note = shortened(node.note, LETTERS + 6);
-  const radius = node.radius === undefined ? null : node.radius * (size / 12);
+  const radius = node.radius === undefined ? null : node.radius * (size / SIZE);
+  const middle = radius === null;
+  const x = middle ? 0 : 2 * radius + size * 0.5 - box.width / 2;
+  const inkOfName = middle ? ink : isSelected ? colours.accent : colours.text;
+  const { names, notes } = textOf(node);
+  // The first baseline is as far below the middle as puts all lines around it.
+  const top = (-(names.length + notes.length * NOTE) * STEP * size) / 2 + size * 0.92;
+  const text = (
+    <>
+      {names.map((line, at) => (
+        <text key={at} x={x} y={top + at * STEP * size} text-anchor={middle ? "middle" : "start"} fill={inkOfName} font-weight={middle || isSelected ? "600" : "400"}>{line}</text>
+      ))}
+      {notes.map((line, at) => (
+        <text key={`note ${at}`} x={x} y={top + (names.length + at * NOTE) * STEP * size - size * 0.1} text-anchor={middle ? "middle" : "start"} fill={middle ? ink : colours.faint} font-size={size * NOTE}>{line}</text>
+      ))}
+    </>
+  );
   return (
     <g
       class={`drawn ${isSelected ? "selected" : ""}`}
@@ -234,15 +264,13 @@ function Drawn({ node, place, size, colours, isSelected, pointer }: DrawnProps) 
       {radius === null ? (
         <>
           <rect x={-box.width / 2} y={-box.height / 2} width={box.width} height={box.height} rx={6} fill={fill} stroke={rim} stroke-width={thick} />
-          <text text-anchor="middle" y={note ? -size * 0.25 : size * 0.35} fill={ink} font-weight="600">{name}</text>
-          {note && <text text-anchor="middle" y={size * 1.05} fill={ink} font-size={size * 0.85} opacity={0.8}>{note}</text>}
+          {text}
         </>
       ) : (
         <>
           <rect x={-box.width / 2} y={-box.height / 2} width={box.width} height={box.height} fill={colours.ground} fill-opacity={0.75} />
           <circle cx={radius - box.width / 2} r={radius} fill={fill} stroke={rim} stroke-width={thick} />
-          <text x={2 * radius + size * 0.5 - box.width / 2} y={note ? -size * 0.15 : size * 0.35} fill={isSelected ? colours.accent : colours.text} font-weight={isSelected ? "600" : "400"}>{name}</text>
-          <text x={2 * radius + size * 0.5 - box.width / 2} y={size * 0.95} fill={colours.faint} font-size={size * 0.85}>{note}</text>
+          {text}
         </>
       )}
     </g>

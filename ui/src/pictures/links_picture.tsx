@@ -18,7 +18,7 @@ interface Props {
   /** Enter, or a click on what is selected already. */
   onOpen?: ((id: string) => void) | undefined;
   openWhat?: string;
-  /** What is in the middle at first, if not all of it fits. */
+  /** What is in the frame at first, if not all of it fits. */
   focus?: string | undefined;
   /** Pixels of the page; by itself as much as fits. */
   height?: number;
@@ -38,13 +38,12 @@ export function LinksPicture(props: Props) {
   const { layout, size } = drawn;
   const height = props.height ?? Math.round(Math.max(170 * scale, Math.min(layout.height + 40, 640 * scale)));
   const fit = (least?: number) => setView(fitted(layout, { width, height }, least));
-  // Letters stay readable at first; what does not fit is dragged to.
+  // Letters are never made smaller at first than can be read; if not all fits, what it is about is in the frame.
   useEffect(() => {
     if (width === 0) return;
-    const view = fitted(layout, { width, height }, 0.7);
+    const view = fitted(layout, { width, height }, 1);
     const place = props.focus === undefined ? undefined : layout.places.get(props.focus);
-    const isWhole = layout.width * view.zoom <= width && layout.height * view.zoom <= height;
-    setView(place && !isWhole ? { ...view, x: width / 2 - place.x * view.zoom, y: height / 2 - place.y * view.zoom } : view);
+    setView(place ? intoView(view, place, width, height) : view);
   }, [layout, width, height]);
   const walk = (key: string) => {
     const next = neighbour(layout, links, selected ?? nodes[0]?.id ?? "", key);
@@ -131,7 +130,7 @@ export function neighbour(layout: Layout, links: readonly { from: string; to: st
 function intoView<V extends { x: number; y: number; zoom: number }>(view: V, place: { x: number; y: number }, width: number, height: number): V {
   const into = (offset: number, at: number, room: number) => {
     const shown = offset + at * view.zoom;
-    const margin = Math.min(90, room / 4);
+    const margin = Math.min(120, room / 4);
     return shown < margin ? offset + margin - shown : shown > room - margin ? offset - (shown - room + margin) : offset;
   };
   return { ...view, x: into(view.x, place.x, width), y: into(view.y, place.y, height) };

@@ -52,6 +52,25 @@ export function shortened(text: string, most: number): string {
   return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(-end || letters.length).join("")}`;
 }
 
+/** Where a name can be broken: after these, so that its parts stay whole. */
+const BREAKS = /[ ._/:,]/;
+
+/** A text in lines of so many letters at most. What is too long for all of them is cut in the middle. */
+export function wrapped(text: string, letters: number, lines: number): string[] {
+  const found: string[] = [];
+  // A line may end before its last letter.
+  let rest = [...shortened(text, Math.floor(letters * lines * 0.85))];
+  while (rest.length > 0 && found.length < lines - 1) {
+    if (rest.length <= letters) break;
+    let end = letters;
+    while (end > letters / 2 && rest[end] !== " " && !BREAKS.test(rest[end - 1] ?? "")) end -= 1;
+    if (end <= letters / 2) end = letters;
+    found.push(rest.slice(0, end).join("").trim());
+    rest = rest.slice(end);
+  }
+  return [...found, shortened(rest.join("").trim(), letters)];
+}
+
 export const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
 /** A picture as a file of its own, on this ground. */

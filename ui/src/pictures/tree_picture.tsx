@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { useKeys } from "../state/keys";
 import { useTheme, type Colours } from "../state/theme";
 import { useExport } from "../parts/export";
-import { colourOf } from "./colours";
+import { coloursOf } from "./colours";
 import { icicle, type Sized } from "./icicle";
 import { fitting, svgFile, useRoom } from "./svg";
 import { treemap } from "./treemap";
@@ -75,6 +75,7 @@ export function TreePicture(props: Props) {
     const options = { depth: LEVELS - 1, header: 20 * scale, padding: 3 * scale, least: 3 };
     return { shapes: treemap(top, { x: 0, y: 0, width, height }, options) as Shape[], height };
   }, [top, as, width, scale]);
+  const fills = useMemo(() => coloursOf(namesIn(top), colours.isDark), [top, colours.isDark]);
   const arrow = (key: string) => ({ key, what: "", run: () => onMove(move(path, key)) });
   useKeys([
     { key: "ArrowDown", what: "walk in the picture: down, up, left and right", run: () => onMove(move(path, "ArrowDown")) },
@@ -109,6 +110,7 @@ export function TreePicture(props: Props) {
               item={itemAt(top, shape.path)}
               size={size}
               colours={colours}
+              fill={fills.get(itemAt(top, shape.path).colour) ?? ""}
               isHere={same(shape.path, path)}
               onClick={() => onDescend(shape.path)}
               onOver={() => setOver(shape.path)}
@@ -119,6 +121,17 @@ export function TreePicture(props: Props) {
       <p class="story" role="status">{story.title}</p>
     </div>
   );
+}
+
+/** What colours are wanted for, level by level: outer levels are larger. */
+function namesIn(top: TreeItem): { name: string }[] {
+  const found: { name: string }[] = [];
+  let level: readonly TreeItem[] = [top];
+  for (let depth = 0; level.length > 0 && depth < LEVELS; depth++) {
+    for (const { colour } of level) found.push({ name: colour });
+    level = level.flatMap(({ children }) => children);
+  }
+  return found;
 }
 
 function same(a: readonly number[], b: readonly number[]): boolean {
@@ -141,14 +154,15 @@ interface PieceProps {
   item: ReturnType<typeof itemAt>;
   size: number;
   colours: Colours;
+  fill: string;
   isHere: boolean;
   onClick: () => void;
   onOver: () => void;
 }
 
-function Piece({ shape, item, size, colours, isHere, onClick, onOver }: PieceProps) {
+function Piece({ shape, item, size, colours, fill, isHere, onClick, onOver }: PieceProps) {
   const { x, y, width, height, isParent } = shape;
-  const fill = item.isRest ? (colours.isDark ? "#33373e" : "#ece9e1") : colourOf(item.colour, colours.isDark);
+  const ground = item.isRest ? (colours.isDark ? "#33373e" : "#ece9e1") : fill;
   // Texts are dark on all colours of the palette; the rest has the page's own.
   const ink = item.isRest ? colours.faint : "#111111";
   const room = width - size * 0.8;
@@ -164,7 +178,7 @@ function Piece({ shape, item, size, colours, isHere, onClick, onOver }: PiecePro
         width={Math.max(0.5, width - 1)}
         height={Math.max(0.5, height - 1)}
         rx={2}
-        fill={fill}
+        fill={ground}
         fill-opacity={isParent ? 0.45 : 1}
         stroke={isHere ? colours.text : colours.ground}
         stroke-width={isHere ? 2.5 : 1}

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { isReport } from "../api/ask";
+import { useKeys } from "../state/keys";
 import { useAnswer } from "../api/use";
 import { useWindow, type RowWindow } from "../api/window";
 import type { ShownFile } from "../api/files";
@@ -9,12 +10,11 @@ import { Answered, Panel, Segmented, Select, Toggle } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { errorOf, percent } from "../format";
 import { findById, layOut } from "../pictures/flame-layout";
-import { useTheme } from "../state/theme";
 import type { Change, Diff, DiffRow, Flame } from "./answers";
 import { patternOf } from "./filters";
 import { FlameGraph } from "./flame-part";
 import { comparedOf, questionOf, type TraceShown } from "./questions";
-import { Named } from "./tables";
+import { Named, useRowColours } from "./tables";
 import { inFull, placeOf, shortOf, wordsOf } from "./telling";
 import type { Measure } from "./answers";
 
@@ -44,6 +44,7 @@ function Compared({ trace, files, others, known }: { trace: TraceShown; files: r
   const { search: _, sort: __, reverse: ___, ...flameQuestion } = question;
   const { asked: diff, window } = useWindow<Diff, DiffRow>("trace/diff", question, (answer) => answer);
   const flame = useAnswer<Flame>("trace/diff-flame", flameQuestion);
+  useKeys([{ key: "v", what: "swap before and after", run: () => trace.set({ swapped: params.has("swapped") ? null : "", at: null }) }]);
   const tools = (
     <>
       <Select
@@ -53,7 +54,7 @@ function Compared({ trace, files, others, known }: { trace: TraceShown; files: r
         onChange={(to) => trace.set({ with: to, at: null })}
       />
       <span class="faint">before: <b>{files[before]?.name}</b>, after: <b>{files[after]?.name}</b></span>
-      <Toggle label="turn round" on={params.has("turned")} onChange={(on) => trace.set({ turned: on ? "" : null, at: null })} />
+      <button onClick={() => trace.set({ swapped: params.has("swapped") ? null : "", at: null })} title="Before is after, and after before (v)">⇄ Swap</button>
       <Segmented
         label="Rows and frames"
         options={[["function", "Functions"], ["site", "Sites"], ["module", "Modules"]]}
@@ -88,11 +89,11 @@ function DiffFlame({ trace, flame, command, tools }: { trace: TraceShown; flame:
 }
 
 function DiffTable({ trace, diff, window, command }: { trace: TraceShown; diff: Diff; window: RowWindow<DiffRow>; command: string | null | undefined }) {
-  const { isDark } = useTheme();
+  const colours = useRowColours(window.rows);
   const show = shortOf(diff.measure);
   const most = Math.max(1, ...window.rows.map((row) => Math.abs(row.self.change.value)));
   const columns: TableColumn<DiffRow>[] = [
-    { title: diff.by, wide: true, cell: (row) => <Named label={row} isDark={isDark} hasPlace={diff.by === "site"} />, value: (row) => `${row.name} ${placeOf(row)}`.trim(), order: "name" },
+    { title: diff.by, wide: true, cell: (row) => <Named label={row} colours={colours} hasPlace={diff.by === "site"} />, value: (row) => `${row.name} ${placeOf(row)}`.trim(), order: "name" },
     { title: "before", order: "before", number: true, cell: (row) => show(row.self.before.value), value: (row) => row.self.before.value },
     { title: "after", order: "after", number: true, cell: (row) => show(row.self.after.value), value: (row) => row.self.after.value },
     { title: "change", order: "self", number: true, cell: (row) => <Changed of={row.self} measure={diff.measure} most={most} />, value: (row) => row.self.change.value },

@@ -1,12 +1,12 @@
 /** The flame graph: zoomed by clicking, searched, walked through by keys. */
 import type { ComponentChildren } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { canAsk, isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { grouped } from "../format";
 import { Answered, Notes, Panel, Search, Segmented, Toggle } from "../parts/controls";
 import { useExport } from "../parts/export";
-import { colourOf } from "../pictures/colours";
+import { coloursOf, type Coloured, type Origin } from "../pictures/colours";
 import { Flame as FlamePicture } from "../pictures/flame";
 import { findById, isCut, labelOf, layOut, pathTo, walk, type FlameLabel, type Layout } from "../pictures/flame-layout";
 import { find, nextFound, searchFor } from "../pictures/flame-search";
@@ -16,7 +16,7 @@ import type { Flame } from "./answers";
 import { moduleFilter, patternOf } from "./filters";
 import { flameFileOf } from "./flame-file";
 import { FrameBar } from "./frame-bar";
-import { byChange, byModule, flameCsv, tellFrame } from "./frames";
+import { byChange, byModule, flameCsv, modulesIn, tellFrame } from "./frames";
 import { questionOf, type TraceShown } from "./questions";
 import { placeOfLabel } from "./source";
 import { inFull, ofAll, shortOf, wordsOf } from "./telling";
@@ -114,7 +114,7 @@ interface GraphProps {
 export function FlameGraph({ trace, flame, command, layout, root, before, tools, isChange = false }: GraphProps) {
   const colours = useTheme();
   const up = trace.params.get("way") === "up";
-  const [selected, setSelected] = useSelected(layout);
+  const [selected, setSelected] = useSelected(trace, layout);
   const picture = useRef<(() => HTMLCanvasElement | null) | null>(null);
   const isShares = trace.params.has("shares");
   const paint = useMemo(
@@ -125,8 +125,8 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
   const search = useMemo(() => searchFor(query), [query]);
   const found = useMemo(() => (search && !("error" in search) ? find(layout, root, search) : null), [layout, root, search]);
   const zoom = (node: number) => {
-    setSelected(node);
-    trace.set({ at: node <= 0 && before.length === 0 ? null : String(layout.tree.id[node] ?? "") });
+    const frame = node < 0 ? null : `${layout.tree.id[node]} ${labelOf(layout, node).name}`;
+    trace.set({ frame, at: node <= 0 && before.length === 0 ? null : String(layout.tree.id[node] ?? "") });
   };
   const outwards = () => {
     if (root > 0) return zoom(layout.tree.parent[root] ?? 0);
@@ -208,13 +208,14 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
 }
 
 /** The frame that is selected, or -1. When a closer look comes it is still the same frame, at another place. */
-function useSelected(layout: Layout): [number, (node: number) => void] {
-  const [kept, keep] = useState<{ id: string; name: string } | null>(null);
+function useSelected(trace: TraceShown, layout: Layout): [number, (node: number) => void] {
+  const [, id = "", name = ""] = /^(\d+) (.*)$/s.exec(trace.params.get("frame") ?? "") ?? [];
   const node = useMemo(() => {
-    const at = kept ? findById(layout, kept.id) : -1;
-    return at >= 0 && labelOf(layout, at).name === kept?.name ? at : -1;
-  }, [layout, kept]);
-  return [node, (at) => keep(at < 0 ? null : { id: String(layout.tree.id[at]), name: labelOf(layout, at).name })];
+    const at = id ? findById(layout, id) : -1;
+    return at >= 0 && labelOf(layout, at).name === name ? at : -1;
+  }, [layout, id, name]);
+  const select = (at: number) => trace.set({ frame: at < 0 ? null : `${layout.tree.id[at]} ${labelOf(layout, at).name}` }, { replace: true });
+  return [node, select];
 }
 
 export interface FrameActions {
@@ -287,12 +288,13 @@ function Breadcrumb({ trace, layout, root, before }: { trace: TraceShown; layout
 /** Which colours the widest modules have; clicking one looks for it. */
 function Legend({ trace, layout, root, isDark }: { trace: TraceShown; layout: Layout; root: number; isDark: boolean }) {
   const modules = useMemo(() => widestModules(layout, root), [layout, root]);
+  const colours = useMemo(() => coloursOf(modulesIn(layout), isDark), [layout, isDark]);
   return (
     <ul class="legend" aria-label="Colours of modules">
-      {modules.map((module) => (
-        <li key={module}>
-          <button class="quiet" title={`Look for ${module}`} onClick={() => trace.set({ q: moduleFilter(module) })}>
-            <i style={{ background: colourOf(module, isDark) }} /> {module}
+      {modules.map(({ name, origin }) => (
+        <li key={name}>
+          <button class="quiet" title={`${ORIGINS[origin ?? "program"]}; look for it`} onClick={() => trace.set({ q: moduleFilter(name) })}>
+            <i style={{ background: colours.get(name) }} /> {name}
           </button>
         </li>
       ))}
@@ -300,15 +302,19 @@ function Legend({ trace, layout, root, isDark }: { trace: TraceShown; layout: La
   );
 }
 
-/** Modules in the order of what their frames take themselves. */
-export function widestModules(layout: Layout, root: number, most = 10): string[] {
-  const widths = new Map<string, number>();
-  for (let node = root; node < (layout.end[root] ?? 0); node++) {
-    const { module, name } = labelOf(layout, node);
-    if (!module || name.startsWith("[")) continue;
-    widths.set(module, (widths.get(module) ?? 0) + (layout.tree.own[node] ?? 0));
-  }
-  return [...widths].sort((a, b) => b[1] - a[1]).slice(0, most).map(([module]) => module);
+const ORIGINS: Record<Origin, string> = {
+  program: "The program's own",
+  library: "Of a library",
+  stdlib: "Of the standard library",
+  c: "In C",
+};
+
+/** The modules of what is shown, in the order of what their frames take themselves. */
+export function widestModules(layout: Layout, root: number, most = 10): Coloured[] {
+  const { tree, end } = layout;
+  const shown = { ...tree, label: tree.label.slice(root, end[root]), own: tree.own.slice(root, end[root]) };
+  const isAll = (name: string) => name === tree.labels[tree.label[0] ?? -1]?.name && !tree.labels[tree.label[0] ?? -1]?.module;
+  return modulesIn({ tree: shown }).filter(({ name }) => !name.startsWith("[") && !isAll(name)).slice(0, most);
 }
 
 function ChangeLegend() {

@@ -1,7 +1,7 @@
 /** What all flame graphs of the view share: colours of frames, what is said of them, what can be done with one. */
-import type { Layout } from "../pictures/flame-layout";
+import type { FlameLabel, Layout } from "../pictures/flame-layout";
 import { labelOf, pathTo } from "../pictures/flame-layout";
-import { colourOf, colourOfChange } from "../pictures/colours";
+import { colourOfChange, coloursOf, moduleOf, type Coloured } from "../pictures/colours";
 import type { Told } from "../pictures/flame";
 import { csvOf } from "../parts/export";
 import { percent } from "../format";
@@ -15,9 +15,27 @@ export interface FrameColours {
   ink: (node: number) => string;
 }
 
-/** The same colour for the same module, as everywhere. */
+/** Modules of a picture, those whose frames take most themselves first. */
+export function modulesIn({ tree }: Pick<Layout, "tree">): Coloured[] {
+  const widths = new Map<string, { module: Coloured; width: number }>();
+  tree.label.forEach((label, node) => {
+    const module = colouredOf(tree.labels[label] ?? { name: "[unknown]" });
+    const known = widths.get(module.name) ?? { module, width: 0 };
+    known.width += tree.own[node] ?? 0;
+    widths.set(module.name, known);
+  });
+  return [...widths.values()].sort((a, b) => b.width - a.width).map(({ module }) => module);
+}
+
+/** What decides the colour of a frame or row: its module. */
+export function colouredOf({ name, module, origin }: FlameLabel): Coloured {
+  return name.startsWith("[") ? { name } : { name: module || moduleOf(name), origin: origin ?? "program" };
+}
+
+/** A colour for each module. */
 export function byModule(layout: Layout, isDark: boolean): FrameColours {
-  const fills = layout.tree.labels.map(({ name, module }) => colourOf(name.startsWith("[") ? name : module || name, isDark));
+  const colours = coloursOf(modulesIn(layout), isDark);
+  const fills = layout.tree.labels.map((label) => colours.get(colouredOf(label).name));
   const root = isDark ? "#5b626c" : "#c9c6bd";
   return {
     fill: (node) => (node === 0 && isAll(layout) ? root : (fills[layout.tree.label[node] ?? -1] ?? root)),

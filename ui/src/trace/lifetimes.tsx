@@ -4,12 +4,11 @@ import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Estimated, Panel, Segmented } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { bytes, grouped, percent, seconds, type Estimate } from "../format";
-import { useTheme } from "../state/theme";
 import type { LifetimeRow, Lifetimes } from "./answers";
 import { added, moduleFilter, patternOf } from "./filters";
 import { questionOf, type TraceShown } from "./questions";
 import { placeOfLabel } from "./source";
-import { Named } from "./tables";
+import { Named, useRowColours } from "./tables";
 import { placeOf } from "./telling";
 
 const KINDS = [
@@ -83,7 +82,7 @@ function sizeClasses(ends: readonly number[]): HeatClass[] {
 
 function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; window: RowWindow<LifetimeRow>; isSizes: boolean; command: string | null | undefined }) {
   const { trace, lifetimes, window, isSizes, command } = props;
-  const { isDark } = useTheme();
+  const colours = useRowColours(window.rows);
   const all = isSizes ? sizeClasses(lifetimes.size_classes) : lifetimeClasses(lifetimes.lifetime_classes);
   // Classes that nothing falls into would only take room.
   const classes = all.filter((one) => one.of(lifetimes.all).value > 0);
@@ -92,7 +91,7 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; window: Row
     {
       title: lifetimes.by,
       wide: true,
-      cell: (row) => (row === lifetimes.all ? <b>all</b> : <Named label={row} isDark={isDark} hasPlace={lifetimes.by === "site"} />),
+      cell: (row) => (row === lifetimes.all ? <b>all</b> : <Named label={row} colours={colours} hasPlace={lifetimes.by === "site"} />),
       value: (row) => (row === lifetimes.all ? "" : `${row.name} ${placeOf(row)}`.trim()),
       order: "name",
     },

@@ -1,12 +1,14 @@
 /** Hot paths: the stacks that allocate or hold most, innermost function first; a row opens to the whole stack. */
+import { useMemo } from "preact/hooks";
 import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Panel } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
-import { colourOf } from "../pictures/colours";
+import { coloursOf } from "../pictures/colours";
 import { useTheme } from "../state/theme";
 import type { PathRow, Paths } from "./answers";
 import { patternOf } from "./filters";
 import { questionOf, type TraceShown } from "./questions";
+import { colouredOf } from "./frames";
 import { estimateColumns } from "./tables";
 import { placeOf } from "./telling";
 
@@ -21,13 +23,15 @@ export function PathsPart({ trace }: { trace: TraceShown }) {
 
 function PathsTable({ trace, paths, window, command }: { trace: TraceShown; paths: Paths; window: RowWindow<PathRow>; command: string | null | undefined }) {
   const open = trace.params.get("path") ?? "";
+  const { isDark } = useTheme();
+  const colours = useMemo(() => coloursOf(window.rows.flatMap((row) => row.frames.map(colouredOf)), isDark), [window.rows, isDark]);
   const ids = new Map(window.rows.map((row, at) => [row, String(at)]));
   const columns: TableColumn<PathRow>[] = [
     ...estimateColumns("self", (row: PathRow) => row.own, paths.all, paths.measure, "what this stack allocates"),
     {
       title: "path",
       wide: true,
-      cell: (row) => <Path row={row} isOpen={ids.get(row) === open} trace={trace} />,
+      cell: (row) => <Path row={row} isOpen={ids.get(row) === open} trace={trace} colours={colours} />,
       value: (row) => row.frames.map(({ name }) => name).join(" < "),
     },
   ];
@@ -47,16 +51,15 @@ function PathsTable({ trace, paths, window, command }: { trace: TraceShown; path
 }
 
 /** A stack on one line, or, open, one frame on each. */
-function Path({ row, isOpen, trace }: { row: PathRow; isOpen: boolean; trace: TraceShown }) {
-  const { isDark } = useTheme();
+function Path({ row, isOpen, trace, colours }: { row: PathRow; isOpen: boolean; trace: TraceShown; colours: ReadonlyMap<string, string> }) {
   if (!isOpen) {
     return (
       <span class="path">
-        {row.frames.slice(0, 12).map(({ name, module }, at) => (
+        {row.frames.slice(0, 12).map((frame, at) => (
           <span key={at}>
             {at > 0 && <span class="faint"> ‹ </span>}
-            <i class="swatch" style={{ background: colourOf(module || name, isDark) }} />
-            {name}
+            <i class="swatch" style={{ background: colours.get(colouredOf(frame).name) }} />
+            {frame.name}
           </span>
         ))}
       </span>
@@ -66,7 +69,7 @@ function Path({ row, isOpen, trace }: { row: PathRow; isOpen: boolean; trace: Tr
     <ol class="stack">
       {row.frames.map((frame, at) => (
         <li key={at}>
-          <i class="swatch" style={{ background: colourOf(frame.module || frame.name, isDark) }} />
+          <i class="swatch" style={{ background: colours.get(colouredOf(frame).name) }} />
           <button
             class="link"
             title="Callers and callees of the function"

@@ -62,11 +62,11 @@ export function metricParam({ metric }: Shown): Metric | undefined {
   return metric === "kept" ? undefined : metric;
 }
 
-/** The two traces that are compared: the one that was named first is the one before, unless it is turned round. */
+/** The two traces that are compared: the server has them by time, so the first is the one before, unless they are swapped. */
 export function comparedOf({ file, params }: Shown): { before: number; after: number } {
   const other = Number(params.get("with") ?? file);
   const [first, second] = [Math.min(file, other), Math.max(file, other)];
-  return params.has("turned") ? { before: second, after: first } : { before: first, after: second };
+  return params.has("swapped") ? { before: second, after: first } : { before: first, after: second };
 }
 
 /** The question behind a part of the view. */

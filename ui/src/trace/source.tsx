@@ -30,12 +30,17 @@ function questionAt(trace: TraceShown, { path, line }: Place): Params {
   return { file: trace.file, ...filterParams(trace.params), raw: trace.params.has("raw"), metric: metricParam(trace), path, line };
 }
 
+/** Whether the lines around a site can be shown: a report has those of its first sites. */
+export function hasSource(trace: TraceShown, label: FlameLabel): boolean {
+  const place = placeOfLabel(label);
+  return place !== null && canAsk("trace/source", questionAt(trace, place));
+}
+
 export function SourceButton({ trace, label }: { trace: TraceShown; label: FlameLabel }) {
   const place = placeOfLabel(label);
   if (!place) return null;
-  const can = canAsk("trace/source", questionAt(trace, place));
   return (
-    <button disabled={!can} title="The lines around it (s)" onClick={() => trace.set({ source: `${place.path}:${place.line}` })}>
+    <button disabled={!hasSource(trace, label)} title="The lines around it (s)" onClick={() => trace.set({ source: `${place.path}:${place.line}` })}>
       Source
     </button>
   );
@@ -59,7 +64,8 @@ function SourceLines({ trace, place }: { trace: TraceShown; place: Place }) {
             <Lines source={source} place={place} command={asked.answer?.command} unit={trace.metric === "objects" ? "objects" : "bytes"} />
           ) : (
             <p class="faint">
-              The source of {source.file} is not here. It is looked for where the program was compiled, in this folder and beside the trace.
+              The source of {source.file} is not here. It is looked for where the program was compiled, in this folder, beside the trace, and in the
+              standard library that <code>ocamlfind ocamlc -where</code> names.
             </p>
           )
         }

@@ -1,16 +1,18 @@
 /** Functions, sites, modules and files: what each allocates or holds itself, and with all that it calls. */
-import { isReport } from "../api/ask";
+import { useMemo } from "preact/hooks";
+import { isReport, mostRows } from "../api/ask";
 import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Estimated, Panel, Search } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 import { percent, type Estimate } from "../format";
-import { colourOf } from "../pictures/colours";
+import { coloursOf } from "../pictures/colours";
 import type { FlameLabel } from "../pictures/flame-layout";
 import { useTheme } from "../state/theme";
 import type { Measure, Top, TopRow } from "./answers";
 import { moduleFilter, patternOf } from "./filters";
+import { colouredOf } from "./frames";
 import { questionOf, type Part, type TraceShown } from "./questions";
-import { placeOfLabel } from "./source";
+import { hasSource, placeOfLabel } from "./source";
 import { placeOf, shortOf, wordsOf } from "./telling";
 
 const TITLES: Partial<Record<Part, string>> = { functions: "Functions", sites: "Sites", modules: "Modules", files: "Files" };
@@ -27,14 +29,14 @@ export function TopPart({ trace }: { trace: TraceShown }) {
 }
 
 function TopTable({ trace, top, window, command }: { trace: TraceShown; top: Top; window: RowWindow<TopRow>; command: string | null | undefined }) {
-  const { isDark } = useTheme();
+  const colours = useRowColours(window.rows);
   const filter = filterOf(trace.part);
   const columns: TableColumn<TopRow>[] = [
     {
       title: titleOf(trace.part),
       cell: (row) => (
         <>
-          <Named label={row} isDark={isDark} hasPlace={trace.part === "sites"} />
+          <Named label={row} colours={colours} hasPlace={trace.part === "sites"} />
           <RowActions trace={trace} pattern={filter.pattern(row)} names={filter.names} />
         </>
       ),
@@ -50,10 +52,13 @@ function TopTable({ trace, top, window, command }: { trace: TraceShown; top: Top
   ];
   const open = (row: TopRow) => {
     const place = placeOfLabel(row);
-    if (trace.part === "sites" && place) trace.set({ source: `${place.path}:${place.line}` });
+    if (trace.part === "sites" && place && hasSource(trace, row)) trace.set({ source: `${place.path}:${place.line}` });
+    else if (isReport) return;
     else if (trace.part === "functions" || trace.part === "sites") trace.focusOn(patternOf(row.name));
     else trace.addFilter(filter.names[0] ?? "in", filter.pattern(row));
   };
+  // A report takes along what a click on these rows would show.
+  if (trace.part === "sites") window.rows.slice(0, mostRows()).forEach((row) => hasSource(trace, row));
   return (
     <Table
       columns={columns}
@@ -103,12 +108,18 @@ function RowActions({ trace, pattern, names }: { trace: TraceShown; pattern: str
   );
 }
 
+/** The colours of the modules of rows, the first of which are the largest. */
+export function useRowColours(rows: readonly FlameLabel[]): ReadonlyMap<string, string> {
+  const { isDark } = useTheme();
+  return useMemo(() => coloursOf(rows.map(colouredOf), isDark), [rows, isDark]);
+}
+
 /** A name with its module's colour. */
-export function Named({ label, isDark, hasPlace = false }: { label: FlameLabel; isDark: boolean; hasPlace?: boolean }) {
+export function Named({ label, colours, hasPlace = false }: { label: FlameLabel; colours: ReadonlyMap<string, string>; hasPlace?: boolean }) {
   const place = hasPlace ? placeOf(label) : "";
   return (
     <span class="named" title={`${label.name} ${placeOf(label)}`}>
-      <i class="swatch" style={{ background: colourOf(label.module || label.name, isDark) }} />
+      <i class="swatch" style={{ background: colours.get(colouredOf(label).name) }} />
       <span class="text">{label.name}</span>
       {place && <code class="faint">{place}</code>}
     </span>

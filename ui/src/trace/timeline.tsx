@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { isReport, type Params } from "../api/ask";
 import type { Asked } from "../api/use";
-import { Answered, Panel, Segmented } from "../parts/controls";
+import { Answered, Panel } from "../parts/controls";
 import { csvOf, useExport } from "../parts/export";
 import { bytes, errorOf, seconds, type Estimate } from "../format";
 import { useKeys } from "../state/keys";
@@ -13,27 +13,31 @@ import type { Series, Timeline } from "./answers";
 import { Brush } from "./brush-element";
 import { parseSpan, writeSpan, type Span } from "./brush";
 import { filterParams } from "./filters";
-import type { TraceShown } from "./questions";
+import type { Metric, TraceShown } from "./questions";
 import { rounded } from "./telling";
 import { timelineSvg } from "./timeline-svg";
 
-/** What a selection of time asks of objects: the names of the filters. */
-const BRUSHES = [
-  ["live-in", "alive"],
-  ["allocated", "allocated"],
-] as const;
-type BrushFilter = (typeof BRUSHES)[number][0];
+/** What is drawn follows what is measured: sizes at a moment, or what was allocated up to each point. */
+export type Line = "live" | "allocated";
 
-const LINES = [
-  ["live", "Live"],
-  ["allocated", "Allocated"],
-] as const;
-export type Line = (typeof LINES)[number][0];
+export function lineOf(metric: Metric): Line {
+  return metric === "kept" || metric === "live" || metric === "peak" ? "live" : "allocated";
+}
 
-/** What the chart asks for. */
+/** What a selection of time asks of objects: the names of the filters, and what they keep. */
+const BRUSHES = { "live-in": "alive", allocated: "allocated" } as const;
+type BrushFilter = keyof typeof BRUSHES;
+
+/** What is selected already says of which kind it is; otherwise a selection asks for what is drawn. */
+function brushOf(params: URLSearchParams, line: Line): BrushFilter {
+  if (params.has("live-in")) return "live-in";
+  return params.has("allocated") || line === "allocated" ? "allocated" : "live-in";
+}
+
 /** Points of the chart. */
 const POINTS = 600;
 
+/** What the chart asks for. */
 export function timelineParams({ file, params }: TraceShown): Params {
   const [from, to] = [params.get("from"), params.get("to")];
   const window = from === null && to === null ? undefined : `${from ?? ""}..${to ?? ""}`;
@@ -41,13 +45,9 @@ export function timelineParams({ file, params }: TraceShown): Params {
 }
 
 export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Asked<Timeline> }) {
-  const line: Line = trace.params.get("line") === "allocated" ? "allocated" : "live";
-  // What is selected is one of two filters; what will be selected is of the kind that was selected last.
-  const isAllocated = trace.params.has("allocated") || (!trace.params.has("live-in") && trace.params.get("brush") === "allocated");
-  const brush: BrushFilter = isAllocated ? "allocated" : "live-in";
+  const line = lineOf(trace.metric);
+  const brush = brushOf(trace.params, line);
   const value = trace.params.get(brush);
-  const choose = (to: BrushFilter) =>
-    trace.set({ brush: to === "allocated" ? to : null, "live-in": null, allocated: null, ...(value ? { [to]: value } : {}), at: null });
   const isZoomed = trace.params.has("from") || trace.params.has("to");
   const result = asked.answer?.result;
   const span = result ? parseSpan(value, wholeOf(result)) : null;
@@ -59,11 +59,7 @@ export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Aske
   const tools = (
     <>
       {result && <PeakNote series={result.filtered ?? result.all} isFiltered={result.filtered !== null} />}
-      <Segmented label="What is drawn" options={LINES} value={line} onChange={(to) => trace.set({ line: to === "live" ? null : to })} />
-      <span class="select">
-        <span>select what is</span>
-        <Segmented label="What a selection of time asks for" options={BRUSHES} value={brush} onChange={choose} disabled={() => isReport} />
-      </span>
+      {!isReport && <SelectionNote kind={BRUSHES[brush]} span={span} />}
       <button onClick={zoom} disabled={isReport || (!span && !isZoomed)} title="Zoom the time line to what is selected (z)">
         {isZoomed ? "All of it" : "Zoom"}
       </button>
@@ -84,6 +80,15 @@ export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Aske
         )}
       </Answered>
     </Panel>
+  );
+}
+
+/** What the brush selects, or would. */
+function SelectionNote({ kind, span }: { kind: string; span: Span | null }) {
+  return (
+    <span class="selection-note" role="status" data-testid="selection">
+      {span ? <>only what was {kind} between <b>{seconds(span.from)}</b> and <b>{seconds(span.to)}</b></> : `drag over a part of time: only what was ${kind} then`}
+    </span>
   );
 }
 

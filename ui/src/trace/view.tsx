@@ -58,7 +58,7 @@ export function TraceView({ file, files }: ViewProps) {
 
 /** Another part: filters, metric and source stay, what belongs to one part only goes. */
 function changeTo(part: Part): Change {
-  return { part, params: { at: null, q: null, by: null, n: null, path: null, focus: null } };
+  return { part, params: { at: null, frame: null, q: null, by: null, n: null, path: null, focus: null } };
 }
 
 function Tabs({ trace, parts }: { trace: TraceShown; parts: readonly (typeof PARTS)[number][] }) {
