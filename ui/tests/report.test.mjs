@@ -28,10 +28,10 @@ test("a report has every view, and the numbers of the command line", async () =>
   assert.ok(size <= 10_000_000, `${size} bytes`);
   const { contents } = bactrian("info", "--full", "before.ctf", "--json").result;
   await offline(REPORT, async (page) => {
-    const peak = page.locator(".big", { hasText: "peak" }).first();
+    const peak = page.locator(".files tr", { hasText: "at the peak" }).first();
     await peak.waitFor();
     // Three digits of it, as the page rounds.
-    const shown = Number.parseFloat((await peak.locator(".value").innerText()).replace(/ .*/s, ""));
+    const shown = Number.parseFloat((await peak.locator(".number").innerText()).replace(/ .*/s, ""));
     assert.ok(Math.abs(shown - contents.peak.value / 1e6) < 0.01 || Math.abs(shown - contents.peak.value / 1e3) < 1, `${shown} of ${contents.peak.value}`);
     assert.match(await page.getByTestId("report-note").innerText(), /A report/);
     await picture(page, "report");

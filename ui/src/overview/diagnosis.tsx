@@ -1,6 +1,6 @@
 /** What is wrong with the program, before everything else: a sentence, memory over time, and what was found, the worst first. */
 import type { ShownFile } from "../api/files";
-import type { HeapInfo, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
+import type { ContentsAnswer as Contents, HeapInfo, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count, seconds } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
@@ -19,7 +19,7 @@ export function Diagnosis({ traces, snapshots }: { traces: readonly Placed[]; sn
   if (!first && snapshots.length === 0) return null;
   return (
     <Panel class="card diagnosis" title="What is wrong?">
-      {snapshots.length > 0 && <Sentence snapshots={snapshots} />}
+      {snapshots.length > 0 ? <Sentence snapshots={snapshots} /> : first && <TraceSentence trace={first} />}
       {traces.map((trace) => (
         <Memory key={trace.at} trace={trace} snapshots={trace === first ? snapshots : []} isNamed={traces.length > 1} />
       ))}
@@ -40,6 +40,19 @@ function Sentence({ snapshots }: { snapshots: readonly Placed[] }) {
     <p class="diagnosis-sentence">
       <strong>{program}</strong> holds <strong>{bytes(last.bytes)}</strong> in {count(last.blocks)} blocks
       {isSame ? `, ${change(earlier.bytes, last.bytes)} in ${seconds(last.taken - earlier.taken)}` : ""}.
+    </p>
+  );
+}
+
+/** How much the program kept, of how much it allocated. */
+function TraceSentence({ trace }: { trace: Placed }) {
+  const info = useAnswer<TraceInfo>("overview/info", { file: trace.at }).answer?.result;
+  const contents = useAnswer<Contents>("overview/contents", { file: trace.at }).answer?.result.contents;
+  if (!info || !contents) return null;
+  return (
+    <p class="diagnosis-sentence">
+      <strong>{info.program.split("/").pop()}</strong> kept <strong><Estimated of={contents.live_at_end} /></strong> of <Estimated of={contents.allocated} /> that it allocated
+      in {seconds(info.duration)}; <Estimated of={contents.peak} /> at the peak.
     </p>
   );
 }
@@ -99,7 +112,7 @@ function OfTrace({ trace }: { trace: Placed }) {
               sure="possible"
               size={<Estimated of={row.self} />}
               share={row.self.value / Math.max(1, all.value)}
-              href={linkTo(route, { view: "trace", file: trace.at, part: "sites", params: { focus: row.name }, fresh: true })}
+              href={linkTo(route, { view: "trace", file: trace.at, part: "sites", params: row.file && row.line ? { source: `${row.file}:${row.line}` } : {}, fresh: true })}
             >
               {measure}, made in <code>{row.name}</code>
               {row.file && ` (${row.file}${row.line ? `:${row.line}` : ""})`}.

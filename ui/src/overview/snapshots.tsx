@@ -1,56 +1,13 @@
-/** Snapshots: how large they are, one by one, and what the last of them is made of. */
+/** What a snapshot is made of, and how it was taken. */
 import type { HeapInfo as Info, Roots, Summary } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count, date, percent, seconds } from "../format";
-import { Answered, Notes, Panel } from "../parts/controls";
+import { Answered, Notes } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
-import type { Placed } from "./diagnosis";
 import { Big, Facts, Headline } from "./headline";
 
-export function SnapshotsCard({ snapshots }: { snapshots: readonly Placed[] }) {
-  const last = snapshots[snapshots.length - 1];
-  const route = useRoute();
-  if (!last) return null;
-  const several = snapshots.length > 1;
-  return (
-    <Panel
-      class="card"
-      title={several ? <a href={linkTo(route, { view: "evolution", file: 0, fresh: true })}>{snapshots.length} snapshots</a> : <a href={linkTo(route, { view: "heap", file: last.at, fresh: true })}>{last.file.name}</a>}
-      tools={<span class="faint">heap {several ? "snapshots" : "snapshot"}</span>}
-    >
-      {several && (
-        <table class="snapshots">
-          <tbody>
-            {snapshots.map(({ file, at }) => (
-              <Row key={at} file={file} at={at} />
-            ))}
-          </tbody>
-        </table>
-      )}
-      {several && <h4>The last: {last.file.name}</h4>}
-      <Last at={last.at} />
-    </Panel>
-  );
-}
-
-function Row({ file, at }: Placed) {
-  const route = useRoute();
-  const { answer, error } = useAnswer<Info>("overview/info", { file: at });
-  const of = answer?.result;
-  return (
-    <tr>
-      <td><a href={linkTo(route, { view: "heap", file: at, fresh: true })}>{file.name}</a></td>
-      <td class="number">{of && bytes(of.bytes)}</td>
-      <td class="number">{of && `${count(of.blocks)} blocks`}</td>
-      <td>{of && (of.since_start === null ? date(of.taken) : `after ${seconds(of.since_start)}`)}</td>
-      <td>{of && (of.name ?? of.reason)}</td>
-      <td>{error && <span class="error">{error}</span>}</td>
-    </tr>
-  );
-}
-
-function Last({ at }: { at: number }) {
+export function SnapshotMore({ at }: { at: number }) {
   const route = useRoute();
   const info = useAnswer<Info>("overview/info", { file: at });
   const summary = useAnswer<Summary>("heap/summary", { file: at });

@@ -1,25 +1,24 @@
 /** A trace: peak, what is left in the end, who holds it, and how far these numbers can be believed. */
-import type { ShownFile } from "../api/files";
 import { useAnswer } from "../api/use";
 import type { ContentsAnswer as Contents, TopAnswer as Top, TraceInfo as Info } from "../api/generated";
 import { bytes, count, date, seconds } from "../format";
-import { Answered, Estimated, Panel } from "../parts/controls";
+import { Answered, Estimated } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { linkTo, useRoute } from "../state/route";
 import { wordsOf } from "../trace/telling";
 import { Big, Facts, Headline } from "./headline";
 
-export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
+export function TraceMore({ at, name }: { at: number; name: string }) {
   const route = useRoute();
   const info = useAnswer<Info>("overview/info", { file: at });
   const contents = useAnswer<Contents>("overview/contents", { file: at });
   const top = useAnswer<Top>("trace/top", { file: at, number: 5 });
   const link = (params: Record<string, string>, part = "") =>
     linkTo(route, { view: "trace", file: at, part, params, fresh: true });
-  useExport({ title: `Overview of ${file.name}`, command: contents.answer?.command });
+  useExport({ title: `Overview of ${name}`, command: contents.answer?.command });
   const owner = top.answer?.result.rows[0];
   return (
-    <Panel class="card" title={<a href={link({})}>{file.name}</a>} tools={<span class="faint">trace</span>}>
+    <>
       <Answered asked={contents}>
         {({ contents: of }) => (
           <Headline>
@@ -66,6 +65,6 @@ export function TraceCard({ at, file }: { at: number; file: ShownFile }) {
           </>
         )}
       </Answered>
-    </Panel>
+    </>
   );
 }

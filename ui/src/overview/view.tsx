@@ -1,9 +1,8 @@
-/** What is wrong, then each file: what it is and what it says first; what was lost and how sure the numbers are stands beside them. */
+/** What is wrong, then the files that say so. */
 import type { ViewProps } from "../api/files";
 import { Diagnosis } from "./diagnosis";
+import { Evidence } from "./evidence";
 import { LiveCard } from "./live";
-import { SnapshotsCard } from "./snapshots";
-import { TraceCard } from "./trace";
 import "./overview.css";
 
 export function Overview({ files }: ViewProps) {
@@ -13,10 +12,7 @@ export function Overview({ files }: ViewProps) {
   return (
     <div class="overview">
       <Diagnosis traces={of("trace")} snapshots={snapshots} />
-      {of("trace").map(({ file, at }) => (
-        <TraceCard key={at} at={at} file={file} />
-      ))}
-      {snapshots.length > 0 && <SnapshotsCard snapshots={snapshots} />}
+      <Evidence traces={of("trace")} snapshots={snapshots} />
       {of("live").map(({ file, at }) => (
         <LiveCard key={at} at={at} file={file} />
       ))}
