@@ -57,7 +57,6 @@ export function laidOut(nodes: readonly DrawnNode[], links: readonly DrawnLink[]
 /** Is told where the pointer is. */
 export interface Pointer {
   onClick: (id: string) => void;
-  onDouble: (id: string) => void;
   onOver: (id: string | null) => void;
 }
 
@@ -226,7 +225,6 @@ function Drawn({ node, place, size, colours, isSelected, pointer }: DrawnProps) 
       data-id={node.id}
       transform={`translate(${place.x} ${place.y})`}
       onClick={pointer && (() => pointer.onClick(node.id))}
-      onDblClick={pointer && (() => pointer.onDouble(node.id))}
       onMouseEnter={pointer && (() => pointer.onOver(node.id))}
       onMouseLeave={pointer && (() => pointer.onOver(null))}
     >
@@ -235,7 +233,7 @@ function Drawn({ node, place, size, colours, isSelected, pointer }: DrawnProps) 
         <>
           <rect x={-box.width / 2} y={-box.height / 2} width={box.width} height={box.height} rx={6} fill={fill} stroke={rim} stroke-width={thick} />
           <text text-anchor="middle" y={note ? -size * 0.25 : size * 0.35} fill={ink} font-weight="600">{name}</text>
-          {note && <text text-anchor="middle" y={size * 1.05} fill={ink} font-size={size * 0.85} opacity={0.8}>{note}</text>}
+          {note && <text text-anchor="middle" y={size * 1.05} fill={ink} font-size={size * 0.85}>{note}</text>}
         </>
       ) : (
         <>
