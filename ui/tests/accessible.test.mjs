@@ -98,6 +98,16 @@ for (const screen of SCREENS) {
   });
 }
 
+test("nothing is wider than a tablet", async () => {
+  await on(PLACES[0], { width: 820, height: 1180, touch: true }, async (page) => {
+    for (const place of ["overview/0", ...["flame", "sites?source=leaky_cache.ml:20", "diff"].map((part) => `trace/${TRACE}/${part}`), `heap/${HEAP}/types?node=Leaky_cache`, "evolution/2", `live/${LIVE}`]) {
+      await page.evaluate((place) => (location.hash = `#/${place}`), place);
+      await answered(page);
+      assert.equal(await page.evaluate(() => document.scrollingElement.scrollWidth), 820, place);
+    }
+  });
+});
+
 test("Tab reaches everything, and one sees where one is", async () => {
   await on(`trace/${TRACE}/functions`, {}, async (page) => {
     const seen = new Set();
