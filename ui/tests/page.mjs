@@ -80,10 +80,11 @@ export async function serve(...args) {
   throw new Error(`bactrian view ${args.join(" ")} said no URL: ${said}`);
 }
 
-async function freshPage(width, height, dark) {
+async function freshPage(width, height, dark, touch) {
   const context = await (await startBrowser()).newContext({
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
+    hasTouch: touch,
     acceptDownloads: true,
   });
   const page = await context.newPage();
@@ -95,9 +96,9 @@ async function freshPage(width, height, dark) {
  * A page in the browser. Whatever goes wrong in it makes the test fail at `close`: exceptions, messages on the console,
  * requests to anywhere else.
  */
-export async function newPage({ width = 1280, height = 800, dark = false } = {}) {
-  const screen = `${width} ${height} ${dark}`;
-  const page = idle.get(screen)?.pop() ?? (await freshPage(width, height, dark));
+export async function newPage({ width = 1280, height = 800, dark = false, touch = false } = {}) {
+  const screen = `${width} ${height} ${dark} ${touch}`;
+  const page = idle.get(screen)?.pop() ?? (await freshPage(width, height, dark, touch));
   const questions = new Set();
   open.set(page, questions);
   // Live numbers are asked for again and again.

@@ -23,6 +23,36 @@ test("the overview is there first, and keys lead to the other views", async () =
   });
 });
 
+test("the export menu closes on Escape, on a click elsewhere, and when the focus goes elsewhere", async () => {
+  await withPage(ALL, "#/trace/0/flame", async (page) => {
+    await page.getByTestId("flame").waitFor();
+    for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/at=/);
+    const menu = page.getByTestId("export");
+    const isOpen = () => menu.evaluate((element) => element.open);
+    await menu.locator("summary").click();
+    assert.ok(await isOpen());
+    await page.keyboard.press("Escape");
+    assert.ok(!(await isOpen()));
+    // The menu took it: the picture is zoomed as before. And keys go on from the menu.
+    assert.match(page.url(), /at=/);
+    assert.ok(await menu.locator("summary").evaluate((summary) => summary === document.activeElement));
+    await page.keyboard.press("Escape");
+    await page.waitForURL((url) => !url.hash.includes("at="));
+    await menu.locator("summary").click();
+    await menu.locator("h4").first().click();
+    assert.ok(await isOpen(), "a click inside leaves it open");
+    await page.locator(".timeline-panel h3").click();
+    assert.ok(!(await isOpen()));
+    await menu.locator("summary").press("Enter");
+    assert.ok(await isOpen());
+    await menu.getByRole("button").last().focus();
+    await page.keyboard.press("Tab");
+    assert.ok(!(await isOpen()));
+  });
+});
+
 test("who waits long is told how far the answer has come", async () => {
   await withPage(ALL, "", async (page) => {
     let isWanted = () => {};

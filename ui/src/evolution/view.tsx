@@ -101,6 +101,7 @@ function Evolution({ shown, series, command }: { shown: Shown; series: Series; c
               const next = at && hit(input, look, at);
               if (JSON.stringify(next) !== JSON.stringify(hovered)) setHovered(next);
             }}
+            isSame={(a, b, look) => hit(input, look, a)?.band === hit(input, look, b)?.band}
             onClick={(at, look) => {
               const found = hit(input, look, at);
               if (!found) return;

@@ -35,7 +35,7 @@ function Lines({ log, command }: { log: LogAnswer; command: string | null | unde
   return (
     <>
       {log.count > log.log.length && <p class="faint">The last {log.log.length} of {count(log.count)} lines.</p>}
-      <ol class="log" ref={list}>
+      <ol class="log" ref={list} tabIndex={0} aria-label="Lines of the log">
         {log.log.map((line, at) => (
           <li key={at}>
             <time>{clock(line.time)}</time> <span>{line.text}</span>

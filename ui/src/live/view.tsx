@@ -64,6 +64,8 @@ function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch;
           <input
             type="range"
             aria-label="Moment"
+            aria-valuetext={clock(state.at)}
+            data-keys="view"
             min={about.from}
             max={about.to}
             step={0.001}

@@ -17,13 +17,42 @@ export function Segmented<V extends string>(props: {
   disabled?: ((value: V) => boolean) | undefined;
 }) {
   for (const [value] of props.options) if (!props.disabled?.(value)) canClick(() => props.onChange(value));
+  const group = useRef<HTMLDivElement>(null);
+  // Who came by Tab walks through the choices with arrows. Who has clicked goes on with the keys of the view.
+  const isByKeys = useRef(true);
+  const isPressed = useRef(false);
+  const open = props.options.filter(([value]) => !props.disabled?.(value)).map(([value]) => value);
+  const stop = open.includes(props.value) ? props.value : open[0];
+  const press = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (step === undefined || !isByKeys.current || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const all = [...(group.current?.querySelectorAll<HTMLButtonElement>("button:enabled") ?? [])];
+    const next = (all.indexOf(document.activeElement as HTMLButtonElement) + step + all.length) % all.length;
+    all[next]?.focus();
+    const value = open[next];
+    if (value !== undefined) props.onChange(value);
+  };
   return (
-    <div class="segmented" role="radiogroup" aria-label={props.label}>
+    <div
+      class="segmented"
+      role="radiogroup"
+      aria-label={props.label}
+      ref={group}
+      onKeyDown={press}
+      onPointerDown={() => {
+        isPressed.current = true;
+        isByKeys.current = false;
+      }}
+      onPointerUp={() => (isPressed.current = false)}
+      onFocusIn={() => (isByKeys.current = !isPressed.current)}
+    >
       {props.options.map(([value, text]) => (
         <button
           key={value}
           role="radio"
           aria-checked={value === props.value}
+          tabIndex={value === stop ? 0 : -1}
           disabled={props.disabled?.(value) ?? false}
           onClick={() => props.onChange(value)}
         >
@@ -134,6 +163,16 @@ export function useSettled<V>(value: V, milliseconds = 200): V {
   return settled;
 }
 
+/** How something is done with a mouse and with a finger: what is read is decided by the device (style.css). */
+export function ByPointer({ mouse, touch }: { mouse: ComponentChildren; touch: ComponentChildren }) {
+  return (
+    <>
+      <span class="for-mouse">{mouse}</span>
+      <span class="for-touch">{touch}</span>
+    </>
+  );
+}
+
 /** A part of a view, with a heading. */
 export function Panel(props: { title?: ComponentChildren; tools?: ComponentChildren; children: ComponentChildren; class?: string }) {
   return (
@@ -153,11 +192,13 @@ export function Panel(props: { title?: ComponentChildren; tools?: ComponentChild
 export function Notes({ notes }: { notes: readonly string[] | undefined }) {
   if (!notes?.length) return null;
   return (
-    <ul class="notes" role="status">
-      {notes.map((note) => (
-        <li key={note}>{note}</li>
-      ))}
-    </ul>
+    <div role="status">
+      <ul class="notes">
+        {notes.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -97,6 +97,28 @@ export function ExportMenu() {
     return () => void listeners.delete(tell);
   }, []);
   const details = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event) => {
+      const menu = details.current;
+      if (menu?.open && event.target instanceof Node && !menu.contains(event.target)) menu.open = false;
+    };
+    // Before the keys of views: Escape closes the menu and does nothing else.
+    const escape = (event: KeyboardEvent) => {
+      const menu = details.current;
+      if (event.key !== "Escape" || !menu?.open) return;
+      event.preventDefault();
+      menu.open = false;
+      menu.querySelector("summary")?.focus();
+    };
+    addEventListener("pointerdown", close);
+    addEventListener("focusin", close);
+    addEventListener("keydown", escape, { capture: true });
+    return () => {
+      removeEventListener("pointerdown", close);
+      removeEventListener("focusin", close);
+      removeEventListener("keydown", escape, { capture: true });
+    };
+  }, []);
   const copy = (command: string) => {
     void navigator.clipboard?.writeText(command).then(() => setCopied(command), () => setCopied(""));
   };

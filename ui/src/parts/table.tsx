@@ -1,12 +1,16 @@
 /**
  * A table that is sorted by clicking and walked through by keys. It offers itself for export as CSV. Small ones have all their
  * rows; others are windows on rows that the server sorts, and more of which come as one scrolls.
+ *
+ * On phones each row is a card (style.css): cells carry the name of their column, and the head is a line of chips to sort by.
+ * Styles that make a table something else take its roles away in some browsers, so all roles are written down.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { canClick, mostRows } from "../api/ask";
 import type { RowWindow } from "../api/window";
 import { useKeys } from "../state/keys";
+import { useRoute } from "../state/route";
 import { csvOf, useExport } from "./export";
 
 export interface TableColumn<R> {
@@ -68,11 +72,14 @@ interface Props<R> {
 
 export function Table<R>(props: Props<R>) {
   const { columns, rows, id, onOpen, title, command, more, order, window: rest, keys = true } = props;
-  const [sort, setSort] = useState<{ by: string; up: boolean } | null>(
-    props.sorted ? { by: props.sorted.by, up: props.sorted.up ?? false } : null,
-  );
+  const route = useRoute();
+  const inUrl = `sort-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;
+  const sort = sortFrom(route.params.get(inUrl)) ?? (props.sorted ? { by: props.sorted.by, up: props.sorted.up ?? false } : null);
   const [at, setAt] = useState(-1);
   const body = useRef<HTMLTableSectionElement>(null);
+  // Who walks by keys is told of the row: it gets the focus.
+  const isWalking = useRef(false);
+  const heading = columns.find((column) => column.wide) ?? columns[0];
   const column = columns.find((column) => column.title === sort?.by);
   const shown = useMemo(() => {
     const value = column?.value;
@@ -83,7 +90,7 @@ export function Table<R>(props: Props<R>) {
       return sort.up ? less : -less;
     };
     return [...rows].sort(compare);
-  }, [rows, sort, column]);
+  }, [rows, sort?.by, sort?.up, column]);
   // Rows come and go, as in trees that are opened: one stays on the row where one was.
   const here = useRef<string | null>(null);
   useEffect(() => {
@@ -93,33 +100,44 @@ export function Table<R>(props: Props<R>) {
   useEffect(() => {
     const row = body.current?.children[at];
     row?.scrollIntoView({ block: "nearest" });
+    if (isWalking.current && row instanceof HTMLElement) row.focus({ preventScroll: true });
+    isWalking.current = false;
     const now = shown[at];
     if (now !== undefined) here.current = id(now, at);
   }, [at]);
   if (onOpen) shown.slice(0, mostRows()).forEach((row) => canClick(() => onOpen(row)));
-  const move = (by: number) => setAt((old) => Math.max(0, Math.min(shown.length - 1, old + by)));
+  const move = (by: number) => {
+    isWalking.current = true;
+    setAt((old) => Math.max(0, Math.min(shown.length - 1, old + by)));
+  };
   const open = () => {
     const row = shown[at];
     if (row !== undefined) onOpen?.(row);
   };
-  useKeys(
-    [
-      { key: "j", what: "next row", run: () => move(1) },
-      { key: "k", what: "row before", run: () => move(-1) },
-      { key: "ArrowDown", what: "", run: () => move(1) },
-      { key: "ArrowUp", what: "", run: () => move(-1) },
-      ...(onOpen ? [{ key: "Enter", what: "open the row", run: open }] : []),
-      ...(props.rowKeys ?? []).map(({ key, what, run }) => ({
-        key,
-        what,
-        run: () => {
-          const row = shown[at];
-          if (row !== undefined) run(row);
-        },
-      })),
-    ],
-    keys && rows.length > 0,
-  );
+  const known = [
+    { key: "j", what: "next row", run: () => move(1) },
+    { key: "k", what: "row before", run: () => move(-1) },
+    { key: "ArrowDown", what: "", run: () => move(1) },
+    { key: "ArrowUp", what: "", run: () => move(-1) },
+    ...(onOpen ? [{ key: "Enter", what: "open the row", run: open }] : []),
+    ...(props.rowKeys ?? []).map(({ key, what, run }) => ({
+      key,
+      what,
+      run: () => {
+        const row = shown[at];
+        if (row !== undefined) run(row);
+      },
+    })),
+  ];
+  useKeys(known, keys && rows.length > 0);
+  // Keys that go elsewhere come here while one of the rows has the focus.
+  const press = (event: KeyboardEvent) => {
+    if (keys || event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof HTMLTableRowElement)) return;
+    const key = known.find((one) => one.key === event.key);
+    if (!key) return;
+    event.preventDefault();
+    key.run();
+  };
   useExport({
     title,
     command,
@@ -136,9 +154,8 @@ export function Table<R>(props: Props<R>) {
       return;
     }
     if (!column.value) return;
-    setSort((old) =>
-      old?.by === column.title ? { by: column.title, up: !old.up } : { by: column.title, up: !column.number },
-    );
+    const up = sort?.by === column.title ? !sort.up : !column.number;
+    route.go({ params: { [inUrl]: `${column.title} ${up ? "up" : "down"}` } }, { replace: true });
   };
   const isSortable = (column: TableColumn<R>) => (order ? column.order !== undefined : column.value !== undefined);
   const direction = (column: TableColumn<R>): "ascending" | "descending" | undefined => {
@@ -146,14 +163,16 @@ export function Table<R>(props: Props<R>) {
     if (column.order !== order.by) return undefined;
     return order.reverse === Boolean(column.number) ? "ascending" : "descending";
   };
+  const isStop = onOpen !== undefined || (props.rowKeys ?? []).length > 0;
   return (
     <div class="table">
-      <table>
-        <thead>
-          <tr>
+      <table role="table" aria-label={title}>
+        <thead role="rowgroup">
+          <tr role="row">
             {columns.map((column) => (
               <th
                 key={column.title}
+                role="columnheader"
                 class={`${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}
                 title={column.help}
                 aria-sort={direction(column)}
@@ -170,7 +189,7 @@ export function Table<R>(props: Props<R>) {
             ))}
           </tr>
         </thead>
-        <tbody ref={body}>
+        <tbody ref={body} role="rowgroup" onKeyDown={press}>
           {shown.slice(0, mostRows()).map((row, place) => {
             const name = id(row, place);
             const classes = [
@@ -181,14 +200,23 @@ export function Table<R>(props: Props<R>) {
             return (
               <tr
                 key={name}
+                role="row"
                 class={classes.join(" ")}
+                // Tab leads to one row, from which arrows lead to the others.
+                tabIndex={isStop && place === Math.max(0, at) ? 0 : -1}
+                onFocus={(event) => event.target === event.currentTarget && setAt(place)}
                 onClick={() => {
                   setAt(place);
                   onOpen?.(row);
                 }}
               >
                 {columns.map((column) => (
-                  <td key={column.title} class={column.number ? "number" : column.wide ? "wide" : ""}>
+                  <td
+                    key={column.title}
+                    role="cell"
+                    class={`${column.number ? "number" : column.wide ? "wide" : ""} ${column === heading ? "heading" : ""}`}
+                    data-label={column.title}
+                  >
                     {column.bar && <Bar share={column.bar(row)} />}
                     <span class="cell">{column.cell(row)}</span>
                   </td>
@@ -202,6 +230,12 @@ export function Table<R>(props: Props<R>) {
       {more && <p class="faint">{more}</p>}
     </div>
   );
+}
+
+/** How a small table is sorted, as the URL says it: `Blocks down`. */
+function sortFrom(text: string | null): { by: string; up: boolean } | null {
+  const [, by, way] = /^(.*) (up|down)$/.exec(text ?? "") ?? [];
+  return by ? { by, up: way === "up" } : null;
 }
 
 /** The end of a window: when it is scrolled into view, the next rows are asked for. */

@@ -1,4 +1,7 @@
-/** A chart on a canvas that takes the width it has: drawn from shapes, with a pointer that knows what it is at. */
+/**
+ * A chart on a canvas that takes the width it has: drawn from shapes, with a pointer that knows what it is at. A finger that
+ * is drawn sideways over it points, and a tap points too: only a second tap at the same place is a click.
+ */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { theme, useTheme } from "../state/theme";
@@ -18,6 +21,13 @@ function lookOf(width: number, height: number): Look {
   return { width, height, size, text, faint, line, accent, ground: raised };
 }
 
+/** Fingers do not meet a point twice. */
+const REACH = 24;
+
+function near([x, y]: Point, [toX, toY]: Point): boolean {
+  return Math.hypot(x - toX, y - toY) <= REACH;
+}
+
 export function Picture(props: {
   /** What it shows, for who cannot see it. */
   label: string;
@@ -26,6 +36,8 @@ export function Picture(props: {
   shapes: (look: Look) => Shape[];
   onPoint?: (at: Point | null, look: Look) => void;
   onClick?: (at: Point, look: Look) => void;
+  /** Whether two taps are at the same thing; if it is not said, those that are near each other are. */
+  isSame?: (a: Point, b: Point, look: Look) => boolean;
   /** Where exports find the drawing. */
   drawing?: { current: Drawing | null };
   cursor?: string | undefined;
@@ -69,6 +81,22 @@ export function Picture(props: {
     const box = canvas.current?.getBoundingClientRect();
     return [event.clientX - (box?.left ?? 0), event.clientY - (box?.top ?? 0)];
   };
+  const isTouched = useRef(false);
+  const tapped = useRef<Point | null>(null);
+  const click = (at: Point) => {
+    const last = tapped.current;
+    const now = look();
+    const isSame = last !== null && (props.isSame ? props.isSame(last, at, now) : near(last, at));
+    const isClick = !isTouched.current || isSame;
+    // What a click leads to is something else, and is pointed at first again.
+    tapped.current = isClick ? null : at;
+    if (isClick) props.onClick?.(at, now);
+    else props.onPoint?.(at, now);
+  };
+  const leave = () => {
+    tapped.current = null;
+    props.onPoint?.(null, look());
+  };
   return (
     <div class="picture" style={{ height: `${props.height}rem` }}>
       <canvas
@@ -76,9 +104,10 @@ export function Picture(props: {
         role="img"
         aria-label={props.label}
         style={{ width: "100%", height: "100%", cursor: props.cursor ?? "default" }}
-        onMouseMove={(event) => props.onPoint?.(point(event), look())}
-        onMouseLeave={() => props.onPoint?.(null, look())}
-        onClick={(event) => props.onClick?.(point(event), look())}
+        onPointerDown={(event) => (isTouched.current = event.pointerType === "touch")}
+        onPointerMove={(event) => props.onPoint?.(point(event), look())}
+        onMouseLeave={leave}
+        onClick={(event) => click(point(event))}
       />
       {props.children}
     </div>

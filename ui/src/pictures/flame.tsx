@@ -1,12 +1,17 @@
 /**
  * A flame graph that can be pointed at. Preact draws it once; the canvas, the outlines and what is said beside the pointer
  * are moved by hand, so that pointing and zooming cost no rendering.
+ *
+ * A click zooms to a frame. A finger cannot point without touching: the first tap selects a frame and tells its numbers, a
+ * second one on the same frame zooms. One finger that moves scrolls, as everywhere on the page; two that are drawn apart zoom
+ * to the frame between them, and two that are drawn together zoom out.
  */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { draw, topOf, type Area, type Look, type Window } from "./flame-draw";
 import { frameAt, levelsBelow, type Layout } from "./flame-layout";
 import type { Found } from "./flame-search";
+import { listenToPinches } from "./pinch";
 
 /** What is said of a frame: its name, then names and values. */
 export interface Told {
@@ -31,6 +36,8 @@ export interface FlameProps {
   selected: number;
   onSelect: (node: number) => void;
   onOpen: (node: number) => void;
+  /** Out to the caller of the root. */
+  onOut?: (() => void) | undefined;
   tell: (node: number) => Told;
   /** For who cannot see it. */
   label: string;
@@ -66,22 +73,36 @@ export function Flame(props: FlameProps) {
   useEffect(() => {
     const watch = new ResizeObserver(() => stage.resize());
     if (elements.scroller.current) watch.observe(elements.scroller.current);
+    // What is said stands beside the pointer, and that is elsewhere after scrolling.
+    const stop = new AbortController();
+    const { signal } = stop;
+    addEventListener("scroll", () => stage.leave(), { capture: true, passive: true, signal });
+    if (elements.scroller.current) listenToPinches(elements.scroller.current, (way, middle) => stage.pinch(way, middle), signal);
     return () => {
+      stop.abort();
       watch.disconnect();
       stage.stop();
     };
   }, []);
   return (
-    <div class={props.up ? "flame up" : "flame"} ref={elements.scroller} onScroll={() => stage.paint()}>
+    <div
+      class={props.up ? "flame up" : "flame"}
+      ref={elements.scroller}
+      tabIndex={0}
+      role="group"
+      aria-label="Flame graph: arrows walk, Enter zooms"
+      onScroll={() => stage.paint()}
+    >
       <div
         class="sheet"
         ref={elements.sheet}
+        onPointerDown={(event) => stage.press(event)}
         onMouseMove={(event) => stage.point(event)}
         onMouseLeave={() => stage.leave()}
-        onClick={(event) => stage.click(event, props.onOpen)}
+        onClick={(event) => stage.click(event)}
         onContextMenu={(event) => {
           event.preventDefault();
-          stage.click(event, props.onSelect);
+          stage.select(event);
         }}
       >
         <canvas ref={elements.canvas} role="img" aria-label={props.label} data-testid="flame" />
@@ -111,6 +132,7 @@ class Stage {
   private row = 20;
   private frame = 0;
   private pointed = -1;
+  private isTouched = false;
 
   /** Shows this; if only the root is another one, it moves there. */
   show(props: FlameProps): void {
@@ -124,7 +146,11 @@ class Stage {
       if (isNew) this.jump(target);
       else this.moveTo(target);
     }
-    if (old && old.selected !== props.selected) this.reveal(props.selected);
+    if (old && old.selected !== props.selected) {
+      this.reveal(props.selected);
+      // Who walks here is here: Enter zooms, whatever was pressed before.
+      if (!isNew && props.selected >= 0) this.elements.scroller?.focus({ preventScroll: true });
+    }
     this.paint();
   }
 
@@ -263,7 +289,7 @@ class Stage {
     element.style.height = `${this.row - 1}px`;
   }
 
-  private nodeAt(event: MouseEvent): number {
+  private nodeAt(event: Pick<MouseEvent, "clientX" | "clientY">): number {
     const { sheet } = this.elements;
     if (!sheet || !this.props) return -1;
     const { layout, root, up } = this.props;
@@ -316,9 +342,28 @@ class Stage {
     if (sheet) sheet.style.cursor = "";
   }
 
-  click(event: MouseEvent, then: (node: number) => void): void {
+  press(event: PointerEvent): void {
+    this.isTouched = event.pointerType === "touch";
+  }
+
+  click(event: MouseEvent): void {
     const node = this.nodeAt(event);
-    if (node >= 0) then(node);
+    if (node < 0 || !this.props) return;
+    if (!this.isTouched || node === this.props.selected) return this.props.onOpen(node);
+    this.props.onSelect(node);
+    // The browser says where a mouse would be before it says that it clicked, but need not.
+    this.point(event);
+  }
+
+  pinch(way: "in" | "out", middle: Pick<MouseEvent, "clientX" | "clientY">): void {
+    if (way === "out") return this.props?.onOut?.();
+    const node = this.nodeAt(middle);
+    if (node >= 0 && node !== this.props?.root) this.props?.onOpen(node);
+  }
+
+  select(event: MouseEvent): void {
+    const node = this.nodeAt(event);
+    if (node >= 0) this.props?.onSelect(node);
   }
 
   /** Scrolls so that a frame that was walked to can be seen. */

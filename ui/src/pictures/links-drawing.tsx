@@ -63,7 +63,6 @@ export function laidOut(nodes: readonly DrawnNode[], links: readonly DrawnLink[]
 /** Is told where the pointer is. */
 export interface Pointer {
   onClick: (id: string) => void;
-  onDouble: (id: string) => void;
   onOver: (id: string | null) => void;
 }
 
@@ -256,7 +255,6 @@ function Drawn({ node, place, size, colours, fill, isSelected, pointer }: DrawnP
       data-id={node.id}
       transform={`translate(${place.x} ${place.y})`}
       onClick={pointer && (() => pointer.onClick(node.id))}
-      onDblClick={pointer && (() => pointer.onDouble(node.id))}
       onMouseEnter={pointer && (() => pointer.onOver(node.id))}
       onMouseLeave={pointer && (() => pointer.onOver(null))}
     >

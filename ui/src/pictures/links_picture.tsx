@@ -1,5 +1,6 @@
 /** Boxes or discs with arrows between them: dragged, zoomed, walked through with arrow keys. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ByPointer } from "../parts/controls";
 import { csvOf, useExport } from "../parts/export";
 import { useKeys } from "../state/keys";
 import { useTheme } from "../state/theme";
@@ -27,6 +28,9 @@ interface Props {
   keys?: boolean;
 }
 
+/** Two clicks in this time are one double click. */
+const DOUBLE_MILLISECONDS = 400;
+
 export function LinksPicture(props: Props) {
   const { nodes, links, as = "layers", selected, onSelect, onOpen, title, command, keys = true } = props;
   const around = useRef<HTMLDivElement>(null);
@@ -34,6 +38,7 @@ export function LinksPicture(props: Props) {
   const { width, scale } = useRoom(around);
   const { view, setView, dragged } = usePanZoom(around);
   const [over, setOver] = useState<string | null>(null);
+  const opened = useRef(0);
   const drawn = useMemo(() => laidOut(nodes, links, as, scale), [nodes, links, as, scale]);
   const { layout, size } = drawn;
   const height = props.height ?? Math.round(Math.max(170 * scale, Math.min(layout.height + 40, 640 * scale)));
@@ -50,6 +55,8 @@ export function LinksPicture(props: Props) {
     onSelect(next);
     const place = layout.places.get(next);
     if (place) setView((old) => intoView(old, place, width, height));
+    // Who walks here is here: Enter opens the box, whatever was pressed before.
+    around.current?.focus({ preventScroll: true });
   };
   const zoom = (by: number) => setView((old) => zoomed(old, by, { x: width / 2, y: height / 2 }));
   useKeys(
@@ -72,7 +79,7 @@ export function LinksPicture(props: Props) {
   const node = nodes.find(({ id }) => id === (over ?? selected));
   return (
     <div class="links-picture">
-      <div class="frame" ref={around}>
+      <div class="frame" ref={around} tabIndex={0} role="group" aria-label={`${title}: arrows walk through it`}>
         {width > 0 && (
           <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} font-size={size} role="img" aria-label={title} data-testid="links">
             <g class="world" transform={`translate(${view.x} ${view.y}) scale(${view.zoom})`}>
@@ -83,10 +90,11 @@ export function LinksPicture(props: Props) {
                 pointer={{
                   onClick: (id) => {
                     if (dragged()) return;
-                    if (id === selected) onOpen?.(id);
-                    else onSelect(id);
+                    if (id !== selected) return onSelect(id);
+                    // What opens when it is closed, and closes when it is open, is not to do both in a double click.
+                    if (performance.now() - opened.current > DOUBLE_MILLISECONDS) onOpen?.(id);
+                    opened.current = performance.now();
                   },
-                  onDouble: (id) => onOpen?.(id),
                   onOver: setOver,
                 }}
               />
@@ -99,7 +107,17 @@ export function LinksPicture(props: Props) {
           <button aria-label="All of the picture" onClick={() => fit()}>⤢</button>
         </div>
       </div>
-      <p class="story" role="status">{node?.title ?? `${nodes.length} shown. Drag to move, wheel to zoom, arrows to walk.`}</p>
+      <p class="story" role="status">
+        {node?.title ?? (
+          <>
+            {nodes.length} shown.{" "}
+            <ByPointer
+              mouse="Drag to move, wheel to zoom, arrows to walk."
+              touch="Tap to select. Drag sideways or with two fingers to move, pinch to zoom."
+            />
+          </>
+        )}
+      </p>
     </div>
   );
 }

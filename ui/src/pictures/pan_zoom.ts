@@ -1,4 +1,10 @@
-/** A picture that is larger than its frame: dragged with the pointer, zoomed with the wheel or keys. */
+/**
+ * A picture that is larger than its frame: dragged with the pointer, zoomed with the wheel, with two fingers or keys.
+ *
+ * A finger that moves up or down scrolls the page, for a picture may be as large as the screen and the page must go on
+ * beyond it. What begins sideways drags the picture, and so do two fingers; their distance zooms. The browser decides which
+ * of these it is: the frame has `touch-action: pan-y`.
+ */
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -28,6 +34,17 @@ export function zoomed(view: View, by: number, at: { x: number; y: number }): Vi
   return { x: at.x - (at.x - view.x) * factor, y: at.y - (at.y - view.y) * factor, zoom };
 }
 
+type Point = { x: number; y: number };
+
+/** After two fingers have moved: what was under each of them still is, as far as that can be without turning the picture. */
+export function pinched(view: View, before: readonly [Point, Point], after: readonly [Point, Point]): View {
+  const middle = ([a, b]: readonly [Point, Point]) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
+  const apart = ([a, b]: readonly [Point, Point]) => Math.max(1, Math.hypot(a.x - b.x, a.y - b.y));
+  const [from, to] = [middle(before), middle(after)];
+  const moved = { ...view, x: view.x + to.x - from.x, y: view.y + to.y - from.y };
+  return zoomed(moved, apart(after) / apart(before), to);
+}
+
 interface PanZoom {
   view: View;
   setView: (view: View | ((old: View) => View)) => void;
@@ -35,45 +52,70 @@ interface PanZoom {
   dragged: () => boolean;
 }
 
+/** Less than this is a click that trembled, in pixels; fingers tremble more. */
+const STILL = { mouse: 4, touch: 10 };
+
 export function usePanZoom(frame: RefObject<HTMLElement | null>): PanZoom {
   const [view, setView] = useState<View>({ x: 0, y: 0, zoom: 1 });
-  const way = useRef(0);
+  const hasDragged = useRef(false);
   useEffect(() => {
     const element = frame.current;
     if (!element) return;
-    let last: { x: number; y: number } | null = null;
+    const stop = new AbortController();
+    const { signal } = stop;
+    /** Where each button or finger that is down was last. */
+    const down = new Map<number, Point>();
+    /** Where the first of them came down. */
+    let pressed: Point = { x: 0, y: 0 };
+    const inFrame = (event: MouseEvent): Point => {
+      const box = element.getBoundingClientRect();
+      return { x: event.clientX - box.left, y: event.clientY - box.top };
+    };
     const wheel = (event: WheelEvent) => {
       // The page goes on scrolling unless zooming is meant.
       if (!event.ctrlKey && !event.metaKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
       event.preventDefault();
-      const box = element.getBoundingClientRect();
-      const at = { x: event.clientX - box.left, y: event.clientY - box.top };
+      const at = inFrame(event);
       setView((old) => zoomed(old, Math.exp(-event.deltaY * (event.deltaMode === 1 ? 0.05 : 0.0015)), at));
     };
-    const down = (event: PointerEvent) => {
-      if (event.button !== 0) return;
-      last = { x: event.clientX, y: event.clientY };
-      way.current = 0;
+    const press = (event: PointerEvent) => {
+      if (event.button !== 0 || down.size >= 2) return;
+      if (down.size === 0) {
+        pressed = inFrame(event);
+        hasDragged.current = false;
+      }
+      down.set(event.pointerId, inFrame(event));
     };
     const move = (event: PointerEvent) => {
-      if (!last) return;
-      const [dx, dy] = [event.clientX - last.x, event.clientY - last.y];
-      way.current += Math.abs(dx) + Math.abs(dy);
-      if (way.current < 4) return;
-      last = { x: event.clientX, y: event.clientY };
-      setView((old) => ({ ...old, x: old.x + dx, y: old.y + dy }));
+      const from = down.get(event.pointerId);
+      if (!from) return;
+      const to = inFrame(event);
+      const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
+      if (!other && !hasDragged.current) {
+        const [x, y] = [Math.abs(to.x - pressed.x), Math.abs(to.y - pressed.y)];
+        const isTouch = event.pointerType === "touch";
+        if (x + y < (isTouch ? STILL.touch : STILL.mouse)) return;
+        // The page scrolls. Moves that come before the browser has seen that are not for the picture.
+        if (isTouch && y > x) return void down.delete(event.pointerId);
+      }
+      hasDragged.current = true;
+      down.set(event.pointerId, to);
+      if (other) setView((old) => pinched(old, [from, other], [to, other]));
+      else setView((old) => ({ ...old, x: old.x + to.x - from.x, y: old.y + to.y - from.y }));
     };
-    const up = () => (last = null);
-    element.addEventListener("wheel", wheel, { passive: false });
-    element.addEventListener("pointerdown", down);
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", up);
-    return () => {
-      element.removeEventListener("wheel", wheel);
-      element.removeEventListener("pointerdown", down);
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", up);
+    const lift = (event: PointerEvent) => down.delete(event.pointerId);
+    // Two fingers are for the picture, even if they move as if to scroll.
+    const hold = (event: TouchEvent) => {
+      if (event.touches.length > 1 && event.cancelable) event.preventDefault();
     };
+    element.addEventListener("wheel", wheel, { passive: false, signal });
+    element.addEventListener("touchstart", hold, { passive: false, signal });
+    element.addEventListener("touchmove", hold, { passive: false, signal });
+    element.addEventListener("pointerdown", press, { signal });
+    addEventListener("pointermove", move, { signal });
+    addEventListener("pointerup", lift, { signal });
+    addEventListener("pointercancel", lift, { signal });
+    return () => stop.abort();
   }, []);
-  return { view, setView, dragged: () => way.current >= 4 };
+  return { view, setView, dragged: () => hasDragged.current };
 }

@@ -1,4 +1,7 @@
-/** A tree with sizes as an icicle or a treemap: click or Enter descends, arrows walk, Backspace goes up again. */
+/**
+ * A tree with sizes as an icicle or a treemap: click or Enter descends, arrows walk, Backspace goes up again. A finger cannot
+ * point without touching, so the first tap tells what a piece is, and a second one descends.
+ */
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useKeys } from "../state/keys";
 import { useTheme, type Colours } from "../state/theme";
@@ -76,9 +79,19 @@ export function TreePicture(props: Props) {
     return { shapes: treemap(top, { x: 0, y: 0, width, height }, options) as Shape[], height };
   }, [top, as, width, scale]);
   const fills = useMemo(() => coloursOf(namesIn(top), colours.isDark), [top, colours.isDark]);
-  const arrow = (key: string) => ({ key, what: "", run: () => onMove(move(path, key)) });
+  const isTouched = useRef(false);
+  const walk = (key: string) => {
+    onMove(move(path, key));
+    // Who walks here is here: Enter goes down, whatever was pressed before.
+    around.current?.focus({ preventScroll: true });
+  };
+  const click = (to: number[]) => {
+    if (isTouched.current && !same(to, path)) onMove(to);
+    else onDescend(to);
+  };
+  const arrow = (key: string) => ({ key, what: "", run: () => walk(key) });
   useKeys([
-    { key: "ArrowDown", what: "walk in the picture: down, up, left and right", run: () => onMove(move(path, "ArrowDown")) },
+    { key: "ArrowDown", what: "walk in the picture: down, up, left and right", run: () => walk("ArrowDown") },
     arrow("ArrowUp"),
     arrow("ArrowLeft"),
     arrow("ArrowRight"),
@@ -90,7 +103,14 @@ export function TreePicture(props: Props) {
   const shown = over ?? path;
   const story = itemAt(top, shown);
   return (
-    <div class="tree-picture" ref={around}>
+    <div
+      class="tree-picture"
+      ref={around}
+      tabIndex={0}
+      role="group"
+      aria-label={`${props.title}: arrows walk through it`}
+      onPointerDown={(event) => (isTouched.current = event.pointerType === "touch")}
+    >
       {width > 0 && (
         <svg
           ref={picture}
@@ -112,7 +132,7 @@ export function TreePicture(props: Props) {
               colours={colours}
               fill={fills.get(itemAt(top, shape.path).colour) ?? ""}
               isHere={same(shape.path, path)}
-              onClick={() => onDescend(shape.path)}
+              onClick={() => click(shape.path)}
               onOver={() => setOver(shape.path)}
             />
           ))}
@@ -186,7 +206,7 @@ function Piece({ shape, item, size, colours, fill, isHere, onClick, onOver }: Pi
       {name && height > size * 1.1 && (
         <text x={x + size * 0.45} y={baseline} fill={isParent && colours.isDark ? colours.text : ink} font-weight={isParent ? "600" : "400"}>{name}</text>
       )}
-      {lines && <text x={x + size * 0.45} y={baseline + size * 1.25} fill={ink} opacity={0.75}>{lines}</text>}
+      {lines && <text x={x + size * 0.45} y={baseline + size * 1.25} fill={ink}>{lines}</text>}
     </g>
   );
 }

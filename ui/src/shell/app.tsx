@@ -43,7 +43,7 @@ function Frame({ files, version }: { files: ShownFile[]; version: string }) {
     <>
       <a class="skip" href="#view" onClick={(event) => { event.preventDefault(); document.getElementById("view")?.focus(); }}>Skip to the view</a>
       <header class="top">
-        <strong class="name">Bactrian</strong>
+        <h1 class="name">Bactrian</h1>
         <nav aria-label="Views">
           {possible.map((one) => (
             <a
@@ -71,6 +71,7 @@ function Frame({ files, version }: { files: ShownFile[]; version: string }) {
       {isReport && <ReportNote />}
       <Opening files={files} />
       <main id="view" tabIndex={-1} data-view={view?.id}>
+        {view && <h2 class="out-of-sight">{view.title}</h2>}
         {view ? <view.show key={view.id} file={file} files={files} /> : <p class="faint">There is nothing to show.</p>}
       </main>
       {helps && <Help version={version} onClose={() => setHelps(false)} />}
@@ -82,13 +83,15 @@ function Opening({ files }: { files: readonly ShownFile[] }) {
   const opening = files.filter((file) => file.state === "opening");
   if (opening.length === 0) return null;
   return (
-    <ul class="opening" role="status">
-      {opening.map((file) => (
-        <li key={file.path}>
-          Reading {file.name}: <progress max={1} value={file.done} /> {percent(file.done)}
-        </li>
-      ))}
-    </ul>
+    <div role="status">
+      <ul class="opening">
+        {opening.map((file) => (
+          <li key={file.path}>
+            Reading {file.name}: <progress max={1} value={file.done} aria-label={`share of ${file.name} that is read`} /> {percent(file.done)}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

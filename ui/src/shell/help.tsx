@@ -7,8 +7,8 @@ export function Help({ version, onClose }: { version: string; onClose: () => voi
   const keys = useKnownKeys();
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="help" onClose={onClose} onClick={(event) => event.target === dialog.current && onClose()}>
-      <h2>Keys</h2>
+    <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={onClose} onClick={(event) => event.target === dialog.current && onClose()}>
+      <h2 id="help-title">Keys</h2>
       <dl>
         {keys.map((key) => (
           <div key={key.key}>

@@ -23,8 +23,20 @@ function isTyping(event: KeyboardEvent): boolean {
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 
+const RANGE_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]);
+
+/** What a control does by itself when it has the focus is not taken from it: Enter and Space press it, arrows move it. */
+function isOfControl(event: KeyboardEvent): boolean {
+  const target = event.target;
+  if (!(target instanceof HTMLElement)) return false;
+  if (event.key === "Enter") return target.matches("a[href], button, summary");
+  if (event.key === " ") return target.matches("button, summary, input");
+  // A range whose arrows are those of its view says so.
+  return RANGE_KEYS.has(event.key) && target.matches('input[type="range"]:not([data-keys="view"])');
+}
+
 function onKey(event: KeyboardEvent): void {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isOfControl(event)) return;
   if (isTyping(event)) {
     if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
     return;

@@ -23,7 +23,7 @@ const DARK: typeof LIGHT = {
   ground: "#16181c",
   raised: "#1e2126",
   text: "#e6e4df",
-  faint: "#a0a6b0",
+  faint: "#a8aeb8",
   line: "#363b43",
   accent: "#6db6f0",
   "on-accent": "#10161c",

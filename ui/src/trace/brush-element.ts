@@ -1,10 +1,13 @@
-/** The selected part of time on a chart: dragged with the mouse, moved with keys. It says what was selected when it is let go. */
+/**
+ * The selected part of time on a chart: dragged with the mouse or a finger, moved with keys. It says what was selected when it
+ * is let go. A finger that moves up or down scrolls the page: then the browser cancels, and what was selected stays.
+ */
 import type uPlot from "uplot";
 import { seconds } from "../format";
 import { dragged, gripAt, moved, resized, type Grip, type Span } from "./brush";
 
-/** How near to an end the pointer must be to hold it, in pixels. */
-const REACH = 7;
+/** How near to an end the pointer must be to hold it, in pixels. Fingers are thicker. */
+const REACH = { mouse: 7, touch: 22 };
 /** Less than this is a click, which selects nothing. */
 const LEAST = 3;
 
@@ -83,8 +86,8 @@ export class Brush {
     return ((this.whole.to - this.whole.from) * pixels) / (this.chart.over.clientWidth || 1);
   }
 
-  private grip(event: MouseEvent): Grip {
-    return gripAt(this.time(event), this.span, this.reach(REACH));
+  private grip(event: PointerEvent): Grip {
+    return gripAt(this.time(event), this.span, this.reach(event.pointerType === "touch" ? REACH.touch : REACH.mouse));
   }
 
   private point(event: PointerEvent): void {
@@ -101,7 +104,9 @@ export class Brush {
     const move = new AbortController();
     let now = old;
     let hasMoved = false;
+    const { pointerId } = event;
     const follow = (event: PointerEvent) => {
+      if (event.pointerId !== pointerId) return;
       const time = this.time(event);
       hasMoved ||= Math.abs(time - pressed) > this.reach(LEAST);
       if (!hasMoved) return;
@@ -115,7 +120,11 @@ export class Brush {
     };
     addEventListener("pointermove", follow, { signal: move.signal });
     addEventListener("pointerup", drop, { signal: move.signal });
-    addEventListener("pointercancel", drop, { signal: move.signal });
+    const cancel = () => {
+      move.abort();
+      this.show(old);
+    };
+    addEventListener("pointercancel", cancel, { signal: move.signal });
   }
 
   private key(event: KeyboardEvent): void {

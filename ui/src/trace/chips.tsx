@@ -158,7 +158,10 @@ function AddMenu(props: { isOpen: boolean; onOpen: (open: boolean) => void; onCh
     const at = all.indexOf(document.activeElement as HTMLButtonElement);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) all[(at + step + all.length) % all.length]?.focus();
-    else if (event.key === "Escape") onOpen(false);
+    else if (event.key === "Escape") {
+      list.current?.parentElement?.querySelector("button")?.focus();
+      onOpen(false);
+    }
     else if (event.key === "Enter" || event.key === " ") return;
     else if (/^[a-z]$/.test(event.key)) all.find((button, place) => place > at && button.dataset["name"]?.startsWith(event.key))?.focus();
     else return;

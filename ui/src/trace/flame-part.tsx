@@ -198,6 +198,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
         selected={chosen}
         onSelect={setSelected}
         onOpen={zoom}
+        onOut={outwards}
         tell={(node) => tellFrame(flame, layout, node, root)}
         label={`Flame graph of ${title}; arrow keys walk through it`}
         picture={picture}

@@ -1,5 +1,6 @@
 /** The frame that is selected, its numbers, and what can be done with it. It has its place always, so that nothing jumps. */
 import { isReport } from "../api/ask";
+import { ByPointer } from "../parts/controls";
 import { labelOf, type Layout } from "../pictures/flame-layout";
 import type { Flame } from "./answers";
 import type { FrameActions } from "./flame-part";
@@ -21,7 +22,10 @@ export function FrameBar({ trace, flame, layout, node, actions, swatch }: Props)
   if (node < 0) {
     return (
       <div class="frame-bar faint" data-testid="frame">
-        Click a frame to zoom, right-click to select it. Arrows walk, Enter zooms, Backspace goes back, <kbd>?</kbd> tells all keys.
+        <ByPointer
+          mouse={<>Click a frame to zoom, right-click to select it. Arrows walk, Enter zooms, Backspace goes back, <kbd>?</kbd> tells all keys.</>}
+          touch="Tap a frame to see its numbers, and again to zoom. The names above the picture lead back."
+        />
       </div>
     );
   }

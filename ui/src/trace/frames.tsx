@@ -2,6 +2,7 @@
 import type { FlameLabel, Layout } from "../pictures/flame-layout";
 import { labelOf, pathTo } from "../pictures/flame-layout";
 import { colourOfChange, coloursOf, moduleOf, type Coloured } from "../pictures/colours";
+import { inkOn } from "../pictures/contrast";
 import type { Told } from "../pictures/flame";
 import { csvOf } from "../parts/export";
 import { percent } from "../format";
@@ -36,10 +37,12 @@ export function colouredOf({ name, module, origin }: FlameLabel): Coloured {
 export function byModule(layout: Layout, isDark: boolean): FrameColours {
   const colours = coloursOf(modulesIn(layout), isDark);
   const fills = layout.tree.labels.map((label) => colours.get(colouredOf(label).name));
+  const inks = new Map(fills.map((fill) => [fill, inkOn(fill ?? "#ffffff", INK)]));
   const root = isDark ? "#5b626c" : "#c9c6bd";
+  const fill = (node: number) => (node === 0 && isAll(layout) ? root : (fills[layout.tree.label[node] ?? -1] ?? root));
   return {
-    fill: (node) => (node === 0 && isAll(layout) ? root : (fills[layout.tree.label[node] ?? -1] ?? root)),
-    ink: (node) => (node === 0 && isDark && isAll(layout) ? "#f4f2ed" : INK),
+    fill,
+    ink: (node) => (node === 0 && isDark && isAll(layout) ? "#f4f2ed" : (inks.get(fill(node)) ?? INK)),
   };
 }
 
@@ -66,10 +69,8 @@ export function byChange(layout: Layout, isDark: boolean, isShares: boolean): Fr
     const change = changeOf((before[node] ?? 0) / allBefore, (total[node] ?? 0) / allAfter);
     return significant && !significant[node] ? change * BY_CHANCE : change;
   };
-  return {
-    fill: (node) => colourOfChange(change(node), isDark),
-    ink: (node) => (isDark || Math.abs(change(node)) > 0.55 ? "#ffffff" : INK),
-  };
+  const fill = (node: number) => colourOfChange(change(node), isDark);
+  return { fill, ink: (node) => inkOn(fill(node), isDark ? "#ffffff" : INK) };
 }
 
 /** What is said beside the pointer: the numbers in full. */

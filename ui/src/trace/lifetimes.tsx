@@ -139,8 +139,6 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; window: Row
 function Heat({ of, all, onClick }: { of: Estimate; all: number; onClick: (() => void) | undefined }) {
   const share = all > 0 ? of.value / all : 0;
   if (of.value <= 0) return <span class="faint">·</span>;
-  const level = Math.round(Math.min(1, share) * 100);
-  const name = `heat-cell ${level >= 55 ? "strong" : ""}`;
   const title = `${percent(share)} of the row, between ${bytes(of.low)} and ${bytes(of.high)}`;
   const inner = (
     <>
@@ -148,10 +146,10 @@ function Heat({ of, all, onClick }: { of: Estimate; all: number; onClick: (() =>
       <b>{bytes(of.value)}</b>
     </>
   );
-  if (!onClick) return <span class={name} title={title}>{inner}</span>;
+  if (!onClick) return <span class="heat-cell" title={title}>{inner}</span>;
   const click = (event: MouseEvent) => {
     event.stopPropagation();
     onClick();
   };
-  return <button class={name} title={`${title}: click for only these`} onClick={click}>{inner}</button>;
+  return <button class="heat-cell" title={`${title}: click for only these`} onClick={click}>{inner}</button>;
 }

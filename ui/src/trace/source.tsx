@@ -93,7 +93,7 @@ function Lines(props: { source: Source; place: Place; command: string | null | u
       ]),
   });
   return (
-    <div class="source">
+    <div class="source" tabIndex={0} role="region" aria-label={`Source of ${source.file}`}>
       <table>
         <thead>
           <tr><th class="number">self</th><th class="number">total</th><th /><th /></tr>
