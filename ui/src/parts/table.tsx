@@ -6,7 +6,7 @@
  * Styles that make a table something else take its roles away in some browsers, so all roles are written down.
  */
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { canClick, mostRows } from "../api/ask";
 import type { RowWindow } from "../api/window";
 import { useKeys } from "../state/keys";
@@ -92,12 +92,13 @@ export function Table<R>(props: Props<R>) {
     return [...rows].sort(compare);
   }, [rows, sort?.by, sort?.up, column]);
   // Rows come and go, as in trees that are opened: one stays on the row where one was.
+  // At once, lest a key that comes right after be undone by what belongs to the one before.
   const here = useRef<string | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const name = here.current;
-    setAt(name === null ? -1 : shown.findIndex((row, place) => id(row, place) === name));
+    if (name !== null) setAt(shown.findIndex((row, place) => id(row, place) === name));
   }, [rows]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const row = body.current?.children[at];
     row?.scrollIntoView({ block: "nearest" });
     if (isWalking.current && row instanceof HTMLElement) row.focus({ preventScroll: true });
