@@ -51,7 +51,11 @@ export function Guide({ files, goTo, onEnd }: { files: readonly ShownFile[]; goT
   useEffect(() => {
     const before = document.activeElement;
     next.current?.focus();
-    return () => before instanceof HTMLElement && before.isConnected && before.focus();
+    return () => {
+      // On a narrow screen the last step leads aside.
+      scrollTo({ left: 0 });
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
   }, []);
   useEffect(() => {
     if (step?.view) goTo(step.view);
