@@ -1,8 +1,11 @@
 /** Live numbers: recordings and a program that runs, pause and rewind, observers of all kinds, log, numbers as the command line has them. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { BACTRIAN, bactrian, FIXTURES, newPage, picture, REPORT, REPORTED, withPage, SCREENS } from "./page.mjs";
+import { answered, BACTRIAN, bactrian, FIXTURES, newPage, picture, REPORT, REPORTED, withPage, SCREENS } from "./page.mjs";
 
 const badge = (page, text) => page.locator('[data-testid="live-state"]', { hasText: text }).waitFor();
 const api = async (url, question) => (await (await fetch(`${url}api/${question}`)).json()).result;
@@ -83,8 +86,8 @@ test("observers of all kinds, trees as trees, warnings, the log and its filter",
 });
 
 /** `bactrian view` with a program, whose output nobody closes: it would be the program that is ended by that. */
-async function start(...program) {
-  const server = spawn(BACTRIAN, ["view", "--", ...program], { cwd: FIXTURES, stdio: ["ignore", "pipe", "ignore"] });
+async function start(program, cwd = FIXTURES) {
+  const server = spawn(BACTRIAN, ["view", "--", ...program], { cwd, stdio: ["ignore", "pipe", "ignore"] });
   const url = await new Promise((resolve, reject) => {
     let said = "";
     server.stdout.on("data", (text) => {
@@ -98,7 +101,7 @@ async function start(...program) {
 }
 
 test("a program that is started is followed, and goes on when it is paused", async () => {
-  const { url, server } = await start("./leaky_cache", "4000000");
+  const { url, server } = await start(["./leaky_cache", "4000000"]);
   const { page, close } = await newPage();
   try {
     await page.goto(`${url}#/live/0`);
@@ -135,6 +138,95 @@ test("a process that runs already is watched by its number, and nothing happens 
       await page.locator(".live-head", { hasText: `process ${program.pid}` }).waitFor();
     });
     assert.equal(program.exitCode, null);
+  } finally {
+    program.kill("SIGKILL");
+  }
+});
+
+test("a snapshot is taken by a click and by a key, and is shown when it is there", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "bactrian-view-"));
+  const { url, server } = await start([join(FIXTURES, "leaky_cache"), "4000000"], folder);
+  const { page, close } = await newPage();
+  await page.goto(`${url}#/live/0`);
+  await page.locator(".live-head", { hasText: "process " }).waitFor();
+  const { about } = await api(url, "live/state?file=0");
+  try {
+    await page.getByRole("button", { name: "Take a snapshot" }).click();
+    await page.locator('main[data-view="heap"]').waitFor();
+    assert.match(page.url(), /#\/heap\/1$/);
+    const written = join(folder, `leaky_cache.pid${about.program.pid}.1.heap`);
+    await page.getByTestId("taking").getByText(written).waitFor();
+    assert.ok(existsSync(written));
+    await answered(page);
+    await page.locator("table tbody tr", { hasText: "Leaky_cache" }).first().waitFor();
+    await picture(page, "live-snapshot-taken");
+    await page.getByTestId("taking").getByRole("button", { name: "Close" }).click();
+    await page.getByTestId("taking").waitFor({ state: "detached" });
+    await page.locator("header.top nav a", { hasText: "Live" }).click();
+    await badge(page, "live");
+    await page.locator("body").press("s");
+    await page.locator('main[data-view="heap"]').waitFor();
+    assert.match(page.url(), /#\/heap\/2$/);
+    // Two of them are a series; and links to the first mean what they meant.
+    await page.locator("header.top nav a", { hasText: "Evolution" }).waitFor();
+    const files = (await api(url, "files")).files.map((file) => file.name);
+    assert.deepEqual(files, ["leaky_cache", `leaky_cache.pid${about.program.pid}.1.heap`, `leaky_cache.pid${about.program.pid}.2.heap`]);
+    await answered(page);
+  } finally {
+    await close();
+    // Nothing happened to it, and signals still reach it.
+    process.kill(about.program.pid, 0);
+    const ended = new Promise((resolve) => server.once("exit", (_, signal) => resolve(signal)));
+    server.kill("SIGTERM");
+    assert.equal(await ended, "SIGTERM");
+    assert.throws(() => process.kill(about.program.pid, 0), /ESRCH/);
+  }
+});
+
+test("how far a snapshot has come is shown, and nobody is led away who has gone elsewhere", async () => {
+  const program = spawn("./leaky_cache", ["4000000"], { cwd: FIXTURES, stdio: "ignore" });
+  try {
+    const cwd = mkdtempSync(join(tmpdir(), "bactrian-view-"));
+    await withPage([String(program.pid)], "#/live/0", async (page) => {
+      await badge(page, "live");
+      // As it is with a heap that takes long.
+      let taking = { number: 1, of: 0, state: "freezing" };
+      await page.route("**/api/snapshot?*", (route) => route.fulfill({ status: 202, json: { result: taking } }));
+      await page.route("**/api/files?*", async (route) => {
+        const response = await route.fetch();
+        const answer = await response.json();
+        await route.fulfill({ response, json: { ...answer, result: { ...answer.result, taking } } });
+      });
+      await page.getByRole("button", { name: "Take a snapshot" }).click();
+      await page.getByTestId("taking").getByText("waiting for a moment").waitFor();
+      taking = { ...taking, state: "reading", done: 0.42 };
+      await page.getByTestId("taking").getByText("reading its heap").waitFor();
+      assert.ok(await page.getByRole("button", { name: "Take a snapshot" }).isDisabled());
+      await picture(page, "live-snapshot-taking");
+      await page.locator("header.top nav a", { hasText: "Overview" }).click();
+      taking = { number: 1, of: 0, state: "taken", file: 1, said: ["3 blocks of 80 B in x.heap"] };
+      await page.getByTestId("taking").getByRole("link", { name: "show it" }).waitFor();
+      assert.match(page.url(), /#\/overview/);
+      await picture(page, "live-snapshot-elsewhere");
+    }, { cwd });
+  } finally {
+    program.kill("SIGKILL");
+  }
+});
+
+test("why there is no snapshot is told, and a page that only looks offers none", async () => {
+  const program = spawn("sleep", ["1000"], { stdio: "ignore" });
+  try {
+    await withPage([String(program.pid)], "#/live/0", async (page) => {
+      await page.getByRole("button", { name: "Take a snapshot" }).click();
+      await page.getByTestId("taking").getByText("No snapshot of").waitFor();
+      assert.match(await page.getByTestId("taking").innerText(), /OCaml/);
+      await picture(page, "live-snapshot-failed");
+    });
+    await withPage(["--read-only", String(program.pid)], "#/live/0", async (page) => {
+      await badge(page, "live");
+      assert.equal(await page.getByRole("button", { name: "Take a snapshot" }).count(), 0);
+    });
   } finally {
     program.kill("SIGKILL");
   }

@@ -70,7 +70,12 @@ export async function startBrowser() {
 
 /** Starts `bactrian view` with these arguments, and waits for its URL. */
 export async function serve(...args) {
-  const server = spawn(BACTRIAN, ["view", ...args], { cwd: FIXTURES, stdio: ["ignore", "pipe", "pipe"] });
+  return serveIn(FIXTURES, ...args);
+}
+
+/** The same in another folder, which is where snapshots go that are taken from the page. */
+export async function serveIn(cwd, ...args) {
+  const server = spawn(BACTRIAN, ["view", ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
   servers.push(server);
   let said = "";
   server.stderr.on("data", (text) => (said += text));
@@ -80,13 +85,16 @@ export async function serve(...args) {
   throw new Error(`bactrian view ${args.join(" ")} said no URL: ${said}`);
 }
 
-async function freshPage(width, height, dark, touch) {
+async function freshPage(width, height, dark, touch, isNewcomer) {
   const context = await (await startBrowser()).newContext({
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
     hasTouch: touch,
     acceptDownloads: true,
   });
+  // The tour is offered to newcomers only; the other tests are by people who have seen it.
+  const seen = () => location.protocol === "http:" && localStorage.setItem("bactrian-guide", "seen");
+  if (!isNewcomer) await context.addInitScript(seen);
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
   return page;
@@ -96,9 +104,9 @@ async function freshPage(width, height, dark, touch) {
  * A page in the browser. Whatever goes wrong in it makes the test fail at `close`: exceptions, messages on the console,
  * requests to anywhere else.
  */
-export async function newPage({ width = 1280, height = 800, dark = false, touch = false } = {}) {
-  const screen = `${width} ${height} ${dark} ${touch}`;
-  const page = idle.get(screen)?.pop() ?? (await freshPage(width, height, dark, touch));
+export async function newPage({ width = 1280, height = 800, dark = false, touch = false, isNewcomer = false } = {}) {
+  const screen = `${width} ${height} ${dark} ${touch} ${isNewcomer}`;
+  const page = idle.get(screen)?.pop() ?? (await freshPage(width, height, dark, touch, isNewcomer));
   const questions = new Set();
   open.set(page, questions);
   // Live numbers are asked for again and again.
@@ -118,7 +126,9 @@ export async function newPage({ width = 1280, height = 800, dark = false, touch 
     // It stops asking before it is given on, and nobody listens any more.
     await page.goto("about:blank");
     page.removeAllListeners();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     await page.context().setOffline(false);
+    await page.context().clearCookies();
     idle.set(screen, [...(idle.get(screen) ?? []), page]);
     if (wrong.length > 0) throw new Error(`the page complained:\n${wrong.join("\n")}`);
   };
@@ -127,7 +137,7 @@ export async function newPage({ width = 1280, height = 800, dark = false, touch 
 
 /** The page of these files, at this place (`#/trace/0`), handed to `test`; closed afterwards. */
 export async function withPage(files, hash, test, options = {}) {
-  const { url, server } = await serve(...files);
+  const { url, server } = await serveIn(options.cwd ?? FIXTURES, ...files);
   const { page, close, wrong } = await newPage(options);
   try {
     await page.goto(url + hash);

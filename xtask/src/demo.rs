@@ -8,18 +8,26 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use crate::command::succeed;
-use crate::{Outcome, progress};
+use crate::{Outcome, demo_files, progress};
 
-const PROGRAM: &str = "leaky_cache";
+pub const PROGRAM: &str = "leaky_cache";
 const FOLDER: &str = "target/demo";
 
 pub fn run(arguments: &[String]) -> Outcome {
-    crate::no_arguments(arguments)?;
+    let is_shown = match arguments {
+        [] => true,
+        [word] if word == "--write" => false,
+        _ => return Err("say nothing, or --write".to_owned()),
+    };
     println!("Building bactrian, which takes a minute or two the first time:");
     let setup = Setup::start()?;
     progress::build("--profile quick")?;
     setup.end()?;
-    compile()?;
+    let binary = Path::new("target/quick/bactrian");
+    if !is_shown {
+        return demo_files::write(binary);
+    }
+    compile(Path::new(FOLDER))?;
     let (executable, trace) = (format!("{FOLDER}/{PROGRAM}"), format!("{FOLDER}/{PROGRAM}.ctf"));
     let flame = format!("{FOLDER}/held.svg");
     let report = format!("{FOLDER}/report.html");
@@ -47,7 +55,6 @@ pub fn run(arguments: &[String]) -> Outcome {
     ];
     for (question, line) in steps {
         println!("\n## {question}\n$ bactrian {line}");
-        let binary = Path::new("target/quick/bactrian");
         succeed(Command::new(binary).args(line.split_whitespace()))?;
     }
     println!(
@@ -120,11 +127,12 @@ fn needs_no_password() -> bool {
 }
 
 /// Compiles the program in a folder of its own, where the compiler may leave what it leaves.
-fn compile() -> Outcome {
-    fs::create_dir_all(FOLDER).map_err(|error| format!("cannot make {FOLDER}: {error}"))?;
+pub fn compile(folder: &Path) -> Outcome {
+    fs::create_dir_all(folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let source = format!("{PROGRAM}.ml");
-    fs::copy(Path::new("programs").join(&source), Path::new(FOLDER).join(&source))
+    fs::copy(Path::new("programs").join(&source), folder.join(&source))
         .map_err(|error| format!("cannot copy {source}: {error}"))?;
     let mut compiler = Command::new("ocamlopt.opt");
-    succeed(compiler.args(["-g", "-bin-annot", &source, "-o", PROGRAM]).current_dir(FOLDER))
+    succeed(compiler.args(["-g", "-bin-annot", &source, "-o", PROGRAM]).current_dir(folder))
 }

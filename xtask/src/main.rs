@@ -6,6 +6,7 @@
 mod bench;
 mod consumers;
 mod demo;
+mod demo_files;
 mod fuzz;
 mod page;
 mod programs;
@@ -26,7 +27,11 @@ struct Task {
 }
 
 const TASKS: &[Task] = &[
-    Task { name: "demo", about: "record a program that leaks, and show where", run: demo::run },
+    Task {
+        name: "demo",
+        about: "record a program that leaks, and show where; --write: what `bactrian view --demo` shows",
+        run: demo::run,
+    },
     Task {
         name: "test",
         about: "format, lints, tidy, all tests; --all: what a release needs; --conditions: tests started in other ways",

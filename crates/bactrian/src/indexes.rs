@@ -30,6 +30,9 @@ pub struct IndexArg {
 }
 
 impl IndexArg {
+    /// Without any: for files that nobody will ask again.
+    pub const NONE: IndexArg = IndexArg { no_index: true };
+
     /// Where indexes are; none if there are to be none, or the user has no directory for them.
     pub fn store(self, console: &Console) -> Result<Option<IndexStore>, Failure> {
         if self.no_index {

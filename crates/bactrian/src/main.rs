@@ -6,6 +6,7 @@
 
 mod cli;
 mod commands;
+mod demo;
 mod derived_args;
 mod evidence;
 mod failure;

@@ -13,20 +13,21 @@ use std::time::Duration;
 use bactrian_analysis::heap::{Heap, HeapError, OpenOptions, Types, info};
 use bactrian_capture::DEFAULT_RATE;
 use bactrian_live::{Limits, recording};
-use bactrian_web::{Evidence, File, HeapOpener};
+use bactrian_web::{Evidence, File, HeapOpener, NewSnapshot};
 
 use crate::failure::{Failure, Status};
 use crate::indexes::IndexArg;
 use crate::live::Session;
 use crate::live::opening::{HowToWatch, WAITING, short_name, stay};
 use crate::live::shared::SharedSession;
+use crate::live::snapshots::SnapshotsOf;
 use crate::live::source::Target;
 use crate::open::{self, bad_snapshot, open_evidence};
-use crate::output::Console;
+use crate::output::{Color, Console};
 use crate::types::TypesArg;
 
 /// What is to be shown.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct ShownArgs {
     /// Traces, heap snapshots and recordings of live numbers, in any order; `-` is standard input
     #[arg(value_name = "FILE")]
@@ -35,6 +36,14 @@ pub struct ShownArgs {
     types: TypesArg,
     #[command(flatten)]
     index: IndexArg,
+}
+
+/// What may be shown beside files.
+pub struct Running<'c> {
+    /// A program to start, and its arguments; empty: none.
+    pub command: &'c [OsString],
+    /// Whether snapshots of programs may be taken from the page.
+    pub may_take_snapshots: bool,
 }
 
 /// What is shown, and the program that was started for it.
@@ -72,29 +81,30 @@ impl ShownArgs {
         ShownArgs { files, types: TypesArg::default(), index: IndexArg::default() }
     }
 
+    /// The same of files that go when they were looked at.
+    pub fn of_passing(files: Vec<PathBuf>) -> ShownArgs {
+        ShownArgs { index: IndexArg::NONE, ..ShownArgs::of(files) }
+    }
+
     /// Opens files and nothing else, for a page that is written once: recordings are read to their end.
     pub fn open_files(&self, console: &mut Console) -> Result<Shown, Failure> {
-        self.open(&[], false, console)
+        self.open(None, console)
     }
 
     /// Opens them; large snapshots go on opening in the background. Words that are no files may be processes and programs
     /// that listen, and a program may be started.
-    pub fn open_all(&self, command: &[OsString], console: &mut Console) -> Result<Shown, Failure> {
-        self.open(command, true, console)
+    pub fn open_all(&self, running: &Running<'_>, console: &mut Console) -> Result<Shown, Failure> {
+        self.open(Some(running), console)
     }
 
-    fn open(
-        &self,
-        command: &[OsString],
-        is_live: bool,
-        console: &mut Console,
-    ) -> Result<Shown, Failure> {
+    fn open(&self, running: Option<&Running<'_>>, console: &mut Console) -> Result<Shown, Failure> {
+        let command = running.map_or(&[][..], |running| running.command);
         if self.files.is_empty() && command.is_empty() {
             return Err(Failure::Usage("what is to be shown? Name at least one file".to_owned()));
         }
         let mut files = Vec::new();
         for path in &self.files {
-            files.push(match self.running(path, is_live)? {
+            files.push(match self.running(path, running)? {
                 Some(live) => live,
                 None => self.file(path, console)?,
             });
@@ -106,14 +116,16 @@ impl ShownArgs {
             let session = Session::new(incoming, Limits::default()).with_wish(program.wish);
             let session = SharedSession::start(session);
             let name = short_name(name);
-            files.push(File::live(Path::new(&name), Box::new(session.clone())));
+            let file = File::live(Path::new(&name), Box::new(session.clone()));
+            files.push(self.with_snapshots(file, program.pid, running));
             started = Some(StartedProgram { session, end: program.end });
         }
         Ok(Shown { evidence: Evidence::new(files), started })
     }
 
-    /// What has live numbers: a recording, and if something `is_live` may be named, a process or a program that listens.
-    fn running(&self, path: &Path, is_live: bool) -> Result<Option<File>, Failure> {
+    /// What has live numbers: a recording, and if something that runs may be named, a process or a program that listens.
+    fn running(&self, path: &Path, running: Option<&Running<'_>>) -> Result<Option<File>, Failure> {
+        let is_live = running.is_some();
         let target = match path.to_str().map(Target::of) {
             Some(Ok(Target::File(path))) if !is_recording(&path) => return Ok(None),
             // What is wrong with it is said by who opens files.
@@ -126,6 +138,7 @@ impl ShownArgs {
                 "a report is of files; record a program first (bactrian live --record run.live)";
             return Err(Failure::Usage(format!("{}: {what}", path.display())));
         }
+        let pid = if let Target::Process(pid) = target { Some(pid) } else { None };
         let (messages, incoming) = sync_channel(WAITING);
         let wish = HOW.open(target, messages)?;
         // Of a recording everything is shown.
@@ -138,7 +151,24 @@ impl ShownArgs {
         if !is_live {
             session.wait();
         }
-        Ok(Some(File::live(path, Box::new(session))))
+        let file = File::live(path, Box::new(session));
+        Ok(Some(match pid {
+            Some(pid) => self.with_snapshots(file, pid, running),
+            None => file,
+        }))
+    }
+
+    /// A process, of which snapshots may be taken if that was allowed. They are opened as those that are named.
+    fn with_snapshots(&self, file: File, pid: u32, running: Option<&Running<'_>>) -> File {
+        let may = running.is_some_and(|running| running.may_take_snapshots);
+        let Some(process) = may.then(|| SnapshotsOf::process(pid)).flatten() else { return file };
+        let named = self.clone();
+        file.with_taker(Box::new(move |progress| {
+            let (path, said) = process.take(progress)?;
+            let opened = named.file(&path, &mut Console::new(Color::Never));
+            let file = opened.map_err(|failure| failure.to_string())?;
+            Ok(NewSnapshot { file, said })
+        }))
     }
 
     /// Opens the files that were named, and nothing else.

@@ -672,3 +672,37 @@ fn what_is_wrong_with_a_question_is_said() {
         assert!(error.contains(said), "{question}: {error}");
     }
 }
+
+/// Its files are old, and read by the readers of today: `cargo xtask demo --write` makes them anew.
+#[test]
+fn demo_is_read_without_loss_with_its_source_and_types_and_leaves_nothing() {
+    let mut served = Served::new(&[PathBuf::from("--demo")]);
+    let files = served.answer("files")["result"]["files"].clone();
+    let path = |file: &Value| PathBuf::from(file["path"].as_str().expect("a path"));
+    let paths: Vec<PathBuf> = files.as_array().expect("files").iter().map(path).collect();
+    let folder = paths[0].parent().expect("a folder");
+    let mode = std::os::unix::fs::MetadataExt::mode(&folder.metadata().expect("it is there"));
+    assert_eq!((paths.len(), mode & 0o777), (4, 0o700));
+    for question in ["overview/contents?file=0", "heap/summary?file=1", "heap/summary?file=3"] {
+        let answer = served.answer(question);
+        assert_eq!(answer["notes"].as_array().map(Vec::len), Some(0), "{question}: {answer}");
+    }
+    // No machine of ours is in them.
+    let infos = [0, 1, 2, 3].map(|file| served.answer(&format!("overview/info?file={file}")));
+    for info in &infos {
+        let of = (&info["result"]["host"], &info["result"]["program"]);
+        assert_eq!(of, (&"demo".into(), &"/tmp/bactrian-demo/leaky_cache".into()));
+    }
+    let suspects = served.answer("heap/suspects?files=1&files=2&files=3").to_string();
+    assert!(suspects.contains("Leaky_cache.Cache.entry"), "no types: {suspects}");
+    // The line that keeps most is still the same in the source.
+    let top = served.answer("trace/top?file=0&by=line&number=1");
+    assert_eq!(top["result"]["rows"][0]["name"], "leaky_cache.ml:34", "{top}");
+    let source = served.answer("trace/source?file=0&path=leaky_cache.ml&line=34");
+    let line = r#"  String.concat "," (List.map line (Words.bindings counts))"#;
+    assert_eq!(source["result"]["lines"][20], line);
+    let pid = served.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    assert!(served.child.wait().expect("it ends").success());
+    assert!(!folder.exists());
+}

@@ -40,6 +40,15 @@ fn is_closed(stream: BorrowedFd<'_>) -> bool {
 
 /// Whether a signal is ignored.
 fn is_ignored(signal: c_int) -> bool {
+    handler(signal) == libc::SIG_IGN
+}
+
+/// Whether a signal does what it does by default: nobody in this process handles it.
+pub fn is_default(signal: c_int) -> bool {
+    handler(signal) == libc::SIG_DFL
+}
+
+fn handler(signal: c_int) -> libc::sighandler_t {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     #[expect(unsafe_code, reason = "a look at an action, without /proc")]
     // SAFETY: nothing is set, and the record is filled, or stays zero, which is the default action.
@@ -47,7 +56,7 @@ fn is_ignored(signal: c_int) -> bool {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
     };
-    action.sa_sigaction == libc::SIG_IGN
+    action.sa_sigaction
 }
 
 /// What is to be inherited.
@@ -93,5 +102,12 @@ mod tests {
         }
         // Of one that does not exist nothing is known.
         assert!(!is_ignored(1000));
+    }
+
+    #[test]
+    fn a_handled_signal_has_no_default_action() {
+        assert!(is_default(libc::SIGWINCH));
+        handle(libc::SIGWINCH);
+        assert!(!is_default(libc::SIGWINCH) && !is_ignored(libc::SIGWINCH));
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::answer::Answer;
 use crate::evidence::{Evidence, File, Progress};
+use crate::growing::Taking;
 use crate::query::Query;
 
 /// The question that lists files. It is about what is shown, not about evidence.
@@ -18,13 +19,13 @@ pub const FILES: &str = "files";
 /// There is no such question, it is wrong, or it cannot be answered.
 pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, QuestionError> {
     match name {
-        FILES => files(evidence),
+        FILES => files(evidence, None),
         name => Ok(find(name)?.ask(evidence, RawParameters::Pairs(query.pairs()))?.into()),
     }
 }
 
-/// What is shown, and how far opening it has come.
-fn files(evidence: &Evidence) -> Result<Answer, QuestionError> {
+/// What is shown, how far opening it has come, and the snapshot that is being taken or was taken last.
+pub fn files(evidence: &Evidence, taking: Option<&Taking>) -> Result<Answer, QuestionError> {
     let file = |file: &Arc<File>| {
         let name = file.path.file_name().unwrap_or(file.path.as_os_str());
         let (state, done) = match file.progress() {
@@ -38,8 +39,11 @@ fn files(evidence: &Evidence) -> Result<Answer, QuestionError> {
             "kind": file.kind(),
             "state": state,
             "done": done,
+            "takes_snapshots": file.taker.is_some(),
         })
     };
     let files: Vec<_> = evidence.files().iter().map(file).collect();
-    Answer::of_page(json!({ "version": env!("CARGO_PKG_VERSION"), "files": files }))
+    Answer::of_page(
+        json!({ "version": env!("CARGO_PKG_VERSION"), "files": files, "taking": taking }),
+    )
 }

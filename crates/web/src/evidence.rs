@@ -1,5 +1,7 @@
 //! What is shown: the files that were named, and a program that runs.
 //!
+//! Evidence does not change. When it grows ([`crate::growing`]), it is new evidence of the same files and one more.
+//!
 //! Large snapshots take seconds to open. That is done in the background ([`crate::snapshots`]), so that the page is there at once
 //! and says how far it has come; a question waits for what it is about.
 
@@ -11,6 +13,7 @@ use bactrian_analysis::live::source::LiveSource;
 use bactrian_analysis::question::{self, FileInfo, FileNumber, QuestionError};
 use bactrian_analysis::{TraceFile, TraceQuestions, info};
 
+use crate::growing::SnapshotTaker;
 use crate::snapshots::{HeapOpener, SnapshotFile, Snapshots};
 
 /// One thing to look at.
@@ -21,6 +24,8 @@ pub struct File {
     pub contents: Contents,
     /// Options that were given with it, and that commands need too: which types a snapshot has.
     pub options: Vec<String>,
+    /// How a snapshot is taken of it, if it is a process of which the page may take one.
+    pub taker: Option<SnapshotTaker>,
 }
 
 /// What a file holds.
@@ -37,26 +42,34 @@ impl File {
     /// A trace.
     pub fn trace(path: &Path, trace: TraceFile) -> File {
         let questions = TraceQuestions::new(Arc::new(trace));
-        let contents = Contents::Trace(Arc::new(questions));
-        File { path: path.to_owned(), contents, options: Vec::new() }
+        File::new(path, Contents::Trace(Arc::new(questions)))
     }
 
     /// A snapshot, which is read in the background.
     pub fn snapshot(path: &Path, info: Info, open: HeapOpener) -> File {
         let file = SnapshotFile::new(open, path == Path::new("-"));
-        let contents = Contents::Snapshot(Box::new(info), Arc::new(file));
-        File { path: path.to_owned(), contents, options: Vec::new() }
+        File::new(path, Contents::Snapshot(Box::new(info), Arc::new(file)))
     }
 
     /// A program or a recording.
     pub fn live(name: &Path, source: Box<dyn LiveSource>) -> File {
-        File { path: name.to_owned(), contents: Contents::Live(source), options: Vec::new() }
+        File::new(name, Contents::Live(source))
+    }
+
+    fn new(path: &Path, contents: Contents) -> File {
+        File { path: path.to_owned(), contents, options: Vec::new(), taker: None }
     }
 
     /// With options that commands need too.
     #[must_use]
     pub fn with_options(self, options: Vec<String>) -> File {
         File { options, ..self }
+    }
+
+    /// With a way to take snapshots of it.
+    #[must_use]
+    pub fn with_taker(self, taker: SnapshotTaker) -> File {
+        File { taker: Some(taker), ..self }
     }
 
     /// What the page calls it.

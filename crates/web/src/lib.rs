@@ -5,12 +5,14 @@
 //! [`serve`] answers them over HTTP, on loopback, to whoever knows the token; [`write_report`] leads the
 //! page through its views and writes it, with the answers that it asked for, into one file.
 //!
-//! Promises: a request changes nothing on disk; who does not know the token learns nothing; the browser is given slices,
-//! never whole files.
+//! Promises: who does not know the token learns nothing; the browser is given slices, never whole files; questions change
+//! nothing. One request does: it takes a snapshot of a program that is shown ([`growing`]), where whoever serves the page has
+//! given a way to do so.
 
 mod answer;
 mod api;
 mod evidence;
+mod growing;
 mod page;
 mod pictures;
 mod query;
@@ -23,6 +25,7 @@ mod tour;
 mod typescript;
 
 pub use evidence::{Evidence, File, Progress};
+pub use growing::{NewSnapshot, SnapshotTaker};
 pub use pictures::{FlameAbout, flame_svg, graph_svg};
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};

@@ -21,12 +21,13 @@ pub type HeapOpener =
 /// What open heaps may take together; the one that was used last stays open, whatever it takes.
 const BUDGET: u64 = 256_000_000;
 
+/// Counts uses of heaps. Evidence that grows is new evidence of the same files, so it is one clock for all.
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
 /// All snapshots that are shown.
 #[derive(Default)]
 pub struct Snapshots {
     all: Vec<Arc<SnapshotFile>>,
-    /// Counts uses.
-    clock: AtomicU64,
 }
 
 /// A snapshot that is open, or will be.
@@ -120,7 +121,7 @@ impl SnapshotFile {
 impl Snapshots {
     /// These; from now on they are read in the background: the last one first, which is looked at first.
     pub fn start(all: Vec<Arc<SnapshotFile>>) -> Arc<Snapshots> {
-        let snapshots = Arc::new(Snapshots { all, clock: AtomicU64::new(1) });
+        let snapshots = Arc::new(Snapshots { all });
         let work = {
             let snapshots = snapshots.clone();
             move || {
@@ -143,7 +144,7 @@ impl Snapshots {
     /// # Errors
     /// It cannot be opened.
     pub fn heap(&self, file: &SnapshotFile) -> Result<Arc<Heap>, QuestionError> {
-        file.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        file.used.store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         if let Some(heap) = file.open_heap() {
             return heap.map_err(QuestionError::Broken);
         }

@@ -144,3 +144,12 @@ export async function ask<T>(name: string, params: Params, signal?: AbortSignal)
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   return answer;
 }
+
+/** Has the server do something, and throws a sentence if it does not. Only a server can: a report has none. */
+export async function change<T>(name: string, params: Params): Promise<T> {
+  if (isReport) throw new NotInReport();
+  const response = await fetch(`api/${key(name, params)}`, { method: "POST" }).catch(() => {
+    throw new Error("bactrian does not answer: has `bactrian view` been stopped?");
+  });
+  return orThrow(answerOf<T>(await response.text())).result;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { amount, byKind, clock, stepOf, stepped, treeLines, watchFrom } from "./live";
+import { amount, byKind, clock, sizesOf, stepOf, stepped, treeLines, watchFrom } from "./live";
 import type { Observer } from "../api/generated";
 
 const observer = (kind: string, value: Observer["value"], more: Partial<Observer> = {}): Observer => ({
@@ -24,6 +24,12 @@ test("clocks show hours only if there are any", () => {
 test("observers stand with their kind, those of the runtime elsewhere", () => {
   const groups = byKind([observer("int", 1), observer("float", 1), observer("tag", { count: 1, bytes: null }), observer("gauge", 1, { name: "runtime.heap" })]);
   expect(groups.map((group) => [group.title, group.observers.length])).toEqual([["Numbers", 2], ["Tags", 1]]);
+});
+
+test("a program that has ended is not without memory", () => {
+  const observers = [observer("gauge", 0, { name: "process.rss" }), observer("gauge", 800, { name: "runtime.heap" }), observer("gauge", "why not", { name: "runtime.live" })];
+  expect(sizesOf(observers, true)).toEqual([{ title: "heap", bytes: 800 }]);
+  expect(sizesOf(observers, false)).toEqual([{ title: "heap", bytes: 800 }, { title: "memory of the process", bytes: 0 }]);
 });
 
 test("trees with cycles end", () => {

@@ -47,6 +47,24 @@ export function byKind(observers: readonly Observer[]): { title: string; observe
   return groups;
 }
 
+/** The sizes that come first. */
+const SIZES = [
+  ["runtime.live", "live"],
+  ["runtime.heap", "heap"],
+  ["process.rss", "memory of the process"],
+] as const;
+
+/**
+ * The sizes of a program that are known. A program that has ended has none any more: they are what was known last, and 0 is not that
+ * but its memory going away, which older recordings have as their last value.
+ */
+export function sizesOf(observers: readonly Observer[], hasEnded: boolean): { title: string; bytes: number }[] {
+  return SIZES.flatMap(([name, title]) => {
+    const value = observers.find((one) => one.name === name)?.value;
+    return typeof value === "number" && (value > 0 || !hasEnded) ? [{ title, bytes: value }] : [];
+  });
+}
+
 /** The tree as lines with their depth: each node once, so that graphs with cycles end. */
 export function treeLines(tree: { nodes: TreeNode[] }, most = 400): { label: string; depth: number; again: boolean }[] {
   const lines: { label: string; depth: number; again: boolean }[] = [];

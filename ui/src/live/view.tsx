@@ -1,32 +1,41 @@
 /** A program that runs, or a recording of one: numbers that move, and the way back in time. */
+import type { ComponentChildren } from "preact";
 import { isReport, canAsk } from "../api/ask";
 import type { LiveStateAnswer } from "../api/generated";
 import { Answered, Segmented } from "../parts/controls";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
-import type { ViewProps } from "../api/files";
+import { isUnderWay, type ViewProps } from "../api/files";
 import { CHARTS, LiveChart, type Watched } from "./charts";
 import { clock, SPANS, stepOf, stepped, watchFrom, type Watch } from "./live";
 import "./live.css";
 import { LogPart } from "./log";
 import { ObserversPart, SitesPart } from "./observers";
+import { TakeSnapshot } from "./snapshot";
 import { useLive } from "./use-live";
 
 const PARTS: readonly (readonly [string, string])[] = [["", "Charts"], ["observers", "Observers"], ["sites", "Sites"], ["log", "Log"]];
 
-export function LiveView({ file }: ViewProps) {
+export function LiveView({ file, files, taking }: ViewProps) {
   const route = useRoute();
   const watch = watchFrom(route.params);
   const isFollowing = watch.at === null && !isReport;
   const asked = useLive("live/state", { file, at: watch.at ?? undefined }, !isReport);
   return (
     <div class="live">
-      <Answered asked={asked}>{(state) => <Live file={file} watch={watch} isFollowing={isFollowing} state={state} />}</Answered>
+      <Answered asked={asked}>
+        {(state) => (
+          <Live file={file} watch={watch} isFollowing={isFollowing} state={state}>
+            {files[file]?.takes_snapshots && state.state === "live" && <TakeSnapshot file={file} isBusy={isUnderWay(taking)} />}
+          </Live>
+        )}
+      </Answered>
     </div>
   );
 }
 
-function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch; isFollowing: boolean; state: LiveStateAnswer }) {
+/** `children`: what can be done with the program. */
+function Live({ file, watch, isFollowing, state, children }: { file: number; watch: Watch; isFollowing: boolean; state: LiveStateAnswer; children: ComponentChildren }) {
   const route = useRoute();
   const { go, part } = route;
   const { about } = state;
@@ -55,6 +64,7 @@ function Live({ file, watch, isFollowing, state }: { file: number; watch: Watch;
         <h2 title={about.program.name}>{about.program.name.split("/").at(-1) || "program"}</h2>
         <span class="faint">{about.program.pid > 0 ? `process ${about.program.pid}` : ""} {about.program.runtime}</span>
         <Badge state={state} isFollowing={isFollowing} />
+        {children}
         <span class="grow" />
         <Segmented label="Time shown" options={SPANS} value={spanValue(watch.span)} onChange={(span) => go({ params: { span: span === "0" ? null : span } }, { replace: true })} disabled={(span) => isReport && span !== "0"} />
       </header>

@@ -3,6 +3,7 @@ import { isReport } from "../api/ask";
 import type { ShownFile } from "../api/files";
 import type { Standing } from "../api/generated";
 import { bytes, seconds } from "../format";
+import { sizesOf } from "../live/live";
 import { useLive } from "../live/use-live";
 import { Answered, Panel } from "../parts/controls";
 import { linkTo, useRoute } from "../state/route";
@@ -15,19 +16,11 @@ const STATES: Record<Standing, string> = {
   over: "has ended",
 };
 
-/** The sizes that come first, if they are known. */
-const SIZES = [
-  ["runtime.live", "live"],
-  ["runtime.heap", "heap"],
-  ["process.rss", "memory of the process"],
-] as const;
-
 export function LiveCard({ at, file }: { at: number; file: ShownFile }) {
   const route = useRoute();
   const state = useLive("live/state", { file: at }, !isReport);
   const observers = useLive("live/observers", { file: at }, !isReport);
   const link = linkTo(route, { view: "live", file: at, fresh: true });
-  const value = (name: string) => observers.answer?.result.observers.find((one) => one.name === name)?.value;
   return (
     <Panel class="card" title={<a href={link}>{file.name}</a>} tools={<span class="faint">live numbers</span>}>
       <Answered asked={state}>
@@ -37,10 +30,9 @@ export function LiveCard({ at, file }: { at: number; file: ShownFile }) {
               <Big what={STATES[state]} detail={reason ?? about.ended?.reason ?? ""} href={link}>
                 {seconds(about.to - about.from)}
               </Big>
-              {SIZES.map(([name, title]) => {
-                const size = value(name);
-                return typeof size === "number" && <Big key={name} what={title} href={link}>{bytes(size)}</Big>;
-              })}
+              {sizesOf(observers.answer?.result.observers ?? [], about.ended !== null).map((size) => (
+                <Big key={size.title} what={size.title} detail={about.ended ? "at last" : ""} href={link}>{bytes(size.bytes)}</Big>
+              ))}
             </Headline>
             <section class="findings">
               {about.warnings.length > 0 && <h4>Warnings</h4>}

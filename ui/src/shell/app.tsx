@@ -1,25 +1,28 @@
 /** The frame around all views: which file, which view, export, help. */
 import { useState } from "preact/hooks";
 import { isReport, leftOut, mostBytes } from "../api/ask";
-import { useFiles, type ShownFile } from "../api/files";
+import { useFiles, type Files, type ShownFile } from "../api/files";
 import { bytes, percent } from "../format";
+import { SnapshotTaking } from "../live/snapshot";
 import { ExportMenu } from "../parts/export";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
 import { choice, choose, type Choice } from "../state/theme";
+import { Guide, GuideOffer, useGuide } from "./guide";
 import { Help } from "./help";
-import { fileFor, shows, VIEWS } from "./views";
+import { fileFor, shows, VIEWS, type View } from "./views";
 
 export function App() {
   const { answer, error } = useFiles();
   if (error) return <main class="message"><h1>Bactrian</h1><p class="error" role="alert">{error}</p></main>;
   if (!answer) return <main class="message"><p class="faint">Reading…</p></main>;
-  return <Frame files={answer.result.files} version={answer.result.version} />;
+  return <Frame {...answer.result} />;
 }
 
-function Frame({ files, version }: { files: ShownFile[]; version: string }) {
+function Frame({ files, version, taking }: Files) {
   const route = useRoute();
   const [helps, setHelps] = useState(false);
+  const [guide, setGuide] = useGuide();
   const possible = VIEWS.filter((view) => shows(view, files));
   const view = possible.find((view) => view.id === route.view) ?? possible[0];
   const file = view ? fileFor(view, route.file, files) : 0;
@@ -29,12 +32,9 @@ function Frame({ files, version }: { files: ShownFile[]; version: string }) {
     const next = among[(here + by + among.length) % among.length];
     if (next && among.length > 1) route.go({ file: next.at });
   };
+  const goTo = (view: View) => route.go({ view: view.id, file: fileFor(view, route.file, files), part: "", fresh: true });
   useKeys([
-    ...possible.map((view) => ({
-      key: `g ${view.key}`,
-      what: `go to ${view.title}`,
-      run: () => route.go({ view: view.id, file: fileFor(view, route.file, files), part: "", fresh: true }),
-    })),
+    ...possible.map((view) => ({ key: `g ${view.key}`, what: `go to ${view.title}`, run: () => goTo(view) })),
     { key: "]", what: "next file", run: () => step(1) },
     { key: "[", what: "file before", run: () => step(-1) },
     { key: "?", what: "this help", run: () => setHelps((shown) => !shown) },
@@ -69,12 +69,16 @@ function Frame({ files, version }: { files: ShownFile[]; version: string }) {
         <button class="quiet" aria-label="Help" onClick={() => setHelps(true)}>?</button>
       </header>
       {isReport && <ReportNote />}
+      {guide === "offered" && <GuideOffer onAnswer={setGuide} />}
       <Opening files={files} />
+      <SnapshotTaking taking={taking} files={files} />
       <main id="view" tabIndex={-1} data-view={view?.id}>
         {view && <h2 class="out-of-sight">{view.title}</h2>}
-        {view ? <view.show key={view.id} file={file} files={files} /> : <p class="faint">There is nothing to show.</p>}
+        {/* With a snapshot that came meanwhile a series is another one. */}
+        {view ? <view.show key={view.least > 1 ? `${view.id} of ${among.length}` : view.id} file={file} files={files} taking={taking} /> : <p class="faint">There is nothing to show.</p>}
       </main>
-      {helps && <Help version={version} onClose={() => setHelps(false)} />}
+      {guide === "shown" && <Guide files={files} goTo={(id) => possible.filter((view) => view.id === id).forEach(goTo)} onEnd={() => setGuide("off")} />}
+      {helps && <Help version={version} onClose={() => setHelps(false)} onTour={() => setGuide("shown")} />}
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useKnownKeys } from "../state/keys";
 
-export function Help({ version, onClose }: { version: string; onClose: () => void }) {
+export function Help({ version, onClose, onTour }: { version: string; onClose: () => void; onTour: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const keys = useKnownKeys();
   useEffect(() => dialog.current?.showModal(), []);
@@ -21,7 +21,10 @@ export function Help({ version, onClose }: { version: string; onClose: () => voi
         Everything that is shown is in the URL: a link shows the same. Export gives the picture, the numbers, and the command line that
         prints them. Bactrian {version}.
       </p>
-      <form method="dialog"><button autofocus>Close</button></form>
+      <form method="dialog" class="row">
+        <button autofocus>Close</button>
+        <button onClick={onTour}>Tour of one minute</button>
+      </form>
     </dialog>
   );
 }

@@ -56,27 +56,16 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     match (args.pid, &args.core, &args.exe) {
         (Some(pid), ..) => {
             let path = args.output.clone().unwrap_or_else(|| default_name(pid));
-            let wanted = Wanted { path, strings, wait };
+            let wanted = Wanted { path, replaces: true, strings, wait };
             let progress = open::progress(!args.quiet);
-            let (written, way, pause) = match snapshot::of_process(pid, &wanted, &progress) {
+            let taken = match snapshot::of_process(pid, &wanted, &progress) {
                 // As a shell tells of it.
                 Err(snapshot::Failure::Interrupted(signal)) => {
                     return Ok(Status::Program(128 + u8::try_from(signal).unwrap_or(0)));
                 }
-                taken => taken.map_err(failure)?,
+                taken => Taken::new(taken.map_err(failure)?),
             };
-            if !args.quiet {
-                tell(&written, console)?;
-                let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
-                match way {
-                    Way::Copied => console.note(&format!("the program stood still for {pause}"))?,
-                    Way::Stopped { reason } => {
-                        let what = "the program stood still until it was read: no copy of it could be made";
-                        console.note(&format!("{what} ({reason})"))?;
-                    }
-                }
-            }
-            warn(&written, console)?;
+            taken.tell(args.quiet, console)?;
         }
         (None, Some(core), Some(exe)) => {
             let path = args.output.clone().unwrap_or_else(|| {
@@ -86,11 +75,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             });
             let progress = open::progress(!args.quiet);
             let written = snapshot::of_core(core, exe, &path, strings, &progress);
-            let written = written.map_err(failure)?;
-            if !args.quiet {
-                tell(&written, console)?;
-            }
-            warn(&written, console)?;
+            Taken::of_core(&written.map_err(failure)?).tell(args.quiet, console)?;
         }
         _ => return Err(Failure::Usage("which process? Or --core FILE --exe FILE".to_owned())),
     }
@@ -109,7 +94,55 @@ pub fn try_copying() -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn failure(failure: snapshot::Failure) -> Failure {
+/// What is said of a snapshot, in the terminal and in the page.
+pub struct Taken {
+    /// What is in it, where it is, and what the program noticed.
+    about: Vec<String>,
+    /// What is missing in it, which is told to everybody.
+    gaps: Vec<String>,
+}
+
+impl Taken {
+    /// Of a process.
+    pub fn new((written, way, pause): (Written, Way, Duration)) -> Taken {
+        let mut taken = Taken::of_core(&written);
+        let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
+        taken.about.push(match way {
+            Way::Copied => format!("the program stood still for {pause}"),
+            Way::Stopped { reason } => format!(
+                "the program stood still until it was read: no copy of it could be made ({reason})"
+            ),
+        });
+        taken
+    }
+
+    /// Of a core file.
+    fn of_core(Written { path, summary }: &Written) -> Taken {
+        let blocks = show_number(summary.blocks(), "block");
+        let live = show_bytes((summary.words() * 8) as f64);
+        let file = show_bytes(summary.bytes as f64);
+        Taken {
+            about: vec![format!("{blocks} of {live} in {} ({file})", path.display())],
+            gaps: summary.gaps.iter().map(|gap| format!("not in it: {gap}")).collect(),
+        }
+    }
+
+    fn tell(&self, quiet: bool, console: &mut Console) -> Result<(), Failure> {
+        let about = self.about.iter().filter(|_| !quiet);
+        for what in about.chain(&self.gaps) {
+            console.note(what)?;
+        }
+        Ok(())
+    }
+
+    /// All of it.
+    pub fn sentences(self) -> Vec<String> {
+        [self.about, self.gaps].concat()
+    }
+}
+
+/// Why there is no snapshot.
+pub fn failure(failure: snapshot::Failure) -> Failure {
     match failure {
         snapshot::Failure::Refused(what) => Failure::NotSupported(what),
         other => Failure::Input(other.into()),
@@ -117,24 +150,13 @@ fn failure(failure: snapshot::Failure) -> Failure {
 }
 
 fn default_name(pid: u32) -> PathBuf {
+    PathBuf::from(format!("{}.heap", stem(pid)))
+}
+
+/// What names of a process's snapshots begin with.
+pub fn stem(pid: u32) -> String {
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let program = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
     let program = program.as_deref().map(|name| name.trim_end_matches(" (deleted)"));
-    PathBuf::from(format!("{}.pid{pid}.heap", program.unwrap_or("program")))
-}
-
-/// What is missing in a snapshot is told to everybody.
-fn warn(written: &Written, console: &mut Console) -> Result<(), Failure> {
-    for gap in &written.summary.gaps {
-        console.note(&format!("not in it: {gap}"))?;
-    }
-    Ok(())
-}
-
-fn tell(written: &Written, console: &mut Console) -> Result<(), Failure> {
-    let Written { path, summary } = written;
-    let blocks = show_number(summary.blocks(), "block");
-    let (live, file) = (show_bytes((summary.words() * 8) as f64), show_bytes(summary.bytes as f64));
-    console.note(&format!("{blocks} of {live} in {} ({file})", path.display()))?;
-    Ok(())
+    format!("{}.pid{pid}", program.unwrap_or("program"))
 }

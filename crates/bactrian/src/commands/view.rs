@@ -5,7 +5,6 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -13,24 +12,27 @@ use anyhow::Context;
 use bactrian_capture::launch::interrupts;
 use bactrian_web::Evidence;
 
+use crate::demo::Demo;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, FAINT};
-use crate::shown::{Shown, ShownArgs};
+use crate::shown::{Running, Shown, ShownArgs};
 
 /// Look at traces, snapshots and live numbers in a browser.
 ///
 /// Serves a page on this machine only, to whoever knows its URL, until it is interrupted. Several snapshots of a program are
 /// shown as they evolve, too; two traces are compared. Programs are watched as `bactrian live` does: the number of a process,
 /// HOST:PORT or a socket stand for one that runs, and one can be started: signals are passed on to it, and this ends as it
-/// does.
+/// does. Snapshots of a process can be taken from the page, as `bactrian snapshot` does, into new files in this folder.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
+  bactrian view --demo                       what it looks like, with files that it brings along
   bactrian view server.ctf                   a trace: flame graph, live size over time, lifetimes
   bactrian view server.*.heap                snapshots: who holds what, and how that evolves
   bactrian view before.ctf after.ctf         two traces, and what changed
   bactrian view server.ctf server.*.heap run.live   all of them at once
   bactrian view -- ./server --port 8080      start a program and watch it
-  bactrian view 1234                         a process that runs
+  bactrian view 1234                         a process that runs; snapshots of it by a click
+  bactrian view --read-only 1234             the same, and nothing but looking
   bactrian view --open server.ctf            also starts the browser
 
 On another machine, take the port along: ssh -L 8080:localhost:8080 HOST bactrian view --port 8080 server.ctf
@@ -44,6 +46,12 @@ pub struct Args {
     /// Start the browser
     #[arg(long)]
     open: bool,
+    /// Let nobody take snapshots from the page: it only looks
+    #[arg(long)]
+    read_only: bool,
+    /// Show files that this program carries: a trace and three snapshots of a small server that leaks
+    #[arg(long, conflicts_with_all = ["files", "command", "types", "no_types"])]
+    demo: bool,
     /// A program to start and watch, and its arguments
     #[arg(value_name = "PROGRAM", last = true)]
     command: Vec<OsString>,
@@ -56,7 +64,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
             .with_context(|| format!("port {} cannot be had", args.port))?;
     }
-    let Shown { evidence, started } = args.shown.open_all(&args.command, console)?;
+    // Its files go when this does.
+    let demo = args.demo.then(Demo::new).transpose();
+    let demo = demo.context("the files of the demo cannot be put down")?;
+    let carried = demo.as_ref().map(|demo| ShownArgs::of_passing(demo.files()));
+    let running = Running { command: &args.command, may_take_snapshots: !args.read_only };
+    let Shown { evidence, started } =
+        carried.as_ref().unwrap_or(&args.shown).open_all(&running, console)?;
     let served = serve(args, evidence, &interrupted, console);
     let ended = started.map_or(Ok(Status::Done), |started| started.stay(console));
     served.and(ended)
@@ -65,7 +79,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 /// Shows files in a browser, as `view --open` does.
 pub fn open(files: Vec<PathBuf>, console: &mut Console) -> Result<(), Failure> {
     let shown = ShownArgs::of(files);
-    run(&Args { shown, port: 0, open: true, command: Vec::new() }, console).map(drop)
+    let (read_only, demo, command) = (false, false, Vec::new());
+    run(&Args { shown, port: 0, open: true, read_only, demo, command }, console).map(drop)
 }
 
 fn serve(
@@ -74,9 +89,7 @@ fn serve(
     interrupted: &dyn Fn() -> bool,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let evidence = Arc::new(evidence);
-    let server =
-        bactrian_web::serve(Arc::clone(&evidence), args.port).map_err(anyhow::Error::from)?;
+    let server = bactrian_web::serve(evidence, args.port).map_err(anyhow::Error::from)?;
     writeln!(console.out(), "{}", server.url())?;
     console.flush()?;
     console.note(&format!("{FAINT}open it in a browser; Ctrl-C ends it{FAINT:#}"))?;
@@ -86,7 +99,7 @@ fn serve(
     while !interrupted() {
         thread::sleep(Duration::from_millis(50));
     }
-    evidence.end();
+    server.end();
     Ok(())
 }
 

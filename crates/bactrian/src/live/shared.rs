@@ -1,6 +1,6 @@
 //! A session that is kept up to date by a thread, for the page: whoever asks sees what is known at that time.
 //!
-//! Questions only look. Nothing is ever asked of the program from here.
+//! Questions only look. Nothing is ever asked of the program from here; snapshots are taken from outside of it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;

@@ -17,6 +17,7 @@ mod library;
 mod limits;
 mod moments;
 mod nameless;
+mod page;
 mod programs;
 mod strings;
 mod table;

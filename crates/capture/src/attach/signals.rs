@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 
+use crate::inherited::is_default;
+
 /// What users and systems end programs with.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
@@ -34,8 +36,11 @@ impl Held {
                 count: Mutex::new(0),
             };
             for signal in ENDING {
-                // Where it cannot be registered, it ends us as ever.
-                let _ = flag::register_conditional_default(signal, registered.is_idle.clone());
+                // Whoever handles it already goes on doing so: `view` and `live` outlive the snapshots that they take, and pass
+                // signals on. Where it cannot be registered, it ends us as ever.
+                if is_default(signal) {
+                    let _ = flag::register_conditional_default(signal, registered.is_idle.clone());
+                }
                 let number = usize::try_from(signal).unwrap_or(1);
                 let _ = flag::register_usize(signal, registered.asked.clone(), number);
             }

@@ -327,7 +327,8 @@ impl Watch {
     /// If it cannot be frozen, or the file not be written.
     pub fn snapshot(&self, path: &Path) -> Result<snapshot::Written, snapshot::Failure> {
         let wait = crate::attach::Options::default().wait;
-        let wanted = snapshot::Wanted { path: path.to_owned(), strings: None, wait };
+        let wanted =
+            snapshot::Wanted { path: path.to_owned(), replaces: true, strings: None, wait };
         snapshot::of_process(self.pid, &wanted, &|_| ()).map(|(written, _, _)| written)
     }
 

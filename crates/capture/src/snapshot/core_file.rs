@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use bactrian_snapshot::{Info, Reason, Way};
 
-use super::{Failure, Written, file, info_of};
+use super::file::{self, Place};
+use super::{Failure, Written, info_of};
 use crate::heap::target::Target;
 use crate::heap::{Options, Subject};
 use crate::memory::Core;
@@ -53,5 +54,6 @@ pub fn of_core(
         progress,
         info,
     };
-    file::write(&subject, &options, path, None, |_| ())
+    let place = Place { path, replaces: true, most_bytes: None };
+    file::write(&subject, &options, place, |_| ())
 }

@@ -19,14 +19,25 @@ pub struct Written {
     pub summary: Summary,
 }
 
+/// Where a snapshot goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'p> {
+    /// The file.
+    pub path: &'p Path,
+    /// Whether a file that is there may be replaced.
+    pub replaces: bool,
+    /// How large the file may be.
+    pub most_bytes: Option<u64>,
+}
+
 /// Walks a heap into a file. `release` is called with addresses that are not needed any more.
 pub fn write(
     subject: &Subject<'_>,
     options: &Options,
-    path: &Path,
-    most_bytes: Option<u64>,
+    place: Place<'_>,
     release: impl FnMut(&[Range<u64>]),
 ) -> Result<Written, Failure> {
+    let Place { path, replaces, most_bytes } = place;
     let cannot = |why: &dyn std::fmt::Display| {
         Failure::io(format_args!("cannot write {}", path.display()), why)
     };
@@ -49,7 +60,8 @@ pub fn write(
             (other, None) => cannot(&other),
         })?;
     let file = out.into_inner().map_err(|why| cannot(why.error()))?;
-    file.persist(path).map_err(|why| cannot(&why.error))?;
+    let persisted = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
+    persisted.map_err(|why| cannot(&why.error))?;
     Ok(Written { path: path.to_owned(), summary })
 }
 

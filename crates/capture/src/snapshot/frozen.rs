@@ -15,7 +15,8 @@ use bactrian_agent_abi::ledger::Line;
 use bactrian_snapshot::{Info, Reason, Skipped, Way};
 use rustix::process::{Pid, Signal, getppid, kill_process, setpriority_process};
 
-use super::{Failure, Written, describe, file, info_of};
+use super::file::{self, Place};
+use super::{Failure, Written, describe, info_of};
 use crate::heap::roots::Listing;
 use crate::heap::target::{Files, Target};
 use crate::heap::{Options, Subject};
@@ -132,7 +133,9 @@ fn take(
             let _ = kill_process(copy, RELEASE);
         }
     };
-    file::write(&subject, &options, &path_of(facts.heap), facts.disk_limit, give_back)
+    let path = path_of(facts.heap);
+    let place = Place { path: &path, replaces: true, most_bytes: facts.disk_limit };
+    file::write(&subject, &options, place, give_back)
 }
 
 fn info(facts: &Facts<'_>, target: &Target) -> Info {

@@ -9,7 +9,8 @@ use bactrian_agent_abi::variable;
 use bactrian_snapshot::{Info, Reason, Way};
 use bactrian_trace::{Index, Input};
 
-use super::{Failure, Written, describe, file, info_of};
+use super::file::{self, Place};
+use super::{Failure, Written, describe, info_of};
 use crate::attach::{self, Cause, LateTrace, freeze};
 use crate::heap::{Options, Subject};
 
@@ -18,6 +19,8 @@ use crate::heap::{Options, Subject};
 pub struct Wanted {
     /// The file.
     pub path: PathBuf,
+    /// Whether a file that is there may be replaced.
+    pub replaces: bool,
     /// How many bytes of each string are kept.
     pub strings: Option<u32>,
     /// How long the program may take to come to a moment in which it can be frozen.
@@ -71,7 +74,8 @@ pub fn of_process(
         info,
     };
     // The handle ends with this function; the copy is idle until then.
-    let written = file::write(&subject, &options, &wanted.path, None, |_| ())?;
+    let place = Place { path: &wanted.path, replaces: wanted.replaces, most_bytes: None };
+    let written = file::write(&subject, &options, place, |_| ())?;
     Ok((written, way, pause))
 }
 

@@ -1,4 +1,4 @@
-//! The server on loopback: parts of the page, and answers to its questions.
+//! The server on loopback: parts of the page, answers to its questions, and the one thing that it may be asked to do.
 
 mod guard;
 
@@ -10,16 +10,17 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use bactrian_analysis::question::QuestionError;
+use bactrian_analysis::question::{FileNumber, QuestionError};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::api;
 use crate::evidence::Evidence;
+use crate::growing::{GrowingEvidence, NotBegun};
 use crate::page;
 use crate::query::Query;
 use crate::scheduler::{NoAnswer, Scheduler};
-use guard::{Guard, Refused};
+use guard::{Guard, Purpose, Refused};
 
 /// What the page may do: run its own script, use its own style, ask us. Nothing from elsewhere, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -27,6 +28,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 /// What asks how far answers have come that others wait for.
 const PROGRESS: &str = "progress";
+/// What a snapshot is asked for by: the only thing that is not a question.
+const SNAPSHOT: &str = "api/snapshot";
 
 /// Why there is no server.
 #[derive(Debug)]
@@ -56,6 +59,7 @@ impl std::error::Error for ServeError {}
 /// A server that answers, until it is dropped.
 pub struct Server {
     url: String,
+    evidence: Arc<GrowingEvidence>,
     /// Dropping it ends all that runs on it.
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -64,6 +68,11 @@ impl Server {
     /// Where the page is. Whoever knows it can ask everything.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// To be called before the program ends: what is being written is written to its end.
+    pub fn end(self) {
+        self.evidence.end();
     }
 }
 
@@ -77,7 +86,7 @@ impl Drop for Server {
 }
 
 struct Shared {
-    evidence: Arc<Evidence>,
+    evidence: Arc<GrowingEvidence>,
     guard: Guard,
     scheduler: Scheduler,
 }
@@ -86,7 +95,8 @@ struct Shared {
 ///
 /// # Errors
 /// The port is not to be had.
-pub fn serve(evidence: Arc<Evidence>, port: u16) -> Result<Server, ServeError> {
+pub fn serve(evidence: Evidence, port: u16) -> Result<Server, ServeError> {
+    let evidence = GrowingEvidence::new(evidence);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_io()
@@ -97,21 +107,25 @@ pub fn serve(evidence: Arc<Evidence>, port: u16) -> Result<Server, ServeError> {
     let address = listener.local_addr().map_err(ServeError::Start)?;
     let guard = Guard::new(address).map_err(ServeError::Start)?;
     let url = format!("http://{address}/{}/", guard.token());
-    let shared = Arc::new(Shared { evidence, guard, scheduler: Scheduler::new() });
+    let shared =
+        Arc::new(Shared { evidence: evidence.clone(), guard, scheduler: Scheduler::new() });
     let router = Router::new().fallback(respond).with_state(shared);
     runtime.spawn(async move {
         // It ends only with the runtime.
         drop(axum::serve(listener, router).await);
     });
-    Ok(Server { url, runtime: Some(runtime) })
+    Ok(Server { url, evidence, runtime: Some(runtime) })
 }
 
 async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
     let refused = |status, why: &str| text(status, "text/plain; charset=utf-8", why.to_owned());
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return refused(StatusCode::METHOD_NOT_ALLOWED, "this server only answers questions\n");
-    }
-    let wanted = match shared.guard.admit(request.uri().path(), request.headers()) {
+    let path = request.uri().path();
+    let purpose = match *request.method() {
+        Method::GET | Method::HEAD => Purpose::Question,
+        Method::POST if path.ends_with(&format!("/{SNAPSHOT}")) => Purpose::Change,
+        _ => return refused(StatusCode::METHOD_NOT_ALLOWED, "questions are asked by GET\n"),
+    };
+    let wanted = match shared.guard.admit(purpose, path, request.headers()) {
         Ok(wanted) => wanted,
         Err(Refused::Token) => {
             return refused(
@@ -123,6 +137,13 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> R
             return refused(StatusCode::FORBIDDEN, "this page answers to itself only\n");
         }
     };
+    let query = request.uri().query().unwrap_or_default();
+    if purpose == Purpose::Change {
+        return match wanted {
+            SNAPSHOT => take(&shared, query),
+            _ => refused(StatusCode::NOT_FOUND, "there is nothing here\n"),
+        };
+    }
     if let Some((bytes, kind)) = page::part(wanted) {
         return text(StatusCode::OK, kind, bytes.into_owned());
     }
@@ -132,15 +153,41 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> R
     if name == PROGRESS {
         return json(StatusCode::OK, &json!({ "result": shared.scheduler.progress() }));
     }
-    answer(&shared, name.to_owned(), request.uri().query().unwrap_or_default()).await
+    answer(&shared, name.to_owned(), query).await
+}
+
+/// Begins to take a snapshot of the file that is asked for.
+fn take(shared: &Shared, query: &str) -> Response<Body> {
+    let query = Query::parse(query);
+    let file = query.pairs().iter().find(|(name, _)| name == "file");
+    let Some(file) = file.and_then(|(_, number)| number.parse().ok()) else {
+        return json(StatusCode::BAD_REQUEST, &json!({ "error": "file: the number of a file" }));
+    };
+    let (status, error) = match shared.evidence.take(FileNumber(file)) {
+        Ok(begun) => return json(StatusCode::ACCEPTED, &json!({ "result": begun })),
+        Err(NotBegun::Busy) => {
+            (StatusCode::CONFLICT, "a snapshot is being taken already".to_owned())
+        }
+        Err(NotBegun::Forbidden(why)) => (StatusCode::FORBIDDEN, why),
+        Err(NotBegun::Wrong(error)) => (StatusCode::BAD_REQUEST, error.to_string()),
+        Err(NotBegun::Failed(why)) => (StatusCode::INTERNAL_SERVER_ERROR, why),
+    };
+    json(status, &json!({ "error": error }))
 }
 
 async fn answer(shared: &Arc<Shared>, name: String, query: &str) -> Response<Body> {
-    let evidence = Arc::clone(&shared.evidence);
+    let shown = Arc::clone(&shared.evidence);
     let question = format!("{name}?{query}");
     let query = Query::parse(query);
     let work = move || {
-        let answer = api::answer(&evidence, &name, &query)?;
+        let answer = match &*name {
+            api::FILES => {
+                // In this order: the file of a snapshot that was taken is among the files.
+                let taking = shown.taking();
+                api::files(&shown.now(), taking.as_ref())?
+            }
+            name => api::answer(&shown.now(), name, &query)?,
+        };
         serde_json::to_vec(&answer).map_err(|error| {
             QuestionError::Broken(format!("the answer cannot be written: {error}"))
         })

@@ -31,6 +31,8 @@ pub struct Watched {
 
 /// A program that is being looked at.
 pub struct Started {
+    /// The number of its process.
+    pub pid: u32,
     /// How to ask it for something.
     pub wish: Wish,
     /// Gives how the program ended, if it was started by us.
@@ -48,6 +50,7 @@ const SITES_EVERY: Duration = Duration::from_secs(1);
 /// Looks at a program until it has ended or nobody listens any more.
 pub fn watch(watched: Watched, messages: SyncSender<Message>) -> Started {
     let (wishes, wanted) = channel();
+    let pid = watched.watch.pid();
     let began = Instant::now();
     for output in watched.output {
         let messages = messages.clone();
@@ -66,7 +69,7 @@ pub fn watch(watched: Watched, messages: SyncSender<Message>) -> Started {
         said: VecDeque::new(),
     };
     let end = thread::spawn(move || looking.run());
-    Started { wish: Box::new(move |action| send(&wishes, action)), end }
+    Started { pid, wish: Box::new(move |action| send(&wishes, action)), end }
 }
 
 fn send(wishes: &Sender<Action>, action: Action) -> Result<(), String> {
