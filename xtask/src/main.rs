@@ -46,7 +46,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "page",
-        about: "check the page in a browser: [TEST of ui/tests], --build it into ui/dist, or make its --fixtures only",
+        about: "check the page in a browser: [TEST of ui/tests], --build it into ui/dist, make its --fixtures only, or its --sheet of pictures",
         run: page::run,
     },
     Task {

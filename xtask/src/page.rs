@@ -16,12 +16,15 @@ pub fn run(arguments: &[String]) -> Outcome {
     let (browser, only) = match arguments {
         [word] if word == "--build" => return build(),
         [word] if word == "--types" => return Page::new()?.write_types(),
+        [word] if word == "--sheet" => return Page::new()?.write_sheet(),
         [] => (true, None),
         [word] if word == "--fixtures" => (false, None),
         [file] if !file.starts_with('-') => (true, Some(file.as_str())),
         _ => {
-            return Err("say nothing, --build, --types, --fixtures, or one test file of ui/tests"
-                .to_owned());
+            return Err(
+                "say nothing, --build, --types, --fixtures, --sheet, or one test file of ui/tests"
+                    .to_owned(),
+            );
         }
     };
     if browser && only.is_none() {
@@ -72,6 +75,17 @@ struct Page {
     bactrian: PathBuf,
     fixtures: PathBuf,
 }
+
+/// Programs that leak, how much, and when their snapshots are taken: small enough that a sheet of all is a minute's work.
+const CULPRITS: [(&str, &str, &str); 7] = [
+    ("wrong_key", "20000", "major"),
+    ("kept_trees", "60", "exit"),
+    ("full_queue", "20000", "exit"),
+    ("copied_strings", "40000", "exit"),
+    ("deep_renaming", "4000", "peak"),
+    ("finaliser_cycle", "500", "exit"),
+    ("callbacks", "3000", "exit"),
+];
 
 impl Page {
     /// Builds the program, with the page in it, and examples, as tests do.
@@ -158,6 +172,39 @@ impl Page {
         Ok(())
     }
 
+    /// Writes the contact sheet: what the page shows of the programs of `docs/culprits.md`.
+    fn write_sheet(&self) -> Outcome {
+        for (name, argument, when) in CULPRITS {
+            let source = root().join(format!("programs/culprits/{name}.ml"));
+            let copied = fs::copy(source, self.fixtures.join(format!("{name}.ml")));
+            copied.map_err(|error| format!("{name}: {error}"))?;
+            self.remove_heaps(name)?;
+            let mut compile = Command::new("ocamlopt.opt");
+            compile.args(["-g", "-bin-annot", &format!("{name}.ml"), "-o", name]);
+            succeed(compile.current_dir(&self.fixtures))?;
+            let mut record = Command::new(&self.bactrian);
+            record.args(["record", "--quiet", "--snapshots", when, "-o", &format!("{name}.ctf")]);
+            record.args(["--", &format!("./{name}"), argument]);
+            let quiet = record.stdin(Stdio::null()).stdout(Stdio::null());
+            succeed(quiet.current_dir(&self.fixtures))?;
+        }
+        let mut node = self.node("tests/sheet.mjs");
+        node.arg(root().join("docs/images/culprits.jpg"));
+        succeed(node.args(CULPRITS.iter().map(|(name, ..)| name)))
+    }
+
+    /// A script of the page's tests, which finds the program and the files.
+    fn node(&self, script: &str) -> Command {
+        let ui = root().join("ui");
+        let mut node = Command::new("node");
+        node.arg(script).current_dir(&ui);
+        node.env("BACTRIAN", &self.bactrian).env("BACTRIAN_FIXTURES", &self.fixtures);
+        // Not to fill the user's own directory with indexes.
+        node.env("XDG_CACHE_HOME", self.fixtures.join("cache"));
+        node.env("BACTRIAN_PICTURES", ui.join("screenshots"));
+        node
+    }
+
     /// Writes the types of questions and answers, which those of `crates/analysis` make. Only checks and editors want them.
     fn write_types(&self) -> Outcome {
         let made = Command::new(self.example("page_types")).output();
@@ -181,11 +228,7 @@ impl Page {
         });
         tests.sort();
         // Two at a time: a page waits for its server, and its test for the page.
-        let mut node = Command::new("node");
-        node.args(["--test", "--test-concurrency=2"]).args(tests).current_dir(&ui);
-        node.env("BACTRIAN", &self.bactrian).env("BACTRIAN_FIXTURES", &self.fixtures);
-        // Not to fill the user's own directory with indexes.
-        node.env("XDG_CACHE_HOME", self.fixtures.join("cache"));
-        succeed(node.env("BACTRIAN_PICTURES", ui.join("screenshots")))
+        let mut node = self.node("--test");
+        succeed(node.arg("--test-concurrency=2").args(tests))
     }
 }
