@@ -118,7 +118,7 @@ impl Page {
         run(Path::new("ocamlopt.opt"), "-g -bin-annot leaky_cache.ml -o leaky_cache")?;
         let bactrian = &self.bactrian;
         for (name, requests) in [("before", 5_000), ("leaky", 20_000)] {
-            self.remove_heaps(name)?;
+            self.remove_all_of(name)?;
             run(
                 bactrian,
                 &format!(
@@ -130,7 +130,7 @@ impl Page {
             Path::new("ocamlopt.opt"),
             "-g -bin-annot heap_fixture.ml heap_finaliser_leak.ml -o finalisers",
         )?;
-        self.remove_heaps("finalisers")?;
+        self.remove_all_of("finalisers")?;
         run(bactrian, "record --snapshots exit --no-trace -o finalisers.ctf -- ./finalisers")?;
         fs::rename(self.fixtures.join("finalisers.1.heap"), self.fixtures.join("finalisers.heap"))
             .map_err(|error| format!("the snapshot of finalisers: {error}"))?;
@@ -160,7 +160,8 @@ impl Page {
         watched.and(ended.map(drop).map_err(|error| error.to_string()))
     }
 
-    fn remove_heaps(&self, name: &str) -> Outcome {
+    /// Removes what was recorded and compiled under a name.
+    fn remove_all_of(&self, name: &str) -> Outcome {
         let listed = fs::read_dir(&self.fixtures).map_err(|error| error.to_string())?;
         for file in listed.flatten() {
             let known = file.file_name();
@@ -175,10 +176,10 @@ impl Page {
     /// Writes the contact sheet: what the page shows of the programs of `docs/culprits.md`.
     fn write_sheet(&self) -> Outcome {
         for (name, argument, when) in CULPRITS {
+            self.remove_all_of(name)?;
             let source = root().join(format!("programs/culprits/{name}.ml"));
             let copied = fs::copy(source, self.fixtures.join(format!("{name}.ml")));
             copied.map_err(|error| format!("{name}: {error}"))?;
-            self.remove_heaps(name)?;
             let mut compile = Command::new("ocamlopt.opt");
             compile.args(["-g", "-bin-annot", &format!("{name}.ml"), "-o", name]);
             succeed(compile.current_dir(&self.fixtures))?;
