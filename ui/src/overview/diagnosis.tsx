@@ -1,4 +1,4 @@
-/** What is wrong with the program, before everything else: a sentence, memory over time, and what was found, the worst first. */
+/** What is wrong with the program, before everything else: a sentence, memory over time, and what was found, the largest first. */
 import type { ShownFile } from "../api/files";
 import type { ContentsAnswer as Contents, HeapInfo, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
 import { useAnswer } from "../api/use";

@@ -15,7 +15,7 @@ const WRONG: Step = {
   view: "overview",
   targets: [".diagnosis .finding", ".diagnosis"],
   title: "What is wrong?",
-  text: "The overview begins with what was found, the worst first. “show me” leads to what a finding rests on.",
+  text: "The overview begins with what was found, the largest first. “show me” leads to what a finding rests on.",
 };
 
 const SEEN: Step = {

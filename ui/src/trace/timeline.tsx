@@ -226,7 +226,7 @@ function optionsOf(timeline: Timeline, line: Line, colours: Colours, letter: num
   return {
     width,
     height: heightOf(letter),
-    padding: [letter * 0.9, letter, 0, 0],
+    padding: [letter * 0.9, letter * 2, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
     scales: {
