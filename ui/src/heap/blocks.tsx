@@ -5,7 +5,7 @@ import { useAnswer } from "../api/use";
 import { useWindow, type RowWindow } from "../api/window";
 import { bytes, count, seconds } from "../format";
 import { Answered, Panel, Search } from "../parts/controls";
-import { Table, type TableColumn } from "../parts/table";
+import { orderIn, Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import type { BlockRow, Blocks, ClassTable } from "./answers";
 import { classesParams } from "./classes";
@@ -129,7 +129,6 @@ function List({ window, isGrouped, command }: { window: RowWindow<Row>; isGroupe
     { title: "Size", order: "size", number: true, help: "Its own bytes", value: (row) => row.shallow, cell: (row) => bytes(row.shallow) },
     ...(isGrouped ? [] : [{ title: "Age", order: "age", number: true, help: "If it was sampled", value: (row: Row) => row.age ?? 0, cell: (row: Row) => (row.age === null ? "" : seconds(row.age)) }]),
   ];
-  const first = "retained";
   return (
     <Table
       title="Blocks"
@@ -137,11 +136,7 @@ function List({ window, isGrouped, command }: { window: RowWindow<Row>; isGroupe
       columns={columns}
       rows={window.rows}
       window={window}
-      order={isGrouped ? { by: "", reverse: false, set: () => undefined } : {
-        by: route.params.get("sort") ?? first,
-        reverse: route.params.has("reverse"),
-        set: (by, reverse) => route.go({ params: { sort: by === first ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
-      }}
+      order={isGrouped ? { by: "", reverse: false, set: () => undefined } : orderIn(route.params, "retained")}
       id={(row) => `@${row.node}`}
       selected={route.params.get("node") ?? undefined}
       onOpen={(row) => route.go({ params: { node: `@${row.node}` } })}

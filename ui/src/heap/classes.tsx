@@ -4,7 +4,7 @@ import { useAnswer } from "../api/use";
 import { ROWS, useWindow, type RowWindow } from "../api/window";
 import { bytes, count, percent, seconds } from "../format";
 import { Answered, Estimated, Panel, Search } from "../parts/controls";
-import { Table, type TableColumn } from "../parts/table";
+import { orderIn, Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import { labelText, type ClassRow, type ClassTable, type FieldRow, type FieldTable } from "./answers";
 import { Next, TypesKnown } from "./parts";
@@ -163,11 +163,7 @@ function Classes({ file, by, table, window, filters, command }: ClassesProps) {
         columns={columns}
         rows={window.rows}
         window={window}
-        order={{
-          by: route.params.get("sort") ?? "shallow",
-          reverse: route.params.has("reverse"),
-          set: (by, reverse) => route.go({ params: { sort: by === "shallow" ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
-        }}
+        order={orderIn(route.params, "shallow")}
         id={labelText}
         onOpen={by === "tags" ? undefined : drill}
         rowKeys={

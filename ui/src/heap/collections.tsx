@@ -2,7 +2,7 @@
 import { useWindow } from "../api/window";
 import { bytes, count, percent } from "../format";
 import { Answered, Panel } from "../parts/controls";
-import { Table, type TableColumn } from "../parts/table";
+import { orderIn, Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import type { CollectionRow, Collections } from "./answers";
 import { TypesKnown } from "./parts";
@@ -36,11 +36,7 @@ export function CollectionsTab({ file }: { file: number }) {
               columns={COLUMNS}
               rows={window.rows}
               window={window}
-              order={{
-                by: order.sort ?? "bytes",
-                reverse: order.reverse,
-                set: (by, reverse) => route.go({ params: { sort: by === "bytes" ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
-              }}
+              order={orderIn(route.params, "bytes")}
               id={(row) => row.name}
               onOpen={(row) => row.largest_node !== null && route.go({ params: { node: `@${row.largest_node}` } })}
             />

@@ -2,7 +2,7 @@
 import { useWindow, type RowWindow } from "../api/window";
 import { bytes, count } from "../format";
 import { Answered, Panel, Select } from "../parts/controls";
-import { Table, type TableColumn } from "../parts/table";
+import { orderIn, Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import type { ClassChange, HeapDiff } from "./answers";
 import type { TabProps } from "./view";
@@ -57,7 +57,6 @@ function Changes({ diff, window, sign, command }: { diff: HeapDiff["diff"]; wind
         ]
       : []),
   ];
-  const first = "change";
   return (
     <>
       <p>
@@ -70,11 +69,7 @@ function Changes({ diff, window, sign, command }: { diff: HeapDiff["diff"]; wind
         columns={columns}
         rows={window.rows}
         window={window}
-        order={{
-          by: route.params.get("sort") ?? first,
-          reverse: route.params.has("reverse"),
-          set: (by, reverse) => route.go({ params: { sort: by === first ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
-        }}
+        order={orderIn(route.params, "change")}
         id={(row) => row.class}
         onOpen={(row) => route.go({ part: "paths", fresh: true, params: { what: row.class.split(" (")[0] ?? row.class } })}
       />

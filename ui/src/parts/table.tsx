@@ -10,7 +10,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { canClick, mostRows } from "../api/ask";
 import type { RowWindow } from "../api/window";
 import { useKeys } from "../state/keys";
-import { useRoute } from "../state/route";
+import { go, useRoute } from "../state/route";
 import { csvOf, useExport } from "./export";
 
 export interface TableColumn<R> {
@@ -43,6 +43,15 @@ export interface TableOrder {
   by: string;
   reverse: boolean;
   set: (by: string, reverse: boolean) => void;
+}
+
+/** The order that the URL says; `first` if it says none, which is then not written down. */
+export function orderIn(params: URLSearchParams, first: string): TableOrder {
+  return {
+    by: params.get("sort") ?? first,
+    reverse: params.has("reverse"),
+    set: (by, reverse) => go({ params: { sort: by === first ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
+  };
 }
 
 interface Props<R> {

@@ -4,7 +4,7 @@
  */
 import { canAsk, type Params } from "../api/ask";
 import { ROWS } from "../api/window";
-import type { TableOrder } from "../parts/table";
+import { orderIn, type TableOrder } from "../parts/table";
 import { go, useRoute, type Change } from "../state/route";
 import { added, filterParams } from "./filters";
 
@@ -125,10 +125,6 @@ export function useTrace(file: number): TraceShown {
       const [name, asked] = questionOf({ ...shown, ...change });
       return canAsk(name, name === "trace/flame" || name === "trace/around" ? asked : { ...asked, number: ROWS });
     },
-    order: (first) => ({
-      by: params.get("sort") ?? first,
-      reverse: params.has("reverse"),
-      set: (by, reverse) => go({ params: { sort: by === first ? null : by, reverse: reverse ? "" : null } }, { replace: true }),
-    }),
+    order: (first) => orderIn(params, first),
   };
 }
