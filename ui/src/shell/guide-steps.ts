@@ -30,13 +30,13 @@ const TRACE: readonly Step[] = [
     view: "trace",
     targets: [".timeline-panel [data-testid=timeline]", ".timeline-panel"],
     title: "When does memory grow?",
-    text: "This is what was alive at each moment. Drag over a stretch of time, and everything below is about what was allocated then.",
+    text: "This is what was alive at each moment. Drag over a stretch of time, and everything below is about what was alive then.",
   },
   {
     view: "trace",
     targets: [".flame-panel canvas", ".flame-panel"],
-    title: "Which code allocates it?",
-    text: "Each box is a function, as wide as what it and those it calls have allocated. Click on one to look closer.",
+    title: "Which code made it?",
+    text: "Each box is a function, as wide as what it and those it calls keep in memory. Click on one to look closer.",
   },
 ];
 
