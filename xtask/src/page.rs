@@ -105,7 +105,7 @@ impl Page {
     /// Files to look at, recorded anew: a program that leaks, its snapshots, its live numbers.
     fn make_fixtures(&self) -> Outcome {
         let programs = root().join("programs");
-        for source in ["leaky_cache.ml", "heap_fixture.ml", "heap_finaliser_leak.ml"] {
+        for source in ["leaky_cache.ml", "steady.ml", "heap_fixture.ml", "heap_finaliser_leak.ml"] {
             fs::copy(programs.join(source), self.fixtures.join(source))
                 .map_err(|error| format!("{source}: {error}"))?;
         }
@@ -116,6 +116,7 @@ impl Page {
             succeed(command.stdin(Stdio::null()).stdout(Stdio::null()))
         };
         run(Path::new("ocamlopt.opt"), "-g -bin-annot leaky_cache.ml -o leaky_cache")?;
+        run(Path::new("ocamlopt.opt"), "-g -bin-annot unix.cmxa steady.ml -o steady")?;
         let bactrian = &self.bactrian;
         for (name, requests) in [("before", 5_000), ("leaky", 20_000)] {
             self.remove_all_of(name)?;
