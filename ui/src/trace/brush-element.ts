@@ -65,10 +65,12 @@ export class Brush {
     this.element.style.transform = `translateX(${left}px)`;
     this.element.style.width = `${Math.max(span ? 1 : 0, right - left)}px`;
     this.length.textContent = span && right - left > 60 ? seconds(span.to - span.from) : "";
-    this.element.setAttribute("aria-valuemin", String(this.whole.from));
-    this.element.setAttribute("aria-valuemax", String(this.whole.to));
-    this.element.setAttribute("aria-valuenow", String(span?.from ?? this.whole.from));
-    this.element.setAttribute("aria-valuetext", span ? `${span.from} to ${span.to} seconds` : "all");
+    // To the microsecond, which traces count in: smaller ones would be written with an exponent, which is no number there.
+    const told = (time: number) => String(Number(time.toFixed(6)));
+    this.element.setAttribute("aria-valuemin", told(this.whole.from));
+    this.element.setAttribute("aria-valuemax", told(this.whole.to));
+    this.element.setAttribute("aria-valuenow", told(span?.from ?? this.whole.from));
+    this.element.setAttribute("aria-valuetext", span ? `${told(span.from)} to ${told(span.to)} seconds` : "all");
   }
 
   private choose(span: Span | null): void {
