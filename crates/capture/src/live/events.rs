@@ -194,6 +194,8 @@ impl Events {
             self.read_piece(domain, at, end == tail);
             if head >= end && rounds < MOST_ROUNDS {
                 rounds += 1;
+                // Whatever the file says, no more is kept than a ring is long.
+                let head = head.max(newest.saturating_sub(self.layout.ring_words));
                 tail = newest.max(head);
                 self.skip_to(domain, head);
             }

@@ -136,6 +136,20 @@ fn a_reader_that_is_overtaken_goes_on_with_what_is_newer() {
 }
 
 #[test]
+fn a_ring_that_says_it_is_endless_is_read_no_further_than_it_is_long() {
+    let (before, after) = (RingFile::new().minor(0, 100, 300).bytes(), RingFile::new().bytes());
+    let mut after = after;
+    // Its head is behind all that was there, and its tail where nothing can be.
+    after[64..80].copy_from_slice(&[1000_u64.to_le_bytes(), (u64::MAX - 5).to_le_bytes()].concat());
+    let reads = Arc::new(AtomicU32::new(u32::MAX));
+    let overtaken = Overtaken { reads: reads.clone(), before, after };
+    let mut events = Events::open(Box::new(overtaken), KNOWN, true).expect("sound");
+    reads.store(1, SeqCst);
+    let seen = events.poll().expect("it is there");
+    assert!(seen.lost_words > 1 << 60 && seen.pauses.count() == 0, "{seen:?}");
+}
+
+#[test]
 fn files_that_make_no_sense_are_refused() {
     let sound = RingFile::new().minor(0, 1000, 3000).bytes();
     let refused = |bytes: Vec<u8>| Events::open(Box::new(bytes), KNOWN, true).err();
