@@ -458,8 +458,6 @@ const NOT_REPORTED: &[&str] = &[
     "trace/names",
     "heap/first-roots",
     "heap/find",
-    "heap/blocks",
-    "heap/diff",
     "heap/leaks",
     "heap/evolution-names",
 ];
@@ -517,6 +515,39 @@ fn reports_have_the_same() {
         let is_same =
             same(&answer["result"], &asked["result"]) && answer["command"] == asked["command"];
         assert!(is_same, "{question}\n{answer}\n{asked}");
+    }
+}
+
+#[test]
+fn reports_have_sources_unless_they_must_not() {
+    let folder = bactrian_fixtures::own_folder("reported_sources");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    for (from, name) in [
+        (fixture("leaky_cache_v2.ctf"), "x.ctf"),
+        (programs.join("leaky_cache.ml"), "leaky_cache.ml"),
+    ] {
+        std::fs::copy(from, folder.join(name)).expect("a copy");
+    }
+    let sources = |options: &[&str]| -> Vec<Value> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+        command.args(["report", "x.ctf", "-o", "out.html"]).args(options).current_dir(&folder);
+        assert!(command.output().expect("bactrian runs").status.success());
+        let carried = carried(&std::fs::read_to_string(folder.join("out.html")).expect("a report"));
+        let is_source = |question: &str| question.starts_with("trace/source?");
+        carried
+            .into_iter()
+            .filter(|(question, _)| is_source(question))
+            .map(|(_, answer)| answer)
+            .collect()
+    };
+    let has_lines = |answer: &Value| {
+        answer["result"]["lines"].as_array().is_some_and(|lines| !lines.is_empty())
+    };
+    assert!(sources(&[]).iter().any(has_lines));
+    let without = sources(&["--no-sources"]);
+    assert!(!without.is_empty());
+    for answer in without {
+        assert!(answer["error"].as_str().expect("why").contains("--no-sources"), "{answer}");
     }
 }
 
