@@ -40,6 +40,7 @@ mod source_lines;
 mod stack_tree;
 mod stack_walk;
 mod stacks_options;
+mod standard_library;
 mod timeline;
 mod top;
 mod trace_file;

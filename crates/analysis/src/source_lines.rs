@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +13,7 @@ use crate::labels::By;
 use crate::library::LibraryOptions;
 use crate::measure::Metric;
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError};
+use crate::standard_library;
 use crate::top::Row;
 
 /// The lines around a place in the source, with what they allocate; if the trace names it and it is there.
@@ -109,7 +108,7 @@ impl Question for SourceQuestion {
             .map(|(number, (own, total))| (number, LineNumbers { own, total }))
             .collect();
         let mut notes = trace.notes(&filter, None);
-        notes.extend(found.as_deref().and_then(note_of_library));
+        notes.extend(found.as_deref().and_then(standard_library::note_on));
         Ok(Answer::new(answer, [top.losses.clone().into()]).with_notes(notes))
     }
 
@@ -185,35 +184,11 @@ pub fn find_source(named: &str, trace: &Path, program: &Path) -> Option<PathBuf>
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MOST_BYTES)
     };
     let of_library = || {
-        let library = standard_library()?;
+        let library = standard_library::folder()?;
         let path = library.join(named).canonicalize().ok()?;
         (path.starts_with(library) && is_source(&path)).then_some(path)
     };
     candidates.find(is_source).or_else(of_library)
-}
-
-/// Where the compiler that is found first keeps the standard library with its sources, which traces name without a folder.
-fn standard_library() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let ask = |(program, arguments): (&str, &[&str])| {
-        let said = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
-        let folder = PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end());
-        (said.status.success() && folder.is_absolute()).then_some(folder)
-    };
-    let ways: [(&str, &[&str]); 3] =
-        [("ocamlfind", &["ocamlc", "-where"]), ("ocamlc", &["-where"]), ("ocamlopt", &["-where"])];
-    FOLDER.get_or_init(|| ways.into_iter().find_map(ask)?.canonicalize().ok()).as_deref()
-}
-
-/// Nothing says of which version the program's library is.
-fn note_of_library(source: &Path) -> Option<String> {
-    let is_of_library = source.starts_with(standard_library()?);
-    is_of_library.then(|| {
-        format!(
-            "{} is of the OCaml that is installed here: if the program was compiled by another, lines may differ",
-            source.display()
-        )
-    })
 }
 
 #[cfg(test)]
@@ -242,7 +217,7 @@ mod tests {
         let find = |named: &str| find_source(named, Path::new("x.ctf"), Path::new("/no/program"));
         let list = find("list.ml").expect("the compiler that tests use comes with its sources");
         assert!(std::fs::read_to_string(&list).expect("a file").contains("let rec"));
-        assert!(note_of_library(&list).expect("a note").contains("installed here"));
+        assert!(standard_library::note_on(&list).expect("a note").contains("installed here"));
         // Whatever a trace names, nothing but sources of the library is read there.
         assert_eq!(find("../../../etc/passwd"), None);
         assert_eq!(find("no_such_module.ml"), None);

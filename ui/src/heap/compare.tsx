@@ -5,7 +5,7 @@ import { Answered, Panel, Select } from "../parts/controls";
 import { orderIn, Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import type { ClassChange, HeapDiff } from "./answers";
-import type { TabProps } from "./view";
+import type { TabProps } from "./parts";
 
 export function CompareTab({ file, files }: TabProps) {
   const route = useRoute();

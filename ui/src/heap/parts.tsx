@@ -3,8 +3,15 @@ import type { ComponentChildren } from "preact";
 import { canAsk } from "../api/ask";
 import { bytes, percent } from "../format";
 import type { Params } from "../api/ask";
+import type { ShownFile } from "../api/files";
 import { linkTo, useRoute, type Change } from "../state/route";
 import type { Coverage } from "./answers";
+
+/** What a tab is given. */
+export interface TabProps {
+  file: number;
+  files: readonly ShownFile[];
+}
 
 /** A link to another question. In a report it is one only if the answer is there. */
 export function Next(props: { to: Change; asks?: readonly [string, Params]; title?: string; children: ComponentChildren }) {

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { ask, isReport } from "../api/ask";
 import { Search } from "../parts/controls";
-import type { ShownFile, ViewProps } from "../api/files";
+import type { ViewProps } from "../api/files";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
 import { BlocksTab } from "./blocks";
@@ -16,6 +16,7 @@ import { FindingsTab } from "./findings";
 import { GraphTab } from "./graph";
 import { Inspector } from "./inspector";
 import { PathsTab } from "./paths";
+import type { TabProps } from "./parts";
 import { RootsTab } from "./roots";
 import { WhatIfPanel } from "./what_if";
 import "./heap.css";
@@ -26,11 +27,6 @@ interface Tab {
   show: (props: TabProps) => preact.JSX.Element;
   /** How many snapshots there must be. */
   least?: number;
-}
-
-export interface TabProps {
-  file: number;
-  files: readonly ShownFile[];
 }
 
 const TABS: readonly Tab[] = [

@@ -3,11 +3,12 @@ import type { ShownFile } from "../api/files";
 import type { ContentsAnswer as Contents, HeapInfo, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count, seconds } from "../format";
+import { SnapshotFindings } from "../heap/findings";
 import { Answered, Estimated, Panel } from "../parts/controls";
+import { Finding } from "../parts/finding";
+import { Spark } from "../pictures/spark";
 import { linkTo, useRoute } from "../state/route";
 import { wordsOf } from "../trace/telling";
-import { Finding, SnapshotFindings } from "./findings";
-import { Spark } from "./spark";
 
 export type Placed = { file: ShownFile; at: number };
 

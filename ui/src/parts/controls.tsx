@@ -18,7 +18,7 @@ export function Segmented<V extends string>(props: {
 }) {
   for (const [value] of props.options) if (!props.disabled?.(value)) canClick(() => props.onChange(value));
   const group = useRef<HTMLDivElement>(null);
-  // Who came by Tab walks through the choices with arrows. Who has clicked goes on with the keys of the view.
+  // After Tab, arrow keys choose another option here. After a click, they belong to the view.
   const isByKeys = useRef(true);
   const isPressed = useRef(false);
   const open = props.options.filter(([value]) => !props.disabled?.(value)).map(([value]) => value);

@@ -86,7 +86,7 @@ export function Table<R>(props: Props<R>) {
   const sort = sortFrom(route.params.get(inUrl)) ?? (props.sorted ? { by: props.sorted.by, up: props.sorted.up ?? false } : null);
   const [at, setAt] = useState(-1);
   const body = useRef<HTMLTableSectionElement>(null);
-  // Who walks by keys is told of the row: it gets the focus.
+  // A row that was reached by keys gets the focus, so that screen readers read it.
   const isWalking = useRef(false);
   const heading = columns.find((column) => column.wide) ?? columns[0];
   const column = columns.find((column) => column.title === sort?.by);

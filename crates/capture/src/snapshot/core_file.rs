@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use bactrian_snapshot::{Info, Reason, Way};
 
-use super::file::{self, Place};
+use super::file::{self, Destination};
 use super::{Failure, Written, info_of};
 use crate::heap::target::Target;
 use crate::heap::{Options, Subject};
@@ -54,6 +54,6 @@ pub fn of_core(
         progress,
         info,
     };
-    let place = Place { path, replaces: true, most_bytes: None };
-    file::write(&subject, &options, place, |_| ())
+    let destination = Destination { path, replaces: true, most_bytes: None };
+    file::write(&subject, &options, destination, |_| ())
 }

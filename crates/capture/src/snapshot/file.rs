@@ -21,7 +21,7 @@ pub struct Written {
 
 /// Where a snapshot goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'p> {
+pub struct Destination<'p> {
     /// The file.
     pub path: &'p Path,
     /// Whether a file that is there may be replaced.
@@ -34,10 +34,10 @@ pub struct Place<'p> {
 pub fn write(
     subject: &Subject<'_>,
     options: &Options,
-    place: Place<'_>,
+    destination: Destination<'_>,
     release: impl FnMut(&[Range<u64>]),
 ) -> Result<Written, Failure> {
-    let Place { path, replaces, most_bytes } = place;
+    let Destination { path, replaces, most_bytes } = destination;
     let cannot = |why: &dyn std::fmt::Display| {
         Failure::io(format_args!("cannot write {}", path.display()), why)
     };

@@ -15,7 +15,7 @@ use bactrian_agent_abi::ledger::Line;
 use bactrian_snapshot::{Info, Reason, Skipped, Way};
 use rustix::process::{Pid, Signal, getppid, kill_process, setpriority_process};
 
-use super::file::{self, Place};
+use super::file::{self, Destination};
 use super::{Failure, Written, describe, info_of};
 use crate::heap::roots::Listing;
 use crate::heap::target::{Files, Target};
@@ -134,8 +134,8 @@ fn take(
         }
     };
     let path = path_of(facts.heap);
-    let place = Place { path: &path, replaces: true, most_bytes: facts.disk_limit };
-    file::write(&subject, &options, place, give_back)
+    let destination = Destination { path: &path, replaces: true, most_bytes: facts.disk_limit };
+    file::write(&subject, &options, destination, give_back)
 }
 
 fn info(facts: &Facts<'_>, target: &Target) -> Info {

@@ -9,7 +9,7 @@ use bactrian_agent_abi::variable;
 use bactrian_snapshot::{Info, Reason, Way};
 use bactrian_trace::{Index, Input};
 
-use super::file::{self, Place};
+use super::file::{self, Destination};
 use super::{Failure, Written, describe, info_of};
 use crate::attach::{self, Cause, LateTrace, freeze};
 use crate::heap::{Options, Subject};
@@ -74,8 +74,9 @@ pub fn of_process(
         info,
     };
     // The handle ends with this function; the copy is idle until then.
-    let place = Place { path: &wanted.path, replaces: wanted.replaces, most_bytes: None };
-    let written = file::write(&subject, &options, place, |_| ())?;
+    let destination =
+        Destination { path: &wanted.path, replaces: wanted.replaces, most_bytes: None };
+    let written = file::write(&subject, &options, destination, |_| ())?;
     Ok((written, way, pause))
 }
 

@@ -1,0 +1,29 @@
+//! The standard library that is installed here, whose sources traces name without a folder.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// Where the compiler that is found first keeps it.
+pub(crate) fn folder() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let ask = |(program, arguments): (&str, &[&str])| {
+        let said = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+        let folder = PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end());
+        (said.status.success() && folder.is_absolute()).then_some(folder)
+    };
+    let ways: [(&str, &[&str]); 3] =
+        [("ocamlfind", &["ocamlc", "-where"]), ("ocamlc", &["-where"]), ("ocamlopt", &["-where"])];
+    FOLDER.get_or_init(|| ways.into_iter().find_map(ask)?.canonicalize().ok()).as_deref()
+}
+
+/// What is to be said of a source file that is of it: nothing tells of which version the program's library is.
+pub(crate) fn note_on(source: &Path) -> Option<String> {
+    let is_of_library = source.starts_with(folder()?);
+    is_of_library.then(|| {
+        format!(
+            "{} is of the OCaml that is installed here: if the program was compiled by another, lines may differ",
+            source.display()
+        )
+    })
+}
