@@ -142,6 +142,25 @@ test("types, their fields, and the paths to them", async () => {
     assert.ok(boxes.some((text) => text.includes("entries of Leaky_cache")), boxes.join());
     assert.ok((await texts(page, ".arrow text")).some((text) => text.includes("data")), "fields stand on arrows");
     await picture(page, "heap-paths-type");
+    // A box that stands for many is taken apart, stays so in the address, and is put together again.
+    const target = await page.locator(".drawn").last().getAttribute("data-id");
+    const many = page.locator(`.drawn[data-id="${target}"]`);
+    await many.click();
+    const apart = await asked(page, "heap/paths", () => many.click());
+    const { members } = apart.result.class;
+    assert.ok(members.count > members.rows.length && members.rows.length === 8, JSON.stringify(members));
+    const blocks = page.locator('.drawn[data-id*=" of @"]');
+    await blocks.nth(7).waitFor();
+    assert.equal(await blocks.count(), 8);
+    assert.ok((await texts(page, ".drawn text")).some((text) => text.endsWith(" more")), "how many there are besides");
+    assert.match(page.url(), /members=/);
+    await picture(page, "heap-paths-members");
+    await blocks.nth(2).click();
+    await blocks.nth(2).click();
+    assert.match(await page.getByTestId("inspector").innerText(), new RegExp(`@${members.rows[2].node}`), "one of them is looked at");
+    await page.goBack();
+    await page.goBack();
+    await blocks.first().waitFor({ state: "detached" });
     // To one block, and from box to box with keys.
     const node = paths.class.rows[0].node;
     const show = bactrian("heap", "types", LAST, "--json").result;

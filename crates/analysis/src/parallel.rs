@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use crate::under_way::Step;
 
-/// Pieces in memory at once, for each thread.
-const BATCH: usize = 8;
+/// Pieces that are worked on, and as many that are done, for each thread.
+const BATCH: usize = 4;
 
 /// Elements that are worth a piece of their own.
 const LEAST: usize = 256;
@@ -41,16 +41,25 @@ fn map_in<P: Sync, T: Send>(step: &Step, pieces: &[P], work: impl Fn(&P) -> T + 
         .collect()
 }
 
-/// What becomes of each piece is taken in their order, by one thread. Few of them are in memory at once.
+/// What becomes of each piece is taken in their order, by this thread, while others work on the next. Few of them are in memory at
+/// once.
 pub(crate) fn map_then<P: Sync, T: Send>(
     pieces: &[P],
     work: impl Fn(&P) -> T + Sync,
     mut then: impl FnMut(&P, T),
 ) {
     let step = Step::of(pieces.len());
-    for batch in pieces.chunks(BATCH * rayon::current_num_threads()) {
-        for (piece, result) in batch.iter().zip(map_in(&step, batch, &work)) {
-            then(piece, result);
+    let mut batches = pieces.chunks(BATCH * rayon::current_num_threads());
+    let mut ready: (&[P], Vec<T>) = (&[], Vec::new());
+    loop {
+        let next = batches.next().unwrap_or(&[]);
+        let (pieces, results) = std::mem::replace(&mut ready, (next, Vec::new()));
+        rayon::in_place_scope(|scope| {
+            scope.spawn(|_| ready.1 = map_in(&step, next, &work));
+            pieces.iter().zip(results).for_each(|(piece, result)| then(piece, result));
+        });
+        if next.is_empty() {
+            return;
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bactrian_trace::{Index, Input, Micros, Reader, Stacks, TraceInfo};
+use bactrian_trace::{Index, Input, Micros, Parts, Reader, Stacks, TraceInfo};
 
 use crate::estimate::Scale;
 
@@ -62,6 +62,11 @@ impl TraceFile {
     /// A reader at the start.
     pub fn reader(&self, stacks: Stacks) -> Reader<'_> {
         Reader::new(&self.input, &self.index, stacks)
+    }
+
+    /// The same in parts that can be read at the same time, without stacks, if it is sound.
+    pub fn parts(&self) -> Option<Parts<'_>> {
+        Parts::of(&self.input, &self.index)
     }
 
     /// How sampled words scale to bytes.

@@ -50,6 +50,7 @@ pub struct Index {
     packets: Vec<Packet>,
     losses: Losses,
     bytes: usize,
+    duration: Micros,
 }
 
 impl Index {
@@ -94,23 +95,28 @@ impl Index {
 
     /// From the start to the last time that headers name, by a clock that is never set back.
     pub fn duration(&self) -> Micros {
-        let mut clocks: HashMap<DomainId, (u64, u64)> = HashMap::new();
-        for packet in &self.packets {
-            let (last, shift) = clocks.entry(packet.domain).or_insert((self.info.start, 0));
-            for time in [packet.time_begin, packet.time_end] {
-                // As the reader does with the times of events.
-                *shift = (*shift).max(last.saturating_sub(time));
-                *last = time.saturating_add(*shift);
-            }
-        }
-        let last = clocks.into_values().map(|(last, _)| last).max();
-        Micros(last.unwrap_or(self.info.start).saturating_sub(self.info.start))
+        self.duration
     }
 
     /// Sampled allocations that the headers promise.
     pub fn allocations(&self) -> u64 {
         self.packets.iter().fold(0, |n, p| n.saturating_add(p.ids.end.saturating_sub(p.ids.start)))
     }
+}
+
+/// From the start to the last time that these name.
+fn duration(info: &TraceInfo, packets: &[Packet]) -> Micros {
+    let mut clocks: HashMap<DomainId, (u64, u64)> = HashMap::new();
+    for packet in packets {
+        let (last, shift) = clocks.entry(packet.domain).or_insert((info.start, 0));
+        for time in [packet.time_begin, packet.time_end] {
+            // As the reader does with the times of events.
+            *shift = (*shift).max(last.saturating_sub(time));
+            *last = time.saturating_add(*shift);
+        }
+    }
+    let last = clocks.into_values().map(|(last, _)| last).max();
+    Micros(last.unwrap_or(info.start).saturating_sub(info.start))
 }
 
 impl Packet {
@@ -156,7 +162,9 @@ impl<'a> Skim<'a> {
     /// The index, and what skimming goes on with.
     pub fn finish(self) -> (Index, HashMap<DomainId, u64>, bool) {
         let Skim { bytes, info, packets, losses, running, gap } = self;
-        (Index { info: info.clone(), packets, losses, bytes: bytes.len() }, running, gap)
+        let duration = duration(info, &packets);
+        let index = Index { info: info.clone(), packets, losses, bytes: bytes.len(), duration };
+        (index, running, gap)
     }
 
     /// Skims the packets from a place on.

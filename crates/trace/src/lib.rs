@@ -110,7 +110,7 @@ pub use model::{
     bytecode_code, instruction,
 };
 #[cfg(feature = "std")]
-pub use reader::{Checkpoints, Follower, Reader, Stacks};
+pub use reader::{Checkpoints, Follower, Parts, Reader, Stacks};
 pub use recorder::{Recorder, State};
 #[cfg(feature = "std")]
 pub use single_domain::write_single_domain;

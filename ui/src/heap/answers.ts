@@ -28,6 +28,7 @@ export type {
   ReducedSet,
   RootRow,
   Roots,
+  ShapeMembers,
   ShapeRow,
   Shown,
   TypeCoverage as Coverage,

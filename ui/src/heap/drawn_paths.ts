@@ -1,7 +1,7 @@
 /** Paths from roots as boxes and arrows: what paths share is drawn once. */
 import { bytes, count } from "../format";
 import type { DrawnLink, DrawnNode } from "../pictures/links-drawing";
-import type { BlockPaths, ClassPaths, PathStep, ShapeRow } from "./answers";
+import type { BlockPaths, ClassPaths, PathStep, ShapeMembers, ShapeRow } from "./answers";
 import { colourName, counted } from "./tree";
 
 export interface Drawing {
@@ -44,8 +44,9 @@ export function drawnBlockPaths(paths: BlockPaths): Drawing {
   return { nodes: [...nodes.values()], links: [...links.values()] };
 }
 
-/** Paths to all blocks of a class: a tree of shapes. Ids are `@NODE` of one of the blocks, and the place in the tree. */
-export function drawnClassPaths(paths: ClassPaths, most = 60): Drawing {
+/** Paths to all blocks of a class: a tree of shapes. Ids are `@NODE` of one of the blocks, and the place in the tree.
+ *  Shapes that were taken apart, by `@NODE`, have some of their blocks beside them. */
+export function drawnClassPaths(paths: ClassPaths, apart: ReadonlyMap<string, ShapeMembers> = new Map(), most = 60): Drawing {
   const nodes: DrawnNode[] = [];
   const links: DrawnLink[] = [];
   // The largest first, so that what there is no room for is small.
@@ -59,16 +60,48 @@ export function drawnClassPaths(paths: ClassPaths, most = 60): Drawing {
     if (above !== null) links.push({ from: above, to: id, label: row.step });
     row.rows.forEach((below, at) => waiting.push({ row: below, id: `@${below.node} ${id.slice(id.indexOf(" ") + 1)}.${at}`, above: id }));
   }
+  for (const { id } of [...nodes]) {
+    const members = apart.get(nodeOfId(id));
+    for (const node of members ? memberNodes(members, id) : []) {
+      nodes.push(node);
+      links.push({ from: id, to: node.id, label: "", title: "one of them" });
+    }
+  }
   return { nodes, links };
+}
+
+/** Some of the blocks that a shape stands for, and how many there are besides. */
+function memberNodes({ count: all, rows }: ShapeMembers, shape: string): DrawnNode[] {
+  const nodes = rows.map(({ node, what, retained }): DrawnNode => ({
+    id: `@${node} of ${shape}`,
+    name: what,
+    note: `@${node}  holds ${bytes(retained)}`,
+    title: `@${node} ${what}: holds ${bytes(retained)}`,
+    colour: colourName(what),
+  }));
+  const more = all - rows.length;
+  if (more === 0) return nodes;
+  const rest = { id: `${shape} rest`, name: `${count(more)} more`, note: "", title: `${count(more)} more, each of which holds less`, colour: "" };
+  return [...nodes, rest];
+}
+
+/** The block of which a shape's own box is an example; none for a box of one block alone, and for what was taken apart. */
+export function shapeOf(paths: ClassPaths, id: string): string | null {
+  const [, node, place] = /^@(\d+) ([\d.]+)$/.exec(id) ?? [];
+  let rows = paths.rows;
+  let row: ShapeRow | undefined;
+  for (const at of place?.split(".") ?? []) [row, rows] = [rows[Number(at)], rows[Number(at)]?.rows ?? []];
+  return row && row.nodes > 1 ? `@${node}` : null;
 }
 
 function shapeNode(row: ShapeRow, id: string): DrawnNode {
   const here = row.here > 0 ? `${count(row.here)} of them` : "";
+  const many = row.nodes > 1 && row.nodes !== row.here ? `× ${count(row.nodes)}` : "";
   return {
     id,
     name: row.what,
-    note: [bytes(row.bytes), here, row.repeats ? "and so on" : ""].filter(Boolean).join("  "),
-    title: `${row.what}: leads to ${counted(row.blocks, "block")} of ${bytes(row.bytes)}${here ? `, ${here} here` : ""}${row.repeats ? "; some of them hold others of them" : ""}`,
+    note: [many, bytes(row.bytes), here, row.repeats ? "and so on" : ""].filter(Boolean).join("  "),
+    title: `${row.what}${row.nodes > 1 ? `, ${count(row.nodes)} of them` : ""}: leads to ${counted(row.blocks, "block")} of ${bytes(row.bytes)}${here ? `, ${here} here` : ""}${row.repeats ? "; some of them hold others of them" : ""}`,
     colour: colourName(row.what),
     isMarked: row.here > 0,
   };

@@ -1,12 +1,13 @@
 /** The heap in one picture, reduced to its largest sets; any of them opens what is around it. Or what is around one block. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ask, canAsk, type Params } from "../api/ask";
+import { canAsk, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { Answered, Panel, Select, useSettled, Slider } from "../parts/controls";
 import { LinksPicture } from "../pictures/links_picture";
 import { useRoute } from "../state/route";
 import type { Around, Reduced } from "./answers";
 import { drawnAround, drawnReduced, largestOf, together } from "./drawn_graph";
+import { toggled, useExpansions } from "./expansions";
 import { graphSummary } from "./graph-file";
 import { Next } from "./parts";
 
@@ -36,7 +37,8 @@ export function GraphTab({ file }: { file: number }) {
     nodes: settled,
   };
   const asked = useAnswer<Reduced | Around>("heap/graph", params);
-  const opened = useExpansions(file, route.params.getAll("open"));
+  const expanded = useExpansions<Around>("heap/graph", route.params.getAll("open"), (node) => expansion(file, node));
+  const opened = useMemo(() => [...expanded.values()], [expanded]);
   const tools = (
     <>
       {around && (
@@ -58,24 +60,6 @@ export function GraphTab({ file }: { file: number }) {
   );
 }
 
-/** What is around each of these. */
-function useExpansions(file: number, open: readonly string[]): Around[] {
-  const [known, setKnown] = useState<ReadonlyMap<string, Around>>(new Map());
-  const list = open.join(" ");
-  useEffect(() => {
-    const stop = new AbortController();
-    for (const node of open) {
-      if (known.has(`${file} ${node}`)) continue;
-      ask<Around>("heap/graph", expansion(file, node), stop.signal).then(
-        ({ result }) => setKnown((old) => new Map(old).set(`${file} ${node}`, result)),
-        () => undefined,
-      );
-    }
-    return () => stop.abort();
-  }, [file, list]);
-  return useMemo(() => open.flatMap((node) => known.get(`${file} ${node}`) ?? []), [file, list, known]);
-}
-
 function Drawn(props: { file: number; graph: Reduced | Around; opened: Around[]; command: string | null | undefined }) {
   const { file, graph, opened, command } = props;
   const route = useRoute();
@@ -86,8 +70,7 @@ function Drawn(props: { file: number; graph: Reduced | Around; opened: Around[];
   );
   const open = (id: string) => {
     if (!canAsk("heap/graph", expansion(file, id))) return;
-    const now = route.params.getAll("open");
-    route.go({ params: { open: now.includes(id) ? now.filter((one) => one !== id) : [...now, id] } });
+    route.go({ params: { open: toggled(route.params.getAll("open"), id) } });
   };
   return (
     <>

@@ -1,6 +1,6 @@
 /** Why something is alive: paths from roots to a block, or to all blocks of a type, drawn with the fields they go through. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { isReport } from "../api/ask";
+import { canAsk, isReport, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
 import { bytes, count } from "../format";
 import { Answered, Panel, Search } from "../parts/controls";
@@ -8,7 +8,8 @@ import { LinksPicture } from "../pictures/links_picture";
 import { useRoute } from "../state/route";
 import type { ClassTable, Paths } from "./answers";
 import { classesParams } from "./classes";
-import { drawnBlockPaths, drawnClassPaths, nodeOfId } from "./drawn_paths";
+import { drawnBlockPaths, drawnClassPaths, nodeOfId, shapeOf } from "./drawn_paths";
+import { toggled, useExpansions } from "./expansions";
 import { Next } from "./parts";
 
 export function PathsTab({ file }: { file: number }) {
@@ -24,7 +25,7 @@ export function PathsTab({ file }: { file: number }) {
       hotkey="s"
       value={text}
       onInput={setText}
-      onEnter={(what) => what.trim() && route.go({ params: { what: what.trim() } })}
+      onEnter={(what) => what.trim() && route.go({ params: { what: what.trim(), members: null } })}
     />
   );
   return (
@@ -32,7 +33,7 @@ export function PathsTab({ file }: { file: number }) {
       {what === null ? (
         <Suggestions file={file} />
       ) : (
-        <Answered asked={asked}>{(paths) => <Drawn paths={paths} what={what} command={asked.answer?.command} />}</Answered>
+        <Answered asked={asked}>{(paths) => <Drawn file={file} paths={paths} what={what} command={asked.answer?.command} />}</Answered>
       )}
     </Panel>
   );
@@ -60,11 +61,30 @@ function Suggestions({ file }: { file: number }) {
   );
 }
 
-function Drawn({ paths, what, command }: { paths: Paths; what: string; command: string | null | undefined }) {
+/** What a click on a box that stands for many asks for. */
+function apart(file: number, what: string, members: string): Params {
+  return { file, what, members, number: 8 };
+}
+
+function Drawn({ file, paths, what, command }: { file: number; paths: Paths; what: string; command: string | null | undefined }) {
   const route = useRoute();
   const [selected, setSelected] = useState<string>();
-  const drawing = useMemo(() => ("block" in paths ? drawnBlockPaths(paths.block) : drawnClassPaths(paths.class)), [paths]);
+  const opened = useExpansions<Paths>("heap/paths", route.params.getAll("members"), (one) => apart(file, what, one));
+  const drawing = useMemo(() => {
+    if ("block" in paths) return drawnBlockPaths(paths.block);
+    const members = [...opened].flatMap(([one, answer]) => ("class" in answer && answer.class.members ? [[one, answer.class.members] as const] : []));
+    return drawnClassPaths(paths.class, new Map(members));
+  }, [paths, opened]);
   const inspect = (id: string) => route.go({ params: { node: nodeOfId(id) } });
+  const open = (id: string) => {
+    const shape = "class" in paths ? shapeOf(paths.class, id) : null;
+    if (shape === null || !canAsk("heap/paths", apart(file, what, shape))) return inspect(id);
+    route.go({ params: { members: toggled(route.params.getAll("members"), shape) } });
+  };
+  // What was taken apart last is looked at: the blocks, of which the middle one is beside their box.
+  const last = [...opened.keys()].at(-1);
+  const members = drawing.nodes.filter(({ id }) => last !== undefined && id.includes(` of ${last} `));
+  const focus = members[members.length >> 1] ?? drawing.nodes.find(({ isMarked }) => isMarked);
   return (
     <>
       <p class="faint">{summary(paths, drawing.nodes.length)}</p>
@@ -78,9 +98,9 @@ function Drawn({ paths, what, command }: { paths: Paths; what: string; command: 
           setSelected(id);
           if (route.params.has("node")) inspect(id);
         }}
-        onOpen={inspect}
-        openWhat="look at the block or root"
-        focus={drawing.nodes.find(({ isMarked }) => isMarked)?.id}
+        onOpen={open}
+        openWhat={"block" in paths ? "look at the block or root" : "take apart a box that stands for many; look at one that does not"}
+        focus={focus?.id}
       />
     </>
   );
@@ -94,5 +114,5 @@ function summary(paths: Paths, drawn: number): string {
   }
   const { blocks, bytes: size, unreached } = paths.class;
   const lost = unreached > 0 ? ` No root holds ${count(unreached)} of them.` : "";
-  return `One shortest path to each of ${count(blocks)} blocks of ${bytes(size)}, those with the same classes and fields together: ${drawn} boxes, the largest first.${lost}`;
+  return `One shortest path to each of ${count(blocks)} blocks of ${bytes(size)}, those with the same classes and fields together: ${drawn} boxes, the largest first. A click selects a box, another takes apart what stands for many.${lost}`;
 }

@@ -38,7 +38,7 @@ export function LinksPicture(props: Props) {
   const { width, scale } = useRoom(around);
   const { view, setView, dragged } = usePanZoom(around);
   const [over, setOver] = useState<string | null>(null);
-  const opened = useRef(0);
+  const opened = useRef({ id: "", at: 0 });
   const drawn = useMemo(() => laidOut(nodes, links, as, scale), [nodes, links, as, scale]);
   const { layout, size } = drawn;
   const height = props.height ?? Math.round(Math.max(170 * scale, Math.min(layout.height + 40, 640 * scale)));
@@ -92,8 +92,9 @@ export function LinksPicture(props: Props) {
                     if (dragged()) return;
                     if (id !== selected) return onSelect(id);
                     // What opens when it is closed, and closes when it is open, is not to do both in a double click.
-                    if (performance.now() - opened.current > DOUBLE_MILLISECONDS) onOpen?.(id);
-                    opened.current = performance.now();
+                    const { id: last, at } = opened.current;
+                    if (id !== last || performance.now() - at > DOUBLE_MILLISECONDS) onOpen?.(id);
+                    opened.current = { id, at: performance.now() };
                   },
                   onOver: setOver,
                 }}

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -207,8 +208,10 @@ struct Counts {
 }
 
 fn run_one(job: &mut Job, logs: &Path) -> Result<Option<Counts>, String> {
-    // Tasks that run beside others run tests themselves.
-    let log = logs.join(format!("{}-{}.txt", job.name.replace(' ', "-"), std::process::id()));
+    // Tasks that run beside others run tests themselves, and two programs of one crate may have one name.
+    static LOGS: AtomicUsize = AtomicUsize::new(0);
+    let (this, number) = (std::process::id(), LOGS.fetch_add(1, Ordering::Relaxed));
+    let log = logs.join(format!("{}-{this}-{number}.txt", job.name.replace(' ', "-")));
     // Into a file: a program that a test leaves behind may hold a pipe open for ever.
     let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     let same = file.try_clone().map_err(|error| error.to_string())?;

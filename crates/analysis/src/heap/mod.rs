@@ -63,7 +63,8 @@ pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
 pub use leaks::{Hunt, LeakRow, Leaks};
 pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};
 pub use paths::{
-    ClassPaths, PathRow, PathStep, Paths, PathsShape, ShapeRow, ShapesLeftOut, class_paths, paths,
+    ClassPaths, PathRow, PathStep, Paths, PathsShape, ShapeMembers, ShapeRow, ShapesLeftOut,
+    class_paths, paths,
 };
 pub use questions::{
     BlocksAnswer, BlocksQuestion, BlocksSort, ClassSort, ClassesAnswer, ClassesQuestion,

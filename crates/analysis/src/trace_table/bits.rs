@@ -48,6 +48,24 @@ impl Bits {
         self.len += 1;
     }
 
+    /// Puts others behind these.
+    pub fn append(&mut self, others: &Bits) {
+        let used = self.len % WORD;
+        if used == 0 {
+            self.words.extend_from_slice(&others.words);
+        } else {
+            for word in &others.words {
+                // The last word has room left.
+                if let Some(last) = self.words.last_mut() {
+                    *last |= word << used;
+                }
+                self.words.push(word >> (WORD - used));
+            }
+        }
+        self.len += others.len;
+        self.words.truncate(self.len.div_ceil(WORD));
+    }
+
     /// Adds all of `other`, which is as long.
     pub fn unite(&mut self, other: &Bits) {
         self.words.iter_mut().zip(&other.words).for_each(|(to, from)| *to |= from);
@@ -77,5 +95,28 @@ impl Bits {
                 Some(at * WORD + bit)
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_put_behind_others_wherever_those_end() {
+        for before in [0, 1, 63, 64, 65, 130] {
+            for after in [0, 1, 63, 64, 65, 200] {
+                let bit = |at: usize| at.is_multiple_of(3) || at % 7 == 2;
+                let made = |range: std::ops::Range<usize>| {
+                    let mut bits = Bits::default();
+                    range.for_each(|at| bits.push(bit(at)));
+                    bits
+                };
+                let mut bits = made(0..before);
+                bits.append(&made(before..before + after));
+                let expected = made(0..before + after);
+                assert_eq!((bits.words, bits.len), (expected.words, expected.len));
+            }
+        }
     }
 }

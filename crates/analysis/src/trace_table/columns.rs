@@ -28,6 +28,13 @@ impl SmallNumbers {
         self.small.push(small.unwrap_or(LARGE));
     }
 
+    /// Puts others behind these.
+    pub fn append(&mut self, others: &SmallNumbers) {
+        let before = self.small.len() as u32;
+        self.small.extend_from_slice(&others.small);
+        self.large.extend(others.large.iter().map(|(at, number)| (before + at, *number)));
+    }
+
     #[inline]
     pub fn get(&self, at: usize) -> u64 {
         match self.small[at] {
@@ -121,5 +128,9 @@ mod tests {
         let mut column = SmallNumbers::default();
         numbers.iter().for_each(|&number| column.push(number));
         assert_eq!(std::array::from_fn(|at| column.get(at)), numbers);
+        let mut twice = SmallNumbers::default();
+        [&column, &column].into_iter().for_each(|column| twice.append(column));
+        let all: Vec<u64> = (0..14).map(|at| twice.get(at)).collect();
+        assert_eq!(all, [numbers, numbers].concat());
     }
 }

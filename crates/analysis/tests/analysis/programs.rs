@@ -83,15 +83,22 @@ pub fn open(bytes: Vec<u8>) -> TraceFile {
 /// A trace of these blocks, one each microsecond, that are never collected.
 pub fn trace_of_blocks(sample_rate: f64, blocks: &[Block]) -> TraceFile {
     let alloc = |block: &Block| Step { after: 1, domain: 0, act: Act::Alloc(block.clone()) };
-    trace(2, sample_rate, &blocks.iter().map(alloc).collect::<Vec<_>>())
+    trace(2, sample_rate, &blocks.iter().map(alloc).collect::<Vec<_>>(), ONE_PACKET)
 }
 
-pub fn trace(version: u16, sample_rate: f64, steps: &[Step]) -> TraceFile {
+/// Steps for which all goes into one packet.
+pub const ONE_PACKET: usize = usize::MAX;
+
+/// A trace that has a packet for so many steps.
+pub fn trace(version: u16, sample_rate: f64, steps: &[Step], packet: usize) -> TraceFile {
     let mut writer = Writer::new(Vec::new(), info(version, sample_rate)).expect("a known version");
     let mut clock = 0;
     // Objects that are alive, with the domain that last told of them and whether they can be promoted.
     let mut alive: Vec<(ObjectId, DomainId, bool)> = Vec::new();
-    for Step { after, domain, act } in steps {
+    for (number, Step { after, domain, act }) in steps.iter().enumerate() {
+        if number % packet == packet - 1 {
+            writer.flush(Micros(clock)).expect("a vector takes all");
+        }
         clock += after;
         let (time, here) = (Micros(clock), DomainId(*domain));
         // What another domain tells of the very same time could come out first.
@@ -139,17 +146,18 @@ fn acts() -> impl Strategy<Value = Act> {
 const LONGEST: u64 = 120 * 150;
 
 /// Random traces of a version with so many domains, sampled and exact.
-pub fn traces_of(version: u16, domains: u16) -> impl Strategy<Value = TraceFile> {
+/// Traces of a version, written in as few packets as possible or in many.
+pub fn traces_of(version: u16, domains: u16, packet: usize) -> impl Strategy<Value = TraceFile> {
     let after = prop_oneof![1 => Just(0u64), 6 => 1..10u64, 1 => 1..150u64];
     let step = (after, 0..domains, acts());
     let step = step.prop_map(|(after, domain, act)| Step { after, domain, act });
     let rates = prop::sample::select(vec![0.01, 0.5, 1.0]);
     (prop::collection::vec(step, 1..120), rates)
-        .prop_map(move |(steps, rate)| trace(version, rate, &steps))
+        .prop_map(move |(steps, rate)| trace(version, rate, &steps, packet))
 }
 
 pub fn traces() -> impl Strategy<Value = TraceFile> {
-    prop_oneof![traces_of(2, 1), traces_of(3, 3)]
+    prop_oneof![traces_of(2, 1, ONE_PACKET), traces_of(2, 1, 7), traces_of(3, 3, 20)]
 }
 
 fn times() -> impl Strategy<Value = Time> + Clone {

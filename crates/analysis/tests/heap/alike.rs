@@ -135,7 +135,8 @@ fn finalisers_with_one_function_are_one_root() {
     let sets: Vec<_> = picture.sets.iter().map(|set| (&*set.what, set.blocks)).collect();
     assert_eq!(sets, [("all roots", 0), (expected[2], 1_000)]);
     let string = heap.class_of()[1];
-    let shape = PathsShape { depth: 20, limit: 5, min_share: 0.01, most_rows: 100 };
+    let shape =
+        PathsShape { depth: 20, limit: 5, min_share: 0.01, most_rows: 100, members_of: None };
     let paths = class_paths(&heap, &[string], &shape);
     let below = &paths.rows[0].rows;
     assert_eq!((below.len(), &*below[0].what, below[0].blocks), (1, expected[2], 500));
@@ -154,7 +155,7 @@ fn a_path_to_a_class_ends_there_however_few_levels_are_told() {
     blocks.extend([Text(100), Text(1_000)]);
     let heap = heap(&blocks, &modules(&["Main"], &[(0, 0, 0)]));
     let string = heap.class_of()[31];
-    let shape = PathsShape { depth: 3, limit: 5, min_share: 0.0, most_rows: 100 };
+    let shape = PathsShape { depth: 3, limit: 5, min_share: 0.0, most_rows: 100, members_of: None };
     let paths = class_paths(&heap, &[string], &shape);
     let field = &paths.rows[0].rows[0].rows[0];
     assert_eq!(field.what, "field 0 of Main");

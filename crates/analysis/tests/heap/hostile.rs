@@ -52,7 +52,8 @@ fn ask_who_holds(heap: &Heap) {
             assert!(dominators(heap, &question).is_ok());
         }
     }
-    let question = PathsShape { depth: 10, limit: 3, min_share: 0.0, most_rows: 1000 };
+    let question =
+        PathsShape { depth: 10, limit: 3, min_share: 0.0, most_rows: 1000, members_of: Some(1) };
     assert!(class_paths(heap, &everything, &question).blocks <= heap.blocks() as u64);
     let step = 1 + heap.graph().nodes() / 10;
     for node in (0..heap.root()).step_by(step).chain([heap.root()]) {

@@ -24,7 +24,7 @@ fn lines(rows: &[ShapeRow], level: usize) -> Vec<String> {
 }
 
 const QUESTION: PathsShape =
-    PathsShape { depth: 20, limit: 0, min_share: 0.0, most_rows: usize::MAX };
+    PathsShape { depth: 20, limit: 0, min_share: 0.0, most_rows: usize::MAX, members_of: None };
 
 /// A list of `count` cells that ends in a string.
 fn list(count: u32) -> Heap {
@@ -123,6 +123,30 @@ fn a_long_list_is_one_step() {
     assert_eq!(lines(&tree.rows, 0), expected);
     let cells = class_paths(&heap, &[heap.class_of()[0]], &QUESTION);
     assert_eq!(lines(&cells.rows, 0)[3], "3 /tag 0, 2 fields+: 1000000 of 1000000, 24000000");
+}
+
+#[test]
+fn one_row_is_taken_apart() {
+    // Three cells of one array, the second of which holds more than the others; their strings are of one shape, too.
+    let cell = |to: u32| Block(1, vec![To(to)]);
+    let array = Block(0, (0..12).map(|n| To(1 + n % 3)).collect());
+    let blocks = [array, cell(4), cell(5), cell(6), Text(3), Text(900), Text(3), Text(3)];
+    let heap = heap(&blocks, &modules(&["Main"], &[(0, 0, 0), (0, 1, 7)]));
+    let string = heap.class_of()[4];
+    let asked = |node: u32, limit: usize| {
+        let question = PathsShape { members_of: Some(node), limit, ..QUESTION };
+        let members = class_paths(&heap, &[string], &question).members?;
+        let rows: Vec<u32> = members.rows.iter().map(|row| row.node).collect();
+        Some((members.count, rows))
+    };
+    assert_eq!(asked(1, 0), Some((3, vec![2, 1, 3])), "what leads there");
+    assert_eq!(asked(6, 2), Some((3, vec![5, 4])), "what it leads to, as many as were asked for");
+    assert_eq!(asked(7, 10), Some((1, vec![7])), "held otherwise: not one of the others");
+    let rows = class_paths(&heap, &[string], &QUESTION).rows;
+    let array = &rows[0].rows[0].rows[0].rows[0];
+    assert_eq!((array.nodes, array.rows[0].nodes), (1, 3), "{rows:?}");
+    assert_eq!((asked(heap.root(), 10), asked(u32::MAX, 10)), (None, None), "no row has them");
+    assert!(class_paths(&heap, &[string], &QUESTION).members.is_none());
 }
 
 #[test]

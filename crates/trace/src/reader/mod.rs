@@ -9,6 +9,7 @@ mod checkpoints;
 mod clock;
 mod follower;
 mod names;
+mod parts;
 mod repair;
 mod stacks;
 mod stream;
@@ -22,6 +23,7 @@ use crate::model::Event;
 
 pub use checkpoints::Checkpoints;
 pub use follower::Follower;
+pub use parts::Parts;
 use stream::{Head, Stream};
 
 /// Whether allocations come with their stacks.

@@ -77,6 +77,11 @@ impl NameDecoder {
         NameDecoder { garbled, ..NameDecoder::new() }
     }
 
+    /// Whether the writer garbled records.
+    pub fn is_garbled(&self) -> bool {
+        self.garbled
+    }
+
     /// What the lists hold is no longer known; their order can still be followed.
     pub fn forget(&mut self) {
         let lost = File { name: NameId::LOST, functions: Recent::filled(NameId::LOST, LIST) };

@@ -104,6 +104,12 @@ impl Stream {
         (self.packets, self.taken, self.body) = (packets, 0, 0..0);
     }
 
+    /// Names are of no interest: records of them are only passed over. False if they cannot be, because some are garbled.
+    pub fn forget_names(&mut self) -> bool {
+        self.names.forget();
+        !self.names.is_garbled()
+    }
+
     fn new(
         start: u64,
         domain: DomainId,

@@ -6,6 +6,7 @@ mod events;
 mod following;
 mod hostile;
 mod packets;
+mod parts;
 mod round_trips;
 mod samples;
 mod scripts;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{Heap, WORD};
 
-pub use shapes::{ClassPaths, PathsShape, ShapeRow, ShapesLeftOut, class_paths};
+pub use shapes::{ClassPaths, PathsShape, ShapeMembers, ShapeRow, ShapesLeftOut, class_paths};
 use steps::{Step, steps};
 
 /// Paths that are looked at: more roots than anybody reads about.

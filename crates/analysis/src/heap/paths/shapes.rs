@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::bytes;
 use super::steps::{Labels, Step};
-use crate::heap::{Heap, Holder};
+use crate::heap::{Heap, Holder, NodeLine};
 
 /// Shapes that are told apart. A heap that has more of them is told as far as they reach.
 const MOST_SHAPES: usize = 1 << 20;
@@ -35,6 +35,8 @@ pub struct PathsShape {
     pub min_share: f64,
     /// No more rows are told in all.
     pub most_rows: usize,
+    /// Tell the blocks of one row, too: of the row that has this one.
+    pub members_of: Option<Node>,
 }
 
 /// Paths to the blocks of a class.
@@ -50,6 +52,17 @@ pub struct ClassPaths {
     pub rows: Vec<ShapeRow>,
     /// Rows that are not told.
     pub left_out: ShapesLeftOut,
+    /// The blocks of one row, if it was asked for and is there.
+    pub members: Option<ShapeMembers>,
+}
+
+/// What stands together in one row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ShapeMembers {
+    /// How many they are.
+    pub count: u64,
+    /// Those that dominate most, at most as many as rows at a place.
+    pub rows: Vec<NodeLine>,
 }
 
 /// Nodes with the same path from a root.
@@ -62,6 +75,8 @@ pub struct ShapeRow {
     pub what: String,
     /// One of them.
     pub node: Node,
+    /// How many they are.
+    pub nodes: u64,
     /// Whether some of them hold others of them, directly or not.
     pub repeats: bool,
     /// How many blocks of the class they are themselves.
@@ -124,9 +139,10 @@ pub fn class_paths(heap: &Heap, classes: &[u32], question: &PathsShape) -> Class
         }
     }
     merging.sum_up();
+    let members = question.members_of.and_then(|node| merging.members(node, question.limit));
     let telling = Telling::new(heap, &merging.shapes, question, all_bytes);
     let (rows, left_out) = telling.rows(0, 0);
-    ClassPaths { blocks, bytes: all_bytes, unreached, rows, left_out }
+    ClassPaths { blocks, bytes: all_bytes, unreached, rows, left_out, members }
 }
 
 struct Shape {
@@ -138,6 +154,7 @@ struct Shape {
     from: Node,
     class: u32,
     node: Node,
+    nodes: u64,
     repeats: bool,
     here: u64,
     blocks: u64,
@@ -167,6 +184,7 @@ impl<'a> Merging<'a> {
             from: NONE,
             class: u32::MAX,
             node: root,
+            nodes: 1,
             repeats: false,
             here: 0,
             blocks: 0,
@@ -191,6 +209,7 @@ impl<'a> Merging<'a> {
         while let Some(node) = self.way.pop() {
             shape = self.below(shape, at, node);
             self.of[node as usize] = shape;
+            self.shapes[shape as usize].nodes += 1;
             at = node;
         }
         Some(shape)
@@ -221,6 +240,7 @@ impl<'a> Merging<'a> {
                 from,
                 class,
                 node,
+                nodes: 0,
                 repeats: false,
                 here,
                 blocks,
@@ -246,6 +266,21 @@ impl<'a> Merging<'a> {
         }
         let is_too_deep = self.shapes[above as usize].depth as usize > MOST_LEVELS;
         (is_too_deep || self.shapes.len() >= MOST_SHAPES).then_some(above)
+    }
+
+    /// The nodes that are of one shape with this one; none if no path leads over it.
+    fn members(&self, node: Node, limit: usize) -> Option<ShapeMembers> {
+        let shape = *self.of.get(node as usize)?;
+        if shape == u32::MAX || shape == 0 {
+            return None;
+        }
+        let alike = (0..).zip(&self.of).filter(|&(_, &of)| of == shape).map(|(node, _)| node);
+        let mut nodes: Vec<Node> = alike.collect();
+        let count = nodes.len() as u64;
+        let most = if limit == 0 { nodes.len() } else { limit.min(nodes.len()) };
+        nodes.sort_unstable_by_key(|&node| (Reverse(self.heap.retained_words(node)), node));
+        let rows = nodes[..most].iter().map(|&node| self.heap.line(node)).collect();
+        Some(ShapeMembers { count, rows })
     }
 
     fn sum_up(&mut self) {
@@ -343,6 +378,7 @@ impl<'a> Telling<'a> {
             step: shape.step.shape_text(self.heap, shape.from),
             what,
             node: shape.node,
+            nodes: shape.nodes,
             repeats: shape.repeats,
             here: shape.here,
             blocks: shape.blocks,

@@ -222,6 +222,10 @@ pub struct PathsQuestion {
     #[serde(default = "one_percent")]
     #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
     pub min_share: f64,
+    /// Of a class: the single blocks of one row, too, by one of them (0xADDRESS, @NUMBER)
+    #[serde(default)]
+    #[schemars(extend("x-value" = "BLOCK"))]
+    pub members: Option<String>,
 }
 
 fn ten() -> usize {
@@ -245,6 +249,7 @@ impl PathsQuestion {
             number: ten(),
             depth: twenty(),
             min_share: one_percent(),
+            members: None,
         }
     }
 }
@@ -285,11 +290,14 @@ impl Question for PathsQuestion {
                 PathsAnswer::Block { block, row_count }
             }
             Found::Classes(classes) => {
+                let members_of =
+                    self.members.as_ref().map(|text| heap.find_node(text)).transpose()?;
                 let shape = PathsShape {
                     depth: self.depth,
                     limit,
                     min_share: self.min_share / 100.0,
                     most_rows: evidence.most_rows(),
+                    members_of,
                 };
                 PathsAnswer::Class { class: class_paths(&heap, &classes, &shape) }
             }

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use bactrian_analysis::heap::{
-    ClassPaths, PathStep, Paths, PathsAnswer, PathsQuestion, ShapeRow, ShapesLeftOut,
+    ClassPaths, NodeLine, PathStep, Paths, PathsAnswer, PathsQuestion, ShapeMembers, ShapeRow,
+    ShapesLeftOut,
 };
 use bactrian_analysis::units::{show_bytes, show_count};
 
@@ -19,7 +20,8 @@ use crate::output::{
 #[command(about = about::<PathsQuestion>(), long_about = long_about::<PathsQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap paths server.1.heap 0x7f4b1c0a8
-  bactrian heap paths server.1.heap 'closure Server.handle'")]
+  bactrian heap paths server.1.heap 'closure Server.handle'
+  bactrian heap paths server.1.heap Session.t --members @1234   the single blocks of the row with @1234")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
@@ -98,7 +100,21 @@ fn print_tree(answer: &ClassPaths, min_share: f64, console: &mut Console) -> Res
         let blocks = show_number(answer.unreached, "block");
         writeln!(console.out(), "no root holds {blocks} of them")?;
     }
-    Ok(())
+    answer.members.as_ref().map_or(Ok(()), |members| print_members(members, console))
+}
+
+/// The blocks of one row.
+fn print_members(members: &ShapeMembers, console: &mut Console) -> Result<(), Failure> {
+    let blocks = show_number(members.count, "block");
+    writeln!(console.out(), "\n{HEADING}One row{HEADING:#} stands for {blocks}")?;
+    let mut table = Table::new(&[("retained", Align::Right), ("", Align::Left)]);
+    for NodeLine { node, what, retained } in &members.rows {
+        table.row(vec![show_bytes(*retained as f64), format!("@{node} {what}")]);
+    }
+    if let left @ 1.. = members.count - members.rows.len() as u64 {
+        table.faint(vec![String::new(), format!("{LAST}… {left} more; -n 0 shows all")]);
+    }
+    Ok(table.print(console)?)
 }
 
 struct Printing {

@@ -3,6 +3,8 @@
 //! Objects are numbered in order of birth. Besides their columns there is the order of all births and deaths, a bit for
 //! each event and the list of those that die, because many events have the same time and a peak lies between two of them.
 
+mod in_parts;
+
 use std::collections::HashSet;
 
 use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId, Source};
@@ -82,24 +84,14 @@ impl Lives {
         let promised = usize::try_from(trace.index().allocations()).unwrap_or(usize::MAX);
         let capacity = promised.min(trace.bytes().len() / 6);
         let written_by = trace.index().domains();
-        let mut noting = Noting {
-            spans: Spans::<T>::with_capacity(capacity),
-            samples: SmallNumbers::with_capacity(capacity),
-            words: SmallNumbers::with_capacity(capacity),
-            domains: Vec::new(),
-            several_domains: written_by.len() > 1,
-            kinds: Vec::with_capacity(capacity),
-            ids: Numbers::Same,
-            orphans: HashSet::new(),
-            events: Bits::default(),
-            deaths: Vec::with_capacity(capacity),
-            sum: IdSum::default(),
-            total: 0,
-            odd: None,
-        };
-        let outcome = pass::run(trace, &Selection::default(), &mut noting);
+        let noting = || Noting::<T>::with_capacity(capacity, written_by.len() > 1);
+        let mut noted = noting();
+        let losses = in_parts::read(trace, &mut noted).unwrap_or_else(|| {
+            noted = noting();
+            pass::run(trace, &Selection::default(), &mut noted).losses
+        });
         let Noting { spans, samples, words, domains, kinds, ids, events, deaths, sum, odd, .. } =
-            noting;
+            noted;
         if let Some(odd) = odd {
             return Err(odd);
         }
@@ -125,7 +117,7 @@ impl Lives {
             deaths,
             births_before,
             sum,
-            losses: outcome.losses,
+            losses,
         })
     }
 
@@ -195,6 +187,24 @@ struct Noting<T> {
 }
 
 impl<T: Moment> Noting<T> {
+    fn with_capacity(capacity: usize, several_domains: bool) -> Noting<T> {
+        Noting {
+            spans: Spans::with_capacity(capacity),
+            samples: SmallNumbers::with_capacity(capacity),
+            words: SmallNumbers::with_capacity(capacity),
+            domains: Vec::new(),
+            several_domains,
+            kinds: Vec::with_capacity(capacity),
+            ids: Numbers::Same,
+            orphans: HashSet::new(),
+            events: Bits::default(),
+            deaths: Vec::with_capacity(capacity),
+            sum: IdSum::default(),
+            total: 0,
+            odd: None,
+        }
+    }
+
     #[cold]
     fn odd(&mut self, why: &'static str) {
         self.odd.get_or_insert(NoTable::Odd(why));
