@@ -31,7 +31,7 @@ let observers () =
   ignore (Value.int ~period:1000 "overflows" (fun () -> endless 0));
   let create = lazy (Value.int "created" (fun () -> 7) |> Observer.kill; Log.log "created") in
   ignore (Value.string "creates" (fun () -> Lazy.force create; "yes"));
-  ignore (Value.int "yields" (fun () -> Clients.yield (); Clients.tick (); 3));
+  ignore (Value.int "yields" (fun () -> Clients.yield (); Clients.show (); 3));
   count "after";
   say "ready";
   while not (is_over ()) do allocate () done

@@ -91,7 +91,8 @@ void bactrian_observe_marker(struct bactrian_text text);
 int bactrian_observe_clients(void);
 /* Waits until so many clients watch (or, for -1, none), but no longer than this. Says whether it is so. */
 int bactrian_observe_wait(int clients, uint32_t milliseconds);
-void bactrian_observe_tick(void);
+/* Shows all values as they are now; waits until they have been put down, but not for long. */
+void bactrian_observe_show(void);
 uint64_t bactrian_observe_ticks(void);
 /* Nanoseconds since the program's start. */
 uint64_t bactrian_observe_now(void);

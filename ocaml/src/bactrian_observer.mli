@@ -49,3 +49,4 @@ external now : unit -> int = "bactrian_nanos" [@@noalloc]
 
 (* Evaluates what is asked for, now. *)
 val answer : unit -> unit
+val answer_all : unit -> unit

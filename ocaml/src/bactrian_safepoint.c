@@ -245,10 +245,14 @@ value bactrian_clients(value unit)
     return Val_int(bactrian_is_child ? 0 : bactrian_observe_clients());
 }
 
-value bactrian_tick(value unit)
+/* Others go on while this waits: the server's thread may have asked one of them. */
+value bactrian_show(value unit)
 {
-    if (!bactrian_is_child)
-        bactrian_observe_tick();
+    if (!bactrian_is_child) {
+        caml_enter_blocking_section();
+        bactrian_observe_show();
+        caml_leave_blocking_section();
+    }
     return Val_unit;
 }
 
@@ -268,8 +272,17 @@ value bactrian_log(value bytes, value length)
 
 value bactrian_marker(value text)
 {
-    if (!bactrian_is_child)
-        bactrian_observe_marker(text_of(text));
+    struct bactrian_text of_text = text_of(text);
+    char *copy = bactrian_is_child ? NULL : malloc(of_text.length + 1);
+
+    if (copy != NULL) {
+        memcpy(copy, of_text.bytes, of_text.length);
+        of_text.bytes = copy;
+        caml_enter_blocking_section();
+        bactrian_observe_marker(of_text);
+        caml_leave_blocking_section();
+        free(copy);
+    }
     return Val_unit;
 }
 

@@ -1,7 +1,8 @@
 //! A connection to a program, kept up by a thread of its own.
 //!
 //! Which protocol a program speaks shows in its first bytes. A client of ours speaks first; programs linked with Ocamlviz
-//! never listen, so nothing is lost by greeting them too.
+//! never listen, so nothing is lost by greeting them too. A program linked with our library, greeted where it speaks
+//! Ocamlviz's protocol, says where it speaks ours; whoever cannot go there comes back and says nothing.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -141,7 +142,7 @@ impl Connection {
         loop {
             let begin = Instant::now();
             let (reason, is_final) = match stream {
-                Ok(stream) => match self.listen(stream) {
+                Ok(stream) => match self.hear_out(stream) {
                     Ok(end) => end,
                     Err(Unwanted) => return,
                 },
@@ -162,12 +163,38 @@ impl Connection {
         self.sender.send(incoming).map_err(|_| Unwanted)
     }
 
-    /// Hears a program out; gives why that ended, and whether it is no use to try again.
-    fn listen(&self, mut stream: Stream) -> Result<(String, bool), Unwanted> {
+    /// Hears a program out, where it speaks our protocol if it does; gives why that ended, and whether it is no use to try again.
+    fn hear_out(&self, stream: Stream) -> Result<(String, bool), Unwanted> {
+        let is_here = stream.is_of_this_machine();
+        let (socket, run) = match self.listen(stream, Wanted::Anyone)? {
+            End::Elsewhere { socket, run } => (socket, run),
+            end => return Ok(end.told()),
+        };
+        let there = Address::Socket(PathBuf::from(&socket));
+        if is_here
+            && !socket.is_empty()
+            && let Ok(stream) = Stream::connect(&there)
+            && let end @ End::Lost(..) = self.listen(stream, Wanted::Run(&run))?
+        {
+            return Ok(end.told());
+        }
+        match Stream::connect(&self.address) {
+            Err(error) => Ok((format!("{}: {error}", self.address), false)),
+            Ok(stream) => Ok(self.listen(stream, Wanted::Ocamlviz)?.told()),
+        }
+    }
+
+    /// Hears a program out at one place.
+    fn listen(&self, mut stream: Stream, mut wanted: Wanted<'_>) -> Result<End, Unwanted> {
+        let lost = |reason: String, is_final| Ok(End::Lost(reason, is_final));
         let mut greeting = Vec::new();
-        wire::put_greeting(&mut greeting, &Greeting::new(&self.token));
+        match wanted {
+            Wanted::Anyone => wire::put_greeting(&mut greeting, &Greeting::new(&self.token)),
+            Wanted::Run(_) => wire::put_greeting(&mut greeting, &Greeting::new(&[])),
+            Wanted::Ocamlviz => {}
+        }
         if let Err(error) = stream.write_all(&greeting) {
-            return Ok((error.to_string(), false));
+            return lost(error.to_string(), false);
         }
         let mut frames = Frames::default();
         let mut language = Language::Unknown;
@@ -175,28 +202,37 @@ impl Connection {
         let mut piece = vec![0; 64 << 10];
         loop {
             match stream.read(&mut piece) {
-                Ok(0) => return Ok(("the program closed the connection".into(), false)),
+                Ok(0) => return lost("the program closed the connection".into(), false),
                 Ok(length) => frames.push(&piece[..length]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Ok((error.to_string(), false)),
+                Err(error) => return lost(error.to_string(), false),
             }
             loop {
                 let frame = match frames.next() {
                     Ok(Some(frame)) => frame,
                     Ok(None) => break,
-                    Err(malformed) => return Ok((not_understood(&malformed), true)),
+                    Err(malformed) => return lost(not_understood(&malformed), true),
                 };
                 if let Language::Unknown = language {
+                    if let Ok(Reply::Elsewhere { socket, run }) = wire::take_reply(&frame) {
+                        return Ok(End::Elsewhere { socket, run });
+                    }
                     language = match self.first(&frame, &stream)? {
                         Ok(language) => language,
-                        Err(reason) => return Ok((reason, true)),
+                        Err(reason) => return lost(reason, true),
                     };
                     if let Language::Own = language {
                         continue;
                     }
                 }
+                // It says who it is before anything else.
+                if let Wanted::Run(run) = std::mem::replace(&mut wanted, Wanted::Anyone)
+                    && !matches!(wire::take_event(&frame), Ok(Some(Event::Hello(it))) if it.run == run)
+                {
+                    return Ok(End::AnotherRun);
+                }
                 if let Err(reason) = self.frame(&mut language, &frame, begin)? {
-                    return Ok((reason, true));
+                    return lost(reason, true);
                 }
             }
         }
@@ -214,6 +250,7 @@ impl Connection {
                 Ok(Err(format!("the program speaks version {version}, this is {}", wire::VERSION)))
             }
             Ok(Reply::Refused(reason)) => Ok(Err(format!("the program says: {reason}"))),
+            Ok(Reply::Elsewhere { socket, .. }) => Ok(Err(format!("the program is at {socket}"))),
             Err(_) if ocamlviz::take(frame).is_ok() => {
                 let (translator, events) = Translator::new(&self.address.to_string());
                 self.tell(Incoming::Connected(Protocol::Ocamlviz))?;
@@ -257,6 +294,36 @@ fn not_understood(malformed: &wire::Malformed) -> String {
     format!("what is there speaks neither Bactrian's protocol nor that of Ocamlviz: {malformed}")
 }
 
+/// Who is to be heard, and so whether to greet.
+enum Wanted<'a> {
+    /// Whoever is there.
+    Anyone,
+    /// This run of a program, where our protocol is spoken.
+    Run(&'a str),
+    /// Whoever is there, in Ocamlviz's protocol.
+    Ocamlviz,
+}
+
+/// How it ended.
+enum End {
+    /// Why, and whether it is no use to try again.
+    Lost(String, bool),
+    /// The program says where else it is, and which run of it.
+    Elsewhere { socket: String, run: String },
+    /// Somebody else is there.
+    AnotherRun,
+}
+
+impl End {
+    fn told(self) -> (String, bool) {
+        match self {
+            End::Lost(reason, is_final) => (reason, is_final),
+            End::Elsewhere { socket, .. } => (format!("the program is at {socket}"), true),
+            End::AnotherRun => ("another program is there".into(), false),
+        }
+    }
+}
+
 enum Language {
     Unknown,
     Own,
@@ -283,6 +350,14 @@ impl Stream {
         match self {
             Stream::Unix(stream) => stream.try_clone().map(Stream::Unix).ok(),
             Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp).ok(),
+        }
+    }
+
+    /// Whether the other side seems to be on this machine; it may be on another one whose port was brought here.
+    fn is_of_this_machine(&self) -> bool {
+        match self {
+            Stream::Unix(_) => true,
+            Stream::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
         }
     }
 

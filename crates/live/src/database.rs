@@ -24,6 +24,17 @@ impl Default for Limits {
     }
 }
 
+/// One run of a program, by the times of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Who it was.
+    pub program: Program,
+    /// Where its own times begin.
+    pub begin: u64,
+    /// The last moment at which anything came from it.
+    pub end: u64,
+}
+
 /// The values of one observer.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -70,6 +81,8 @@ impl Series {
 pub struct Database {
     limits: Limits,
     program: Program,
+    /// Those that were there before, the oldest first.
+    earlier: Vec<Run>,
     series: Vec<Series>,
     /// Which of them an observer of the present program is.
     places: HashMap<ObserverId, usize>,
@@ -90,6 +103,8 @@ pub struct Database {
 
 /// What a thing takes beside its own bytes.
 const ENTRY: usize = size_of::<u64>();
+/// Runs that are remembered.
+const MOST_RUNS: usize = 1000;
 /// If memory is short, so much of the window is given up at a time.
 const GIVEN_UP: u64 = 8;
 
@@ -99,6 +114,7 @@ impl Database {
         Database {
             limits,
             program: Program::default(),
+            earlier: Vec::new(),
             series: Vec::new(),
             places: HashMap::new(),
             cpu: Timemap::default(),
@@ -137,13 +153,15 @@ impl Database {
     }
 
     fn hello(&mut self, program: Program) {
-        let is_new = self.start.is_some() && (program.pid != self.program.pid || program.pid == 0);
-        if is_new {
+        if self.start.is_some() && !program.is_same_run(&self.program) {
             // What its observers are called is its own affair: those of the last program are kept as they were.
             self.places.clear();
             for series in &mut self.series {
                 series.replaced.get_or_insert(self.now);
             }
+            let begin = self.offset;
+            self.earlier.push(Run { program: self.program.clone(), begin, end: self.now });
+            self.earlier.drain(..self.earlier.len().saturating_sub(MOST_RUNS));
             self.offset = self.now;
         }
         self.ended = None;
@@ -211,6 +229,14 @@ impl Database {
     /// Who is observed.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// Which runs there were, the present one last; one that has left the window is not told.
+    pub fn runs(&self) -> impl DoubleEndedIterator<Item = Run> {
+        let present = Run { program: self.program.clone(), begin: self.offset, end: self.now };
+        let first = self.first();
+        let earlier = self.earlier.iter().filter(move |run| run.end > first).cloned();
+        earlier.chain([present])
     }
 
     /// All observers, in the order in which they were declared.
@@ -390,6 +416,33 @@ mod tests {
             database.add(Event::Update(ObserverId(1), Value::Int(0)));
         }
         assert_eq!(database.named("a").map(|series| series.values().count()), Some(1));
+    }
+
+    /// In a container every program has the same number.
+    #[test]
+    fn a_program_that_was_started_again_is_another_run() {
+        let run =
+            |run: &str| Event::Hello(Program { pid: 1, run: run.into(), ..Program::default() });
+        let mut database = Database::new(Limits::default());
+        for (at, name) in ["boot/7", "boot/7", "boot/9"].into_iter().enumerate() {
+            database.add(run(name));
+            database.add(Event::Declare(declaration(1, "a")));
+            for second in 0..10 {
+                database.add(tick(10 * u64::from(at == 1) + second));
+                database.add(Event::Update(ObserverId(1), Value::Int((100 * at) as i64)));
+            }
+        }
+        let runs: Vec<_> =
+            database.runs().map(|run| (run.program.run, run.begin, run.end)).collect();
+        let expected = [("boot/7", 0, 19 * SECOND), ("boot/9", 19 * SECOND, 28 * SECOND)];
+        assert_eq!(runs, expected.map(|(name, begin, end)| (name.to_owned(), begin, end)));
+        assert_eq!(database.series().len(), 2, "each run has its own");
+        let at =
+            |time| database.named_at("a", time).and_then(|series| series.at(time)).map(|it| it.1);
+        assert_eq!(
+            (at(15 * SECOND), at(25 * SECOND)),
+            (Some(&Value::Int(100)), Some(&Value::Int(200)))
+        );
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub mod recording;
 mod timemap;
 pub mod wire;
 
-pub use database::{Database, Limits, Series};
+pub use database::{Database, Limits, Run, Series};
 pub use histogram::Histogram;
 pub use model::{
     Action, Control, Declaration, Dropped, Event, Kind, LogLine, Node, ObserverId, Program, Site,

@@ -198,10 +198,22 @@ pub struct Program {
     pub pid: u32,
     /// When it started: microseconds since 1970; 0: not known.
     pub started: u64,
+    /// What tells this run of it from others, whose process may have the same number; empty: not known. See
+    /// [`place::run_of`](crate::place::run_of).
+    pub run: String,
     /// The language and its version, for people.
     pub runtime: String,
     /// Whether it listens to [`Control`]s.
     pub controls: bool,
+}
+
+impl Program {
+    /// Whether both are one run of one program. Programs that do not say which run they are, are told apart by their processes; those
+    /// that do not even say that, by nothing: each is another one.
+    pub fn is_same_run(&self, other: &Program) -> bool {
+        let says_run = !self.run.is_empty() && !other.run.is_empty();
+        self.pid == other.pid && if says_run { self.run == other.run } else { self.pid != 0 }
+    }
 }
 
 /// What there was no room for.

@@ -30,5 +30,19 @@ pub fn processes(folder: &Path) -> Vec<u32> {
     pids
 }
 
+/// What tells a run of a program from others: when the system was started, and when the process was, as the system counts. Numbers
+/// of processes are used again, and in a container the number is always 1. Empty if the system does not say it.
+pub fn run_of(process: &Path) -> String {
+    let read = || {
+        let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+        // The name, in brackets, may hold anything. After it the start is the 20th.
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let start: u64 = after_name.split_whitespace().nth(19)?.parse().ok()?;
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(format!("{}/{start}", boot.trim()))
+    };
+    read().unwrap_or_default()
+}
+
 /// The port of Ocamlviz's protocol.
 pub const OCAMLVIZ_PORT: u16 = 51000;

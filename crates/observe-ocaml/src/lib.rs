@@ -35,8 +35,8 @@ pub use work::{
     bactrian_observe_clients, bactrian_observe_gauge, bactrian_observe_gauge_add,
     bactrian_observe_gauge_get, bactrian_observe_gauge_set, bactrian_observe_histogram,
     bactrian_observe_histogram_record, bactrian_observe_log, bactrian_observe_marker,
-    bactrian_observe_now, bactrian_observe_span, bactrian_observe_span_begin,
-    bactrian_observe_span_end, bactrian_observe_tick, bactrian_observe_ticks,
+    bactrian_observe_now, bactrian_observe_show, bactrian_observe_span,
+    bactrian_observe_span_begin, bactrian_observe_span_end, bactrian_observe_ticks,
     bactrian_observe_wait,
 };
 

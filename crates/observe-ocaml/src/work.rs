@@ -141,10 +141,10 @@ pub extern "C" fn bactrian_observe_wait(clients: c_int, milliseconds: u32) -> c_
     c_int::from(is_so)
 }
 
-/// Has the server tick now.
+/// Shows all values as they are now. Waits until they have been put down, but not for long.
 #[unsafe(no_mangle)]
-pub extern "C" fn bactrian_observe_tick() {
-    server().tick_now();
+pub extern "C" fn bactrian_observe_show() {
+    server().show_now();
 }
 
 /// How many ticks there were.

@@ -4,8 +4,12 @@
 //! the parent see its end, and everything it observes from then on goes nowhere. Nothing in the child waits for a lock.
 
 use std::os::fd::{IntoRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, Once, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bactrian_live::place;
 
 use crate::descriptors;
 use crate::registry::lock;
@@ -19,6 +23,16 @@ static AT_EXIT: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
 #[inline]
 pub(crate) fn is_child() -> bool {
     CHILD.load(Ordering::Relaxed)
+}
+
+/// What tells this run of the program from others, with the moment it was first asked for: a process may become another program. It
+/// reads files for that, once.
+pub(crate) fn run() -> &'static str {
+    static RUN: OnceLock<String> = OnceLock::new();
+    RUN.get_or_init(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("{}/{}", place::run_of(Path::new("/proc/self")), now.as_nanos())
+    })
 }
 
 /// Has something done when the process ends in an orderly way. It must not wait for long.

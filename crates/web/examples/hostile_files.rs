@@ -146,6 +146,7 @@ fn recording(path: &Path) -> io::Result<()> {
         started: 0,
         runtime: NAMES[1].to_owned(),
         controls: false,
+        run: String::new(),
     };
     recorder.add(&Event::Hello(program))?;
     let names = names();

@@ -13,7 +13,7 @@ pub(crate) const WORD: usize = u64::BITS as usize;
 impl Bits {
     /// From words whose last has no bit past the end.
     pub fn from_words(words: Vec<u64>, len: usize) -> Bits {
-        debug_assert_eq!(words.len(), len.div_ceil(WORD));
+        assert_eq!(words.len(), len.div_ceil(WORD));
         Bits { words, len }
     }
 

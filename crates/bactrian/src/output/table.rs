@@ -44,7 +44,7 @@ impl Table {
 
     /// Adds a row in a style.
     pub fn styled(&mut self, cells: Vec<String>, style: Style) {
-        debug_assert_eq!(cells.len(), self.headings.len());
+        assert_eq!(cells.len(), self.headings.len());
         let cells = cells.iter().map(|cell| visible(cell).into_owned());
         self.rows.push((cells.collect(), style));
     }

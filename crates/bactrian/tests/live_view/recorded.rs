@@ -184,6 +184,7 @@ pub fn events() -> Vec<Event> {
         started: 1_700_000_000_000_000,
         runtime: "OCaml 5.3.0".into(),
         controls: true,
+        run: "boot/1".into(),
     })];
     for (number, observer) in (1..).zip(OBSERVERS) {
         let labels = observer.labels.iter().map(|(key, value)| ((*key).into(), (*value).into()));

@@ -48,6 +48,13 @@ pub enum Reply {
     Welcome(u32),
     /// It is not let in, and why.
     Refused(String),
+    /// Here the protocol of Ocamlviz is spoken, to those who say nothing; this one is spoken on a socket of the same machine.
+    Elsewhere {
+        /// Its path; empty if there is none.
+        socket: String,
+        /// Which run of a program is there: a path may be there on another machine, too.
+        run: String,
+    },
 }
 
 /// Bytes that are not of this protocol.
@@ -81,6 +88,7 @@ mod frame_type {
     pub const DROPPED: u8 = 9;
     pub const ANSWER: u8 = 10;
     pub const END: u8 = 11;
+    pub const ELSEWHERE: u8 = 12;
     pub const CONTROL: u8 = 64;
 }
 
@@ -176,6 +184,7 @@ mod tests {
             started: 1_700_000_000_000_000,
             runtime: "OCaml 5.3.0".into(),
             controls: true,
+            run: "boot/1".into(),
         };
         let mut events = vec![
             Event::Hello(program),
@@ -231,7 +240,8 @@ mod tests {
         let mut bytes = Vec::new();
         put_greeting(&mut bytes, &greeting);
         assert_eq!(take_greeting(&only(&bytes)), Ok(greeting));
-        for reply in [Reply::Welcome(1), Reply::Refused("no".into())] {
+        let elsewhere = Reply::Elsewhere { socket: "/x.sock".into(), run: "7".into() };
+        for reply in [Reply::Welcome(1), Reply::Refused("no".into()), elsewhere] {
             let mut bytes = Vec::new();
             put_reply(&mut bytes, &reply);
             assert_eq!(take_reply(&only(&bytes)), Ok(reply));

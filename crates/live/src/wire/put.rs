@@ -94,6 +94,11 @@ pub fn put_reply(bytes: &mut Vec<u8>, reply: &Reply) {
             body.extend_from_slice(MAGIC);
             put_text(body, reason);
         }),
+        Reply::Elsewhere { socket, run } => frame(bytes, frame_type::ELSEWHERE, |body| {
+            body.extend_from_slice(MAGIC);
+            put_text(body, socket);
+            put_text(body, run);
+        }),
     }
 }
 
@@ -113,6 +118,7 @@ fn put_program(body: &mut Vec<u8>, program: &Program) {
     put_number(body, program.started);
     put_text(body, &program.runtime);
     body.push(program.controls.into());
+    put_text(body, &program.run);
 }
 
 fn put_declaration(body: &mut Vec<u8>, declaration: &Declaration) {

@@ -85,12 +85,14 @@ pub fn take_greeting(frame: &Frame) -> Result<Greeting, Malformed> {
 /// If it is not one.
 pub fn take_reply(frame: &Frame) -> Result<Reply, Malformed> {
     let mut body = Body::new(&frame.body);
-    let is_known = matches!(frame.kind, frame_type::WELCOME | frame_type::REFUSED);
+    let is_known =
+        matches!(frame.kind, frame_type::WELCOME | frame_type::REFUSED | frame_type::ELSEWHERE);
     if !is_known || body.bytes(MAGIC.len())? != MAGIC {
         return Err(body.malformed("not a program that speaks Bactrian's protocol"));
     }
     Ok(match frame.kind {
         frame_type::WELCOME => Reply::Welcome(body.small()?),
+        frame_type::ELSEWHERE => Reply::Elsewhere { socket: body.text()?, run: body.text()? },
         _ => Reply::Refused(body.text()?),
     })
 }
@@ -179,6 +181,8 @@ impl<'a> Body<'a> {
             started: self.number()?,
             runtime: self.text()?,
             controls: self.flag()?,
+            // Programs of before do not say it.
+            run: if self.rest.is_empty() { String::new() } else { self.text()? },
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod compatible;
 mod idle;
+mod moments;
 mod ppx;
 mod primitives;
 mod programs;

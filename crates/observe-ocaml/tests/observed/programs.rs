@@ -18,7 +18,8 @@ pub fn program(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
         Variant::Custom => arguments.push("-custom"),
         _ => {}
     }
-    if name == "observe_compat" {
+    let is_for_ocamlviz = matches!(name, "observe_compat" | "observe_moments");
+    if is_for_ocamlviz {
         // What was written for Ocamlviz finds ours under its names.
         let names = "observe_names.ml";
         recipe = recipe.source(names).step(&tool, &format!("-I {library} -c {names}"));
@@ -30,7 +31,7 @@ pub fn program(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
     let has_threads = name.contains("threads");
     let linked = libraries.iter().filter(|file| has_threads || !file.starts_with("threads"));
     arguments.extend(linked.map(String::as_str));
-    if name == "observe_compat" {
+    if is_for_ocamlviz {
         arguments.push("observe_names.cmx");
     }
     arguments.extend([&*source, "-o", name]);

@@ -111,6 +111,8 @@ pub struct Watch {
     incoming: Receiver<Incoming>,
     pub declarations: HashMap<ObserverId, Declaration>,
     values: HashMap<ObserverId, Value>,
+    /// All that was told, in order.
+    updates: Vec<(ObserverId, Value)>,
     pub log: Vec<String>,
     pub markers: Vec<String>,
     pub end: Option<String>,
@@ -124,6 +126,7 @@ impl Watch {
             incoming,
             declarations: HashMap::new(),
             values: HashMap::new(),
+            updates: Vec::new(),
             log: Vec::new(),
             markers: Vec::new(),
             end: None,
@@ -140,6 +143,12 @@ impl Watch {
             .map(|known| known.id)
             .max()?;
         self.values.get(&id)
+    }
+
+    /// Everything that the observer of this name said, in order.
+    pub fn told(&self, name: &str) -> Vec<Value> {
+        let Some(id) = self.declaration(name).map(|known| known.id) else { return Vec::new() };
+        self.updates.iter().filter(|(it, _)| *it == id).map(|(_, value)| value.clone()).collect()
     }
 
     /// The last value of an observer.
@@ -176,7 +185,10 @@ impl Watch {
             Event::Declare(declaration) => {
                 drop(self.declarations.insert(declaration.id, declaration))
             }
-            Event::Update(id, value) => drop(self.values.insert(id, value)),
+            Event::Update(id, value) => {
+                self.updates.push((id, value.clone()));
+                self.values.insert(id, value);
+            }
             Event::Log(line) => self.log.push(line.text),
             Event::Marker(text) => self.markers.push(text),
             Event::Tick(_) => self.ticks += 1,

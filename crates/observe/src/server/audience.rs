@@ -1,6 +1,6 @@
 //! All clients: who they are, and what they are told.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use bactrian_live::{Event, LogLine};
 use rustix::event::epoll;
 
 use super::client::{Client, Fate, Piece, Protocol};
+use super::listen::Speaks;
 use super::old::Old;
 use super::sampler::Sampler;
 use super::{Shared, own};
@@ -20,6 +21,8 @@ pub(crate) const FIRST_CLIENT: u64 = 16;
 
 /// How long a client may take to greet.
 const LONGEST_GREETING: Duration = Duration::from_secs(10);
+/// After this time without a word, who came to where Ocamlviz's protocol is spoken is one of its clients. Ours greet at once.
+const SILENCE: Duration = Duration::from_millis(50);
 /// So many may be about to greet; then the first of them goes.
 const MOST_STRANGERS: usize = 1000;
 
@@ -28,8 +31,8 @@ pub(crate) struct Audience<'a> {
     pub(super) epoll: Owned,
     clients: HashMap<u64, Client>,
     next_client: u64,
-    /// Who has to greet until when, the first first. Some may have done so, or have gone.
-    strangers: VecDeque<(u64, Instant)>,
+    /// Until when strangers have to have greeted, the first first. Some may have done so, or have gone.
+    strangers: BTreeSet<(Instant, u64)>,
     old: Old,
     /// The bytes of everything there is, until the next tick.
     everything: Everything,
@@ -60,7 +63,7 @@ impl<'a> Audience<'a> {
             epoll,
             clients: HashMap::new(),
             next_client: FIRST_CLIENT,
-            strangers: VecDeque::new(),
+            strangers: BTreeSet::new(),
             old: Old::new(),
             everything: Everything::default(),
             has_changed: false,
@@ -79,11 +82,12 @@ impl<'a> Audience<'a> {
         }
         self.next_client += 1;
         self.has_changed = true;
-        if matches!(protocol, Protocol::Stranger { .. }) {
-            self.strangers.push_back((key, Instant::now() + LONGEST_GREETING));
+        if let Protocol::Stranger { at, .. } = &protocol {
+            let patience = if *at == Speaks::Old { SILENCE } else { LONGEST_GREETING };
+            self.strangers.insert((Instant::now() + patience, key));
             // Whoever of them has greeted since is only forgotten here.
             if self.strangers.len() > MOST_STRANGERS {
-                self.send_first_stranger_away();
+                self.decide_on_first_stranger();
             }
         }
         self.clients.insert(key, Client::new(socket, protocol));
@@ -96,7 +100,7 @@ impl<'a> Audience<'a> {
 
     /// When somebody has to have greeted.
     pub fn deadline(&self) -> Option<Instant> {
-        self.strangers.front().map(|(_, until)| *until)
+        self.strangers.first().map(|(until, _)| *until)
     }
 
     /// Something has happened to a client.
@@ -159,22 +163,26 @@ impl<'a> Audience<'a> {
     }
 
     /// Those who did not greet in time.
-    pub fn send_strangers_away(&mut self) {
+    pub fn decide_on_strangers(&mut self) {
         let now = Instant::now();
-        while let Some((key, until)) = self.strangers.front() {
+        while let Some((until, key)) = self.strangers.first() {
             if self.clients.get(key).is_some_and(Client::is_stranger) && now < *until {
                 return;
             }
-            self.send_first_stranger_away();
+            self.decide_on_first_stranger();
         }
     }
 
-    /// Forgets the one who has waited longest, and hangs up if it is still a stranger.
-    fn send_first_stranger_away(&mut self) {
-        let Some((key, _)) = self.strangers.pop_front() else { return };
-        if self.clients.get(&key).is_some_and(Client::is_stranger)
-            && let Some(client) = self.clients.remove(&key)
-        {
+    /// Waits no longer for the one whose time is over first. If it is still a stranger, it is one of Ocamlviz's clients or none.
+    fn decide_on_first_stranger(&mut self) {
+        let Some((_, key)) = self.strangers.pop_first() else { return };
+        let Some(client) = self.clients.get_mut(&key).filter(|client| client.is_stranger()) else {
+            return;
+        };
+        if client.is_silent_stranger() {
+            client.says_nothing();
+            self.has_changed = true;
+        } else if let Some(client) = self.clients.remove(&key) {
             self.put_back(key, client, Fate::Gone);
         }
     }
@@ -264,6 +272,7 @@ impl<'a> Audience<'a> {
                     client.push(everything.old_first.get_or_insert_with(all));
                 }
             }
+            self.has_changed |= !client.has_begun;
             client.has_begun = true;
             client.has_missed = false;
             client.is_current = true;
@@ -309,7 +318,9 @@ impl<'a> Audience<'a> {
         if !std::mem::take(&mut self.has_changed) {
             return;
         }
-        let watching = self.clients.values().filter(|client| client.is_watching()).count();
+        // A program that has waited for somebody sets a marker next: who counts is told of it.
+        let watches = |client: &&Client| client.is_watching() && client.has_begun;
+        let watching = self.clients.values().filter(watches).count();
         let mut state = lock(&self.shared.state);
         if state.clients != watching {
             state.clients = watching;

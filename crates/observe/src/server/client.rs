@@ -9,6 +9,7 @@ use bactrian_live::wire::{Frames, MAX_REQUEST};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
+use super::listen::Speaks;
 use crate::descriptors::Owned;
 
 /// Whoever has so many bytes waiting gets no tick. An empty queue takes any one piece, which all clients share.
@@ -50,12 +51,13 @@ pub(crate) struct Client {
 /// Which protocol a client speaks, and where it is in it.
 #[derive(Debug)]
 pub(crate) enum Protocol {
-    /// Our own; it has not greeted yet, and has to know the token if there is one.
-    Stranger { frames: Frames, heard: usize, token: Option<Vec<u8>> },
+    /// It has not greeted yet. Where ours is spoken it has to, and to know the token if there is one; where Ocamlviz's is, those
+    /// who do not greet soon are taken for clients of that one.
+    Stranger { frames: Frames, heard: usize, at: Speaks },
     /// Our own.
     Own { frames: Frames },
-    /// That of Ocamlviz, in which clients say nothing.
-    Old,
+    /// That of Ocamlviz, in which clients say nothing. One of ours that greeted too late is not heard.
+    Old { heard: usize },
 }
 
 /// What became of sending or reading.
@@ -91,6 +93,18 @@ impl Client {
         self.is_leaving = !is_let_in;
     }
 
+    /// It has come to where Ocamlviz's protocol is spoken, and has said nothing: it is told what there is in that one.
+    pub fn says_nothing(&mut self) {
+        if self.is_silent_stranger() {
+            self.protocol = Protocol::Old { heard: 0 };
+        }
+    }
+
+    /// Whether it may still turn out to be one of Ocamlviz's.
+    pub fn is_silent_stranger(&self) -> bool {
+        matches!(self.protocol, Protocol::Stranger { at: Speaks::Old, .. })
+    }
+
     /// Frames for what a client says.
     pub fn frames() -> Frames {
         Frames::up_to(MAX_REQUEST)
@@ -111,7 +125,7 @@ impl Client {
     }
 
     pub fn is_old(&self) -> bool {
-        matches!(self.protocol, Protocol::Old)
+        matches!(self.protocol, Protocol::Old { .. })
     }
 
     pub fn has_nothing_to_send(&self) -> bool {

@@ -14,7 +14,7 @@ use super::Shared;
 use super::audience::{Audience, FIRST_CLIENT};
 use super::client::{Client, Protocol};
 use super::listen::{self, Listener, Speaks};
-use super::sampler::Sampler;
+use super::sampler::{Sampler, Tick};
 use crate::clock;
 use crate::descriptors::{self, Owned};
 use crate::process;
@@ -38,7 +38,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     lock(&shared.state).thread = Some(rustix::thread::gettid());
     // It reads files for that. Later, one that is open for a moment could be taken from us by a program that closes all
     // descriptors, and we would close what has got its number.
-    let _ = clock::now();
+    let _ = (clock::now(), process::run());
     let (listeners, places) = listen::all(shared);
     lock(&shared.state).places = Some(places);
     shared.changed.notify_all();
@@ -130,16 +130,23 @@ impl<'a> EventLoop<'a> {
             for event in &events {
                 self.handle(event.data.u64(), event.flags);
             }
-            self.audience.send_strangers_away();
+            self.audience.decide_on_strangers();
             self.wake_up();
             self.audience.count();
             if let Some(why) = lock(&self.shared.state).end.clone() {
                 return Ending::Orderly(why);
             }
             if self.audience.is_watching() {
-                let wanted = self.shared.tick_wanted.swap(false, Ordering::AcqRel);
-                if wanted || Instant::now() >= self.next_tick {
-                    self.tick();
+                let (wanted, shown) = {
+                    let state = lock(&self.shared.state);
+                    (state.wanted, state.shown)
+                };
+                if wanted > shown {
+                    self.tick(Tick::Wanted);
+                    lock(&self.shared.state).shown = wanted;
+                    self.shared.changed.notify_all();
+                } else if Instant::now() >= self.next_tick {
+                    self.tick(Tick::Due);
                 }
                 self.audience.bring_up_to_date(&self.sampler);
             }
@@ -204,13 +211,9 @@ impl<'a> EventLoop<'a> {
         // For those of the network; others refuse it.
         let _ = sockopt::set_tcp_nodelay(socket.get(), true);
         let _ = sockopt::set_socket_keepalive(socket.get(), true);
-        let protocol = match speaks {
-            Speaks::Own { token } => {
-                Protocol::Stranger { frames: Client::frames(), heard: 0, token: token.clone() }
-            }
-            Speaks::Old => Protocol::Old,
-        };
-        self.audience.add(socket, protocol);
+        let stranger =
+            Protocol::Stranger { frames: Client::frames(), heard: 0, at: speaks.clone() };
+        self.audience.add(socket, stranger);
     }
 
     /// Takes nobody in for a while.
@@ -236,8 +239,8 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    fn tick(&mut self) {
-        self.sampler.tick(self.shared, false);
+    fn tick(&mut self, tick: Tick) {
+        self.sampler.tick(self.shared, tick);
         // After the sampling, which may have found a shorter period. Ticks that were missed are not made up for.
         self.next_tick = Instant::now() + self.sampler.period();
         self.shared.ticks.fetch_add(1, Ordering::Relaxed);
@@ -248,7 +251,7 @@ impl<'a> EventLoop<'a> {
     fn say_goodbye(mut self, why: String) {
         self.listeners.iter().for_each(Listener::clean_up);
         if self.audience.is_watching() {
-            self.sampler.tick(self.shared, true);
+            self.sampler.tick(self.shared, Tick::Last);
             self.audience.tell(&self.sampler);
             self.audience.bring_up_to_date(&self.sampler);
         }

@@ -4,6 +4,7 @@ use bactrian_live::wire::{self, Frame};
 
 use super::audience::Audience;
 use super::client::{Client, Fate, LONGEST_GREETING, Protocol};
+use super::listen::Speaks;
 use super::sampler::Sampler;
 use super::{control, own};
 
@@ -14,6 +15,12 @@ impl Audience<'_> {
         let read = client.read(&mut buffer);
         let fate = match read {
             Ok(Some(count)) => self.listen_to(key, client, &buffer[..count], sampler),
+            // Nothing was to be said.
+            Ok(None) if client.is_half_closed && client.is_silent_stranger() => {
+                client.says_nothing();
+                self.has_changed = true;
+                Fate::Stays
+            }
             // Who has said all that it had to say may go on listening, unless it has not even greeted.
             Ok(None) if client.is_half_closed && !client.is_watching() => Fate::Gone,
             Ok(None) => Fate::Stays,
@@ -32,8 +39,11 @@ impl Audience<'_> {
     ) -> Fate {
         let mut heard = Vec::new();
         match &mut client.protocol {
-            // Its clients say nothing; who does is not one of them.
-            Protocol::Old => return Fate::Gone,
+            // Its clients say nothing, and ours no more than a greeting; who does is neither.
+            Protocol::Old { heard } => {
+                *heard += bytes.len();
+                return if *heard > LONGEST_GREETING { Fate::Gone } else { Fate::Stays };
+            }
             Protocol::Stranger { frames, .. } | Protocol::Own { frames } => {
                 frames.push(bytes);
                 loop {
@@ -63,9 +73,12 @@ impl Audience<'_> {
         if client.is_leaving {
             return Fate::Stays;
         }
-        if let Protocol::Stranger { token, .. } = &client.protocol {
+        if let Protocol::Stranger { at, .. } = &client.protocol {
             let Ok(greeting) = wire::take_greeting(frame) else { return Fate::Gone };
-            let (reply, is_let_in) = own::answer(&greeting, token.as_deref());
+            let (reply, is_let_in) = match at {
+                Speaks::Own { token } => own::answer(&greeting, token.as_deref()),
+                Speaks::Old => (own::elsewhere(self.shared), false),
+            };
             let mut bytes = Vec::new();
             wire::put_reply(&mut bytes, &reply);
             client.push_answer(bytes);

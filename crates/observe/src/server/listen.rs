@@ -23,6 +23,8 @@ use crate::settings::Live;
 const BACKLOG: i32 = 4096;
 /// The longest path that fits into the address of a Unix socket.
 const LONGEST_PATH: usize = 107;
+/// So many ports are tried after one that is taken.
+const NEXT_PORTS: u16 = 100;
 /// Bytes of a token that is made up.
 const TOKEN_BYTES: usize = 16;
 
@@ -81,8 +83,14 @@ pub(crate) fn all(shared: &Shared) -> (Vec<Listener>, Places) {
         None => {}
     }
     if let Some((host, port)) = &shared.settings.ocamlviz {
-        match tcp((host.as_str(), *port)) {
+        match free_port(host, *port) {
             Ok((socket, address)) => {
+                if *port != 0 && address.port() != *port {
+                    shared.say(&format!(
+                        "port {port} is taken by another program: Ocamlviz's clients find this one on port {}",
+                        address.port()
+                    ));
+                }
                 places.ocamlviz = Some(address);
                 listeners.push(Listener { socket, speaks: Speaks::Old, files: Vec::new() });
             }
@@ -187,6 +195,18 @@ fn tcp(address: impl ToSocketAddrs) -> io::Result<(Owned, SocketAddr)> {
     rustix::net::listen(socket.get(), BACKLOG)?;
     let bound = bound.ok_or_else(|| other("it has no address".into()))?;
     Ok((socket, bound))
+}
+
+/// The port, or the next one that is free, if it is another program's.
+fn free_port(host: &str, port: u16) -> io::Result<(Owned, SocketAddr)> {
+    let mut taken = tcp((host, port));
+    for next in (1..=NEXT_PORTS).filter_map(|more| port.checked_add(more)) {
+        match taken {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => taken = tcp((host, next)),
+            other => return other,
+        }
+    }
+    taken
 }
 
 fn network(address: &str, token: Option<&str>) -> io::Result<(Listener, SocketAddr)> {

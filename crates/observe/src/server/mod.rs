@@ -48,6 +48,8 @@ pub use control::Reply;
 
 /// How long the end of the program may wait for the server to say goodbye.
 const LONGEST_GOODBYE: Duration = Duration::from_millis(500);
+/// How long the program may wait until everything is shown: what it wants to be seen, not what it needs.
+const LONGEST_SHOW: Duration = Duration::from_millis(500);
 /// So many markers wait for the next tick.
 const MOST_MARKERS: usize = 100;
 /// A marker's text is cut to this.
@@ -73,7 +75,6 @@ pub(crate) struct Shared {
     bell: Option<Bell>,
     /// The program has closed descriptors of ours.
     is_robbed: AtomicBool,
-    tick_wanted: AtomicBool,
     ticks: AtomicU64,
 }
 
@@ -90,6 +91,9 @@ struct State {
     ended: bool,
     /// The server's thread.
     thread: Option<rustix::process::Pid>,
+    /// How often the program wanted everything to be shown, and which of these wishes have been met.
+    wanted: u64,
+    shown: u64,
 }
 
 /// Where a server can be reached.
@@ -218,12 +222,32 @@ impl Server {
         self.shared.log.format(line);
     }
 
-    /// Asks whoever watches to stop here and look.
+    /// Asks whoever watches to stop here and look: they are shown all values as they are here.
     pub fn marker(&self, text: &str) {
         if process::is_child() {
             return;
         }
         self.shared.add_marker(text);
+        self.show_now();
+    }
+
+    /// Shows whoever watches all values as they are now: when this comes back they have been put down, and may change. What the
+    /// program has to be asked for is shown as it said it last.
+    pub fn show_now(&self) {
+        if process::is_child() {
+            return;
+        }
+        let shared = &self.shared;
+        let mut state = lock(&shared.state);
+        // A closure of the program, called by us, may want it.
+        if state.clients == 0 || state.ended || state.thread == Some(rustix::thread::gettid()) {
+            return;
+        }
+        state.wanted += 1;
+        let wish = state.wanted;
+        shared.ring();
+        let is_hidden = |state: &mut State| state.shown < wish && !state.ended && state.clients > 0;
+        drop(shared.changed.wait_timeout_while(state, LONGEST_SHOW, is_hidden));
     }
 
     /// How many clients watch.
@@ -266,12 +290,6 @@ impl Server {
         waited.map_or(true, |(_, timeout)| !timeout.timed_out())
     }
 
-    /// Has the server tick now, if somebody watches, instead of when the next tick is due.
-    pub fn tick_now(&self) {
-        self.shared.tick_wanted.store(true, Ordering::Release);
-        self.shared.ring();
-    }
-
     /// How many ticks there were.
     pub fn ticks(&self) -> u64 {
         self.shared.ticks.load(Ordering::Relaxed)
@@ -306,7 +324,6 @@ impl Shared {
             changed: Condvar::new(),
             bell,
             is_robbed: AtomicBool::new(false),
-            tick_wanted: AtomicBool::new(false),
             ticks: AtomicU64::new(0),
         }
     }

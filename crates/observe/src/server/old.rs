@@ -344,6 +344,7 @@ mod tests {
     use crate::name::Name;
     use crate::registry::{Handle, Origin};
     use crate::server::Shared;
+    use crate::server::sampler::Tick;
     use crate::settings::Settings;
     use bactrian_live::ocamlviz::{MAX_FRAME, take};
     use bactrian_live::wire::Frames;
@@ -366,7 +367,7 @@ mod tests {
         }
 
         fn tick(&mut self) -> Vec<Message> {
-            self.sampler.tick(&self.shared, true);
+            self.sampler.tick(&self.shared, Tick::Last);
             self.old.number(&self.sampler);
             messages(&self.old.news(&self.sampler, &[], &[]))
         }

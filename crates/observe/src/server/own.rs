@@ -7,6 +7,7 @@ use super::Shared;
 use super::sampler::Sampler;
 use crate::clock;
 use crate::name::cut;
+use crate::process;
 use crate::registry::lock;
 
 /// Who we are.
@@ -20,9 +21,18 @@ pub(crate) fn hello(shared: &Shared) -> Event {
         name: cut(&name.to_string_lossy(), 1000),
         pid: std::process::id(),
         started: clock::started(),
+        run: process::run().to_owned(),
         runtime,
         controls: true,
     })
+}
+
+/// The answer to a greeting where Ocamlviz's protocol is spoken. Everybody on this machine may connect there, and wishes are not
+/// for everybody; who is let in at the socket is seen there.
+pub(crate) fn elsewhere(shared: &Shared) -> Reply {
+    let places = lock(&shared.state).places.clone().unwrap_or_default();
+    let socket = places.socket.and_then(|path| path.into_os_string().into_string().ok());
+    Reply::Elsewhere { socket: socket.unwrap_or_default(), run: process::run().to_owned() }
 }
 
 /// The answer to a greeting, and whether the client is let in.

@@ -17,6 +17,8 @@ const SHORTEST_PERIOD_MS: u32 = 10;
 pub(super) const LARGEST_SHARE: u64 = 20;
 /// How long a tick waits for the program's closures. Those that take longer are in the next tick.
 const LONGEST_WAIT: Duration = Duration::from_millis(5);
+/// The same if the program wants everything to be shown, and waits itself.
+const LONGEST_WANTED: Duration = Duration::from_millis(100);
 /// The dead beyond this number are forgotten.
 const DEAD_REMEMBERED: usize = 1000;
 
@@ -70,6 +72,17 @@ impl Entry {
     }
 }
 
+/// Why there is a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tick {
+    /// The period is over: those that are due say their values.
+    Due,
+    /// The program wants everything to be shown as it is, and waits for that.
+    Wanted,
+    /// The program ends: nobody is asked any more.
+    Last,
+}
+
 /// All observers, with what is known of them.
 pub(crate) struct Sampler {
     pub entries: Vec<Entry>,
@@ -103,8 +116,8 @@ impl Sampler {
         found.ok().map(|at| &self.entries[at])
     }
 
-    /// One tick. At the program's end nobody is asked any more.
-    pub fn tick(&mut self, shared: &Shared, is_last: bool) {
+    /// One tick.
+    pub fn tick(&mut self, shared: &Shared, tick: Tick) {
         clock::compare();
         self.entries.iter_mut().for_each(|entry| {
             (entry.is_new, entry.has_just_ended, entry.is_declared) = (false, false, false);
@@ -113,9 +126,7 @@ impl Sampler {
         self.forget_dead(shared);
         self.add_new(shared);
         let now = clock::now();
-        if !is_last {
-            self.ask(shared, now);
-        }
+        self.ask(shared, tick, now);
         self.stamp = Stamp { at: clock::now(), cpu: clock::cpu() };
         let default_ms = self.default_ms;
         for entry in self.entries.iter_mut().filter(|entry| entry.end.is_none()) {
@@ -127,7 +138,8 @@ impl Sampler {
             let end = entry.observer.ended();
             let is_cell = entry.observer.is_cell();
             // What was asked for is taken whenever it comes.
-            if is_last || !is_cell || end.is_some() || (period_ms > 0 && now >= entry.due) {
+            if tick != Tick::Due || !is_cell || end.is_some() || (period_ms > 0 && now >= entry.due)
+            {
                 let value = entry.observer.take().map(bounded);
                 if let Some(value) = value.filter(|value| !is_same(entry.last.as_ref(), value)) {
                     entry.last = Some(value);
@@ -176,16 +188,21 @@ impl Sampler {
     }
 
     /// Asks those that are due and have to be asked.
-    fn ask(&mut self, shared: &Shared, now: u64) {
+    fn ask(&mut self, shared: &Shared, tick: Tick, now: u64) {
+        if tick == Tick::Last {
+            return;
+        }
         let mut asked = Vec::new();
         let due = self.entries.iter().filter(|entry| {
             entry.end.is_none()
-                && now >= entry.due
+                && (now >= entry.due || tick == Tick::Wanted)
                 && !entry.observer.is_stopped()
                 && !entry.observer.is_cell()
         });
         for entry in due {
             match &entry.observer.source {
+                // The program waits for this tick: it has said what it has to say.
+                Source::Asked(_) if tick == Tick::Wanted => {}
                 Source::Asked(_) if entry.observer.ask() => asked.push(entry.observer.id()),
                 Source::Closure { .. } if entry.observer.ask() => {
                     self.closures.ask(&entry.observer)
@@ -193,8 +210,10 @@ impl Sampler {
                 _ => {}
             }
         }
-        shared.evaluate(&asked);
-        self.closures.wait(LONGEST_WAIT);
+        if tick == Tick::Due {
+            shared.evaluate(&asked);
+        }
+        self.closures.wait(if tick == Tick::Wanted { LONGEST_WANTED } else { LONGEST_WAIT });
     }
 }
 
@@ -269,18 +288,18 @@ mod tests {
         let mut sampler = sampler();
         let point = declare(&shared, Kind::Point, "p", Origin::Cell);
         let value = declare(&shared, Kind::Float, "v", Origin::Published);
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         let news = |sampler: &Sampler| -> Vec<bool> {
             sampler.entries.iter().map(|it| it.is_new).collect()
         };
         assert_eq!(news(&sampler), [true, false]);
         assert!(sampler.entries.iter().all(|entry| entry.is_declared));
         value.publish(Value::Float(f64::NAN));
-        sampler.tick(&shared, true);
+        sampler.tick(&shared, Tick::Last);
         assert_eq!(news(&sampler), [false, true]);
         value.publish(Value::Float(f64::NAN));
         point.count_cell().expect("it counts").add(1);
-        sampler.tick(&shared, true);
+        sampler.tick(&shared, Tick::Last);
         assert_eq!(news(&sampler), [true, false]);
         assert!(sampler.entries.iter().all(|entry| !entry.is_declared));
     }
@@ -290,17 +309,17 @@ mod tests {
         let shared = shared();
         let mut sampler = sampler();
         let point = declare(&shared, Kind::Point, "p", Origin::Cell);
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         point.count_cell().expect("it counts").add(7);
         point.kill();
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         let entry = &sampler.entries[0];
         assert_eq!(
             (entry.last.as_ref(), entry.end.as_ref()),
             (Some(&Value::Count(7)), Some(&Value::Killed))
         );
         assert!(entry.is_new && entry.has_just_ended);
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         assert!(!sampler.entries[0].is_new && !sampler.entries[0].has_just_ended);
     }
 
@@ -309,20 +328,20 @@ mod tests {
         let shared = shared();
         let mut sampler = sampler();
         let value = declare(&shared, Kind::Int, "v", Origin::Asked);
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         assert_eq!(sampler.entries[0].declaration().period_ms, 100);
         value.set_cost(10_000_000);
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         assert_eq!(sampler.entries[0].declaration().period_ms, 256);
         assert!(sampler.entries[0].is_declared);
         value.observer.set_stopped(true);
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         assert_eq!(sampler.entries[0].declaration().period_ms, 0);
         assert_eq!(sampler.period(), Duration::from_millis(100));
         value.observer.set_stopped(false);
         value.set_cost(0);
         value.set_period(1);
-        sampler.tick(&shared, false);
+        sampler.tick(&shared, Tick::Due);
         assert_eq!(sampler.period(), Duration::from_millis(SHORTEST_PERIOD_MS.into()));
     }
 

@@ -287,7 +287,7 @@ fn a_busy_port_and_nonsense_are_said_and_not_fatal() {
     let mut program = Program::start_with("idle", &variables, socket.clone());
     program.says("ready ");
     let mut client = program.client();
-    for said in ["OCAMLVIZ_PERIOD", "cannot listen for Ocamlviz's clients"] {
+    for said in ["OCAMLVIZ_PERIOD", "is taken by another program"] {
         client.until(said, |event| matches!(event, Event::Log(line) if line.text.contains(said)));
     }
     program.tell("end");

@@ -181,10 +181,10 @@ fn closes_all() {
     let folder = tempfile::tempdir().expect("there is room");
     let files = (0..20).map(|number| fs::File::create_new(folder.path().join(number.to_string())));
     let files: Vec<_> = files.collect::<Result<_, _>>().expect("there is room");
-    server().tick_now();
+    server().show_now();
     log!("still here");
     thread::sleep(Duration::from_millis(300));
-    server().tick_now();
+    server().show_now();
     let is_intact = |file: &fs::File| file.metadata().is_ok_and(|it| it.is_file() && it.len() == 0);
     say(if files.iter().all(is_intact) { "files intact" } else { "files touched" });
 }

@@ -88,7 +88,7 @@ fn the_silent_do_not_keep_others_out() {
     // The first of them had to go.
     silent[0].set_read_timeout(Some(DEADLINE)).expect("a time");
     assert_eq!((&silent[0]).read(&mut [0]).expect("it ends"), 0);
-    assert_eq!(served.server.clients(), 1);
+    served.wait_for_clients(1);
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn who_never_greets_does_not_count_and_half_closed_strangers_go() {
     let mut silent = UnixStream::connect(served.socket()).expect("it listens");
     let mut client = served.client();
     client.until("a tick", |event| matches!(event, Event::Tick(_)).then_some(()));
-    assert_eq!(served.server.clients(), 1);
+    served.wait_for_clients(1);
     silent.shutdown(Shutdown::Write).expect("it is open");
     silent.set_read_timeout(Some(DEADLINE)).expect("a time");
     assert!(is_closed(&mut silent));

@@ -1,10 +1,14 @@
 //! Our own protocol.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bactrian_live::wire::{Greeting, Reply, VERSION};
+use bactrian_live::wire::{self, Greeting, Reply, VERSION};
 use bactrian_live::{Action, Dropped, Event, Kind, ObserverId, Value};
 use bactrian_observe::settings::Live;
 use bactrian_observe::{Name, Origin};
@@ -213,4 +217,80 @@ fn lines_that_nobody_saw_are_counted() {
         }
     }
     assert_eq!(lines.len(), 200);
+}
+
+/// A client of ours that comes to where Ocamlviz's protocol is spoken is told where ours is. Who says nothing is taken for one of
+/// Ocamlviz's, and so is who greets after that.
+#[test]
+fn where_ocamlviz_is_spoken_ours_are_told_where_to_go() {
+    let served = Served::new();
+    let address = SocketAddr::from(([127, 0, 0, 1], served.port()));
+    let mut client = Client::network(address);
+    let Reply::Elsewhere { socket, run } = client.try_greet(&Greeting::new(b"")) else {
+        panic!("it is let in")
+    };
+    assert_eq!((Path::new(&socket), client.event()), (served.socket().as_path(), None));
+    let mut own = served.client();
+    let program = own.until("who it is", |event| match event {
+        Event::Hello(program) => Some(program.clone()),
+        _ => None,
+    });
+    assert_eq!(program.run, run);
+    let mut late = TcpStream::connect(address).expect("it listens");
+    served.wait_for_clients(2);
+    let mut greeting = Vec::new();
+    wire::put_greeting(&mut greeting, &Greeting::new(b""));
+    late.write_all(&greeting).expect("it is open");
+    let mut bytes = [0; 512];
+    for _ in 0..20 {
+        assert!(late.read(&mut bytes).expect("it goes on") > 0);
+    }
+    served.wait_for_clients(2);
+    // But who goes on talking is none of them.
+    let talk = [0; 1024];
+    wait_until("it is sent away", || late.write_all(&talk).is_err());
+    served.wait_for_clients(1);
+}
+
+#[test]
+fn a_port_that_is_taken_is_followed_by_the_next() {
+    let first = Served::new();
+    let taken = first.port();
+    let second = Served::with(|settings| settings.ocamlviz = Some(("127.0.0.1".into(), taken)));
+    assert!((taken + 1..=taken + 100).contains(&second.port()), "{}", second.port());
+    let mut client = second.client();
+    let line = client.until("where it listens", |event| match event {
+        Event::Log(line) if line.text.contains("is taken") => Some(line.text.clone()),
+        _ => None,
+    });
+    assert!(line.ends_with(&format!("on port {}", second.port())), "{line}");
+}
+
+/// A value that the program changes at once is seen as it was when it asked for that.
+#[test]
+fn what_is_shown_now_is_seen() {
+    let served = Served::with(|settings| settings.period = Duration::from_secs(3600));
+    let shown = Arc::new(AtomicU64::new(0));
+    let read = Arc::clone(&shown);
+    served
+        .server
+        .watch(Kind::Int, "closure", move || Value::Int(read.load(Ordering::Relaxed) as i64));
+    let gauge = served.server.declare(Kind::Int, "published", Origin::Published);
+    // Nobody watches: nothing happens, and nobody waits.
+    served.server.show_now();
+    let mut client = served.client();
+    let ids = [client.declared("closure").id, client.declared("published").id];
+    served.wait_for_clients(1);
+    for n in 1..=20 {
+        shown.store(n, Ordering::Relaxed);
+        gauge.publish(Value::Int(n as i64));
+        served.server.marker("look");
+        shown.store(0, Ordering::Relaxed);
+        gauge.publish(Value::Int(0));
+    }
+    for n in 1..=20 {
+        for id in ids {
+            client.value(id, |value| *value == Value::Int(n));
+        }
+    }
 }

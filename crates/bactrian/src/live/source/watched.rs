@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::{self, JoinHandle};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_capture::live::{Numbers, Watch};
 use bactrian_live::client::{Address, Client};
-use bactrian_live::{Action, Event, LogLine, Program, Stamp};
+use bactrian_live::{Action, Event, LogLine, Program, Stamp, place};
 
 use super::connected::connect;
 use super::outside;
@@ -136,6 +136,7 @@ impl Looking {
             name: self.name.clone(),
             pid: self.watch.pid(),
             started: 0,
+            run: place::run_of(Path::new(&format!("/proc/{}", self.watch.pid()))),
             runtime: String::new(),
             controls: true,
         };

@@ -1,0 +1,148 @@
+//! What a program wants to be seen at one moment is seen, whatever becomes of it then.
+
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bactrian_fixtures::{BOTH, Compiler, Variant};
+use bactrian_live::client::{Address, Client, Incoming, Protocol};
+use bactrian_live::ocamlviz::{MAX_FRAME, Message, VizValue, take};
+use bactrian_live::wire::Frames;
+use bactrian_live::{Event, Value};
+
+use crate::compatible::original;
+use crate::programs::program;
+use crate::watch::Running;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program that speaks Ocamlviz's protocol on a port of its own, which was free a moment ago.
+fn on_a_port(program: &Path) -> (Running, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port();
+    drop(listener);
+    let mut running = Running::start_with(program, |command| {
+        command.env("OCAMLVIZ_PORT", port.to_string()).env_remove("OCAMLVIZ_HOST");
+    });
+    assert_eq!(running.line(), "ready");
+    (running, port)
+}
+
+fn connected<T>(mut connect: impl FnMut() -> std::io::Result<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match connect() {
+            Ok(connected) => return connected,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What a client of Ocamlviz is told of the value, without what it is between the moments.
+fn told_in_ocamlviz(program: &Path) -> Vec<i64> {
+    let (_running, port) = on_a_port(program);
+    let mut stream = connected(|| TcpStream::connect(("127.0.0.1", port)));
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+    let mut frames = Frames::up_to(MAX_FRAME);
+    let (mut uid, mut told) = (None, Vec::new());
+    let mut piece = [0; 4096];
+    while told.last() != Some(&20) {
+        let count = stream.read(&mut piece).expect("it goes on");
+        assert!(count > 0, "it ended after {told:?}");
+        frames.push(&piece[..count]);
+        while let Some(frame) = frames.next().expect("frames") {
+            match take(&frame).expect("a message") {
+                Message::Declare(it, _, name) if name == "moment" => uid = Some(it),
+                Message::Send(it, VizValue::Int(value)) if Some(it) == uid => told.push(value),
+                _ => {}
+            }
+        }
+    }
+    told.retain(|value| *value != 0);
+    // The original says all values at each tick, and so do we.
+    told.dedup();
+    told
+}
+
+#[test]
+fn twenty_values_that_are_sent_now_are_all_told_in_order() {
+    let twenty: Vec<i64> = (1..=20).collect();
+    assert_eq!(told_in_ocamlviz(&original("observe_moments")), twenty, "the original");
+    for compiler in BOTH {
+        let program = program("observe_moments", compiler, Variant::Plain);
+        assert_eq!(told_in_ocamlviz(&program), twenty, "{compiler:?}");
+        let mut running = Running::start(&program);
+        assert_eq!(running.line(), "ready");
+        let mut watch = running.watch();
+        watch.until("the last of them", |watch| {
+            watch.told("moment").last() == Some(&Value::Int(20))
+        });
+        let told = watch.told("moment").into_iter().filter(|value| *value != Value::Int(0));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            twenty.iter().map(|n| Value::Int(*n)).collect::<Vec<_>>()
+        );
+        assert_eq!(running.line(), "done");
+    }
+}
+
+#[test]
+fn a_marker_shows_what_was_true_at_that_very_point() {
+    for compiler in BOTH {
+        let mut running = Running::start(&program("observe_marker", compiler, Variant::Plain));
+        assert_eq!(running.line(), "ready");
+        let mut watch = running.watch();
+        for n in 1..=20 {
+            let text = n.to_string();
+            watch.until(&text, |watch| watch.markers.last() == Some(&text));
+            let seen = (watch.value("here").cloned(), watch.value("times").cloned());
+            assert_eq!(seen, (Some(Value::Bool(true)), Some(Value::Int(n))), "{compiler:?}, {n}");
+        }
+    }
+}
+
+/// Where a client of ours finds programs by their port: those of our library where they speak our protocol.
+#[test]
+fn a_port_is_enough_to_find_any_program() {
+    let protocol = |program: &Path, is_off: bool| {
+        let (mut running, port) = match is_off {
+            false => on_a_port(program),
+            true => {
+                let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+                let port = listener.local_addr().expect("its address").port();
+                drop(listener);
+                let mut running = Running::start_with(program, |command| {
+                    command.env("OCAMLVIZ_PORT", port.to_string()).env_remove("OCAMLVIZ_HOST");
+                    command.env("BACTRIAN_LIVE", "off");
+                });
+                assert_eq!(running.line(), "ready");
+                (running, port)
+            }
+        };
+        let address = Address::Tcp(format!("127.0.0.1:{port}"));
+        let (_client, incoming) = connected(|| Client::connect(address.clone(), b"", true));
+        let mut protocols = Vec::new();
+        let mut declared = 0;
+        // It goes on, with the same connection, and everything is declared once.
+        let mut is_done = false;
+        while !is_done {
+            match incoming.recv_timeout(PATIENCE).expect("something comes") {
+                Incoming::Connected(protocol) => protocols.push(protocol),
+                Incoming::Event(Event::Declare(it)) => declared += usize::from(it.name == "moment"),
+                Incoming::Event(Event::Update(_, Value::Int(20))) => is_done = true,
+                Incoming::Event(_) => {}
+                Incoming::Lost { reason, .. } => panic!("{reason}"),
+            }
+        }
+        assert_eq!(declared, 1);
+        assert_eq!(running.line(), "done");
+        protocols
+    };
+    let ours = program("observe_moments", Compiler::OCaml5, Variant::Plain);
+    assert_eq!(protocol(&ours, false), [Protocol::Own]);
+    assert_eq!(protocol(&ours, true), [Protocol::Ocamlviz], "our protocol is not spoken anywhere");
+    assert_eq!(protocol(&original("observe_moments"), false), [Protocol::Ocamlviz]);
+}
