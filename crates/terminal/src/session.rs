@@ -35,8 +35,8 @@ pub enum Status {
 /// Asks the program for something. What becomes of it is said later, as a notice.
 pub type Wish = Box<dyn FnMut(Action) -> Result<(), String> + Send>;
 
-/// Gives what is known to others.
-pub type Publisher = Box<dyn FnMut(&Database) + Send>;
+/// Gives what is known to others, and how it stands with where it comes from.
+pub type Publisher = Box<dyn FnMut(&Database, &Status) + Send>;
 
 /// The program that is watched.
 pub struct Session {
@@ -45,7 +45,8 @@ pub struct Session {
     wish: Option<Wish>,
     recorder: Option<Recorder>,
     publisher: Option<Publisher>,
-    published: Option<Instant>,
+    /// When that was done last, and whether the program was there.
+    published: Option<(Instant, bool)>,
     status: Status,
     /// Whether no more can come.
     is_over: bool,
@@ -165,10 +166,14 @@ impl Session {
     }
 
     fn publish(&mut self) {
-        let is_due = self.published.is_none_or(|last| last.elapsed() >= PUBLISH_EVERY);
+        // That nothing comes any more is told at once: it may be the last that is told.
+        let is_up = self.status == Status::Live && self.database.ended().is_none();
+        let is_due = self
+            .published
+            .is_none_or(|(last, was_up)| last.elapsed() >= PUBLISH_EVERY || was_up != is_up);
         if let Some(publisher) = self.publisher.as_mut().filter(|_| is_due) {
-            publisher(&self.database);
-            self.published = Some(Instant::now());
+            publisher(&self.database, &self.status);
+            self.published = Some((Instant::now(), is_up));
         }
     }
 
@@ -182,6 +187,7 @@ impl Session {
         if self.status != Status::Replay {
             self.status = Status::Over;
         }
+        self.publish();
         self.flush()
     }
 

@@ -13,6 +13,7 @@ mod answer;
 mod api;
 mod evidence;
 mod growing;
+mod metrics;
 mod page;
 mod pictures;
 mod query;
@@ -26,6 +27,7 @@ mod typescript;
 
 pub use evidence::{Evidence, File, Progress};
 pub use growing::{NewSnapshot, SnapshotTaker};
+pub use metrics::Metrics;
 pub use pictures::{FlameAbout, flame_svg, graph_svg};
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};

@@ -12,10 +12,11 @@ use bactrian_capture::launch::interrupts;
 use bactrian_live::Limits;
 use bactrian_live::recording::Recorder;
 use bactrian_terminal::{Look, Options};
+use bactrian_web::Metrics;
 
 use crate::failure::{Failure, Status};
 use crate::live::late_samples::LateSamples;
-use crate::live::metrics::{self, Metrics};
+use crate::live::metrics;
 use crate::live::opening::{HowToWatch, WAITING, stay};
 use crate::live::source::{self, Target};
 use crate::live::{self, Session, headless};
@@ -91,8 +92,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         let metrics =
             Metrics::serve(address).with_context(|| format!("cannot listen on {address}"))?;
         console.note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
-        session = session.with_publisher(Box::new(move |database| {
-            metrics.publish(metrics::text(database));
+        session = session.with_publisher(Box::new(move |database, status| {
+            metrics.publish(metrics::text(database, *status == live::Status::Live));
         }));
     }
     let how = HowToWatch {
@@ -122,7 +123,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             session = session.with_wish(wish);
         }
     }
-    let watched = watch(args, &mut session, is_headless, console);
+    let watched = heard_of(&mut session, console)
+        .and_then(|()| watch(args, &mut session, is_headless, console));
     let pid = session.database().program().pid;
     drop(session);
     drop(samples);
@@ -132,6 +134,31 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         watched => watched?,
     }
     stay(end, pid, console)
+}
+
+/// So long the first word of a program is waited for, before anything is shown.
+const PATIENCE_FOR_A_WORD: Duration = Duration::from_millis(500);
+
+/// Waits for the first word. Who is not let in, or finds nobody who can be understood, is told so instead of being shown nothing.
+fn heard_of(session: &mut Session, console: &mut Console) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let is_heard = |session: &Session| session.database().moments().next().is_some();
+    while !is_heard(session) && !session.is_over() && begin.elapsed() < PATIENCE_FOR_A_WORD {
+        session.wait(Duration::from_millis(20)).context("the recording cannot be written")?;
+    }
+    let database = session.database();
+    match database.ended() {
+        Some((_, reason))
+            if session.is_over() && !is_heard(session) && database.program().name.is_empty() =>
+        {
+            let reason = reason.to_owned();
+            while let Some(notice) = session.notice() {
+                console.note(&notice)?;
+            }
+            Err(Failure::Input(anyhow::anyhow!(reason)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A program that has told no number for so long may tell none at all.

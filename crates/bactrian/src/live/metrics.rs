@@ -1,14 +1,11 @@
-//! What is known now in the text format of Prometheus, and the small server that gives it.
+//! What is known now in the text format of Prometheus.
 //!
-//! Names follow what Prometheus recommends: base units (bytes, seconds), `_total` for what only grows. Observers of the
-//! program are labels, so that names cannot clash and need not be bent.
+//! Names follow what Prometheus recommends: base units (bytes, seconds), `_total` for what only grows, histograms with buckets,
+//! which can be added up over programs. Observers of the program are labels, so that names cannot clash and need not be bent.
+//! Only what is alive is told: of a program that has ended or cannot be reached, that it is not up.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use bactrian_live::{Database, Declaration, Histogram, Series, Unit, Value, names};
 
@@ -17,7 +14,10 @@ use bactrian_analysis::live::words::plain;
 /// So many sites are told.
 const SITES: usize = 20;
 const SECOND: f64 = 1e9;
-const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 1.0];
+/// Where buckets end: at these powers of two of nanoseconds, from 1 µs to 69 s, and of other numbers. They never change, so that
+/// they can be compared and added up.
+const NANOS: std::ops::RangeInclusive<u32> = 10..=36;
+const OTHERS: std::ops::RangeInclusive<u32> = 0..=40;
 
 /// One metric with all its samples.
 struct Family {
@@ -25,6 +25,8 @@ struct Family {
     sort: &'static str,
     help: &'static str,
     samples: Vec<String>,
+    /// Which there are already, without their numbers.
+    known: HashSet<String>,
 }
 
 /// All families, in the order in which they were first told of.
@@ -53,18 +55,25 @@ impl Families {
         number: f64,
     ) {
         let place = self.0.iter().position(|family| family.name == name).unwrap_or_else(|| {
-            self.0.push(Family { name: name.to_owned(), sort, help, samples: Vec::new() });
+            let (samples, known) = (Vec::new(), HashSet::new());
+            self.0.push(Family { name: name.to_owned(), sort, help, samples, known });
             self.0.len() - 1
         });
-        let labels: Vec<String> = labels
-            .iter()
-            .map(|(key, value)| format!("{}=\"{}\"", label_name(key), escaped(value)))
-            .collect();
-        let labels =
-            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        self.0[place].samples.push(format!("{name}{suffix}{labels} {}", shown(number)));
+        let family = &mut self.0[place];
+        let mut of = format!("{name}{suffix}{}", written(labels));
+        // Observers of one name are told apart by which of them it is.
+        for nth in 2.. {
+            if family.known.insert(of.clone()) {
+                break;
+            }
+            let nth = nth.to_string();
+            let labels: Vec<_> = labels.iter().copied().chain([("nth", nth.as_str())]).collect();
+            of = format!("{name}{suffix}{}", written(&labels));
+        }
+        family.samples.push(format!("{of} {}", shown(number)));
     }
 
+    /// A histogram whose buckets count what is at or below their ends.
     fn distribution(
         &mut self,
         name: &str,
@@ -73,28 +82,64 @@ impl Families {
         histogram: &Histogram,
         unit: Unit,
     ) {
-        let scale = scale(unit);
-        for quantile in QUANTILES {
-            let text = quantile.to_string();
-            let mut labels = labels.to_vec();
-            labels.push(("quantile", &text));
-            let number = histogram.percentile(quantile * 100.0) as f64 / scale;
-            let number = if histogram.count() == 0 { f64::NAN } else { number };
-            self.sample(name, "summary", help, "", &labels, number);
+        let (scale, powers) = (scale(unit), if unit == Unit::Nanos { NANOS } else { OTHERS });
+        let mut counts = histogram.counts().peekable();
+        let mut below = 0;
+        for power in powers {
+            let end = (1u64 << power) - 1;
+            while let Some((_, count)) =
+                counts.next_if(|(bucket, _)| Histogram::highest_in(*bucket) <= end)
+            {
+                below += count;
+            }
+            let le = shown(end as f64 / scale);
+            let labels: Vec<_> = labels.iter().copied().chain([("le", le.as_str())]).collect();
+            self.sample(name, "histogram", help, "_bucket", &labels, below as f64);
         }
-        self.sample(name, "summary", help, "_sum", labels, histogram.sum() as f64 / scale);
-        self.sample(name, "summary", help, "_count", labels, histogram.count() as f64);
+        let labels_of_all: Vec<_> = labels.iter().copied().chain([("le", "+Inf")]).collect();
+        let count = histogram.count() as f64;
+        self.sample(name, "histogram", help, "_bucket", &labels_of_all, count);
+        self.sample(name, "histogram", help, "_sum", labels, histogram.sum() as f64 / scale);
+        self.sample(name, "histogram", help, "_count", labels, count);
     }
 }
 
-/// The text.
-pub fn text(database: &Database) -> String {
+/// Labels as they stand behind a name; those of the program may be called anything, and none replaces another.
+fn written(labels: &[(&str, &str)]) -> String {
+    let mut known = HashSet::new();
+    let mut all = Vec::new();
+    for (key, value) in labels {
+        let mut name = label_name(key);
+        while !known.insert(name.clone()) {
+            name.push('_');
+        }
+        all.push(format!("{name}=\"{}\"", escaped(value)));
+    }
+    if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
+}
+
+/// The text; `is_reached` says whether numbers are coming.
+pub fn text(database: &Database, is_reached: bool) -> String {
     let mut families = Families::default();
-    let is_up = if database.ended().is_some() { 0.0 } else { 1.0 };
+    let is_up = is_reached && database.ended().is_none();
     let program = database.program();
     let pid = program.pid.to_string();
     let about = [("program", program.name.as_str()), ("pid", &pid), ("runtime", &program.runtime)];
-    families.add("bactrian_up", "gauge", "Whether the program runs.", &about, is_up);
+    let help = "Whether the program runs and can be reached.";
+    families.add("bactrian_up", "gauge", help, &about, f64::from(u8::from(is_up)));
+    if is_up {
+        tell_all(database, &mut families);
+    }
+    let mut text = String::new();
+    for Family { name, sort, help, samples, .. } in families.0 {
+        // Writing to a string cannot fail.
+        let _ =
+            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {sort}\n{}", samples.join("\n"));
+    }
+    text
+}
+
+fn tell_all(database: &Database, families: &mut Families) {
     let age = database.last() as f64 / SECOND;
     families.add(
         "bactrian_observed_seconds",
@@ -108,16 +153,10 @@ pub fn text(database: &Database) -> String {
     families.add("bactrian_dropped_ticks_total", "counter", help, &[], dropped.ticks as f64);
     let help = "Lines of the log that the client was too slow for.";
     families.add("bactrian_dropped_lines_total", "counter", help, &[], dropped.lines as f64);
-    for series in database.series() {
-        tell(series, &mut families);
+    let now = database.last();
+    for series in database.series().filter(|series| database.is_known(series, now)) {
+        tell(series, families);
     }
-    let mut text = String::new();
-    for Family { name, sort, help, samples } in families.0 {
-        // Writing to a string cannot fail.
-        let _ =
-            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {sort}\n{}", samples.join("\n"));
-    }
-    text
 }
 
 /// Numbers that every program has are metrics of their own.
@@ -195,9 +234,9 @@ fn tell(series: &Series, families: &mut Families) {
         }
         Value::Histogram(histogram) => {
             let name = if *unit == Unit::Nanos {
-                "bactrian_histogram_seconds"
+                "bactrian_distribution_seconds"
             } else {
-                "bactrian_histogram"
+                "bactrian_distribution"
             };
             families.distribution(name, "Distributions.", all, histogram, *unit);
         }
@@ -281,110 +320,23 @@ fn shown(number: f64) -> String {
 fn label_name(key: &str) -> String {
     let sound = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = key.chars().map(sound).collect();
-    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic()) || name.starts_with('_');
-    if begins_well { name } else { format!("_{name}") }
+    // Those with two underscores are Prometheus's own.
+    let name = name.trim_start_matches('_');
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if begins_well { name.to_owned() } else { format!("_{name}") }
 }
 
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The server: it gives what was published last to whoever asks.
-#[derive(Clone, Debug)]
-pub struct Metrics {
-    text: Arc<Mutex<Arc<str>>>,
-    address: SocketAddr,
-}
-
-/// Whoever has not asked in this time is not waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longer requests are not read.
-const LONGEST: u64 = 16 << 10;
-
-impl Metrics {
-    /// Listens.
-    ///
-    /// # Errors
-    /// If nobody may listen there.
-    pub fn serve(address: &str) -> io::Result<Metrics> {
-        let address = if address.starts_with(':') {
-            format!("127.0.0.1{address}")
-        } else {
-            address.to_owned()
-        };
-        let listener = TcpListener::bind(address.as_str())?;
-        let metrics =
-            Metrics { text: Arc::new(Mutex::new(Arc::from(""))), address: listener.local_addr()? };
-        let text = Arc::clone(&metrics.text);
-        // One at a time: whoever scrapes does so every few seconds, and takes milliseconds.
-        thread::Builder::new().name("metrics".into()).spawn(move || {
-            for stream in listener.incoming() {
-                match stream {
-                    // Who does not listen to the answer misses it.
-                    Ok(stream) => drop(answer(stream, &text)),
-                    Err(_) => thread::sleep(Duration::from_millis(100)),
-                }
-            }
-        })?;
-        Ok(metrics)
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// From now on this is given.
-    pub fn publish(&self, text: String) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
-    }
-}
-
-fn answer(mut stream: TcpStream, text: &Mutex<Arc<str>>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let request = request(&stream)?;
-    let mut words = request.split(|byte| *byte == b' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = path.split(|byte| *byte == b'?').next().unwrap_or_default();
-    let (status, sort, body): (_, _, Arc<str>) = match (method, path) {
-        (b"GET" | b"HEAD", b"/metrics" | b"/") => {
-            let text = Arc::clone(&text.lock().unwrap_or_else(PoisonError::into_inner));
-            ("200 OK", "text/plain; version=0.0.4; charset=utf-8", text)
-        }
-        (b"GET" | b"HEAD", _) => ("404 Not Found", "text/plain", "look at /metrics\n".into()),
-        _ => ("405 Method Not Allowed", "text/plain", "only GET\n".into()),
-    };
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {sort}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes())?;
-    if method != b"HEAD" {
-        stream.write_all(body.as_bytes())?;
-    }
-    Ok(())
-}
-
-/// A request up to the empty line after its head.
-fn request(stream: &TcpStream) -> io::Result<Vec<u8>> {
-    let mut request = Vec::new();
-    let mut piece = [0; 1024];
-    let mut stream = stream.take(LONGEST);
-    let begin = Instant::now();
-    while begin.elapsed() < PATIENCE && !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        match stream.read(&mut piece)? {
-            0 => break,
-            length => request.extend_from_slice(&piece[..length]),
-        }
-    }
-    Ok(request)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bactrian_live::{Event, Kind, Limits, ObserverId, Stamp};
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use bactrian_live::{Event, Kind, Limits, ObserverId, Program, Stamp};
 
     fn database() -> Database {
         let mut database = Database::new(Limits::default());
@@ -417,42 +369,77 @@ mod tests {
 
     #[test]
     fn numbers_are_in_base_units_under_sound_names() {
-        let text = text(&database());
+        let text = text(&database(), true);
         for line in [
             "bactrian_count_total{observer=\"p\",_1_key=\"v\"} 7",
             "# TYPE bactrian_count_total counter",
             "bactrian_runtime_heap_bytes 1024",
             "bactrian_process_cpu_seconds_total 2.5",
+            "# TYPE bactrian_runtime_pauses_seconds histogram",
             "bactrian_runtime_pauses_seconds_count 100",
+            "bactrian_runtime_pauses_seconds_bucket{le=\"+Inf\"} 100",
+            // Of 1, 2, .. 100 ms, 67 are below 2^26 ns.
+            "bactrian_runtime_pauses_seconds_bucket{le=\"0.067108863\"} 67",
+            "bactrian_runtime_pauses_seconds_bucket{le=\"0.000001023\"} 0",
             "bactrian_value{observer=\"a\\\"b\\\\c\\nd\",_1_key=\"v\"} 0.5",
         ] {
             assert!(text.lines().any(|found| found == line), "no line {line:?} in\n{text}");
         }
-        let median = "bactrian_runtime_pauses_seconds{quantile=\"0.5\"} ";
-        let median = text.lines().find_map(|line| line.strip_prefix(median)).expect("a median");
-        let median: f64 = median.parse().expect("a number");
-        assert!((0.050..0.054).contains(&median), "{median}");
     }
 
     #[test]
-    fn the_server_answers_and_is_not_held_up() {
-        let metrics = Metrics::serve("127.0.0.1:0").expect("a port");
-        metrics.publish("x 1\n".to_owned());
-        let ask = |request: &str| {
-            let mut stream = TcpStream::connect(metrics.address()).expect("connected");
-            stream.write_all(request.as_bytes()).expect("asked");
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).expect("answered");
-            answer
+    fn only_what_is_alive_is_told_and_each_once() {
+        let mut database = database();
+        let declare = |database: &mut Database, id: u32, labels: &[(&str, &str)]| {
+            let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into()));
+            database.add(Event::Declare(Declaration {
+                id: ObserverId(id),
+                kind: Kind::Int,
+                name: "same".into(),
+                labels: labels.collect(),
+                unit: Unit::None,
+                period_ms: 100,
+            }));
+            database.add(Event::Update(ObserverId(id), Value::Int(i64::from(id))));
         };
-        let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert!(
-            answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nx 1\n"),
-            "{answer}"
+        // Names that are ours, or the same once they are written.
+        let odd = [("observer", "x"), ("a.b", "1"), ("a_b", "2"), ("__name__", "y")];
+        declare(&mut database, 101, &odd);
+        declare(&mut database, 102, &odd);
+        declare(&mut database, 103, &[]);
+        database.add(Event::Update(ObserverId(103), Value::Killed));
+        let told = text(&database, true);
+        let same: Vec<_> = told.lines().filter(|line| line.contains("\"same\"")).collect();
+        let labels = "observer=\"same\",observer_=\"x\",a_b=\"1\",a_b_=\"2\",name__=\"y\"";
+        assert_eq!(
+            same,
+            [
+                format!("bactrian_value{{{labels}}} 101"),
+                format!("bactrian_value{{{labels},nth=\"2\"}} 102")
+            ]
         );
-        assert!(ask("GET /else HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
-        assert!(ask("POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
-        drop(TcpStream::connect(metrics.address()));
-        assert!(ask("GET / HTTP/1.1\r\n\r\n").ends_with("x 1\n"));
+        // What is not there has no numbers, and neither has what was there before.
+        let not_up = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count() == 1;
+        assert!(not_up(&text(&database, false)) && text(&database, false).ends_with("} 0\n"));
+        database.add(Event::End("gone".into()));
+        assert!(not_up(&text(&database, true)));
+        database.add(Event::Hello(Program { pid: 8, ..Program::default() }));
+        database.add(Event::Tick(Stamp { at: 1, cpu: 0 }));
+        assert!(!text(&database, true).contains("same"));
+    }
+
+    /// Prometheus's own tool.
+    #[test]
+    fn promtool_has_nothing_to_say() {
+        let text = text(&database(), true);
+        let mut tool = Command::new("promtool");
+        tool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut tool = tool.stderr(Stdio::piped()).spawn().expect("scripts/setup installs it");
+        let mut stdin = tool.stdin.take().expect("a pipe");
+        stdin.write_all(text.as_bytes()).expect("it reads");
+        drop(stdin);
+        let said = tool.wait_with_output().expect("it ends");
+        let words = format!("{said:?}");
+        assert!(said.status.success() && said.stderr.is_empty(), "{words}\n{text}");
     }
 }

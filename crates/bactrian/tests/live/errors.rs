@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use bactrian_fixtures::{BOTH, Variant, program};
+use bactrian_live::wire::{self, Reply};
 
 use crate::run::live;
 
@@ -70,7 +71,20 @@ fn what_speaks_something_else_is_not_waited_for() {
             let _ = stream.and_then(|mut it| it.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
         }
     });
-    let output = live(["--json", "--for", "60s", &address]).output().expect("it runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("speaks neither"), "{output:?}");
+    assert!(refused(&["--json", "--for", "60s", &address], 3).contains("speaks neither"));
+}
+
+#[test]
+fn who_is_not_let_in_is_told_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let mut refusal = Vec::new();
+    wire::put_reply(&mut refusal, &Reply::Refused("the token is wrong".into()));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _ = stream.and_then(|mut it| it.write_all(&refusal));
+        }
+    });
+    let said = refused(&["--for", "60s", "--token", "guessed", &address], 3);
+    assert!(said.contains("the program says: the token is wrong"), "{said}");
 }

@@ -166,7 +166,7 @@ fn prometheus_gets_the_same_numbers() {
     });
     let text = until("the heap's size", || {
         let mut stream = TcpStream::connect(&address).ok()?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").ok()?;
         let mut text = String::new();
         stream.read_to_string(&mut text).ok()?;
         text.contains("\nbactrian_runtime_heap_bytes ").then_some(text)

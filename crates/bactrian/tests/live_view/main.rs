@@ -127,15 +127,15 @@ fn a_recording_is_looked_at_from_all_sides() {
     session.until("overview", |screen| screen.contains("6 warnings") && screen.contains("02:00.0"));
     assert!(session.screen.lock().expect("not poisoned").screen().alternate_screen());
     for (key, text) in [
-        ("2", "cache.miss"),
-        ("3", "failed: Not_found"),
-        ("4", "requests kept"),
-        ("5", "by address"),
-        ("6", "routes"),
+        ("5", "cache.miss"),
+        ("6", "failed: Not_found"),
+        ("7", "requests kept"),
+        ("8", "by address"),
+        ("9", "routes"),
         ("e", "→ #2 not found"),
-        ("7", "request 148080 served"),
-        ("8", "runtime.minor_collections"),
-        ("9", "Cache.add cache.ml:44"),
+        ("4", "request 148080 served"),
+        ("3", "runtime.minor_collections"),
+        ("2", "Cache.add cache.ml:44"),
         ("0", "transaction"),
         ("?", "next view, the one before"),
     ] {
@@ -145,7 +145,7 @@ fn a_recording_is_looked_at_from_all_sides() {
     session.types("\x1b");
     session.until("no help", |screen| !screen.contains("next view"));
     // Back by a whole chart, and on from there.
-    session.types("3{");
+    session.types("6{");
     session.until("a minute ago", |screen| screen.contains("paused -01:00.0"));
     session.types("\x1b[D");
     session.until("another tenth", |screen| {
@@ -155,7 +155,7 @@ fn a_recording_is_looked_at_from_all_sides() {
     session.until_seen("playing 1x");
     session.types("++++");
     session.until("it stops at the marker", |screen| screen.contains("marker: warm"));
-    session.types("l2/cache\r");
+    session.types("l5/cache\r");
     session.until("only two", |screen| {
         screen.contains("cache.hit") && !screen.contains("requests ") && screen.contains("/cache")
     });

@@ -62,30 +62,18 @@ pub fn tabs(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let look = scene.look;
     let is_wide = area.width >= 100;
     let mut spans = Vec::new();
-    for (position, tab) in Tab::ALL.into_iter().enumerate() {
-        if position > 0 {
+    // Views without anything in them are not offered; their keys say what would be there.
+    let is_shown =
+        |tab: &Tab| *tab == scene.state.tab || !lists::is_empty(*tab, scene.database, scene.at());
+    for tab in Tab::ALL.into_iter().filter(is_shown) {
+        if !spans.is_empty() {
             spans.push(Span::raw(if is_wide { "  " } else { " " }));
         }
         let text = format!("{} {}", tab.key(), tab.title());
-        let style = match tab {
-            _ if tab == scene.state.tab => look.chosen(),
-            _ if is_empty(scene, tab) => look.faint(),
-            _ => look.heading(),
-        };
-        spans.push(Span::styled(text, style));
+        let is_chosen = tab == scene.state.tab;
+        spans.push(Span::styled(text, if is_chosen { look.chosen() } else { look.heading() }));
     }
     put(buffer, area, 0, &Line::from(spans));
-}
-
-/// Whether a view has nothing to show.
-fn is_empty(scene: &Scene<'_>, tab: Tab) -> bool {
-    match tab {
-        Tab::Overview => false,
-        Tab::Log => scene.database.log().next().is_none(),
-        _ => !scene.database.series().any(|series| {
-            scene.database.is_known(series, scene.at()) && lists::belongs(tab, series)
-        }),
-    }
 }
 
 const HINTS: &str =

@@ -172,6 +172,15 @@ pub fn sort(rows: &mut [Row], column: usize, is_descending: bool) {
     });
 }
 
+/// Whether a view has nothing to show at a moment.
+pub fn is_empty(tab: Tab, database: &Database, at: u64) -> bool {
+    match tab {
+        Tab::Overview => false,
+        Tab::Log => database.log().next().is_none(),
+        _ => !database.series().any(|series| database.is_known(series, at) && belongs(tab, series)),
+    }
+}
+
 /// Whether a view shows an observer.
 pub fn belongs(tab: Tab, series: &Series) -> bool {
     let declaration = &series.declaration;

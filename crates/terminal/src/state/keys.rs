@@ -136,7 +136,7 @@ impl State {
                 self.is_normalised = !self.is_normalised;
             }
             // Leaving for another view closes it; other keys are what they are in views.
-            _ if tab_of(key, self.tab).is_some() => {
+            _ if tab_of(key, self.tab, |_| true).is_some() => {
                 self.over = Over::Nothing;
                 return false;
             }
@@ -146,7 +146,9 @@ impl State {
     }
 
     fn key_of_view(&mut self, key: KeyEvent, database: &Database, status: &Status) -> Effect {
-        if let Some(tab) = tab_of(key, self.tab) {
+        let at = self.time.at();
+        let is_shown = |tab| !lists::is_empty(tab, database, at);
+        if let Some(tab) = tab_of(key, self.tab, is_shown) {
             self.tab = tab;
             return Effect::None;
         }
@@ -326,10 +328,10 @@ fn is_down(key: KeyEvent) -> bool {
 }
 
 /// The view that a key leads to.
-fn tab_of(key: KeyEvent, tab: Tab) -> Option<Tab> {
+fn tab_of(key: KeyEvent, tab: Tab, is_shown: impl Fn(Tab) -> bool) -> Option<Tab> {
     match key.code {
-        KeyCode::Tab => Some(tab.shifted(1)),
-        KeyCode::BackTab => Some(tab.shifted(Tab::ALL.len() - 1)),
+        KeyCode::Tab => Some(tab.shifted(1, is_shown)),
+        KeyCode::BackTab => Some(tab.shifted(Tab::ALL.len() - 1, is_shown)),
         KeyCode::Char(c) => Tab::of_key(c),
         _ => None,
     }

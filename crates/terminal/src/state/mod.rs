@@ -27,6 +27,12 @@ pub enum Tab {
     /// The program as a whole.
     #[default]
     Overview,
+    /// Places of allocation.
+    Sites,
+    /// The runtime's own numbers.
+    Gc,
+    /// What the program wrote.
+    Log,
     /// Points, counters and stopwatches.
     Points,
     /// Numbers, truth values, texts.
@@ -37,28 +43,22 @@ pub enum Tab {
     Tables,
     /// Trees and graphs.
     Trees,
-    /// What the program wrote.
-    Log,
-    /// The runtime's own numbers.
-    Gc,
-    /// Places of allocation.
-    Sites,
     /// Distributions and pieces of work.
     Spans,
 }
 
 impl Tab {
-    /// All, in the order of their keys.
+    /// All, in the order of their keys: first what all programs have, then what few let be observed.
     pub const ALL: [Tab; 10] = [
         Tab::Overview,
+        Tab::Sites,
+        Tab::Gc,
+        Tab::Log,
         Tab::Points,
         Tab::Values,
         Tab::Tags,
         Tab::Tables,
         Tab::Trees,
-        Tab::Log,
-        Tab::Gc,
-        Tab::Sites,
         Tab::Spans,
     ];
 
@@ -87,8 +87,10 @@ impl Tab {
         Tab::ALL.into_iter().find(|tab| tab.key() == key)
     }
 
-    fn shifted(self, by: usize) -> Tab {
-        Tab::ALL[(self as usize + by) % Tab::ALL.len()]
+    /// The next of those that are shown, or the one before.
+    fn shifted(self, by: usize, is_shown: impl Fn(Tab) -> bool) -> Tab {
+        let nth = |steps: usize| Tab::ALL[(self as usize + steps * by) % Tab::ALL.len()];
+        (1..Tab::ALL.len()).map(nth).find(|tab| is_shown(*tab)).unwrap_or(self)
     }
 }
 

@@ -21,24 +21,24 @@ fn views_are_reached_by_number_and_one_after_another() {
         user.types("<tab>");
     }
     assert_eq!(user.state.tab, Tab::Overview);
-    assert_eq!(user.types("8").state.tab, Tab::Gc);
+    assert_eq!(user.types("3").state.tab, Tab::Gc);
     assert_eq!(user.types("0").state.tab, Tab::Spans);
 }
 
 #[test]
 fn searching_narrows_while_one_writes_and_escape_ends_it() {
     let mut user = User::of_server(80, 24);
-    user.types("2/CACHE");
+    user.types("5/CACHE");
     assert!(user.row_with("cache.hit").is_some() && user.row_with("requests").is_none());
     user.types("x");
     assert!(user.row_with("Nothing here contains \"CACHEx\"").is_some());
     user.types("<backspace><enter>");
     assert!(user.row_with("cache.miss").is_some());
-    user.types("3");
+    user.types("6");
     assert!(user.row_with("sessions").is_none(), "it holds for all views");
     user.types("<esc>");
     assert!(user.row_with("sessions").is_some());
-    user.types("6/not found<enter>");
+    user.types("9/not found<enter>");
     assert!(user.row_with("routes").is_some(), "trees are found by what is in them");
 }
 
@@ -48,7 +48,7 @@ fn sorting_goes_through_the_columns_and_what_is_chosen_stays_chosen() {
     let names = |user: &User| -> Vec<String> {
         user.state.rows.iter().map(|row| row.cells[0].text.clone()).collect()
     };
-    user.types("2<down>");
+    user.types("5<down>");
     let declared = names(&user);
     let chosen = user.state.chosen().map(|row| row.id.clone());
     user.types("s");
@@ -65,7 +65,7 @@ fn sorting_goes_through_the_columns_and_what_is_chosen_stays_chosen() {
 #[test]
 fn the_past_is_shown_in_every_view() {
     let mut user = User::of_server(80, 24);
-    user.types("3");
+    user.types("6");
     assert!(user.row_with("\"serving\"").is_some());
     assert!(user.row_with("failed: Not_found").is_some());
     assert!(user.row_with("collected").is_some());
@@ -75,7 +75,7 @@ fn the_past_is_shown_in_every_view() {
     assert!(user.row_with("\"warming up\"").is_some());
     assert!(user.row_with("failed").is_none() && user.row_with("collected").is_none());
     assert!(user.row_with("paused -02:00.0").is_some());
-    user.types("7");
+    user.types("4");
     assert!(user.row_with("collected statistics").is_some());
     assert!(user.row_with("served").is_none(), "that came later");
     user.types("l");
@@ -129,7 +129,7 @@ fn what_is_played_follows_the_program_at_a_distance() {
 #[test]
 fn wishes_reach_the_program_and_answers_the_user() {
     let mut user = User::of_server(80, 24);
-    user.types("2x");
+    user.types("5x");
     assert_eq!(user.effect, Effect::Wish(Action::Stop(ObserverId(13))));
     assert!(user.row_with("asked to stop observing requests").is_some());
     user.types("r<backspace><backspace><backspace>250<enter>");
@@ -161,7 +161,7 @@ fn what_became_of_the_source_is_said_and_all_stays() {
     user.status = Status::Over;
     user.comes(vec![Event::End("exit status 2".into())]);
     assert!(user.row_with("ended at 02:00.0: exit status 2").is_some());
-    user.types("2<left> ");
+    user.types("5<left> ");
     assert!(user.row_with("requests per second is marked").is_some());
     user.passes(11 * SECOND);
     assert!(user.row_with("ended at").is_some(), "what was said makes room again");
@@ -176,7 +176,7 @@ fn a_program_that_follows_another_is_shown_alone() {
         Event::Hello(Program { pid: 7, name: "next".into(), ..Program::default() }),
         tick(5),
     ]);
-    user.types("2");
+    user.types("5");
     assert!(user.row_with("requests").is_none());
     user.types("{");
     assert!(user.row_with("requests").is_some(), "what was before is still there");
@@ -187,7 +187,7 @@ fn numbers_are_marked_and_drawn_together() {
     let mut user = User::of_server(80, 24);
     user.types("c");
     assert!(user.row_with("nothing is marked").is_some());
-    user.types("2 <down> c");
+    user.types("5 <down> c");
     assert!(user.row_with("cache.hit per second").is_some());
     let row = user.row_with("requests per second").expect("in the legend");
     assert!(row.contains("1234/s") && row.contains("left"), "{row}");
@@ -197,16 +197,16 @@ fn numbers_are_marked_and_drawn_together() {
     assert!(user.state.marked.is_empty());
     assert!(user.row_with("cache.hit").is_some(), "the chart of nothing is left");
     // Any number of an observer, by its details.
-    user.types("5<enter><down><down><down><down> ");
+    user.types("8<enter><down><down><down><down> ");
     assert!(user.row_with("cache longest is marked").is_some());
-    user.types("<esc>9 c");
+    user.types("<esc>2 c");
     assert!(user.row_with("Parser.parse_request").is_some());
 }
 
 #[test]
 fn trees_fold_and_references_lead_to_what_they_mean() {
     let mut user = User::of_server(80, 24);
-    user.types("6");
+    user.types("9");
     assert!(user.row_with("users").is_none());
     user.types("e");
     let row = user.row_with("└─→ #2 not found").or_else(|| user.row_with("→ #2 not found"));
@@ -226,7 +226,7 @@ fn the_log_is_scrolled_without_losing_the_place() {
         (0..100).map(|at| Event::Log(LogLine { at: at * SECOND, text: format!("line {at}.") }));
     let mut user = User::of(vec![tick(0)], 80, 24);
     user.comes(lines.chain([tick(100)]).collect());
-    user.types("7");
+    user.types("4");
     assert!(user.row_with("line 99.").is_some() && user.row_with("line 80.").is_none());
     user.types("<up><up>");
     assert!(user.row_with("line 97.").is_some() && user.row_with("line 98.").is_none());
@@ -243,13 +243,13 @@ fn texts_of_the_program_do_not_reach_the_terminal_as_commands() {
     let text = "\x1b[2J\u{7}bell".to_owned();
     let events = vec![tick(0), Event::Log(LogLine { at: 0, text })];
     let mut user = User::of(events, 80, 24);
-    assert!(user.types("7").row_with("�[2J�bell").is_some());
+    assert!(user.types("4").row_with("�[2J�bell").is_some());
 }
 
 #[test]
 fn a_failing_observer_is_told_apart_and_comes_back() {
     let mut user = User::of_server(80, 24);
-    user.types("3");
+    user.types("6");
     let failed = user.row_with("depth").expect("it is listed");
     assert!(failed.contains("failed: Not_found"), "{failed}");
     user.comes(vec![tick(121), Event::Update(ObserverId(25), Value::Int(8))]);
@@ -270,8 +270,8 @@ fn what_is_not_known_from_outside_is_said_where_it_would_be_and_is_no_warning() 
     let failed = Event::Update(ObserverId(1), Value::Failed(reason.into()));
     let mut user = User::of(vec![Event::Declare(declaration), tick(1), failed], 80, 24);
     assert!(user.row_with("no warnings").is_some());
-    assert!(user.types("9").row_with("Allocations are not known: the agent is not").is_some());
-    assert!(user.types("8").row_with("Pauses are not known of this program").is_some());
+    assert!(user.types("2").row_with("Allocations are not known: the agent is not").is_some());
+    assert!(user.types("3").row_with("Pauses are not known of this program").is_some());
 }
 
 #[test]

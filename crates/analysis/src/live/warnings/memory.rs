@@ -1,13 +1,17 @@
 //! Warnings about memory as a whole.
 
-use bactrian_live::{Database, Unit, Value, names};
+use bactrian_live::{Database, Series, Unit, Value, names};
 
 use super::Warning;
-use super::trend::growth;
+use super::trend::{Growth, growth, growth_over};
 use crate::live::numbers::{show, show_rate, show_span};
 
 /// Growth of less is not worth a word.
 const LEAST_GROWTH: f64 = 1e6;
+/// In seconds it has to be more, and so many collections of all must have left it.
+const MUCH_GROWTH: f64 = 4e6;
+const SECONDS: u64 = 8_000_000_000;
+const COLLECTIONS: f64 = 3.0;
 /// Memory beside the heap is much if it is more than the heap and than this.
 const MUCH_OUTSIDE: f64 = 100e6;
 
@@ -18,7 +22,10 @@ fn number(value: &Value) -> Option<f64> {
 /// What is alive after collections grows and grows.
 pub fn rising_live_size(database: &Database, at: u64) -> Vec<Warning> {
     let Some(series) = database.named_at(names::LIVE, at) else { return Vec::new() };
-    let Some(grows) = growth(database, series, at, LEAST_GROWTH, number) else { return Vec::new() };
+    let over_minutes = growth(database, series, at, LEAST_GROWTH, number);
+    let Some(grows) = over_minutes.or_else(|| quick_growth(database, series, at)) else {
+        return Vec::new();
+    };
     let doubles = (grows.level / grows.per_second * 1e9) as u64;
     let sentence = format!(
         "live memory grows: {} for {}, now {}; doubles every {}",
@@ -36,6 +43,18 @@ pub fn rising_live_size(database: &Database, at: u64) -> Vec<Warning> {
         sentence,
         advice,
     }]
+}
+
+/// Steady growth of the last seconds. What is seen in so short a time may be a slow saw tooth, unless the collector has gone through
+/// all of it several times meanwhile and left more each time.
+fn quick_growth(database: &Database, series: &Series, at: u64) -> Option<Growth> {
+    let since = at.saturating_sub(SECONDS);
+    let majors = database.named_at(names::MAJOR_COLLECTIONS, at)?;
+    let counted = |time: u64| majors.at(time).and_then(|(_, value)| number(value));
+    if counted(at)? - counted(since)? < COLLECTIONS {
+        return None;
+    }
+    growth_over(SECONDS, database, series, at, MUCH_GROWTH, number)
 }
 
 /// The system sees much more memory than the heap has.

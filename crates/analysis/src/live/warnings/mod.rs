@@ -124,6 +124,51 @@ mod tests {
         assert_eq!(find(&leak, 30 * SECOND), []);
     }
 
+    /// A program that keeps more and more, collected every so many seconds.
+    fn collected(seconds: u64, every: f64, megabytes: impl Fn(f64) -> f64) -> Database {
+        let mut database = Database::new(Limits::default());
+        for (id, name, kind) in
+            [(1, names::LIVE, Kind::Gauge), (2, names::MAJOR_COLLECTIONS, Kind::Counter)]
+        {
+            database.add(Event::Declare(Declaration {
+                id: ObserverId(id),
+                kind,
+                name: name.into(),
+                labels: Vec::new(),
+                unit: Unit::None,
+                period_ms: 500,
+            }));
+        }
+        for half in 0..=2 * seconds {
+            let time = half as f64 / 2.0;
+            database.add(Event::Tick(Stamp { at: half * SECOND / 2, cpu: 0 }));
+            database.add(Event::Update(ObserverId(1), Value::Float(megabytes(time) * 1e6)));
+            let collections = (time / every) as u64;
+            database.add(Event::Update(ObserverId(2), Value::Count(collections)));
+        }
+        database
+    }
+
+    #[test]
+    fn steady_growth_is_found_in_ten_seconds_if_collections_leave_it() {
+        let leak = collected(10, 2.0, |time| 20.0 + 2.0 * time + (time % 2.0));
+        assert_eq!(found(&leak), ["rising live size"]);
+        assert_eq!(find(&leak, 5 * SECOND), [], "there was not enough to see");
+        // Nobody has looked at what of it is garbage.
+        assert_eq!(found(&collected(10, 41.0, |time| 20.0 + 2.0 * time)), [""; 0]);
+        for (what, megabytes) in [
+            ("flat", (|_| 50.0) as fn(f64) -> f64),
+            ("noise", |time| 50.0 + 40.0 * noise(time)),
+            ("saw teeth", |time| 20.0 + (time % 2.0) * 9.0),
+            ("it shrinks", |time| 500.0 - time * 5.0),
+            ("it has started", |time| 100.0 * (time / 3.0).min(1.0)),
+        ] {
+            for seconds in [10, 20, 45] {
+                assert_eq!(found(&collected(seconds, 2.0, megabytes)), [""; 0], "{what} {seconds}");
+            }
+        }
+    }
+
     #[test]
     fn what_is_flat_and_noisy_is_no_leak() {
         let check = |what: &str, megabytes: &dyn Fn(f64) -> f64| {

@@ -41,9 +41,22 @@ pub fn growth(
     least: f64,
     number: impl Fn(&bactrian_live::Value) -> Option<f64>,
 ) -> Option<Growth> {
+    growth_over(SHORTEST, database, series, at, least, number)
+}
+
+/// The same, if so much time is known at least.
+pub fn growth_over(
+    shortest: u64,
+    database: &Database,
+    series: &Series,
+    at: u64,
+    least: f64,
+    number: impl Fn(&bactrian_live::Value) -> Option<f64>,
+) -> Option<Growth> {
     let first = series.values().next()?.0.max(database.first());
-    let since = at.saturating_sub(LONGEST).max(first);
-    if at.saturating_sub(since) < SHORTEST {
+    let longest = if shortest < SHORTEST { shortest } else { LONGEST };
+    let since = at.saturating_sub(longest).max(first);
+    if at.saturating_sub(since) < shortest {
         return None;
     }
     let floors = floors(since, at, |time| series.at(time).and_then(|(_, value)| number(value)))?;

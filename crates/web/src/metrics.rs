@@ -1,0 +1,113 @@
+//! Numbers for Prometheus: one text that is given to whoever asks, by the server that the page has.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::net::TcpListener;
+
+/// What the text is, for who asks.
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Gives what was published last, until it is dropped.
+pub struct Metrics {
+    text: Text,
+    address: SocketAddr,
+    /// Dropping it ends all that runs on it.
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+type Text = Arc<Mutex<Arc<str>>>;
+
+impl Metrics {
+    /// Listens there; `:PORT` is of this machine only.
+    ///
+    /// # Errors
+    /// If nobody may listen there.
+    pub fn serve(address: &str) -> io::Result<Metrics> {
+        let address = match address.strip_prefix(':') {
+            Some(port) => format!("127.0.0.1:{port}"),
+            None => address.to_owned(),
+        };
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_io().build()?;
+        let listener = runtime.block_on(TcpListener::bind(address))?;
+        let address = listener.local_addr()?;
+        let text = Text::new(Mutex::new(Arc::from("")));
+        let router = Router::new()
+            .route("/metrics", get(give))
+            .route("/", get(give))
+            .fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "look at /metrics\n") })
+            .with_state(text.clone());
+        runtime.spawn(async move {
+            // It ends only with the runtime.
+            drop(axum::serve(listener, router).await);
+        });
+        Ok(Metrics { text, address, runtime: Some(runtime) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// From now on this is given.
+    pub fn publish(&self, text: String) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        // Who is being answered misses the rest.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn give(State(text): State<Text>) -> impl IntoResponse {
+    let text = Arc::clone(&text.lock().unwrap_or_else(PoisonError::into_inner));
+    ([(header::CONTENT_TYPE, FORMAT)], text.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn whoever_asks_gets_what_was_published_last() {
+        let metrics = Metrics::serve("127.0.0.1:0").expect("a port");
+        // Somebody who says nothing, and somebody who never stops, hold up nobody.
+        let _silent = TcpStream::connect(metrics.address()).expect("connected");
+        let mut slow = TcpStream::connect(metrics.address()).expect("connected");
+        slow.write_all(b"GET /metrics HTTP/1.1\r\nX: ").expect("heard");
+        let ask = |request: &str| {
+            let mut stream = TcpStream::connect(metrics.address()).expect("connected");
+            stream.write_all(request.as_bytes()).expect("asked");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("answered");
+            answer
+        };
+        for text in ["x 1\n", "x 2\n"] {
+            metrics.publish(text.to_owned());
+            for path in ["/", "/metrics", "/metrics?x"] {
+                let answer =
+                    ask(&format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+                assert!(answer.contains(FORMAT) && answer.ends_with(text), "{answer}");
+            }
+        }
+        let close = "HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        assert!(ask(&format!("GET /else {close}")).starts_with("HTTP/1.1 404"));
+        assert!(ask(&format!("POST /metrics {close}")).starts_with("HTTP/1.1 405"));
+    }
+}
