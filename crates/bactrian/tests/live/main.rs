@@ -2,5 +2,6 @@
 
 mod errors;
 mod ocamlviz;
+mod prometheus;
 mod run;
 mod unchanged;

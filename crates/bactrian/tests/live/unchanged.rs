@@ -1,13 +1,11 @@
 //! Programs that know nothing of us.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
-use crate::run::{Running, live, result, until, value};
+use crate::run::{Running, live, result, value};
 
 #[test]
 fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
@@ -138,48 +136,4 @@ fn a_process_that_runs_is_watched_recorded_and_played_again() {
         let table = String::from_utf8(table.stdout).expect("text");
         assert!(table.contains("runtime.heap") && table.contains("process.rss"), "{table}");
     }
-}
-
-#[test]
-fn prometheus_gets_the_same_numbers() {
-    let path = program("steady", BOTH[0], Variant::Plain);
-    let mut command = live(["--json", "--metrics", "127.0.0.1:0", "--"]);
-    let mut running = Running(
-        command
-            .arg(&path)
-            .args(["600", "idle"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts"),
-    );
-    let mut said = running.0.stderr.take().expect("a pipe");
-    let mut line = Vec::new();
-    let address = until("the address", || {
-        let mut byte = [0];
-        while said.read(&mut byte).is_ok_and(|length| length == 1) && byte[0] != b'\n' {
-            line.push(byte[0]);
-        }
-        let text = String::from_utf8_lossy(&line).into_owned();
-        let (_, rest) = text.split_once("http://")?;
-        rest.split_once("/metrics").map(|(address, _)| address.to_owned())
-    });
-    let text = until("the heap's size", || {
-        let mut stream = TcpStream::connect(&address).ok()?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").ok()?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).ok()?;
-        text.contains("\nbactrian_runtime_heap_bytes ").then_some(text)
-    });
-    for name in [
-        "bactrian_up{program=\"steady\"",
-        "bactrian_process_rss_bytes ",
-        "bactrian_runtime_minor_collections_total ",
-    ] {
-        assert!(text.contains(&format!("\n{name}")), "no {name} in {text}");
-    }
-    // The program gets signals that live gets, and both end.
-    let pid = running.0.id().to_string();
-    assert!(Command::new("kill").arg(&pid).status().is_ok_and(|status| status.success()));
-    until("the end", || running.0.try_wait().expect("a child"));
 }
