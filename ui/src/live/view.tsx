@@ -11,6 +11,7 @@ import { clock, SPANS, stepOf, stepped, watchFrom, type Watch } from "./live";
 import "./live.css";
 import { LogPart } from "./log";
 import { ObserversPart, SitesPart } from "./observers";
+import { Runs } from "./runs";
 import { TakeSnapshot } from "./snapshot";
 import { useLive } from "./use-live";
 
@@ -89,6 +90,7 @@ function Live({ file, watch, isFollowing, state, children }: { file: number; wat
         </div>
       )}
       <Told state={state} />
+      <Runs runs={about.runs} />
       <nav class="tabs" aria-label="What is shown">
         {PARTS.map(([id, title]) => (
           <a key={id} href={linkTo(route, { part: id })} aria-current={id === part ? "page" : undefined}>{title}</a>

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bactrian_live::{Database, Histogram, Kind, Node, Series, Site, Unit, Value};
+use bactrian_live::{
+    Database, Histogram, Kind, Node, Program, Run, Series, Site, Unit, Value, names,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,6 +45,27 @@ pub struct About {
     pub warnings: Vec<Worry>,
     /// Where the program asked to stop and look.
     pub markers: Vec<Line>,
+    /// Which runs of programs there were, the present one last.
+    pub runs: Vec<RunRow>,
+}
+
+/// One run of a program, to be compared with others.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RunRow {
+    /// Who it was.
+    pub program: Who,
+    /// The first moment of it that is known.
+    pub from: f64,
+    /// The last.
+    pub to: f64,
+    /// How large the heap was at most, in bytes, as far as it is known.
+    pub largest_heap: Option<f64>,
+    /// How much was alive at most.
+    pub largest_live: Option<f64>,
+    /// How much memory the process had at most.
+    pub largest_rss: Option<f64>,
+    /// How many bytes it allocated each second.
+    pub allocation_rate: Option<f64>,
 }
 
 /// A program.
@@ -250,11 +273,7 @@ pub fn about(database: &Database, at: u64) -> About {
     let dropped = database.dropped();
     let end = |(time, reason): (u64, &str)| End { time: seconds(time), reason: reason.to_owned() };
     About {
-        program: Who {
-            name: program.name.clone(),
-            pid: program.pid,
-            runtime: program.runtime.clone(),
-        },
+        program: who(program),
         from: seconds(database.first()),
         to: seconds(database.last()),
         cpu: database.cpu_at(at).map(seconds),
@@ -263,6 +282,37 @@ pub fn about(database: &Database, at: u64) -> About {
         forgotten_values: database.forgotten(),
         warnings: warnings::find(database, at).into_iter().map(worry).collect(),
         markers: database.markers().map(line).collect(),
+        runs: database.runs().map(|it| run(database, &it)).collect(),
+    }
+}
+
+fn who(program: &Program) -> Who {
+    let Program { name, pid, runtime, .. } = program;
+    Who { name: name.clone(), pid: *pid, runtime: runtime.clone() }
+}
+
+fn run(database: &Database, run: &Run) -> RunRow {
+    let from = run.begin.max(database.first());
+    let number = |value: &Value| value.numbers().into_iter().next().map(|(_, number)| number);
+    let values = |name: &str| {
+        let series = database.named_at(name, run.end)?;
+        let first = series.at(from).into_iter();
+        let all = first.chain(series.between(from, run.end));
+        Some(all.filter_map(|(time, value)| Some((time, number(value)?))).collect::<Vec<_>>())
+    };
+    let largest = |name: &str| values(name)?.into_iter().map(|(_, number)| number).reduce(f64::max);
+    let allocation_rate = values(names::ALLOCATED).and_then(|values| {
+        let (first, last) = (values.first()?, values.last()?);
+        (last.0 > first.0).then(|| (last.1 - first.1) / seconds(last.0 - first.0))
+    });
+    RunRow {
+        program: who(&run.program),
+        from: seconds(from),
+        to: seconds(run.end),
+        largest_heap: largest(names::HEAP),
+        largest_live: largest(names::LIVE),
+        largest_rss: largest(names::RSS),
+        allocation_rate,
     }
 }
 
@@ -388,5 +438,45 @@ pub fn distribution(histogram: &Histogram) -> Distribution {
         p90: histogram.percentile(90.0),
         p99: histogram.percentile(99.0),
         p999: histogram.percentile(99.9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bactrian_live::{Declaration, Event, Limits, ObserverId, Stamp};
+
+    use super::*;
+
+    /// A program that was started again, in a container where every process has the number 1.
+    #[test]
+    fn runs_stand_side_by_side() {
+        let mut database = Database::new(Limits::default());
+        for (run, heap) in [("boot/1", 100), ("boot/2", 300)] {
+            database.add(Event::Hello(Program { pid: 1, run: run.into(), ..Program::default() }));
+            for (id, name) in [(1, names::HEAP), (2, names::ALLOCATED)] {
+                database.add(Event::Declare(Declaration {
+                    id: ObserverId(id),
+                    kind: Kind::Gauge,
+                    name: name.into(),
+                    labels: Vec::new(),
+                    unit: Unit::Bytes,
+                    period_ms: 1000,
+                }));
+            }
+            for second in 1..=4 {
+                database.add(Event::Tick(Stamp { at: second * 1_000_000_000, cpu: 0 }));
+                database.add(Event::Update(ObserverId(1), Value::Int(heap - second as i64)));
+                database.add(Event::Update(ObserverId(2), Value::Count(second * heap as u64)));
+            }
+        }
+        let runs = about(&database, database.last()).runs;
+        let told: Vec<_> = runs
+            .iter()
+            .map(|run| (run.from, run.to, run.largest_heap, run.allocation_rate, run.largest_rss))
+            .collect();
+        assert_eq!(
+            told,
+            [(1.0, 4.0, Some(99.0), Some(100.0), None), (4.0, 8.0, Some(299.0), Some(300.0), None)]
+        );
     }
 }

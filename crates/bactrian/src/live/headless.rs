@@ -35,7 +35,9 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     let mut table =
         Table::new(&[("observer", Align::Left), ("kind", Align::Left), ("value", Align::Left)]);
     let mut unknown: Vec<&str> = Vec::new();
-    for series in database.series() {
+    // Those of an earlier run are past, here as everywhere.
+    let now = database.last();
+    for series in database.series().filter(|series| database.is_known(series, now)) {
         let declaration = &series.declaration;
         if let Some(Value::Failed(why)) =
             series.latest().filter(|_| names::is_reserved(&declaration.name))

@@ -41,7 +41,7 @@ impl State {
         };
         let declaration = &series.declaration;
         let purpose = Purpose::Period(declaration.id, full_name(series));
-        self.prompt = Some(Prompt { purpose, text: declaration.period_ms.to_string() });
+        self.prompt = Some(Prompt::proposing(purpose, declaration.period_ms.to_string()));
     }
 
     /// Whether the program samples, as far as is known.

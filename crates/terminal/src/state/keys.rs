@@ -44,7 +44,7 @@ impl State {
                 self.prompt = None;
             }
             Written::Done => {
-                let Some(Prompt { purpose, text }) = self.prompt.take() else {
+                let Some(Prompt { purpose, text, .. }) = self.prompt.take() else {
                     return Effect::None;
                 };
                 return self.written(&purpose, text);
@@ -158,7 +158,7 @@ impl State {
             KeyCode::Char('?') | KeyCode::F(1) => self.over = Over::Help(0),
             KeyCode::Char('/') => {
                 let text = self.search.clone();
-                self.prompt = Some(Prompt { purpose: Purpose::Search, text });
+                self.prompt = Some(Prompt::going_on(Purpose::Search, text));
             }
             KeyCode::Esc => self.search.clear(),
             KeyCode::Char('c') => match self.marked.len() {
@@ -308,11 +308,11 @@ impl State {
             }
             KeyCode::Char('h') => {
                 let text = self.snapshot_name(database);
-                self.prompt = Some(Prompt { purpose: Purpose::Snapshot, text });
+                self.prompt = Some(Prompt::going_on(Purpose::Snapshot, text));
                 Effect::None
             }
             _ => {
-                self.prompt = Some(Prompt { purpose: Purpose::Marker, text: "here".to_owned() });
+                self.prompt = Some(Prompt::going_on(Purpose::Marker, "here".to_owned()));
                 Effect::None
             }
         }

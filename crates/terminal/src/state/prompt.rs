@@ -22,6 +22,8 @@ pub struct Prompt {
     pub purpose: Purpose,
     /// What it is so far.
     pub text: String,
+    /// The first letter takes the place of the text that is there: what was proposed, not written.
+    is_proposed: bool,
 }
 
 /// What became of a line.
@@ -36,6 +38,16 @@ pub enum Written {
 }
 
 impl Prompt {
+    /// With a text that is gone on with.
+    pub fn going_on(purpose: Purpose, text: String) -> Prompt {
+        Prompt { purpose, text, is_proposed: false }
+    }
+
+    /// With a text that is taken as it is, or replaced.
+    pub fn proposing(purpose: Purpose, text: String) -> Prompt {
+        Prompt { purpose, text, is_proposed: true }
+    }
+
     /// What it asks for.
     pub fn question(&self) -> String {
         match &self.purpose {
@@ -49,6 +61,7 @@ impl Prompt {
     /// Takes a key in.
     pub fn key(&mut self, key: KeyEvent) -> Written {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let is_proposed = std::mem::take(&mut self.is_proposed);
         match key.code {
             KeyCode::Enter => return Written::Done,
             KeyCode::Esc => return Written::Given,
@@ -57,7 +70,12 @@ impl Prompt {
                 let kept = self.text.trim_end().rfind(' ').map_or(0, |space| space + 1);
                 self.text.truncate(kept);
             }
-            KeyCode::Char(c) if !is_control => self.text.push(c),
+            KeyCode::Char(c) if !is_control => {
+                if is_proposed {
+                    self.text.clear();
+                }
+                self.text.push(c);
+            }
             KeyCode::Backspace => {
                 self.text.pop();
             }

@@ -132,10 +132,13 @@ fn wishes_reach_the_program_and_answers_the_user() {
     user.types("5x");
     assert_eq!(user.effect, Effect::Wish(Action::Stop(ObserverId(13))));
     assert!(user.row_with("asked to stop observing requests").is_some());
-    user.types("r<backspace><backspace><backspace>250<enter>");
+    // What is written takes the place of the period that was, unless one goes back in it.
+    user.types("r250<enter>");
     assert_eq!(user.effect, Effect::Wish(Action::SetPeriod(ObserverId(13), 250)));
-    user.types("r9<enter>");
-    assert_eq!(user.effect, Effect::Wish(Action::SetPeriod(ObserverId(13), 5009)));
+    user.types("r<backspace><backspace>9<enter>");
+    assert_eq!(user.effect, Effect::Wish(Action::SetPeriod(ObserverId(13), 59)));
+    user.types("r<enter>");
+    assert_eq!(user.effect, Effect::Wish(Action::SetPeriod(ObserverId(13), 500)));
     user.types("rx<enter>");
     assert_eq!(user.effect, Effect::None);
     assert!(user.row_with("is not a number of milliseconds").is_some());
