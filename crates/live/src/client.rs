@@ -166,32 +166,38 @@ impl Connection {
     /// Hears a program out, where it speaks our protocol if it does; gives why that ended, and whether it is no use to try again.
     fn hear_out(&self, stream: Stream) -> Result<(String, bool), Unwanted> {
         let is_here = stream.is_of_this_machine();
-        let (socket, run) = match self.listen(stream, Wanted::Anyone)? {
-            End::Elsewhere { socket, run } => (socket, run),
+        let (socket, run) = match self.listen(stream, ExpectedProgram::Anyone)? {
+            Listened::Elsewhere { socket, run } => (socket, run),
             end => return Ok(end.told()),
         };
         let there = Address::Socket(PathBuf::from(&socket));
         if is_here
             && !socket.is_empty()
             && let Ok(stream) = Stream::connect(&there)
-            && let end @ End::Lost(..) = self.listen(stream, Wanted::Run(&run))?
+            && let end @ Listened::Lost(..) = self.listen(stream, ExpectedProgram::Run(&run))?
         {
             return Ok(end.told());
         }
         match Stream::connect(&self.address) {
             Err(error) => Ok((format!("{}: {error}", self.address), false)),
-            Ok(stream) => Ok(self.listen(stream, Wanted::Ocamlviz)?.told()),
+            Ok(stream) => Ok(self.listen(stream, ExpectedProgram::Ocamlviz)?.told()),
         }
     }
 
     /// Hears a program out at one place.
-    fn listen(&self, mut stream: Stream, mut wanted: Wanted<'_>) -> Result<End, Unwanted> {
-        let lost = |reason: String, is_final| Ok(End::Lost(reason, is_final));
+    fn listen(
+        &self,
+        mut stream: Stream,
+        mut expected: ExpectedProgram<'_>,
+    ) -> Result<Listened, Unwanted> {
+        let lost = |reason: String, is_final| Ok(Listened::Lost(reason, is_final));
         let mut greeting = Vec::new();
-        match wanted {
-            Wanted::Anyone => wire::put_greeting(&mut greeting, &Greeting::new(&self.token)),
-            Wanted::Run(_) => wire::put_greeting(&mut greeting, &Greeting::new(&[])),
-            Wanted::Ocamlviz => {}
+        match expected {
+            ExpectedProgram::Anyone => {
+                wire::put_greeting(&mut greeting, &Greeting::new(&self.token))
+            }
+            ExpectedProgram::Run(_) => wire::put_greeting(&mut greeting, &Greeting::new(&[])),
+            ExpectedProgram::Ocamlviz => {}
         }
         if let Err(error) = stream.write_all(&greeting) {
             return lost(error.to_string(), false);
@@ -215,7 +221,7 @@ impl Connection {
                 };
                 if let Language::Unknown = language {
                     if let Ok(Reply::Elsewhere { socket, run }) = wire::take_reply(&frame) {
-                        return Ok(End::Elsewhere { socket, run });
+                        return Ok(Listened::Elsewhere { socket, run });
                     }
                     language = match self.first(&frame, &stream)? {
                         Ok(language) => language,
@@ -226,10 +232,11 @@ impl Connection {
                     }
                 }
                 // It says who it is before anything else.
-                if let Wanted::Run(run) = std::mem::replace(&mut wanted, Wanted::Anyone)
+                if let ExpectedProgram::Run(run) =
+                    std::mem::replace(&mut expected, ExpectedProgram::Anyone)
                     && !matches!(wire::take_event(&frame), Ok(Some(Event::Hello(it))) if it.run == run)
                 {
-                    return Ok(End::AnotherRun);
+                    return Ok(Listened::AnotherRun);
                 }
                 if let Err(reason) = self.frame(&mut language, &frame, begin)? {
                     return lost(reason, true);
@@ -294,8 +301,8 @@ fn not_understood(malformed: &wire::Malformed) -> String {
     format!("what is there speaks neither Bactrian's protocol nor that of Ocamlviz: {malformed}")
 }
 
-/// Who is to be heard, and so whether to greet.
-enum Wanted<'a> {
+/// Which program is expected at an address, and so whether to greet it.
+enum ExpectedProgram<'a> {
     /// Whoever is there.
     Anyone,
     /// This run of a program, where our protocol is spoken.
@@ -304,8 +311,8 @@ enum Wanted<'a> {
     Ocamlviz,
 }
 
-/// How it ended.
-enum End {
+/// How listening to a program ended.
+enum Listened {
     /// Why, and whether it is no use to try again.
     Lost(String, bool),
     /// The program says where else it is, and which run of it.
@@ -314,12 +321,12 @@ enum End {
     AnotherRun,
 }
 
-impl End {
+impl Listened {
     fn told(self) -> (String, bool) {
         match self {
-            End::Lost(reason, is_final) => (reason, is_final),
-            End::Elsewhere { socket, .. } => (format!("the program is at {socket}"), true),
-            End::AnotherRun => ("another program is there".into(), false),
+            Listened::Lost(reason, is_final) => (reason, is_final),
+            Listened::Elsewhere { socket, .. } => (format!("the program is at {socket}"), true),
+            Listened::AnotherRun => ("another program is there".into(), false),
         }
     }
 }

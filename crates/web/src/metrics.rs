@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-/// What the text is, for who asks.
+/// The content type of the text.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Gives what was published last, until it is dropped.

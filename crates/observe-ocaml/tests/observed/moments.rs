@@ -18,13 +18,16 @@ use crate::watch::Running;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program that speaks Ocamlviz's protocol on a port of its own, which was free a moment ago.
-fn on_a_port(program: &Path) -> (Running, u16) {
+/// A program that speaks Ocamlviz's protocol on a port of its own, which was free a moment ago, and ours unless `BACTRIAN_LIVE` is off.
+fn on_a_port(program: &Path, is_off: bool) -> (Running, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
     drop(listener);
     let mut running = Running::start_with(program, |command| {
         command.env("OCAMLVIZ_PORT", port.to_string()).env_remove("OCAMLVIZ_HOST");
+        if is_off {
+            command.env("BACTRIAN_LIVE", "off");
+        }
     });
     assert_eq!(running.line(), "ready");
     (running, port)
@@ -41,9 +44,9 @@ fn connected<T>(mut connect: impl FnMut() -> std::io::Result<T>) -> T {
     }
 }
 
-/// What a client of Ocamlviz is told of the value, without what it is between the moments.
+/// The values that an Ocamlviz client receives, without the zeros between them.
 fn told_in_ocamlviz(program: &Path) -> Vec<i64> {
-    let (_running, port) = on_a_port(program);
+    let (_running, port) = on_a_port(program, false);
     let mut stream = connected(|| TcpStream::connect(("127.0.0.1", port)));
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
     let mut frames = Frames::up_to(MAX_FRAME);
@@ -108,20 +111,7 @@ fn a_marker_shows_what_was_true_at_that_very_point() {
 #[test]
 fn a_port_is_enough_to_find_any_program() {
     let protocol = |program: &Path, is_off: bool| {
-        let (mut running, port) = match is_off {
-            false => on_a_port(program),
-            true => {
-                let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-                let port = listener.local_addr().expect("its address").port();
-                drop(listener);
-                let mut running = Running::start_with(program, |command| {
-                    command.env("OCAMLVIZ_PORT", port.to_string()).env_remove("OCAMLVIZ_HOST");
-                    command.env("BACTRIAN_LIVE", "off");
-                });
-                assert_eq!(running.line(), "ready");
-                (running, port)
-            }
-        };
+        let (mut running, port) = on_a_port(program, is_off);
         let address = Address::Tcp(format!("127.0.0.1:{port}"));
         let (_client, incoming) = connected(|| Client::connect(address.clone(), b"", true));
         let mut protocols = Vec::new();

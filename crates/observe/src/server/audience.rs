@@ -318,7 +318,7 @@ impl<'a> Audience<'a> {
         if !std::mem::take(&mut self.has_changed) {
             return;
         }
-        // A program that has waited for somebody sets a marker next: who counts is told of it.
+        // A program may wait for a client and then set a marker. Only clients that will be sent that marker are counted.
         let watches = |client: &&Client| client.is_watching() && client.has_begun;
         let watching = self.clients.values().filter(watches).count();
         let mut state = lock(&self.shared.state);

@@ -77,17 +77,21 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// A program with one observer, whose value is told for each half second.
-    fn program(kind: Kind, name: &str, seconds: u64, value: impl Fn(f64) -> Value) -> Database {
-        let mut database = Database::new(Limits::default());
-        database.add(Event::Declare(Declaration {
-            id: ObserverId(1),
+    fn declare(id: u32, kind: Kind, name: &str) -> Event {
+        Event::Declare(Declaration {
+            id: ObserverId(id),
             kind,
             name: name.into(),
             labels: Vec::new(),
             unit: Unit::None,
             period_ms: 500,
-        }));
+        })
+    }
+
+    /// A program with one observer, whose value is told for each half second.
+    fn program(kind: Kind, name: &str, seconds: u64, value: impl Fn(f64) -> Value) -> Database {
+        let mut database = Database::new(Limits::default());
+        database.add(declare(1, kind, name));
         for half in 0..=2 * seconds {
             database.add(Event::Tick(Stamp { at: half * SECOND / 2, cpu: 0 }));
             database.add(Event::Update(ObserverId(1), value(half as f64 / 2.0)));
@@ -130,14 +134,7 @@ mod tests {
         for (id, name, kind) in
             [(1, names::LIVE, Kind::Gauge), (2, names::MAJOR_COLLECTIONS, Kind::Counter)]
         {
-            database.add(Event::Declare(Declaration {
-                id: ObserverId(id),
-                kind,
-                name: name.into(),
-                labels: Vec::new(),
-                unit: Unit::None,
-                period_ms: 500,
-            }));
+            database.add(declare(id, kind, name));
         }
         for half in 0..=2 * seconds {
             let time = half as f64 / 2.0;
@@ -260,14 +257,7 @@ mod tests {
     fn many_of_one_kind_are_said_in_few_lines() {
         let mut database = program(Kind::Int, "0", 1, |_| Value::Failed("no".into()));
         for number in 2..=100 {
-            database.add(Event::Declare(Declaration {
-                id: ObserverId(number),
-                kind: Kind::Int,
-                name: number.to_string(),
-                labels: Vec::new(),
-                unit: Unit::None,
-                period_ms: 500,
-            }));
+            database.add(declare(number, Kind::Int, &number.to_string()));
             database.add(Event::Update(ObserverId(number), Value::Failed("no".into())));
         }
         let warnings = find(&database, database.last());
@@ -290,14 +280,7 @@ mod tests {
     fn memory_beside_the_heap_is_seen() {
         let database = |rss: f64| {
             let mut database = program(Kind::Gauge, names::HEAP, 10, |_| Value::Float(100e6));
-            database.add(Event::Declare(Declaration {
-                id: ObserverId(2),
-                kind: Kind::Gauge,
-                name: names::RSS.into(),
-                labels: Vec::new(),
-                unit: Unit::Bytes,
-                period_ms: 500,
-            }));
+            database.add(declare(2, Kind::Gauge, names::RSS));
             database.add(Event::Update(ObserverId(2), Value::Float(rss)));
             database
         };
