@@ -57,6 +57,29 @@ let signals () =
   ignore (Unix.setitimer ITIMER_REAL { it_interval = 0.0; it_value = 0.0 });
   say "timeouts %d" !timeouts
 
+(* Signals come all the time, and their handler shows values and raises, while values are shown and markers are set, which wait. *)
+let shown () =
+  let timeouts = ref 0 and is_ready = ref false and n = ref 0 in
+  let handle _ = if !is_ready then begin is_ready := false; Clients.show (); raise Timeout end in
+  Sys.set_signal Sys.sigalrm (Signal_handle handle);
+  ignore (Value.int "timeouts" (fun () -> !timeouts));
+  say "ready";
+  Clients.wait_for_connected 1;
+  ignore (Unix.setitimer ITIMER_REAL { it_interval = 0.001; it_value = 0.001 });
+  while !timeouts < 300 do
+    try
+      is_ready := true;
+      while true do
+        incr n;
+        if !n mod 2 = 0 then Clients.show () else Clients.marker "here"
+      done
+    with Timeout -> incr timeouts
+  done;
+  ignore (Unix.setitimer ITIMER_REAL { it_interval = 0.0; it_value = 0.0 });
+  Clients.show ();
+  say "timeouts %d" !timeouts;
+  while not (is_over ()) do allocate () done
+
 (* Without signals of its own, a system call is never interrupted. *)
 let waits () =
   count "evaluated";
@@ -147,6 +170,7 @@ let () =
   | "weak" -> weak ()
   | "observers" -> observers ()
   | "signals" -> signals ()
+  | "shown" -> shown ()
   | "waits" -> waits ()
   | "takes all" -> takes_all ()
   | "forks" -> forks ()

@@ -19,5 +19,5 @@ let evaluate () =
   prepare ();
   if connected_clients () > 0 then Bactrian_observer.answer_all ()
 
-let marker text = evaluate (); marker_of text
 let show () = evaluate (); show_now ()
+let marker text = evaluate (); marker_of text; show_now ()

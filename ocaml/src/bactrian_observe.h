@@ -6,6 +6,7 @@
 #ifndef BACTRIAN_OBSERVE_H
 #define BACTRIAN_OBSERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -80,14 +81,17 @@ void bactrian_observe_set_period(uint32_t id, uint32_t milliseconds);
 /* The next observer whose value is wanted, or 0. */
 uint32_t bactrian_observe_next(void);
 /* Whether there is one. */
-int bactrian_observe_is_asked(void);
+bool bactrian_observe_is_asked(void);
 /* That one was not done; it is to be continued with the next tick. */
 void bactrian_observe_again(uint32_t id);
 /* How long that one took, in nanoseconds. One that takes too much of the program's time is asked less often. */
 void bactrian_observe_spent(uint32_t id, uint64_t nanos);
 
 void bactrian_observe_log(struct bactrian_text line);
+/* With the next tick. */
 void bactrian_observe_marker(struct bactrian_text text);
+/* Whether a client wants it not to be evaluated. */
+bool bactrian_observe_is_stopped(uint32_t id);
 int bactrian_observe_clients(void);
 /* Waits until so many clients watch (or, for -1, none), but no longer than this. Says whether it is so. */
 int bactrian_observe_wait(int clients, uint32_t milliseconds);

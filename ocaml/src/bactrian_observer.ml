@@ -17,6 +17,7 @@ external begin_evaluation : unit -> bool = "bactrian_begin"
 external end_evaluation : unit -> unit = "bactrian_end"
 external next : unit -> t = "bactrian_next"
 external again : t -> unit = "bactrian_again"
+external is_stopped : t -> bool = "bactrian_is_stopped" [@@noalloc]
 external spent : t -> int -> unit = "bactrian_spent"
 external now : unit -> int = "bactrian_nanos" [@@noalloc]
 external may_take : Obj.Ephemeron.t -> int -> outcome = "bactrian_may_take" [@@noalloc]
@@ -73,12 +74,12 @@ let answer () =
     end_evaluation ()
   end
 
-(* All of them, due or not, however long it takes: the program itself wants it. *)
+(* All of them, due or not, however long it takes: the program itself wants it. Those that somebody has stopped stay so. *)
 let answer_all () =
   if begin_evaluation () then begin
     (try
        evaluate_all ~deadline:max_int;
-       Numbers.iter (fun id _ -> evaluate id ~deadline:max_int) (Atomic.get evaluations)
+       Numbers.iter (fun id _ -> if not (is_stopped id) then evaluate id ~deadline:max_int) (Atomic.get evaluations)
      with _ -> ());
     end_evaluation ()
   end

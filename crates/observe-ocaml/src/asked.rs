@@ -99,6 +99,12 @@ pub extern "C" fn bactrian_observe_again(id: u32) {
     lock(&ASKED).unfinished.push(id);
 }
 
+/// Whether a client wants that one not to be evaluated.
+#[unsafe(no_mangle)]
+pub extern "C" fn bactrian_observe_is_stopped(id: u32) -> bool {
+    lock(entries()).get(&id).is_some_and(|entry| entry.handle.is_stopped())
+}
+
 /// How long that one took. One that takes too much of the program's time is asked less often.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_spent(id: u32, nanos: u64) {

@@ -17,8 +17,8 @@ mod texts;
 mod work;
 
 pub use asked::{
-    bactrian_observe_again, bactrian_observe_is_asked, bactrian_observe_next,
-    bactrian_observe_spent, bactrian_observe_start,
+    bactrian_observe_again, bactrian_observe_is_asked, bactrian_observe_is_stopped,
+    bactrian_observe_next, bactrian_observe_spent, bactrian_observe_start,
 };
 pub use declare::{
     bactrian_observe_asked, bactrian_observe_asked_of_runtime, bactrian_observe_collected,

@@ -113,14 +113,14 @@ pub unsafe extern "C" fn bactrian_observe_log(line: Text) {
     server().log(unsafe { line.as_bytes() });
 }
 
-/// Asks whoever watches to stop here and look.
+/// Asks whoever watches to stop and look, with the next tick.
 ///
 /// # Safety
 /// The text is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bactrian_observe_marker(text: Text) {
     // SAFETY: the caller's duty.
-    server().marker(&unsafe { text.as_text() });
+    server().add_marker(&unsafe { text.as_text() });
 }
 
 /// How many clients watch.

@@ -299,6 +299,11 @@ impl Handle {
         self.observer.end(COLLECTED);
     }
 
+    /// Whether a client wants it not to be evaluated.
+    pub fn is_stopped(&self) -> bool {
+        self.observer.is_stopped()
+    }
+
     /// Changes the time between its values: milliseconds, 0 for that of the server.
     pub fn set_period(&self, milliseconds: u32) {
         self.observer.set_period(milliseconds);

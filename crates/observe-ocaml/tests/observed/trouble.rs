@@ -62,6 +62,19 @@ fn exceptions_of_the_programs_signals_are_its_own() {
     }
 }
 
+/// Signals that come while the program waits for its values to be shown are its own, too, and nobody is left waiting.
+#[test]
+fn signals_may_come_while_values_are_shown() {
+    for compiler in BOTH {
+        let mut running = start(compiler, "shown");
+        running.lines_until("ready");
+        let mut watch = running.watch();
+        watch.until("timeouts", |watch| watch.value("timeouts") == Some(&Value::Int(300)));
+        assert_eq!(running.line(), "timeouts 300", "{compiler:?}");
+        assert!(running.end().1, "{compiler:?}");
+    }
+}
+
 #[test]
 fn no_system_call_is_interrupted() {
     for compiler in BOTH {

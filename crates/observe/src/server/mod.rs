@@ -224,11 +224,15 @@ impl Server {
 
     /// Asks whoever watches to stop here and look: they are shown all values as they are here.
     pub fn marker(&self, text: &str) {
-        if process::is_child() {
-            return;
-        }
-        self.shared.add_marker(text);
+        self.add_marker(text);
         self.show_now();
+    }
+
+    /// Asks them to stop with the next tick, for who then has everything shown in another way than [`Server::marker`].
+    pub fn add_marker(&self, text: &str) {
+        if !process::is_child() {
+            self.shared.add_marker(text);
+        }
     }
 
     /// Shows whoever watches all values as they are now: when this comes back they have been put down, and may change. What the

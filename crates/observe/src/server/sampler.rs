@@ -137,9 +137,13 @@ impl Sampler {
             }
             let end = entry.observer.ended();
             let is_cell = entry.observer.is_cell();
-            // What was asked for is taken whenever it comes.
-            if tick != Tick::Due || !is_cell || end.is_some() || (period_ms > 0 && now >= entry.due)
-            {
+            // What was asked for is taken whenever it comes. A period of 0: somebody has stopped it.
+            let is_taken = match tick {
+                Tick::Due => !is_cell || (period_ms > 0 && now >= entry.due),
+                Tick::Wanted => period_ms > 0,
+                Tick::Last => true,
+            };
+            if is_taken || end.is_some() {
                 let value = entry.observer.take().map(bounded);
                 if let Some(value) = value.filter(|value| !is_same(entry.last.as_ref(), value)) {
                     entry.last = Some(value);
@@ -338,6 +342,10 @@ mod tests {
         sampler.tick(&shared, Tick::Due);
         assert_eq!(sampler.entries[0].declaration().period_ms, 0);
         assert_eq!(sampler.period(), Duration::from_millis(100));
+        // Not even if the program wants everything to be shown.
+        value.publish(Value::Int(7));
+        sampler.tick(&shared, Tick::Wanted);
+        assert_eq!(sampler.entries[0].last, None);
         value.observer.set_stopped(false);
         value.set_cost(0);
         value.set_period(1);

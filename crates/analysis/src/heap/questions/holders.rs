@@ -281,6 +281,11 @@ impl Question for PathsQuestion {
         let heap = evidence.heap(self.file)?;
         let limit = evidence.at_most(self.number);
         let result = match heap.find(&self.what)? {
+            Found::Node(_) if self.members.is_some() => {
+                let what = &self.what;
+                let why = format!("{what} is one block: only rows of a class have members");
+                return Err(QuestionError::Wrong(why));
+            }
             Found::Node(node) => {
                 let mut block = paths(&heap, node);
                 let row_count = block.rows.len();
@@ -302,7 +307,14 @@ impl Question for PathsQuestion {
                 PathsAnswer::Class { class: class_paths(&heap, &classes, &shape) }
             }
         };
-        Ok(answer(&heap, result))
+        let mut answer = answer(&heap, result);
+        if let (Some(members), PathsAnswer::Class { class }) = (&self.members, &answer.result)
+            && class.members.is_none()
+        {
+            let note = format!("no row stands for {members}: none of the paths leads over it");
+            answer = answer.with_notes([note]);
+        }
+        Ok(answer)
     }
 }
 

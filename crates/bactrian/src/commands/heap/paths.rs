@@ -133,13 +133,18 @@ impl Printing {
             let (mark, below) = tree_marks(at, lines);
             let step = if row.step.is_empty() { String::new() } else { format!("{}: ", row.step) };
             let repeats = if row.repeats { ", and so on" } else { "" };
+            // One of them, by which `--members` asks for all.
+            let many = match row.nodes {
+                0 | 1 => String::new(),
+                nodes => format!(" ({}, such as @{})", show_count(nodes as f64), row.node),
+            };
             let here = if row.here > 0 { show_count(row.here as f64) } else { String::new() };
             self.table.row(vec![
                 show_bytes(row.bytes as f64),
                 show_share(row.bytes as f64 / self.all.max(1.0)),
                 show_count(row.blocks as f64),
                 here,
-                format!("{indent}{mark}{step}{}{repeats}", row.what),
+                format!("{indent}{mark}{step}{}{repeats}{many}", row.what),
             ]);
             self.rows(&row.rows, row.left_out, &format!("{indent}{below}"));
         }
