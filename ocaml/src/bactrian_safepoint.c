@@ -173,26 +173,20 @@ value bactrian_prepare(value unit)
     return Val_unit;
 }
 
-/* All but those that an instruction of this thread raises. */
-static void block_signals(sigset_t *before)
-{
-    static const int of_the_instruction[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
-    sigset_t all;
-
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof of_the_instruction / sizeof *of_the_instruction; i++)
-        sigdelset(&all, of_the_instruction[i]);
-    pthread_sigmask(SIG_SETMASK, &all, before);
-}
-
 static sigset_t program_signals;
 
 /* Begins to evaluate, unless that is going on already, in this thread or another. */
 value bactrian_begin(value unit)
 {
+    static const int of_the_instruction[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
+    sigset_t all;
+
     if (bactrian_is_child || __atomic_exchange_n(&is_evaluating, 1, __ATOMIC_ACQUIRE))
         return Val_false;
-    block_signals(&program_signals);
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof of_the_instruction / sizeof *of_the_instruction; i++)
+        sigdelset(&all, of_the_instruction[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &program_signals);
     return Val_true;
 }
 
@@ -233,20 +227,14 @@ value bactrian_yield(value unit)
     return Val_unit;
 }
 
-/* While the library waits, in a blocking section, signals of this thread wait, too: OCaml up to 4.12 calls handlers right there. One
-   that raises would leave the library's locks closed behind it, and one that observes something would find them closed. */
-
 /* Waits for a while. */
 value bactrian_wait(value clients, value milliseconds)
 {
     int wanted = Int_val(clients), longest = Int_val(milliseconds), is_so = 1;
-    sigset_t before;
 
     if (!bactrian_is_child) {
         caml_enter_blocking_section();
-        block_signals(&before);
         is_so = bactrian_observe_wait(wanted, longest);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
         caml_leave_blocking_section();
     }
     return Val_bool(is_so);
@@ -257,16 +245,12 @@ value bactrian_clients(value unit)
     return Val_int(bactrian_is_child ? 0 : bactrian_observe_clients());
 }
 
-/* Others go on while this waits: the server's thread may have asked one of them. */
+/* Others go on while this waits: the server's thread may have asked one of them. Handlers of signals are called after it. */
 value bactrian_show(value unit)
 {
-    sigset_t before;
-
     if (!bactrian_is_child) {
         caml_enter_blocking_section();
-        block_signals(&before);
         bactrian_observe_show();
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
         caml_leave_blocking_section();
     }
     return Val_unit;

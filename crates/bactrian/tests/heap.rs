@@ -309,14 +309,14 @@ fn json_says_the_same() {
 
 #[test]
 fn members_of_a_row_are_told_or_why_there_are_none() {
-    let output = run("heap paths small.heap string --members @130 -n 2");
+    let output = run("heap paths --no-index small.heap string --members @130 -n 2");
     let told = text(&output.stdout);
     assert!(output.status.success() && told.contains("One row stands for 4 blocks"), "{output:?}");
     assert!(told.contains("@130 ") && told.contains("2 more; -n 0 shows all"), "{told}");
-    let output = run("heap paths small.heap string --members @0");
+    let output = run("heap paths --no-index small.heap string --members @0");
     assert!(!text(&output.stdout).contains("One row"), "{output:?}");
     assert!(text(&output.stderr).contains("no row stands for @0"), "{output:?}");
-    let output = run("heap paths small.heap @130 --members @130");
+    let output = run("heap paths --no-index small.heap @130 --members @130");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("@130 is one block"), "{output:?}");
 }
