@@ -1,6 +1,7 @@
 /** Where the page begins: in a browser, or where reports and pictures are made of it (crates/web/src/script.rs). */
 import "./tour/before-all";
 import { render } from "preact";
+import { heapFlameFile } from "./heap/compare-file";
 import { graphFile } from "./heap/graph-file";
 import { App } from "./shell/app";
 import { startTheme } from "./state/theme";
@@ -14,5 +15,5 @@ if (globalThis.document) {
   const page = document.getElementById("page");
   if (page) render(<App />, page);
 } else {
-  Object.assign(globalThis, { bactrian: { tour, flameFile, graphFile } });
+  Object.assign(globalThis, { bactrian: { tour, flameFile, graphFile, heapFlameFile } });
 }

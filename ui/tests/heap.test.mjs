@@ -257,6 +257,31 @@ test("two snapshots compared, and swapped", async () => {
   });
 });
 
+test("the flame graph of two heaps tells who holds more", async () => {
+  await withPage(["leaky.1.heap", LAST], "#/heap/1", async (page, { url }) => {
+    const { result: flame, command } = await asked(page, "heap/diff-flame", () => page.goto(`${url}#/heap/1/compare`));
+    assert.match(command, /^bactrian heap diff --flame flame.svg leaky.1.heap /);
+    assert.ok(flame.total[0] > flame.before[0]);
+    const canvas = page.getByTestId("flame");
+    await canvas.waitFor();
+    assert.match(await page.getByTestId("flame-total").textContent(), /before, .* after/);
+    // The widest frame of the second row is the first.
+    const { width } = await canvas.boundingBox();
+    await canvas.hover({ position: { x: width / 20, y: 28 } });
+    const tip = page.getByRole("tooltip");
+    await tip.waitFor();
+    assert.match(await tip.textContent(), new RegExp(`^${flame.labels[flame.label[1]].name.replace(/[^\\w ]/g, ".")}before.*after.*change`));
+    await canvas.click({ position: { x: width / 20, y: 28 } });
+    await page.waitForURL(new RegExp(`at=${flame.id[1]}`));
+    await picture(page, "heap-compare-flame");
+    // Down to the largest that it holds, and from there to the rows of the tree.
+    await page.keyboard.press("ArrowDown");
+    await page.getByTestId("frame").getByRole("link").click();
+    await page.waitForURL(/dominators\?at=/);
+    await page.getByRole("navigation", { name: "Way down" }).getByText(flame.labels[flame.label[1]].name, { exact: true }).waitFor();
+  });
+});
+
 test("duplicates and collections", async () => {
   await withPage([LAST], "#/heap/0", async (page, { url }) => {
     const duplicates = await told(page, url, "heap/duplicates", "#/heap/0/duplicates");

@@ -32,6 +32,7 @@ mod measure;
 mod objects;
 mod parallel;
 mod pass;
+mod placed;
 mod profile;
 pub mod question;
 mod rewrite;

@@ -163,6 +163,7 @@ const WITHOUT_JSON: &[&str] = &[
     "trace/names",
     "heap/first-roots",
     "heap/find",
+    "heap/diff-flame",
     "heap/collections",
     "heap/evolution-names",
     "live/state",
@@ -613,13 +614,19 @@ fn aborted_questions_end() {
     assert!(threads() <= before + 8, "{} threads, {before} before", threads());
 }
 
+/// A list of an answer.
+fn list<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
+    answer[name].as_array().expect("a list")
+}
+
+/// A list of numbers.
+fn numbers(answer: &Value, name: &str) -> Vec<f64> {
+    list(answer, name).iter().map(|number| number.as_f64().expect("a number")).collect()
+}
+
 #[test]
 fn flame_graphs_have_what_trees_have() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
-    let list = |flame: &Value, name: &str| flame[name].as_array().expect("a list").clone();
-    let numbers = |flame: &Value, name: &str| -> Vec<f64> {
-        list(flame, name).iter().map(|n| n.as_f64().expect("a number")).collect()
-    };
     for metric in ["allocated", "live", "peak", "objects"] {
         let flame = served.answer(&format!("trace/flame?file=0&metric={metric}&min-share=0"));
         let flame = &flame["result"];
@@ -661,6 +668,41 @@ fn both_sides_of_a_function_are_shown() {
     let flames = [0, 1].map(|file| served.answer(&format!("trace/flame?file={file}")));
     assert_eq!(both["result"]["before"][0], flames[0]["result"]["total"][0]);
     assert_eq!(both["result"]["total"][0], flames[1]["result"]["total"][0]);
+}
+
+#[test]
+fn two_heaps_are_laid_over_each_other() {
+    let served = Served::new(&snapshots());
+    let flame = |files: &str| served.answer(&format!("heap/diff-flame?{files}"))["result"].clone();
+    let grown = flame("files=0&files=1");
+    for (file, column) in [(0, "before"), (1, "total")] {
+        let whole = served.answer(&format!("heap/dominators?file={file}"));
+        assert_eq!(grown[column][0], whole["result"]["rows"][0]["retained"], "{column}");
+        // A holder holds what is below it, and itself.
+        let (sizes, parents) = (numbers(&grown, column), numbers(&grown, "parent"));
+        let mut below = vec![0.0; sizes.len()];
+        for at in 1..sizes.len() {
+            below[parents[at] as usize] += sizes[at];
+        }
+        assert!(below.iter().zip(&sizes).all(|(below, size)| below <= size), "{column}");
+    }
+    assert!(numbers(&grown, "total").len() > 10);
+    assert!(numbers(&grown, "before").iter().any(|size| *size > 0.0));
+    // By time, whatever comes first.
+    assert_eq!(flame("files=1&files=0"), grown);
+    let same = flame("files=1&files=1");
+    assert_eq!((&same["before"], &same["own_before"]), (&same["total"], &same["own"]));
+    let (status, one) = served.ask("heap/diff-flame?files=0");
+    assert!(status >= 400 && one.to_string().contains("at least two"), "{one}");
+    // And as a picture of the command.
+    let path = bactrian_fixtures::own_folder("heap_flames").join("grown.svg");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    command.args(["heap", "diff"]).args(snapshots()).arg("--flame").arg(&path);
+    let output = command.output().expect("bactrian runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let svg = std::fs::read_to_string(&path).expect("a picture");
+    assert!(svg.starts_with("<svg") || svg.starts_with("<?xml"), "{}", &svg[..100]);
+    assert!(svg.contains("all roots") && svg.contains("Red grew"));
 }
 
 #[test]

@@ -36,6 +36,7 @@ const OF_THE_PAGE: &[&str] = &[
     "trace/diff-flame",
     "trace/names",
     "heap/first-roots",
+    "heap/diff-flame",
     "heap/evolution-names",
 ];
 /// What begins so is of programs that run, and none can be opened here.

@@ -28,7 +28,7 @@ mod typescript;
 pub use evidence::{Evidence, File, Progress};
 pub use growing::{NewSnapshot, SnapshotTaker};
 pub use metrics::Metrics;
-pub use pictures::{FlameAbout, flame_svg, graph_svg};
+pub use pictures::{FlameAbout, flame_svg, graph_svg, heap_flame_svg};
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};
 pub use snapshots::HeapOpener;

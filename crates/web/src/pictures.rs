@@ -1,7 +1,7 @@
 //! Pictures as files: drawn by the page's own script, so that they are those of the page.
 
 use bactrian_analysis::Flame;
-use bactrian_analysis::heap::GraphAnswer;
+use bactrian_analysis::heap::{GraphAnswer, HeapDiffFlame};
 use rquickjs::Function;
 use serde::Serialize;
 
@@ -24,6 +24,14 @@ pub struct FlameAbout {
 /// What went wrong with the page, in its words.
 pub fn flame_svg(flame: &Flame, about: &FlameAbout) -> Result<String, String> {
     drawn("flameFile", flame, about)
+}
+
+/// A flame graph of two heaps, with what was lost of them in sentences.
+///
+/// # Errors
+/// What went wrong with the page, in its words.
+pub fn heap_flame_svg(flame: &HeapDiffFlame, notes: Vec<String>) -> Result<String, String> {
+    drawn("heapFlameFile", flame, &serde_json::json!({ "notes": notes }))
 }
 
 /// A heap, or what is around a block, as an SVG file.

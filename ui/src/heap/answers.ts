@@ -20,6 +20,7 @@ export type {
   FirstRootRow as FirstRoot,
   FreedClass,
   HeapDiffAnswer as HeapDiff,
+  HeapDiffFlame,
   NodeLine,
   PathStep,
   Paths as BlockPaths,

@@ -1,10 +1,11 @@
-/** Two snapshots compared: which classes grew and shrank, and what of them is new or gone. */
+/** Two snapshots compared: who holds more, which classes grew and shrank, and what of them is new or gone. */
 import { useWindow, type RowWindow } from "../api/window";
 import { bytes, count } from "../format";
 import { Answered, Panel, Select } from "../parts/controls";
 import { orderIn, Table, type TableColumn } from "../parts/table";
 import { useRoute } from "../state/route";
 import type { ClassChange, HeapDiff } from "./answers";
+import { CompareFlame } from "./compare-flame";
 import type { TabProps } from "./parts";
 
 export function CompareTab({ file, files }: TabProps) {
@@ -27,15 +28,18 @@ function Compared({ file, other, files, others }: TabProps & { other: number; ot
   const { asked, window } = useWindow<HeapDiff, ClassChange>("heap/diff", params, ({ diff, row_count }) => ({ rows: diff.rows, row_count }));
   const tools = (
     <>
-      <Select label="with: " options={others.map(({ at, name }) => [String(at), name] as const)} value={String(other)} onChange={(to) => route.go({ params: { with: to } })} />
+      <Select label="with: " options={others.map(({ at, name }) => [String(at), name] as const)} value={String(other)} onChange={(to) => route.go({ params: { with: to, at: null } })} />
       <span class="faint">before: <b>{files[before]?.name}</b>, after: <b>{files[after]?.name}</b></span>
-      <button onClick={() => route.go({ params: { swapped: isSwapped ? null : "" } })} title="Before is after, and after before">⇄ Swap</button>
+      <button onClick={() => route.go({ params: { swapped: isSwapped ? null : "", at: null } })} title="Before is after, and after before">⇄ Swap</button>
     </>
   );
   return (
-    <Panel title="What changed" tools={tools}>
-      <Answered asked={asked}>{({ diff }) => <Changes diff={diff} window={window} sign={isSwapped ? -1 : 1} command={asked.answer?.command} />}</Answered>
-    </Panel>
+    <>
+      <CompareFlame files={[first, second]} isSwapped={isSwapped} tools={tools} />
+      <Panel title="What changed, by type">
+        <Answered asked={asked}>{({ diff }) => <Changes diff={diff} window={window} sign={isSwapped ? -1 : 1} command={asked.answer?.command} />}</Answered>
+      </Panel>
+    </>
   );
 }
 
@@ -64,7 +68,7 @@ function Changes({ diff, window, sign, command }: { diff: HeapDiff["diff"]; wind
         {diff.not_matched !== null && <span class="faint"> What is new or gone cannot be told: {diff.not_matched}.</span>}
       </p>
       <Table
-        title="What changed"
+        title="What changed, by type"
         command={command}
         columns={columns}
         rows={window.rows}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { byChange } from "../trace/frames";
+import { byChange } from "./flame-frames";
 import { coloursOf, palette, type Origin } from "./colours";
 import { contrast, inkOn, READABLE } from "./contrast";
 import { layOut } from "./flame-layout";

@@ -13,7 +13,8 @@ import type { Around, Flame } from "./answers";
 import { flameFileOf } from "./flame-file";
 import { actionsOf } from "./flame-part";
 import { FrameBar } from "./frame-bar";
-import { byModule, flameCsv, tellFrame } from "./frames";
+import { flameCsv } from "../pictures/flame-frames";
+import { byModule, tellFrame } from "./frames";
 import { questionOf, type TraceShown } from "./questions";
 import { ofAll, shortOf, wordsOf } from "./telling";
 

@@ -1,9 +1,10 @@
 /** A flame graph as a file: of the page's export, and of `bactrian flame`. */
+import { byChange } from "../pictures/flame-frames";
 import { layOut, type Layout } from "../pictures/flame-layout";
 import { flameSvg, USUAL_WIDTH } from "../pictures/flame-svg";
 import { estimate, isExact } from "../format";
 import type { Flame } from "./answers";
-import { byChange, byModule, tellFrame } from "./frames";
+import { byModule, tellFrame } from "./frames";
 import { shortOf, wordsOf } from "./telling";
 
 export interface FlameAbout {

@@ -8,6 +8,7 @@ import { Answered, Notes, Panel, Search, Segmented, Toggle } from "../parts/cont
 import { useExport } from "../parts/export";
 import { coloursOf, type Coloured, type Origin } from "../pictures/colours";
 import { Flame as FlamePicture } from "../pictures/flame";
+import { byChange, ChangeLegend, flameCsv } from "../pictures/flame-frames";
 import { findById, isCut, labelOf, layOut, pathTo, walk, type FlameLabel, type Layout } from "../pictures/flame-layout";
 import { find, nextFound, searchFor } from "../pictures/flame-search";
 import { useKeys } from "../state/keys";
@@ -16,7 +17,7 @@ import type { Flame } from "./answers";
 import { moduleFilter, patternOf } from "./filters";
 import { flameFileOf } from "./flame-file";
 import { FrameBar } from "./frame-bar";
-import { byChange, byModule, flameCsv, modulesIn, tellFrame } from "./frames";
+import { byModule, modulesIn, tellFrame } from "./frames";
 import { questionOf, type TraceShown } from "./questions";
 import { placeOfLabel } from "./source";
 import { inFull, ofAll, shortOf, wordsOf } from "./telling";
@@ -317,12 +318,3 @@ export function widestModules(layout: Layout, root: number, most = 10): Coloured
   const isAll = (name: string) => name === tree.labels[tree.label[0] ?? -1]?.name && !tree.labels[tree.label[0] ?? -1]?.module;
   return modulesIn({ tree: shown }).filter(({ name }) => !name.startsWith("[") && !isAll(name)).slice(0, most);
 }
-
-function ChangeLegend() {
-  return (
-    <p class="legend faint">
-      <i class="less" /> less than before <i class="same" /> the same <i class="more" /> more than before, or new
-    </p>
-  );
-}
-

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { layOut } from "../pictures/flame-layout";
 import type { Flame } from "./answers";
-import { changeOf, flameCsv, tellFrame } from "./frames";
+import { changeOf, flameCsv } from "../pictures/flame-frames";
+import { tellFrame } from "./frames";
 
 const exact = (value: number) => ({ value, low: value, high: value });
 

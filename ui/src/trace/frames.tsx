@@ -1,20 +1,13 @@
 /** What all flame graphs of the view share: colours of frames, what is said of them, what can be done with one. */
 import type { FlameLabel, Layout } from "../pictures/flame-layout";
-import { labelOf, pathTo } from "../pictures/flame-layout";
-import { colourOfChange, coloursOf, moduleOf, type Coloured } from "../pictures/colours";
+import { labelOf } from "../pictures/flame-layout";
+import { coloursOf, moduleOf, type Coloured } from "../pictures/colours";
 import { inkOn } from "../pictures/contrast";
 import type { Told } from "../pictures/flame";
-import { csvOf } from "../parts/export";
+import { INK, type FrameColours } from "../pictures/flame-frames";
 import { percent } from "../format";
 import type { Flame } from "./answers";
 import { inFull, ofAll, placeOf, shortOf } from "./telling";
-
-export const INK = "#15171b";
-
-export interface FrameColours {
-  fill: (node: number) => string;
-  ink: (node: number) => string;
-}
 
 /** Modules of a picture, those whose frames take most themselves first. */
 export function modulesIn({ tree }: Pick<Layout, "tree">): Coloured[] {
@@ -52,27 +45,6 @@ function isAll(layout: Layout): boolean {
   return !file && !module;
 }
 
-/** From -1 (all is gone) to 1 (all is new). */
-export function changeOf(before: number, after: number): number {
-  const most = Math.max(before, after);
-  return most > 0 ? (after - before) / most : 0;
-}
-
-/** How much of its colour a frame keeps whose change may be chance. */
-const BY_CHANCE = 0.2;
-
-/** Red is more than before, blue is less: in the unit, or, where one trace is much longer than the other, as shares of all. */
-export function byChange(layout: Layout, isDark: boolean, isShares: boolean): FrameColours {
-  const { before = [], total, significant } = layout.tree;
-  const [allBefore, allAfter] = isShares ? [before[0] || 1, total[0] || 1] : [1, 1];
-  const change = (node: number) => {
-    const change = changeOf((before[node] ?? 0) / allBefore, (total[node] ?? 0) / allAfter);
-    return significant && !significant[node] ? change * BY_CHANCE : change;
-  };
-  const fill = (node: number) => colourOfChange(change(node), isDark);
-  return { fill, ink: (node) => inkOn(fill(node), isDark ? "#ffffff" : INK) };
-}
-
 /** What is said beside the pointer: the numbers in full. */
 export function tellFrame(flame: Flame, layout: Layout, node: number, root: number): Told {
   const { tree } = layout;
@@ -98,18 +70,4 @@ export function tellFrame(flame: Flame, layout: Layout, node: number, root: numb
   const more = tree.more[node] ?? 0;
   if (more > 0) lines.push(["left out", `${more} small ${more === 1 ? "callee" : "callees"}`]);
   return { title: label.name, lines };
-}
-
-/** The shown frames as a table, outermost first, with their callers. */
-export function flameCsv(layout: Layout, root: number): string {
-  const { tree } = layout;
-  const head = ["stack", "name", "file", "line", "total", "self", ...(tree.before ? ["total before"] : [])];
-  const rows: (string | number)[][] = [];
-  for (let node = root; node < (layout.end[root] ?? 0); node++) {
-    const { name, file, line } = labelOf(layout, node);
-    const stack = pathTo(layout, node).slice(1).map((at) => labelOf(layout, at).name);
-    const before = tree.before ? [tree.before[node] ?? 0] : [];
-    rows.push([stack.join(";"), name, file ?? "", line ?? "", tree.total[node] ?? 0, tree.own[node] ?? 0, ...before]);
-  }
-  return csvOf([head, ...rows]);
 }

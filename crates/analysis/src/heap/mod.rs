@@ -13,6 +13,7 @@ mod collections;
 mod contents;
 mod coverage;
 mod diff;
+mod diff_flame;
 mod dominators;
 mod duplicates;
 mod evolution;
@@ -45,6 +46,7 @@ pub use coverage::{
     CategoryRow, ConflictRow, Conflicts, ReasonRow, TypeCoverage, UnitRow, conflicts, type_coverage,
 };
 pub use diff::{ClassChange, Counted, DiffPoint, HeapDiff, Series};
+pub use diff_flame::{HeapDiffFlame, HolderLabel};
 pub use dominators::{
     DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsShape, MOST_LEVELS, dominators,
 };
@@ -72,9 +74,10 @@ pub use questions::{
     DuplicatesQuestion, EvolutionBy, EvolutionNamesAnswer, EvolutionNamesQuestion,
     EvolutionQuestion, FieldsAnswer, FieldsQuestion, FieldsSort, FinalisersAnswer,
     FinalisersQuestion, FindAnswer, FindQuestion, FirstRootsQuestion, GraphAnswer, GraphQuestion,
-    GrowthLimit, HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort, LeaksAnswer, LeaksQuestion,
-    NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion, SizeUnit, SummaryQuestion,
-    SuspectsAnswer, SuspectsQuestion, WhatIfAnswer, WhatIfQuestion, sort_by_time,
+    GrowthLimit, HeapDiffAnswer, HeapDiffFlameQuestion, HeapDiffQuestion, HeapDiffSort,
+    LeaksAnswer, LeaksQuestion, NO_TABLE, PathsAnswer, PathsQuestion, RootsQuestion, ShowQuestion,
+    SizeUnit, SummaryQuestion, SuspectsAnswer, SuspectsQuestion, WhatIfAnswer, WhatIfQuestion,
+    sort_by_time,
 };
 pub use reduced::{
     MOST_SETS, ReducedClass, ReducedEdge, ReducedHeap, ReducedKind, ReducedSet, reduced,

@@ -152,6 +152,7 @@ pub static QUESTIONS: &[QuestionEntry] = &[
     QuestionEntry::of::<heap::ShowQuestion>(),
     QuestionEntry::of::<heap::FindQuestion>(),
     QuestionEntry::of::<heap::HeapDiffQuestion>(),
+    QuestionEntry::of::<heap::HeapDiffFlameQuestion>(),
     QuestionEntry::of::<heap::LeaksQuestion>(),
     QuestionEntry::of::<heap::WhatIfQuestion>(),
     QuestionEntry::of::<heap::BlocksQuestion>(),

@@ -22,7 +22,8 @@ pub use holders::{
 };
 pub use series::{
     EvolutionBy, EvolutionNamesAnswer, EvolutionNamesQuestion, EvolutionQuestion, GrowthLimit,
-    HeapDiffAnswer, HeapDiffQuestion, HeapDiffSort, LeaksAnswer, LeaksQuestion, SizeUnit,
+    HeapDiffAnswer, HeapDiffFlameQuestion, HeapDiffQuestion, HeapDiffSort, LeaksAnswer,
+    LeaksQuestion, SizeUnit,
 };
 pub use structures::{
     CollectionsAnswer, CollectionsQuestion, CollectionsSort, DuplicatesAnswer, DuplicatesQuestion,

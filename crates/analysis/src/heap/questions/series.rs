@@ -4,6 +4,7 @@ use bactrian_snapshot::Losses;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::diff_flame::{HeapDiffFlame, HolderTrees};
 use super::super::{
     BlockFilter, ClassBy, ClassChange, Evolution, EvolutionOrder, EvolutionShape, EvolutionUnit,
     HeapDiff, HeapSums, Hunt, Leaks, Series, TypeCoverage, evolution, evolution_names,
@@ -260,11 +261,7 @@ impl Question for HeapDiffQuestion {
     type Answer = HeapDiffAnswer;
 
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<HeapDiffAnswer>, QuestionError> {
-        let files = in_order(evidence, &self.files)?;
-        if files.len() < 2 {
-            let why = "to compare, name at least two snapshots";
-            return Err(QuestionError::Wrong(why.to_owned()));
-        }
+        let files = two_or_more(evidence, &self.files)?;
         let mut series = Series::default();
         let mut losses = Vec::new();
         let mut coverage = None;
@@ -294,6 +291,49 @@ impl Question for HeapDiffQuestion {
         let limit =
             self.max.map(|max| GrowthLimit { bytes: max.0.0, seconds: diff.time_to(max.0.0) });
         Ok(Answer::new(HeapDiffAnswer { diff, row_count, limit, coverage }, as_named(losses)))
+    }
+}
+
+/// A flame graph of two heaps: what holders hold in the last one, with what they held in the first.
+///
+/// Frames are rows of the dominator tree, in which all blocks of a class below one holder are one row. Rows of both heaps are the same if
+/// they are called the same, and those above them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct HeapDiffFlameQuestion {
+    /// The heap snapshots
+    pub files: Vec<FileNumber>,
+}
+
+impl Question for HeapDiffFlameQuestion {
+    const NAME: &'static str = "heap/diff-flame";
+    const COMMAND: Option<&'static str> = Some("heap diff --flame flame.svg");
+    type Answer = HeapDiffFlame;
+
+    fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<HeapDiffFlame>, QuestionError> {
+        let files = two_or_more(evidence, &self.files)?;
+        let mut trees = HolderTrees::default();
+        let mut losses = Vec::new();
+        // One heap at a time: each may be half of the memory.
+        let mut take_in = |file| -> Result<_, QuestionError> {
+            let heap = evidence.heap(file)?;
+            losses.push((file, heap.losses().clone().into()));
+            Ok(trees.take_in(&heap))
+        };
+        let [before, after] = [take_in(files[0])?, take_in(files[files.len() - 1])?];
+        Ok(Answer::new(trees.compare(&before, &after), as_named(losses)))
+    }
+}
+
+/// Snapshots that are compared, in their order.
+fn two_or_more(
+    evidence: &dyn Evidence,
+    files: &[FileNumber],
+) -> Result<Vec<FileNumber>, QuestionError> {
+    let files = in_order(evidence, files)?;
+    match files.len() {
+        0 | 1 => Err(QuestionError::Wrong("to compare, name at least two snapshots".to_owned())),
+        _ => Ok(files),
     }
 }
 

@@ -1,19 +1,23 @@
 //! `bactrian heap diff`: what changed from snapshot to snapshot.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use bactrian_analysis::heap::{Counted, HeapDiff, HeapDiffAnswer, HeapDiffQuestion};
+use bactrian_analysis::heap::{
+    Counted, HeapDiff, HeapDiffAnswer, HeapDiffFlameQuestion, HeapDiffQuestion,
+};
 use bactrian_analysis::question::Rows;
 use bactrian_analysis::units::{show_bytes, show_count, show_time};
 use bactrian_trace::Micros;
+use bactrian_web::heap_flame_svg;
 
 use crate::commands::arguments::{about, long_about};
 use crate::derived_args::DerivedArgs;
+use crate::evidence::Files;
 use crate::failure::{Failure, Status};
 use crate::file_args::{HeapsArg, say_coverage_of};
 use crate::indexes::IndexArg;
-use crate::output::{Align, BAD, Console, GOOD, HEADING, Table, show_number};
+use crate::output::{Align, BAD, Console, GOOD, HEADING, Table, show_number, write_file};
 use crate::types::TypesArg;
 
 #[derive(clap::Args, Debug)]
@@ -21,12 +25,16 @@ use crate::types::TypesArg;
 #[command(long_about = format!("{}. Status 1 if the last heap is larger than the first", long_about::<HeapDiffQuestion>()))]
 #[command(after_help = "Examples:
   bactrian heap diff before.heap after.heap
+  bactrian heap diff before.heap after.heap --flame grown.svg      who holds more, and who less
   bactrian heap diff server.*.heap --max 2GB      when it will have that size, if it goes on like this")]
 pub struct Args {
     #[command(flatten)]
     heaps: HeapsArg,
     #[command(flatten)]
     question: DerivedArgs<HeapDiffQuestion>,
+    /// Also draw a flame graph of who holds what in the last one: red frames grew since the first, blue ones shrank
+    #[arg(long, value_name = "SVG")]
+    flame: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -38,7 +46,7 @@ impl Args {
         let heaps =
             HeapsArg { files, strict, types: TypesArg::default(), index: IndexArg::default() };
         let question = HeapDiffQuestion { rows: rows.clone(), ..HeapDiffQuestion::default() };
-        Args { heaps, question: DerivedArgs(question), json }
+        Args { heaps, question: DerivedArgs(question), flame: None, json }
     }
 }
 
@@ -48,7 +56,22 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         print(answer, console)?;
         say_coverage_of(answer.coverage.as_ref(), console)
     })?;
+    if let Some(path) = &args.flame {
+        draw(args.heaps.files(), path, console)?;
+    }
     Ok(if asked.answer.result.diff.all.change > 0 { Status::Finding } else { ended })
+}
+
+/// Writes the flame graph of the change.
+fn draw(files: Files, path: &Path, console: &mut Console) -> Result<(), Failure> {
+    let asked = files.ask(&HeapDiffFlameQuestion::default(), console)?;
+    let notes = asked.answer.losses.iter().flat_map(|losses| losses.sentences()).collect();
+    let svg = heap_flame_svg(&asked.answer.result, notes)
+        .map_err(|fault| anyhow::anyhow!("no picture: {fault}"))?;
+    write_file(path, console, |out, _| Ok(out.write_all(svg.as_bytes())?))?;
+    let size = show_bytes(svg.len() as f64);
+    let news = format!("{}: who holds more, and who less ({size} of SVG)", path.display());
+    Ok(console.note(&news)?)
 }
 
 fn signed(bytes: f64) -> String {

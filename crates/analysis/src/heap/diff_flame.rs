@@ -1,0 +1,152 @@
+//! Two heaps laid over each other: the merged tree of dominators of one beside that of the other, as a flame graph of what changed.
+//!
+//! Entries are the same if they and all above them are called the same. Addresses play no part, so heaps of two processes, or of
+//! two builds, can be compared as well.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Heap, MergedLimits, WORD, merged_dominators};
+use crate::labels::LabelId;
+use crate::placed::placed;
+use crate::stack_tree::{StackId, StackTree};
+
+/// Deeper entries are not told apart.
+const MOST_LEVELS: u32 = 40;
+
+/// Frames with a smaller share in both heaps are left out.
+const MIN_SHARE: f64 = 0.0005;
+
+/// A heap is asked for smaller entries than are shown: they may be large in the other heap.
+const MIN_SHARE_OF_ONE: f64 = MIN_SHARE / 100.0;
+
+/// What two heaps hold, as the frames of a flame graph: parallel lists, depth first, larger ones before smaller ones.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HeapDiffFlame {
+    /// What frames are called.
+    pub labels: Vec<HolderLabel>,
+    /// For each frame, the place of its holder; the root, which is the first, has itself.
+    pub parent: Vec<u32>,
+    /// The place of its label.
+    pub label: Vec<u32>,
+    /// What would be free without it in the later heap, in bytes.
+    pub total: Vec<u64>,
+    /// Its own bytes there.
+    pub own: Vec<u64>,
+    /// Its number, which is the same in every answer about these heaps.
+    pub id: Vec<u32>,
+    /// How many that it holds are left out for being small in both.
+    pub more: Vec<u32>,
+    /// `total` in the earlier heap.
+    pub before: Vec<u64>,
+    /// How many blocks it is itself, in the later heap.
+    pub blocks: Vec<u64>,
+    /// Its own bytes in the earlier heap.
+    pub own_before: Vec<u64>,
+    /// How many blocks it was itself there.
+    pub blocks_before: Vec<u64>,
+}
+
+/// What holds something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HolderLabel {
+    /// What it is called.
+    pub name: String,
+}
+
+/// The trees of several heaps in one.
+#[derive(Default)]
+pub(super) struct HolderTrees {
+    tree: StackTree,
+    names: Vec<String>,
+    known: HashMap<String, LabelId>,
+}
+
+/// What one heap has at each place of the tree.
+#[derive(Clone, Copy, Default)]
+struct Sizes {
+    own_words: u64,
+    blocks: u64,
+    words: u64,
+}
+
+/// The sizes of one heap.
+pub(super) struct HeapSizes(Vec<Sizes>);
+
+impl HeapSizes {
+    fn at(&self, stack: StackId) -> Sizes {
+        self.0.get(stack.index()).copied().unwrap_or_default()
+    }
+}
+
+impl HolderTrees {
+    /// Takes in the tree of a heap.
+    pub fn take_in(&mut self, heap: &Heap) -> HeapSizes {
+        let limits = MergedLimits { min_share: MIN_SHARE_OF_ONE, depth: MOST_LEVELS };
+        let entries = merged_dominators(heap, &limits);
+        let mut places: Vec<StackId> = Vec::with_capacity(entries.len());
+        let mut sizes: Vec<Sizes> = Vec::new();
+        for entry in &entries {
+            let place = match entry.parent.and_then(|parent| places.get(parent)) {
+                None => StackId::ROOT,
+                Some(&holder) => {
+                    let label = self.label(heap.describe_merged(entry.kind));
+                    self.tree.child(holder, label)
+                }
+            };
+            places.push(place);
+            if sizes.len() <= place.index() {
+                sizes.resize(place.index() + 1, Sizes::default());
+            }
+            let sum = &mut sizes[place.index()];
+            sum.own_words += entry.own_words;
+            sum.blocks += entry.own_blocks;
+            sum.words += entry.words;
+        }
+        HeapSizes(sizes)
+    }
+
+    fn label(&mut self, name: String) -> LabelId {
+        let next = LabelId::from_index(self.names.len());
+        *self.known.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            next
+        })
+    }
+
+    /// Both heaps, without what is small in both.
+    pub fn compare(&self, before: &HeapSizes, after: &HeapSizes) -> HeapDiffFlame {
+        let larger = |stack: StackId| before.at(stack).words.max(after.at(stack).words) as f64;
+        let shown = placed(&self.tree, StackId::ROOT, MIN_SHARE, larger);
+        let mut labels = vec![HolderLabel { name: "all roots".to_owned() }];
+        let mut known: HashMap<LabelId, u32> = HashMap::new();
+        let label = shown.iter().map(|frame| match frame.stack {
+            StackId::ROOT => 0,
+            stack => *known.entry(self.tree.label(stack)).or_insert_with_key(|id| {
+                labels.push(HolderLabel { name: self.names[id.index()].clone() });
+                labels.len() as u32 - 1
+            }),
+        });
+        let label: Vec<u32> = label.collect();
+        let of = |of: &HeapSizes, size: fn(Sizes) -> u64| -> Vec<u64> {
+            shown.iter().map(|frame| size(of.at(frame.stack))).collect()
+        };
+        let total = |sizes: Sizes| sizes.words.saturating_mul(WORD);
+        let own = |sizes: Sizes| sizes.own_words.saturating_mul(WORD);
+        HeapDiffFlame {
+            labels,
+            label,
+            parent: shown.iter().map(|frame| frame.parent).collect(),
+            id: shown.iter().map(|frame| frame.stack.index() as u32).collect(),
+            more: shown.iter().map(|frame| frame.more).collect(),
+            total: of(after, total),
+            before: of(before, total),
+            own: of(after, own),
+            own_before: of(before, own),
+            blocks: of(after, |sizes| sizes.blocks),
+            blocks_before: of(before, |sizes| sizes.blocks),
+        }
+    }
+}

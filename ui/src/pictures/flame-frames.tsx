@@ -1,0 +1,55 @@
+/** What flame graphs of traces and of heaps share: colours of changes and their legend, and frames as a table. */
+import { csvOf } from "../parts/export";
+import { colourOfChange } from "./colours";
+import { inkOn } from "./contrast";
+import { labelOf, pathTo, type Layout } from "./flame-layout";
+
+export const INK = "#15171b";
+
+export interface FrameColours {
+  fill: (node: number) => string;
+  ink: (node: number) => string;
+}
+
+/** From -1 (all is gone) to 1 (all is new). */
+export function changeOf(before: number, after: number): number {
+  const most = Math.max(before, after);
+  return most > 0 ? (after - before) / most : 0;
+}
+
+/** How much of its colour a frame keeps whose change may be chance. */
+const BY_CHANCE = 0.2;
+
+/** Red is more than before, blue is less: in the unit, or, where one trace is much longer than the other, as shares of all. */
+export function byChange(layout: Layout, isDark: boolean, isShares: boolean): FrameColours {
+  const { before = [], total, significant } = layout.tree;
+  const [allBefore, allAfter] = isShares ? [before[0] || 1, total[0] || 1] : [1, 1];
+  const change = (node: number) => {
+    const change = changeOf((before[node] ?? 0) / allBefore, (total[node] ?? 0) / allAfter);
+    return significant && !significant[node] ? change * BY_CHANCE : change;
+  };
+  const fill = (node: number) => colourOfChange(change(node), isDark);
+  return { fill, ink: (node) => inkOn(fill(node), isDark ? "#ffffff" : INK) };
+}
+
+export function ChangeLegend() {
+  return (
+    <p class="legend faint">
+      <i class="less" /> less than before <i class="same" /> the same <i class="more" /> more than before, or new
+    </p>
+  );
+}
+
+/** The shown frames as a table, outermost first, with their callers. */
+export function flameCsv(layout: Layout, root: number): string {
+  const { tree } = layout;
+  const head = ["stack", "name", "file", "line", "total", "self", ...(tree.before ? ["total before"] : [])];
+  const rows: (string | number)[][] = [];
+  for (let node = root; node < (layout.end[root] ?? 0); node++) {
+    const { name, file, line } = labelOf(layout, node);
+    const stack = pathTo(layout, node).slice(1).map((at) => labelOf(layout, at).name);
+    const before = tree.before ? [tree.before[node] ?? 0] : [];
+    rows.push([stack.join(";"), name, file ?? "", line ?? "", tree.total[node] ?? 0, tree.own[node] ?? 0, ...before]);
+  }
+  return csvOf([head, ...rows]);
+}
