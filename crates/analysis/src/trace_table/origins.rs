@@ -3,6 +3,11 @@
 //! Stacks are kept as they were, frame by frame, so that any labelling, hiding or folding can be had from them later. When
 //! all are known, their tree is numbered depth first, so that whatever follows the tree reads it from front to back and
 //! finds what it looks for nearby.
+//!
+//! Reading a trace and growing the tree take about two thirds and one third of the time, so each has a thread.
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 use bactrian_trace::{Alloc, FrameId, Frames, Losses};
 
@@ -15,7 +20,7 @@ use crate::parallel;
 use crate::pass::{self, Conditions, Inside, Outcome, Visitor};
 use crate::selection::Selection;
 use crate::stack_tree::{StackId, StackTree};
-use crate::stack_walk::{Along, StackWalks};
+use crate::stack_walk::Along;
 use crate::trace_file::TraceFile;
 
 /// The stacks of all objects.
@@ -54,14 +59,23 @@ impl Origins {
     pub fn read(trace: &TraceFile, most_stacks: u64) -> Result<Origins, NoTable> {
         let most_stacks = usize::try_from(most_stacks).unwrap_or(usize::MAX);
         let promised = usize::try_from(trace.index().allocations()).unwrap_or(usize::MAX);
-        let mut noting = Noting {
-            walks: StackWalks::default(),
-            grow: Grow(StackTree::for_file_of(trace.bytes().len()).with_room_for(most_stacks)),
+        let mut growing = Growing {
+            tree: StackTree::for_file_of(trace.bytes().len()).with_room_for(most_stacks),
+            domains: Vec::new(),
             stacks: Vec::with_capacity(promised.min(trace.bytes().len() / 6)),
-            sum: IdSum::default(),
         };
-        let outcome = pass::run(trace, &Selection::default(), &mut noting);
-        let Noting { grow: Grow(tree), mut stacks, sum, .. } = noting;
+        let (changes, told) = sync_channel(MOST_WAITING);
+        let grow = || told.into_iter().for_each(|batch: Vec<u32>| growing.take(&batch));
+        let (outcome, sum) = thread::scope(|scope| {
+            scope.spawn(grow);
+            // If reading is given up, this goes, and with it the other thread.
+            let batch = Vec::with_capacity(BATCH);
+            let mut telling = Telling { batch, changes, sum: IdSum::default() };
+            let outcome = pass::run(trace, &Selection::default(), &mut telling);
+            telling.send();
+            (outcome, telling.sum)
+        });
+        let Growing { tree, mut stacks, .. } = growing;
         if tree.cut() > 0 {
             return Err(NoTable::Odd("there are too many different stacks"));
         }
@@ -147,27 +161,27 @@ impl FrameTree {
     }
 }
 
-/// Fills the column.
-struct Noting {
-    walks: StackWalks<StackId>,
-    grow: Grow,
-    stacks: Vec<u32>,
+/// Numbers that go from one thread to the other at once, and batches of them that wait.
+const BATCH: usize = 1 << 14;
+const MOST_WAITING: usize = 8;
+
+/// Tells how stacks change. For each allocation: its domain, how many outer frames are those of the one before it, how many others it
+/// has, and these.
+struct Telling {
+    batch: Vec<u32>,
+    changes: SyncSender<Vec<u32>>,
     sum: IdSum,
 }
 
-/// Grows a tree whose labels are frames.
-struct Grow(StackTree);
-
-impl Along for Grow {
-    type Item = StackId;
-
-    #[inline]
-    fn enter(&mut self, outer: Option<StackId>, frame: FrameId, _: &Frames) -> StackId {
-        self.0.child(outer.unwrap_or(StackId::ROOT), LabelId::from_index(frame.index()))
+impl Telling {
+    fn send(&mut self) {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        // Nobody is there any more if the other thread has panicked, which the scope passes on.
+        let _ = self.changes.send(batch);
     }
 }
 
-impl Visitor for Noting {
+impl Visitor for Telling {
     fn wants_stacks(&self) -> bool {
         true
     }
@@ -177,9 +191,43 @@ impl Visitor for Noting {
     }
 
     #[inline]
-    fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
-        let stack = self.walks.go_to(alloc, frames, &mut self.grow).last();
-        self.stacks.push(stack.map_or(0, |stack| stack.index() as u32));
+    fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
+        let stays = alloc.common_prefix.min(alloc.stack.len());
+        let entered = &alloc.stack[stays..];
+        let numbers = [usize::from(alloc.domain.0), stays, entered.len()];
+        self.batch.extend(numbers.map(|number| number as u32));
+        self.batch.extend(entered.iter().map(|frame| frame.index() as u32));
         self.sum.add(alloc.id);
+        if self.batch.len() >= BATCH {
+            self.send();
+        }
+    }
+}
+
+/// Grows the tree, and fills the column.
+struct Growing {
+    tree: StackTree,
+    /// For each domain, its last stack: all that lead to it, the outermost frame's first.
+    domains: Vec<Vec<StackId>>,
+    stacks: Vec<u32>,
+}
+
+impl Growing {
+    fn take(&mut self, mut batch: &[u32]) {
+        while let [domain, stays, entered, rest @ ..] = batch {
+            let [domain, stays, entered] = [domain, stays, entered].map(|&number| number as usize);
+            let (frames, after) = rest.split_at(entered);
+            batch = after;
+            if domain >= self.domains.len() {
+                self.domains.resize_with(domain + 1, Vec::new);
+            }
+            let stack = &mut self.domains[domain];
+            stack.truncate(stays);
+            for &frame in frames {
+                let outer = stack.last().copied().unwrap_or(StackId::ROOT);
+                stack.push(self.tree.child(outer, LabelId::from_index(frame as usize)));
+            }
+            self.stacks.push(stack.last().map_or(0, |stack| stack.index() as u32));
+        }
     }
 }

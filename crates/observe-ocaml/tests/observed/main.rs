@@ -1,5 +1,6 @@
 //! OCaml programs that use the library, watched over our own protocol.
 
+mod client;
 mod compatible;
 mod idle;
 mod moments;
