@@ -5,6 +5,7 @@
 //! view whether it follows the program or looks back. A value that says the same as the one before takes no room.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::{Declaration, Dropped, Event, ObserverId, Program, Stamp, Timemap, Value};
@@ -298,13 +299,19 @@ impl Database {
         self.log.until(up_to).map(|(time, text)| (time, text.as_str()))
     }
 
-    /// Lines of the log after one moment and up to another.
-    pub fn log_between(
-        &self,
-        after: u64,
-        up_to: u64,
-    ) -> impl DoubleEndedIterator<Item = (u64, &str)> {
-        self.log.between(after, up_to).map(|(time, text)| (time, text.as_str()))
+    /// The numbers of the lines that are known. A line keeps its number.
+    pub fn log_numbers(&self) -> Range<u64> {
+        self.log.numbers()
+    }
+
+    /// The line of a number, if it is known.
+    pub fn log_line(&self, number: u64) -> Option<(u64, &str)> {
+        self.log.numbered(number).map(|(time, text)| (time, text.as_str()))
+    }
+
+    /// The number of the first line that came after a moment, or will.
+    pub fn log_number_after(&self, time: u64) -> u64 {
+        self.log.number_after(time)
     }
 
     /// Where the program asked to stop and look.

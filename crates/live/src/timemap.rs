@@ -5,17 +5,20 @@
 //! search; removing all before a moment is that search and a shift of the rings' starts.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Things by the time at which they came.
 #[derive(Clone, Debug)]
 pub struct Timemap<T> {
     times: VecDeque<u64>,
     things: VecDeque<T>,
+    /// How many were removed.
+    removed: u64,
 }
 
 impl<T> Default for Timemap<T> {
     fn default() -> Timemap<T> {
-        Timemap { times: VecDeque::new(), things: VecDeque::new() }
+        Timemap { times: VecDeque::new(), things: VecDeque::new(), removed: 0 }
     }
 }
 
@@ -38,6 +41,7 @@ impl<T> Timemap<T> {
         let after = self.times.partition_point(|it| *it <= time);
         let count = after.saturating_sub(1);
         self.times.drain(..count);
+        self.removed += count as u64;
         self.things.drain(..count)
     }
 
@@ -57,6 +61,21 @@ impl<T> Timemap<T> {
     /// All, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         self.times.iter().copied().zip(&self.things)
+    }
+
+    /// The numbers of the things that are here. Each has the number of those that came before it, which stays the same.
+    pub fn numbers(&self) -> Range<u64> {
+        self.removed..self.removed + self.len() as u64
+    }
+
+    /// The thing of a number, if it is still here.
+    pub fn numbered(&self, number: u64) -> Option<(u64, &T)> {
+        self.get(usize::try_from(number.checked_sub(self.removed)?).ok()?)
+    }
+
+    /// The number of the first thing that came after a time, or will.
+    pub fn number_after(&self, time: u64) -> u64 {
+        self.removed + self.times.partition_point(|it| *it <= time) as u64
     }
 
     /// The thing at a position.
@@ -129,6 +148,14 @@ mod tests {
             let naive = list.iter().filter(|(time, _)| (asked + 1..=asked + 100).contains(time));
             prop_assert_eq!(between, naive.copied().collect::<Vec<_>>());
             prop_assert_eq!(map.len(), list.len());
+            // Things are numbers here: as many as were added before them.
+            let added = map.numbers().end - map.len() as u64;
+            for (position, (time, thing)) in list.iter().enumerate() {
+                prop_assert_eq!(map.numbered(added + position as u64), Some((*time, thing)));
+                prop_assert!(map.number_after(*time) > added + position as u64);
+            }
+            prop_assert_eq!(map.numbered(map.numbers().end), None);
+            prop_assert_eq!(added.checked_sub(1).and_then(|number| map.numbered(number)), None);
         }
     }
 }

@@ -8,7 +8,7 @@ use bactrian_live::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::measure::full_name;
+use super::measure::{full_name, rate};
 use super::warnings::{self, Warning};
 use super::words::show_value;
 
@@ -170,6 +170,8 @@ pub enum Said {
         runs: u64,
         /// Whether it runs.
         running: bool,
+        /// Which part of the time it ran lately; null if that is not known yet.
+        share: Option<f64>,
     },
     /// Marked values that are alive.
     Tag {
@@ -328,10 +330,10 @@ pub fn line((time, text): (u64, &str)) -> Line {
 /// What all observers that are known of at a moment said then.
 pub fn observers(database: &Database, at: u64) -> Vec<Observer> {
     let known = database.series().filter(|series| database.is_known(series, at));
-    known.map(|series| observer(series, at)).collect()
+    known.map(|series| observer(database, series, at)).collect()
 }
 
-fn observer(series: &Series, at: u64) -> Observer {
+fn observer(database: &Database, series: &Series, at: u64) -> Observer {
     let declaration = &series.declaration;
     let now = series.at(at).map(|(_, value)| value);
     let (state, value) = match now {
@@ -339,7 +341,10 @@ fn observer(series: &Series, at: u64) -> Observer {
         Some(Value::Failed(why)) => ("failed", Said::Text(why.clone())),
         Some(Value::Collected) => ("collected", Said::Nothing),
         Some(Value::Killed) => ("killed", Said::Nothing),
-        Some(value) => ("observed", said(value)),
+        Some(value) => {
+            let share = rate(database, series, "nanos", at).map(|nanos| nanos / 1e9);
+            ("observed", said(value, share))
+        }
     };
     Observer {
         name: declaration.name.clone(),
@@ -385,11 +390,13 @@ pub fn show_kind(kind: Kind) -> &'static str {
     }
 }
 
-fn said(value: &Value) -> Said {
+/// What a value says; of a stopwatch with the share of time that it ran lately.
+fn said(value: &Value, share: Option<f64>) -> Said {
     match value {
         Value::Count(count) => Said::Count(*count),
         Value::Elapsed { nanos, runs, running } => {
-            Said::Elapsed { seconds: seconds(*nanos), runs: *runs, running: *running }
+            let share = share.filter(|share| share.is_finite());
+            Said::Elapsed { seconds: seconds(*nanos), runs: *runs, running: *running, share }
         }
         Value::Int(number) => Said::Int(*number),
         Value::Float(number) => Said::Float(*number),

@@ -1,6 +1,6 @@
 //! Live numbers as lines: one value for each of so many equal steps, with the lowest and the highest in between.
 
-use bactrian_live::{Database, Kind, Series};
+use bactrian_live::{Database, Kind, Series, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ fn drawn_parts(series: &Series, at: u64) -> Vec<Part> {
         Kind::Point | Kind::Counter => matches!(part, Part::Rate(_)),
         Kind::Time => matches!(part, Part::Rate("nanos")),
         Kind::Histogram | Kind::Span => matches!(part, Part::Recent(_)),
-        Kind::Table => matches!(part, Part::Level("bindings")),
+        Kind::Table => matches!(part, Part::Level("bindings" | "fill")),
         _ => true,
     };
     all.into_iter().filter(is_drawn).collect()
@@ -111,6 +111,17 @@ fn line(
         );
     }
     let unit = measures.last().and_then(|measure| unit_name(measure.unit(database)));
+    if part == Part::Level("fill") {
+        let percent = |share: &mut Option<f64>| *share = share.map(|share| share * 100.0);
+        let mut values = values;
+        [Some(&mut values), low.as_mut(), high.as_mut()]
+            .into_iter()
+            .flatten()
+            .flatten()
+            .for_each(percent);
+        let (name, part, unit) = (name.to_owned(), part.name(), unit_name(Unit::Percent));
+        return DrawnLine { name, part, unit, rate: false, values, low, high };
+    }
     let rate = measures.last().is_some_and(Measure::is_rate);
     DrawnLine { name: name.to_owned(), part: part.name(), unit, rate, values, low, high }
 }
@@ -154,7 +165,7 @@ fn extremes(
 
 #[cfg(test)]
 mod tests {
-    use bactrian_live::{Declaration, Event, Limits, ObserverId, Stamp, Unit, Value};
+    use bactrian_live::{Declaration, Event, Limits, ObserverId, Stamp, Table, Value};
 
     use super::*;
 
@@ -190,6 +201,23 @@ mod tests {
         let counter = &drawn.lines[1];
         assert!(counter.rate && counter.low.is_none());
         assert_eq!(counter.values[5], Some(100.0));
+    }
+
+    #[test]
+    fn tables_are_drawn_by_bindings_and_by_how_full_they_are() {
+        let mut database = database();
+        let (id, name, labels) = (ObserverId(3), "cache".to_owned(), Vec::new());
+        let (kind, unit, period_ms) = (Kind::Table, Unit::None, 100);
+        database.add(Event::Declare(Declaration { id, kind, name, labels, unit, period_ms }));
+        let table = Table { buckets: 8, bindings: 30, empty: 2, longest: 9 };
+        database.add(Event::Update(id, Value::Table(table)));
+        let drawn = lines(&database, &["cache".to_owned()], 0, 10 * SECOND, 2).lines;
+        let last: Vec<_> = drawn
+            .iter()
+            .map(|line| (line.part.as_str(), line.unit, *line.values.last().expect("one")))
+            .collect();
+        let expected = [("bindings", None, Some(30.0)), ("fill", Some("percent"), Some(75.0))];
+        assert_eq!(last, expected);
     }
 
     #[test]

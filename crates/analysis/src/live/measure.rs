@@ -1,6 +1,6 @@
 //! What can be drawn as a line: any number of any observer, how fast it grows, and what is recent of a distribution.
 
-use bactrian_live::{Database, Histogram, Kind, Series, Site, Unit, Value};
+use bactrian_live::{Database, Histogram, Kind, Series, Site, Unit, Value, names};
 
 use super::numbers;
 
@@ -195,6 +195,22 @@ pub fn cpu_share(database: &Database, at: u64) -> Option<f64> {
     let share = per_second(now.saturating_sub(then) as f64, before, at)?;
     // Who never says how long it computed does not say so.
     (now > 0).then_some(share / 1e9)
+}
+
+/// Which part of its domains' time the program spent in the collector, in so many nanoseconds before a moment.
+pub fn collector_share(database: &Database, at: u64, over: u64) -> Option<f64> {
+    let pauses = || database.named_at(names::PAUSES, at);
+    let series = database.named_at(names::COLLECTOR_TIME, at).or_else(pauses)?;
+    // Recordings of before have the pauses only.
+    let nanos = |time: u64| match series.at(time)?.1 {
+        Value::Histogram(pauses) => Some(pauses.sum() as f64),
+        value => level(value, ""),
+    };
+    let before = at.saturating_sub(over).max(database.first());
+    let grown = nanos(at)? - nanos(before).unwrap_or(0.0);
+    let domains = database.named_at(names::DOMAINS, at).and_then(|series| series.at(at));
+    let domains = domains.and_then(|(_, value)| level(value, "")).unwrap_or(1.0).max(1.0);
+    Some(per_second(grown, before, at)? / 1e9 / domains)
 }
 
 fn distribution(value: &Value) -> Option<&Histogram> {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use bactrian_analysis::live::known::{known, show_kind};
+use bactrian_analysis::live::memory_use::NOT_SEEN;
 use bactrian_analysis::live::warnings::{self, Warning};
 use bactrian_analysis::live::words::{plain, show_value};
 use bactrian_analysis::units::{show_bytes, show_time};
@@ -73,6 +74,7 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
             }
             writeln!(console.out())?;
             table.print(console)?;
+            writeln!(console.out(), "{FAINT}{NOT_SEEN}{FAINT:#}")?;
         }
     }
     let warnings = warnings::find(database, database.last());

@@ -157,6 +157,15 @@ impl Known {
     /// What is OCaml's in a program: its heap as it was counted, its minor heaps, and its modules. `states` are the
     /// domain states.
     pub fn find(target: &Target, memory: &dyn Memory, heap: &HeapUse, states: &[u64]) -> Known {
+        Known {
+            data: segments(target, memory, "caml_data_segments"),
+            code: segments(target, memory, "caml_code_segments"),
+            ..Known::of_heaps(target, memory, heap, states)
+        }
+    }
+
+    /// The same without modules: only what is not in files.
+    pub fn of_heaps(target: &Target, memory: &dyn Memory, heap: &HeapUse, states: &[u64]) -> Known {
         let global = |name: &str| target.global(name).and_then(|at| memory.word(at));
         // OCaml 5 reserves one area for the minor heaps of all domains; in OCaml 4 there is one.
         let reserved = global("caml_minor_heaps_start").zip(global("caml_minor_heaps_end"));
@@ -166,13 +175,7 @@ impl Known {
             word(layout.young_start).zip(word(layout.young_end))
         });
         let minor = reserved.into_iter().chain(own).map(|(start, end)| start..end).collect();
-        Known {
-            major: heap.ranges.clone(),
-            minor,
-            data: segments(target, memory, "caml_data_segments"),
-            code: segments(target, memory, "caml_code_segments"),
-            fibers: Vec::new(),
-        }
+        Known { major: heap.ranges.clone(), minor, ..Known::default() }
     }
 
     /// Sorted ranges with their holders, none of which overlap.
@@ -217,6 +220,7 @@ fn segments(target: &Target, memory: &dyn Memory, name: &str) -> Vec<Range<u64>>
 pub struct Observed {
     mappings: Vec<Mapping>,
     pages: Option<Pages>,
+    stack_length: u64,
 }
 
 impl Observed {
@@ -225,15 +229,23 @@ impl Observed {
     /// # Errors
     /// If the kernel does not tell of its mappings.
     pub fn take(folder: &Path) -> io::Result<Observed> {
+        Observed::with_pages(folder, |_| true)
+    }
+
+    /// With the pages of these mappings.
+    fn with_pages(folder: &Path, is_wanted: impl Fn(&Mapping) -> bool) -> io::Result<Observed> {
         let mappings = smaps::parse(&fs::read_to_string(folder.join("smaps"))?);
-        let pages =
-            File::open(folder.join("pagemap")).ok().map(|file| Pages::read(&file, &mappings));
-        Ok(Observed { mappings, pages })
+        let wanted = mappings.iter().filter(|mapping| is_wanted(mapping));
+        let file = File::open(folder.join("pagemap")).ok();
+        let pages = file.map(|file| Pages::read(&file, wanted));
+        let limits = fs::read_to_string(folder.join("limits")).unwrap_or_default();
+        Ok(Observed { mappings, pages, stack_length: smaps::stack_length(&limits) })
     }
 
     /// The account, once it is known what is OCaml's.
     pub fn account(&self, known: &Known) -> Account {
-        let mut account = account(&self.mappings, known, self.pages.as_ref());
+        let holders = smaps::holders(&self.mappings, self.stack_length);
+        let mut account = account(&self.mappings, &holders, known, self.pages.as_ref());
         let sum = |of: fn(&Mapping) -> u64| Some(self.mappings.iter().map(of).sum());
         account.resident = Some(account.lines.iter().map(|line| line.resident).sum());
         account.proportional = sum(|mapping| mapping.proportional);
@@ -242,19 +254,26 @@ impl Observed {
     }
 }
 
-/// The account of a process: `folder` is its `/proc/PID`.
+/// The account of a process: `folder` is its `/proc/PID`. Of pages the kernel is asked only where a mapping is not all OCaml's or all
+/// others'.
 ///
 /// # Errors
 /// If the kernel does not tell of its mappings.
 pub fn of_process(folder: &Path, known: &Known) -> io::Result<Account> {
-    Ok(Observed::take(folder)?.account(known))
+    let ranges = known.ranges();
+    let is_split = |mapping: &Mapping| {
+        let first = ranges.partition_point(|(range, _)| range.end <= mapping.range.start);
+        let overlaps = |range: &Range<u64>| range.start < mapping.range.end;
+        ranges.get(first).is_some_and(|(range, _)| overlaps(range) && *range != mapping.range)
+    };
+    Ok(Observed::with_pages(folder, is_split)?.account(known))
 }
 
 /// The account of memory of which only the mappings are known, as of a core file: nothing is said of what was
 /// resident.
 pub fn of_regions(regions: &[Region], known: &Known) -> Account {
     let mappings: Vec<Mapping> = regions.iter().map(Mapping::from).collect();
-    account(&mappings, known, None)
+    account(&mappings, &smaps::holders(&mappings, smaps::USUAL_STACK), known, None)
 }
 
 /// Bytes of a process that are in physical memory, as `top` shows them. The kernel keeps this number less exactly
@@ -264,11 +283,16 @@ pub fn resident_bytes(folder: &Path) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(smaps::kilobytes)
 }
 
-fn account(mappings: &[Mapping], known: &Known, pages: Option<&Pages>) -> Account {
+fn account(
+    mappings: &[Mapping],
+    holders: &[Holder],
+    known: &Known,
+    pages: Option<&Pages>,
+) -> Account {
     let mut account = Account::new();
     let known = known.ranges();
     let mut split_without_pages = 0;
-    for (mapping, holder) in mappings.iter().zip(smaps::holders(mappings)) {
+    for (mapping, &holder) in mappings.iter().zip(holders) {
         let mut resident_left = mapping.resident;
         let mut mapped_left = mapping.range.end - mapping.range.start;
         let first = known.partition_point(|(range, _)| range.end <= mapping.range.start);
@@ -320,10 +344,10 @@ impl Pages {
     const MOST: u64 = 1 << 28;
 
     /// Asks for all pages of mappings that have some.
-    fn read(file: &File, mappings: &[Mapping]) -> Pages {
+    fn read<'m>(file: &File, mappings: impl Iterator<Item = &'m Mapping>) -> Pages {
         let mut known = Vec::new();
         let mut left = Self::MOST;
-        for mapping in mappings.iter().filter(|mapping| mapping.resident > 0) {
+        for mapping in mappings.filter(|mapping| mapping.resident > 0) {
             let pages = (mapping.range.end - mapping.range.start) / Self::PAGE;
             let Some(rest) = left.checked_sub(pages) else { continue };
             left = rest;

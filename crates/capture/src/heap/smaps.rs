@@ -97,8 +97,22 @@ pub(super) fn kilobytes(text: &str) -> Option<u64> {
     text.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What each mapping is for, as far as it can be told without knowing OCaml.
-pub(super) fn holders(mappings: &[Mapping]) -> Vec<Holder> {
+/// How long stacks of threads are, where nothing else is said.
+pub(super) const USUAL_STACK: u64 = 8 << 20;
+
+/// How long stacks of a process's threads are, by the text of `/proc/PID/limits`: the C library takes the limit of the main one, and
+/// two megabytes where there is none.
+pub(super) fn stack_length(limits: &str) -> u64 {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max stack size"));
+    match line.and_then(|line| line.split_whitespace().next()) {
+        None => USUAL_STACK,
+        Some(soft) => soft.parse().unwrap_or(2 << 20),
+    }
+}
+
+/// What each mapping is for, as far as it can be told without knowing OCaml. Stacks of threads are no longer than told: the kernel
+/// makes one mapping of a stack and of what lies right behind it.
+pub(super) fn holders(mappings: &[Mapping], stack_length: u64) -> Vec<Holder> {
     // Programs and libraries are files of which some part is code.
     let objects: HashSet<_> = mappings
         .iter()
@@ -123,7 +137,13 @@ pub(super) fn holders(mappings: &[Mapping]) -> Vec<Holder> {
                 Some((before, Holder::Objects)) if before.is_writable && mapping.is_writable => {
                     Holder::Objects
                 }
-                Some((guard, _)) if is_guard(guard) && mapping.is_writable => Holder::Stacks,
+                Some((guard, _))
+                    if is_guard(guard)
+                        && mapping.is_writable
+                        && mapping.range.end - mapping.range.start <= stack_length =>
+                {
+                    Holder::Stacks
+                }
                 _ if mapping.is_shared => Holder::Files,
                 _ => Holder::CHeap,
             },
@@ -166,8 +186,9 @@ VmFlags: rd wr mr mw me ac sd
 ";
         let mappings = parse(text);
         use Holder::*;
+        assert_eq!(holders(&mappings, 1 << 15)[5], CHeap);
         assert_eq!(
-            holders(&mappings),
+            holders(&mappings, USUAL_STACK),
             [
                 Objects,
                 Objects,
@@ -187,6 +208,16 @@ VmFlags: rd wr mr mw me ac sd
         assert_eq!((mappings[0].resident, mappings[0].proportional), (4096, 2048));
         assert_eq!((mappings[3].resident, mappings[3].swapped), (12 << 10, 8 << 10));
         assert!(mappings[4].is_reserved && mappings[7].is_shared);
+    }
+
+    #[test]
+    fn stacks_are_as_long_as_the_limit_says() {
+        let limits = |soft: &str| {
+            format!("Limit      Soft Limit  Units\nMax stack size   {soft}  unlimited  bytes\n")
+        };
+        assert_eq!(stack_length(&limits("65536")), 65536);
+        assert_eq!(stack_length(&limits("unlimited")), 2 << 20);
+        assert_eq!(stack_length(""), USUAL_STACK);
     }
 
     #[test]

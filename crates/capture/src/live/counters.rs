@@ -9,11 +9,13 @@
 
 use std::time::{Duration, Instant};
 
-use bactrian_ocaml::accounting::{Accounting, name};
+use bactrian_ocaml::accounting::{Accounting, MajorHeap, name};
 use bactrian_ocaml::{Code, Version};
 
 use super::Known;
+use crate::heap::process_memory;
 use crate::heap::roots::{Search, running_domains};
+use crate::heap::spaces::{self, HeapUse};
 use crate::heap::statistics::{self, Statistics};
 use crate::heap::target::{Files, Target};
 use crate::memory::{Cached, ProcessMemory};
@@ -88,6 +90,23 @@ impl Counters {
     /// What is mapped, as it was when this was made or the domains were searched last.
     pub fn memory(&self) -> &ProcessMemory {
         &self.memory
+    }
+
+    /// Whether the major heap is chunks, as in OCaml 4.
+    pub fn has_chunks(&self) -> bool {
+        let major = Accounting::of(self.target.version).map(|layout| layout.major);
+        matches!(major, Some(MajorHeap::Chunks(_)))
+    }
+
+    /// Which addresses are OCaml's, as far as that can be told without looking at all of the heap. Of those in the executable nothing is
+    /// told.
+    pub fn ranges(&self) -> process_memory::Known {
+        let memory = Cached::new(&self.memory);
+        let heap = HeapUse {
+            ranges: spaces::chunks(&self.target, &memory).unwrap_or_default(),
+            ..HeapUse::default()
+        };
+        process_memory::Known::of_heaps(&self.target, &memory, &heap, &self.states)
     }
 
     /// Reads them.

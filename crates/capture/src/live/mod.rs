@@ -13,6 +13,7 @@
 
 pub mod counters;
 pub mod events;
+pub mod memory;
 pub mod page;
 pub mod process;
 mod ring_folder;
@@ -39,6 +40,7 @@ use crate::snapshot;
 use crate::temporary::TemporaryFolder;
 use counters::{Collector, Counters};
 use events::{Events, Pause};
+use memory::{MemoryUse, MemoryWatch};
 use page::{Measured, Page};
 use process::{Process, Usage, is_ring};
 use ring_folder::RingFolder;
@@ -96,6 +98,7 @@ pub struct Watch {
     /// That of an agent which somebody else has put into the program.
     others_page: Option<Page>,
     looked: Option<Instant>,
+    memory: MemoryWatch,
     /// When the counters were read last.
     read_last: Instant,
     last: Numbers,
@@ -123,6 +126,8 @@ pub struct Numbers {
     pub cpu: Known<u64>,
     /// How many threads it has.
     pub threads: Known<u64>,
+    /// What its memory is used for.
+    pub memory: Known<MemoryUse>,
     /// What its collector counts.
     pub collector: Known<Collector>,
     /// How long it stood still for its collector, and how often.
@@ -229,12 +234,14 @@ impl Watch {
             page: None,
             others_page: None,
             looked: None,
+            memory: MemoryWatch::new(pid),
             read_last: Instant::now(),
             last: Numbers {
                 age: 0,
                 resident: Err(unknown()),
                 cpu: Err(unknown()),
                 threads: Err(unknown()),
+                memory: Err(unknown()),
                 collector: Err(unknown()),
                 pauses: Err(unknown()),
                 sampled: Err(unknown()),
@@ -281,6 +288,7 @@ impl Watch {
                 Err(why) => last.collector = Err(why),
             }
         }
+        self.look_at_memory();
         // Also of one that has just ended: its rings are there as long as we have them open.
         self.last.pauses = self.read_events();
         self.last.sampled = self.read_sites();
@@ -290,6 +298,19 @@ impl Watch {
             self.last.sampled = self.read_sites();
         }
         &self.last
+    }
+
+    /// What memory is used for. Nothing can be told of what has no counters.
+    fn look_at_memory(&mut self) {
+        let Numbers { collector, sampled, ended: None, .. } = &self.last else { return };
+        let external = sampled.as_ref().ok().map(|sampled| sampled.external as u64);
+        let told = match (&self.counters, collector) {
+            (Ok(counters), Ok(collector)) => self.memory.poll(counters, collector, external),
+            (Err(why), _) | (_, Err(why)) => Some(Err(why.clone())),
+        };
+        if let Some(told) = told {
+            self.last.memory = told;
+        }
     }
 
     /// Starts or stops sampling.

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bactrian_live::Site;
 use bactrian_trace::{
-    Event, Follower, FrameId, Frames, Location, Micros, ObjectId, Recorder, State, is_library,
+    Event, Follower, FrameId, Frames, Location, Micros, ObjectId, Recorder, Source, State,
+    is_library,
 };
 use bactrian_types::written;
 use rustix::fs::FallocateFlags;
@@ -62,12 +63,22 @@ struct Places {
     by_line: HashMap<Line, u32>,
     /// The innermost place of each frame, where it was asked for.
     of_frames: Vec<Option<Standing>>,
-    alive: HashMap<ObjectId, (u32, u64)>,
+    alive: HashMap<ObjectId, Alive>,
+    /// Samples of what is alive and not in the heap, as the data of bigarrays.
+    external: u64,
     /// Blocks whose end was read before their beginning, which another domain wrote.
     early: HashSet<ObjectId>,
     /// The time of the last event, in seconds of the trace.
     last: f64,
     allocations: u64,
+}
+
+/// A sampled block that is alive.
+#[derive(Clone, Copy, Debug)]
+struct Alive {
+    place: u32,
+    samples: u64,
+    is_external: bool,
 }
 
 /// A line of the program: function and file, and the line's number; or a code without one.
@@ -102,6 +113,8 @@ struct Place {
 pub struct Sampled {
     /// Places, those first that allocate most now.
     pub sites: Vec<Site>,
+    /// Bytes that are alive and not in the heap: what bigarrays and other custom blocks hold.
+    pub external: f64,
     /// Samples per word.
     pub rate: f64,
     /// Allocations that were sampled so far.
@@ -160,6 +173,7 @@ impl Sites {
         let now = self.places.last.max(since(info.start) - DELAY).min(self.places.last + 3600.0);
         Ok(Sampled {
             sites: self.places.top(most, now, info.sample_rate),
+            external: self.places.external as f64 * WORD / info.sample_rate,
             rate: info.sample_rate,
             allocations: self.places.allocations,
             is_behind,
@@ -235,14 +249,17 @@ impl Places {
                 place.samples += 1;
                 if !self.early.remove(&alloc.id) {
                     place.alive = place.alive.saturating_add(alloc.samples);
-                    self.alive.insert(alloc.id, (number, alloc.samples));
+                    let (samples, is_external) = (alloc.samples, alloc.source == Source::External);
+                    self.external += if is_external { samples } else { 0 };
+                    self.alive.insert(alloc.id, Alive { place: number, samples, is_external });
                 }
             }
             Event::Collect { id, .. } => match self.alive.remove(&id) {
-                Some((number, samples)) => {
-                    if let Some(place) = self.list.get_mut(number as usize) {
+                Some(Alive { place, samples, is_external }) => {
+                    if let Some(place) = self.list.get_mut(place as usize) {
                         place.alive = place.alive.saturating_sub(samples);
                     }
+                    self.external -= if is_external { samples } else { 0 };
                 }
                 None if self.early.len() < MOST_EARLY => {
                     self.early.insert(id);

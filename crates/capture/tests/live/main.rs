@@ -393,6 +393,34 @@ fn the_trace_of_a_process_is_followed_where_it_is() {
     until(&mut other, "its end", |now| now.ended.is_some());
 }
 
+/// Of the process's memory each part is told, and together they are what the kernel says.
+#[test]
+fn memory_is_told_by_its_use() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let (mut watch, folder) = launch("live_uses", programs::USES, compiler, Variant::Plain);
+        let output = folder.path().join("output");
+        until(&mut watch, "ready", |_| fs::read_to_string(&output).is_ok_and(|it| it == "ready\n"));
+        // What was told before is of before.
+        let mb = 1 << 20;
+        let is_told = |numbers: &Numbers| {
+            numbers.memory.as_ref().is_ok_and(|memory| {
+                memory.heap_used > 30 * mb && memory.external.is_some_and(|bytes| bytes > 40 * mb)
+            })
+        };
+        let numbers = until(&mut watch, "its memory", is_told);
+        let memory = numbers.memory.expect("it is told");
+        let resident = numbers.resident.expect("it is told");
+        let what = format!("{compiler:?}: {memory:?} of {resident}");
+        assert!(is_near(memory.total(), resident, 4 * mb), "{what}");
+        // 40 MB of words, 50 MB of bigarrays, 30 MB that samples do not see.
+        assert!(is_near(memory.heap_used, 42 * mb, 6 * mb), "{what}");
+        assert!(is_near(memory.external.unwrap_or(0) + memory.c, 80 * mb, 8 * mb), "{what}");
+        assert!(memory.c > 20 * mb && memory.code > mb, "{what}");
+        fs::write(folder.path().join("stop"), "").expect("room");
+        until(&mut watch, "its end", |numbers| numbers.ended.is_some());
+    }
+}
+
 #[test]
 fn what_is_not_known_is_explained() {
     let running = Running::start("counting", programs::COUNTING, Compiler::OCaml4, Variant::Plain);

@@ -142,3 +142,22 @@ let () =
     ignore (Sys.opaque_identity (List.init 1000 string_of_int))
   done
 "#;
+
+/// Holds 40 MB in its heap, 50 MB in bigarrays, and 30 MB by a part of a bigarray that was collected, which samples do not see.
+pub const USES: &str = r#"
+let words = Array.init 5_000 (fun i -> Array.make 1_000 i)
+let data =
+  List.init 50 (fun _ ->
+      let data = Bigarray.(Array1.create char c_layout (1 lsl 20)) in
+      Bigarray.Array1.fill data 'x';
+      data)
+let part =
+  let whole = Bigarray.(Array1.create char c_layout (30 lsl 20)) in
+  Bigarray.Array1.fill whole 'y';
+  Bigarray.Array1.sub whole 10 10
+let () =
+  Gc.full_major ();
+  print_endline "ready";
+  while not (Sys.file_exists Sys.argv.(1)) do Unix.sleepf 0.01 done;
+  ignore (Sys.opaque_identity (words, data, part))
+"#;

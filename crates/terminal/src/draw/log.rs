@@ -22,7 +22,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let height = usize::from(area.height);
     let width = usize::from(area.width).saturating_sub(TIME);
     let mut lines: Vec<Line<'_>> = Vec::new();
-    for (time, text) in state.log.upwards(scene.database, scene.at(), &state.search) {
+    for (time, text) in state.log.upwards(scene.database, scene.at()) {
         // A text can be longer than the screen: only what may be seen of it is wrapped.
         let seen: String = text.chars().take(width.max(1) * height).collect();
         for (number, piece) in wrap(&seen, width, look).into_iter().enumerate().rev() {
@@ -41,6 +41,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     if lines.is_empty() {
         let text = match state.search.is_empty() {
             true => "The program has written nothing to its log.".to_owned(),
+            false if state.log.is_looking(scene.database) => "Looking through the log.".to_owned(),
             false => format!("No line contains \"{}\".", state.search),
         };
         put(buffer, area, 1, &Line::styled(look.text(&format!("  {text}")), look.faint()));

@@ -1,5 +1,6 @@
 //! The program as a whole: its memory, its time, and what to worry about.
 
+use bactrian_analysis::live::memory_use::memory_use;
 use bactrian_analysis::live::numbers::{show, show_clock, show_rate, show_span, show_whole};
 use bactrian_live::{Series, Unit, Value, names};
 use ratatui::buffer::Buffer;
@@ -9,7 +10,7 @@ use ratatui::text::{Line, Span};
 use super::plot::{self, Axis, Range};
 use super::{Scene, cut, put};
 use crate::layout::{below, right_of};
-use crate::measure::{self, RECENT, cpu_share, rate, recent, sample};
+use crate::measure::{self, RECENT, collector_share, cpu_share, rate, recent, sample};
 use bactrian_analysis::units::show_share;
 
 /// A number with its past.
@@ -38,7 +39,24 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
         ]);
         put(buffer, right_of(area, column * half), row, &line);
     }
-    chart(scene, below(area, TILES + 1), buffer);
+    let uses = memory_use(scene.database, scene.at());
+    let has_uses = !uses.is_empty() && area.height > TILES + LEAST_CHART;
+    if has_uses {
+        put(buffer, area, TILES + 1, &used(scene, uses, usize::from(area.width)));
+    }
+    chart(scene, below(area, TILES + if has_uses { 3 } else { 1 }), buffer);
+}
+
+/// Rows that a chart needs to be of use, with what is above it.
+const LEAST_CHART: u16 = 9;
+
+/// What memory is used for, the most first, as far as there is room.
+fn used(scene: &Scene<'_>, mut uses: Vec<(&'static str, f64)>, width: usize) -> Line<'static> {
+    uses.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts = uses.iter().filter(|(_, bytes)| *bytes > 0.0);
+    let parts = parts.map(|(title, bytes)| format!("{title} {}", show(Unit::Bytes, *bytes)));
+    let text = format!(" {:<NAME$}{}", "memory is", parts.collect::<Vec<_>>().join(", "));
+    Line::styled(cut(&text, width, scene.look), scene.look.faint())
 }
 
 fn tiles(scene: &Scene<'_>, bars: usize) -> Vec<Tile> {
@@ -65,9 +83,7 @@ fn tiles(scene: &Scene<'_>, bars: usize) -> Vec<Tile> {
         (recent.count() > 0).then_some(recent)
     };
     let p99 = pauses(at, RECENT).map(|pauses| pauses.percentile(99.0) as f64);
-    let in_gc = pauses(at, RECENT).map(|pauses| {
-        pauses.sum() as f64 / RECENT.min(at.saturating_sub(database.first()).max(1)) as f64
-    });
+    let in_gc = collector_share(database, at, RECENT);
     let count = |name: &'static str| named(name).and_then(|series| first_number(series, at));
     let beside = match (count(names::DOMAINS), count(names::THREADS)) {
         (Some(domains), _) if domains > 1.0 => format!("{domains:.0} domains"),
@@ -101,7 +117,7 @@ fn tiles(scene: &Scene<'_>, bars: usize) -> Vec<Tile> {
         Tile {
             name: "in the GC",
             value: in_gc.map_or_else(missing, show_share),
-            past: past(&|time| pauses(time, step.max(1)).map(|pauses| pauses.sum() as f64)),
+            past: past(&|time| collector_share(database, time, step.max(1))),
         },
         Tile {
             name: if minors.is_some() { "minor GCs" } else { "runs on" },

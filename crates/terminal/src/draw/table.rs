@@ -1,5 +1,6 @@
 //! Lists: columns of fixed widths, so that nothing moves but digits.
 
+use bactrian_analysis::live::memory_use::NOT_SEEN;
 use bactrian_live::{Value, names};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -36,6 +37,17 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
         let is_chosen = position == list.position();
         let is_marked = row.measure.as_ref().is_some_and(|measure| state.marked.contains(measure));
         put(buffer, area, line, &shown(row, &columns, is_chosen, is_marked, look));
+    }
+    if state.tab == Tab::Sites {
+        let width = usize::from(area.width).saturating_sub(2 * MARK);
+        let lines = wrap(NOT_SEEN, width, look);
+        // Below the last row, with one between, if there is room for it.
+        let first = u16::try_from(state.rows.len()).unwrap_or(u16::MAX).saturating_add(2);
+        if usize::from(area.height.saturating_sub(first)) >= lines.len() {
+            for (row, line) in (first..).zip(lines) {
+                put(buffer, area, row, &Line::styled(format!("  {line}"), look.faint()));
+            }
+        }
     }
 }
 

@@ -216,12 +216,12 @@ impl State {
     }
 
     fn move_in_log(&mut self, by: i64, page: usize, database: &Database) {
-        let (at, search) = (self.time.at(), self.search.clone());
+        let at = self.time.at();
         match by {
-            i64::MIN => self.log.go_to_start(page, database, at, &search),
+            i64::MIN => self.log.go_to_start(page, database, at),
             i64::MAX => self.log.go_to_end(),
-            _ if by < 0 => self.log.up(by.unsigned_abs() as usize, database, at, &search),
-            _ => self.log.down(by as usize, database, at, &search),
+            _ if by < 0 => self.log.up(by.unsigned_abs() as usize, database, at),
+            _ => self.log.down(by as usize, database, at),
         }
     }
 

@@ -1,14 +1,61 @@
-//! Which lines of the log are seen. Logs are long, so lines are looked for only as far as they are shown.
+//! Which lines of the log are seen.
+//!
+//! Logs are long. So what contains a text is looked for a piece at a time, from the newest line upwards, and what was looked at
+//! once is not looked at again.
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use bactrian_live::Database;
 
 use crate::search::Search;
 
-/// Which line is at the lower end.
+/// So many lines are looked at for a picture: a few milliseconds.
+const AT_ONCE: u64 = 10_000;
+
+/// What is seen.
 #[derive(Clone, Debug, Default)]
 pub struct LogView {
-    /// Its time, and how many lines of that time come after it. None: the last one of the moment.
-    anchor: Option<(u64, usize)>,
+    /// The number of the line at the lower end. None: the last one of the moment.
+    anchor: Option<u64>,
+    /// What the user looks for; none: all lines are seen.
+    found: Option<Found>,
+}
+
+/// Lines that contain a text.
+#[derive(Clone, Debug)]
+struct Found {
+    text: String,
+    search: Search,
+    /// The numbers of the lines that were looked at.
+    looked_at: Range<u64>,
+    /// Of those that contain it.
+    numbers: VecDeque<u64>,
+}
+
+impl Found {
+    /// Looks at some more lines.
+    fn look(&mut self, database: &Database) {
+        let all = database.log_numbers();
+        if self.looked_at.end < all.start {
+            self.looked_at = all.start..all.start;
+        }
+        self.looked_at.start = self.looked_at.start.max(all.start);
+        let gone = self.numbers.partition_point(|number| *number < all.start);
+        self.numbers.drain(..gone);
+        let is_found = |number: u64| {
+            database.log_line(number).is_some_and(|(_, text)| self.search.finds(text))
+        };
+        let newest = self.looked_at.end..all.end.min(self.looked_at.end + AT_ONCE);
+        self.looked_at.end = newest.end;
+        let left = AT_ONCE - (newest.end - newest.start);
+        let older = all.start.max(self.looked_at.start.saturating_sub(left))..self.looked_at.start;
+        self.looked_at.start = older.start;
+        self.numbers.extend(newest.filter(|number| is_found(*number)));
+        older.rev().filter(|number| is_found(*number)).for_each(|number| {
+            self.numbers.push_front(number);
+        });
+    }
 }
 
 impl LogView {
@@ -17,57 +64,85 @@ impl LogView {
         self.anchor.is_none()
     }
 
-    /// Lines from the lower end upwards, only those that contain a text.
-    pub fn upwards<'a>(
-        &self,
-        database: &'a Database,
-        at: u64,
-        search: &str,
-    ) -> impl Iterator<Item = (u64, &'a str)> {
-        let (until, skipped) = self.anchor.filter(|(time, _)| *time <= at).unwrap_or((at, 0));
-        let search = Search::new(search);
-        database.log_until(until).rev().skip(skipped).filter(move |(_, text)| search.finds(text))
-    }
-
-    /// So many lines up.
-    pub fn up(&mut self, lines: usize, database: &Database, at: u64, search: &str) {
-        let target = self.upwards(database, at, search).take(lines + 1).last();
-        let Some((time, text)) = target else { return };
-        self.put(time, text, database, at);
-    }
-
-    /// So many lines down; after the newest, new ones are followed.
-    pub fn down(&mut self, lines: usize, database: &Database, at: u64, search: &str) {
-        let Some((anchor, skipped)) = self.anchor else { return };
-        let search = Search::new(search);
-        let of_that_time = database.log_until(anchor).rev();
-        let of_that_time: Vec<(u64, &str)> = of_that_time.take(skipped).collect();
-        let below = of_that_time.into_iter().rev().chain(database.log_between(anchor, at));
-        let mut below = below.filter(|(_, text)| search.finds(text));
-        match below.nth(lines - 1) {
-            Some((time, text)) => self.put(time, text, database, at),
-            None => self.anchor = None,
+    /// Looks for what contains a text, a piece of the log at a time; to be called before each picture.
+    pub fn look(&mut self, database: &Database, text: &str) {
+        if self.found.as_ref().map_or("", |found| &found.text) != text {
+            let end = database.log_numbers().end;
+            self.found = (!text.is_empty()).then(|| Found {
+                text: text.to_owned(),
+                search: Search::new(text),
+                looked_at: end..end,
+                numbers: VecDeque::new(),
+            });
+        }
+        if let Some(found) = &mut self.found {
+            found.look(database);
         }
     }
 
-    /// The oldest lines.
-    pub fn go_to_start(&mut self, height: usize, database: &Database, at: u64, search: &str) {
-        let search = Search::new(search);
-        let mut lines = database.log_until(at).filter(|(_, text)| search.finds(text));
-        let Some((time, text)) = lines.by_ref().take(height.max(1)).last() else { return };
-        self.put(time, text, database, at);
+    /// Whether there are lines that were not looked at yet.
+    pub fn is_looking(&self, database: &Database) -> bool {
+        self.found.as_ref().is_some_and(|found| found.looked_at != database.log_numbers())
+    }
+
+    /// How many of the lines that are seen have smaller numbers than this one.
+    fn seen_before(&self, number: u64, database: &Database) -> usize {
+        match &self.found {
+            None => number.saturating_sub(database.log_numbers().start) as usize,
+            Some(found) => found.numbers.partition_point(|it| *it < number),
+        }
+    }
+
+    /// The number of a line that is seen, by its place among them.
+    fn seen(&self, place: usize, database: &Database) -> Option<u64> {
+        match &self.found {
+            None => Some(database.log_numbers().start + place as u64),
+            Some(found) => found.numbers.get(place).copied(),
+        }
+    }
+
+    /// How many lines are seen up to the lower end, and up to the moment.
+    fn ends(&self, database: &Database, at: u64) -> (usize, usize) {
+        let last = database.log_number_after(at);
+        let lowest = self.anchor.map_or(last, |anchor| last.min(anchor + 1));
+        (self.seen_before(lowest, database), self.seen_before(last, database))
+    }
+
+    /// Lines from the lower end upwards.
+    pub fn upwards<'d>(
+        &self,
+        database: &'d Database,
+        at: u64,
+    ) -> impl Iterator<Item = (u64, &'d str)> {
+        let (lowest, _) = self.ends(database, at);
+        let numbers = (0..lowest).rev().filter_map(|place| self.seen(place, database));
+        numbers.filter_map(|number| database.log_line(number))
+    }
+
+    /// So many lines up.
+    pub fn up(&mut self, lines: usize, database: &Database, at: u64) {
+        let (lowest, _) = self.ends(database, at);
+        if lowest > 0 {
+            self.anchor = self.seen((lowest - 1).saturating_sub(lines), database);
+        }
+    }
+
+    /// So many lines down; after the newest, new ones are followed.
+    pub fn down(&mut self, lines: usize, database: &Database, at: u64) {
+        let (lowest, last) = self.ends(database, at);
+        let place = (lowest + lines).checked_sub(1).filter(|place| *place < last);
+        self.anchor = place.and_then(|place| self.seen(place, database));
+    }
+
+    /// The oldest lines, of which so many are seen at once.
+    pub fn go_to_start(&mut self, height: usize, database: &Database, at: u64) {
+        let (_, last) = self.ends(database, at);
+        self.anchor = self.seen(height.min(last).saturating_sub(1), database);
     }
 
     /// The newest lines, and those that come.
     pub fn go_to_end(&mut self) {
         self.anchor = None;
-    }
-
-    fn put(&mut self, time: u64, text: &str, database: &Database, at: u64) {
-        // Lines are found again by where they are, not by what they say: two may say the same.
-        let after = database.log_until(time.min(at)).rev();
-        let after = after.take_while(|(_, other)| !std::ptr::eq(*other, text)).count();
-        self.anchor = Some((time, after));
     }
 }
 
@@ -76,13 +151,15 @@ mod tests {
     use super::*;
     use bactrian_live::{Event, Limits, LogLine, Stamp};
 
+    fn write(database: &mut Database, at: u64, text: &str) {
+        database.add(Event::Tick(Stamp { at, cpu: 0 }));
+        database.add(Event::Log(LogLine { at, text: text.to_owned() }));
+    }
+
     fn database() -> Database {
         let mut database = Database::new(Limits::default());
         for at in 1..=10 {
-            database.add(Event::Tick(Stamp { at, cpu: 0 }));
-            for text in ["a", "b"] {
-                database.add(Event::Log(LogLine { at, text: format!("{text}{at}") }));
-            }
+            ["a", "b"].iter().for_each(|text| write(&mut database, at, &format!("{text}{at}")));
         }
         database
     }
@@ -91,24 +168,59 @@ mod tests {
     fn lines_are_found_upwards_and_downwards() {
         let database = database();
         let mut view = LogView::default();
-        let lowest =
-            |view: &LogView, search: &str| view.upwards(&database, 9, search).next().map(|it| it.1);
-        assert_eq!(lowest(&view, ""), Some("b9"));
-        view.up(1, &database, 9, "");
-        assert_eq!(lowest(&view, ""), Some("a9"));
-        view.up(2, &database, 9, "");
-        assert_eq!(lowest(&view, ""), Some("a8"));
-        view.up(2, &database, 9, "A");
-        assert_eq!(lowest(&view, "a"), Some("a6"));
-        view.down(1, &database, 9, "");
-        assert_eq!(lowest(&view, ""), Some("b6"));
-        view.down(3, &database, 9, "");
-        assert_eq!(lowest(&view, ""), Some("a8"));
-        view.down(30, &database, 9, "");
+        let lowest = |view: &mut LogView, search: &str| {
+            view.look(&database, search);
+            view.upwards(&database, 9).next().map(|it| it.1)
+        };
+        assert_eq!(lowest(&mut view, ""), Some("b9"));
+        view.up(1, &database, 9);
+        assert_eq!(lowest(&mut view, ""), Some("a9"));
+        view.up(2, &database, 9);
+        assert_eq!(lowest(&mut view, "A"), Some("a8"));
+        view.up(2, &database, 9);
+        assert_eq!(lowest(&mut view, "a"), Some("a6"));
+        assert_eq!(lowest(&mut view, ""), Some("a6"));
+        view.down(1, &database, 9);
+        assert_eq!(lowest(&mut view, ""), Some("b6"));
+        view.down(3, &database, 9);
+        assert_eq!(lowest(&mut view, ""), Some("a8"));
+        view.down(30, &database, 9);
         assert!(view.follows());
-        view.go_to_start(3, &database, 9, "b");
-        assert_eq!(lowest(&view, "b"), Some("b3"));
+        assert_eq!(lowest(&mut view, "b"), Some("b9"));
+        view.go_to_start(3, &database, 9);
+        assert_eq!(lowest(&mut view, "b"), Some("b3"));
         // Looking at an earlier moment shows what was there.
-        assert_eq!(view.upwards(&database, 2, "").next().map(|it| it.1), Some("b2"));
+        view.look(&database, "");
+        assert_eq!(view.upwards(&database, 2).next().map(|it| it.1), Some("b2"));
+    }
+
+    #[test]
+    fn a_long_log_is_looked_through_in_pieces_and_goes_on_while_it_grows() {
+        let mut database = Database::new(Limits { memory: 8 << 20, ..Limits::default() });
+        let mut view = LogView::default();
+        let line =
+            |at: u64| if at.is_multiple_of(1000) { format!("found {at}") } else { at.to_string() };
+        (1..=35_000).for_each(|at| write(&mut database, at, &line(at)));
+        let seen = |view: &LogView, database: &Database| view.upwards(database, u64::MAX).count();
+        view.look(&database, "found");
+        assert_eq!(seen(&view, &database), 10);
+        assert!(view.is_looking(&database));
+        // New lines come first, and are not looked at twice.
+        (35_001..=37_000).for_each(|at| write(&mut database, at, &line(at)));
+        view.look(&database, "found");
+        assert_eq!(seen(&view, &database), 20);
+        for _ in 0..10 {
+            view.look(&database, "found");
+        }
+        assert!(!view.is_looking(&database));
+        // What has left the window is not seen any more, and nothing else is missing.
+        (37_001..=200_000).for_each(|at| write(&mut database, at, &line(at)));
+        for _ in 0..40 {
+            view.look(&database, "found");
+        }
+        let expected: Vec<&str> =
+            database.log().map(|it| it.1).filter(|it| it.contains("found")).collect();
+        let found: Vec<&str> = view.upwards(&database, u64::MAX).map(|it| it.1).collect();
+        assert!(expected.len() < 200 && found.iter().rev().eq(&expected), "{}", expected.len());
     }
 }

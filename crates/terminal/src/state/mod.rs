@@ -7,7 +7,7 @@ mod log;
 mod prompt;
 mod time;
 
-use bactrian_analysis::live::warnings::{self, Warning};
+use bactrian_analysis::live::warnings::{Seeker, Warning};
 use bactrian_live::{Action, Database};
 use ratatui::layout::Rect;
 
@@ -177,16 +177,13 @@ pub struct State {
     knows_the_end: bool,
     lists: [List; Tab::ALL.len()],
     screen: Rect,
-    /// The moment for which warnings were sought.
-    warned_at: Option<u64>,
+    seeker: Seeker,
     /// Whether sampling was asked for last.
     sampling: Option<bool>,
 }
 
 /// What was said is read after so many nanoseconds; then the line is free for what is true all the time.
 const MESSAGE_STAYS: u64 = 10_000_000_000;
-/// Warnings are about minutes: they are sought once a second.
-const WARNINGS_EVERY: u64 = 1_000_000_000;
 
 impl Default for State {
     fn default() -> State {
@@ -207,7 +204,7 @@ impl Default for State {
             knows_the_end: false,
             lists: Default::default(),
             screen: Rect::new(0, 0, 80, 24),
-            warned_at: None,
+            seeker: Seeker::default(),
             sampling: None,
         }
     }
@@ -223,7 +220,9 @@ impl State {
         if is_old || is_news {
             self.message = None;
         }
-        self.time.advance(database, passed) || is_old || is_news
+        let is_looking = self.tab == Tab::Log && self.log.is_looking(database);
+        let is_busy = is_looking || self.seeker.is_seeking();
+        self.time.advance(database, passed) || is_old || is_news || is_busy
     }
 
     /// Takes note of how large the screen is.
@@ -264,9 +263,11 @@ impl State {
     /// Makes what is to be drawn: to be called after everything that changes something, before it is drawn.
     pub fn settle(&mut self, database: &Database) {
         let at = self.time.at();
-        if self.warned_at.is_none_or(|before| at.abs_diff(before) >= WARNINGS_EVERY) {
-            self.warnings = warnings::find(database, at);
-            self.warned_at = Some(at);
+        if let Some(warnings) = self.seeker.seek(database, at) {
+            self.warnings = warnings;
+        }
+        if self.tab == Tab::Log {
+            self.log.look(database, &self.search);
         }
         self.rows = match self.tab {
             Tab::Overview => self.warnings.iter().map(warning_row).collect(),

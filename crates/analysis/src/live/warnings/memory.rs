@@ -1,9 +1,10 @@
 //! Warnings about memory as a whole.
 
-use bactrian_live::{Database, Series, Unit, Value, names};
+use bactrian_live::{Database, Series, Unit, names};
 
 use super::Warning;
 use super::trend::{Growth, growth, growth_over};
+use crate::live::memory_use::{NOT_SEEN, first_number as number, memory_use};
 use crate::live::numbers::{show, show_rate, show_span};
 
 /// Growth of less is not worth a word.
@@ -15,9 +16,8 @@ const COLLECTIONS: f64 = 3.0;
 /// Memory beside the heap is much if it is more than the heap and than this.
 const MUCH_OUTSIDE: f64 = 100e6;
 
-fn number(value: &Value) -> Option<f64> {
-    value.numbers().into_iter().next().map(|(_, number)| number)
-}
+/// So much more memory beside the heap is worth a word.
+const MUCH_MORE_OUTSIDE: f64 = 20e6;
 
 /// What is alive after collections grows and grows.
 pub fn rising_live_size(database: &Database, at: u64) -> Vec<Warning> {
@@ -55,6 +55,37 @@ fn quick_growth(database: &Database, series: &Series, at: u64) -> Option<Growth>
         return None;
     }
     growth_over(SECONDS, database, series, at, MUCH_GROWTH, number)
+}
+
+/// The process grows, and what is alive in its heap does not.
+pub fn growing_outside_the_heap(database: &Database, at: u64) -> Vec<Warning> {
+    let grows =
+        |name| growth(database, database.named_at(name, at)?, at, MUCH_MORE_OUTSIDE, number);
+    let Some(growth) = grows(names::RSS).filter(|_| grows(names::LIVE).is_none()) else {
+        return Vec::new();
+    };
+    let before = memory_use(database, growth.since);
+    let grown = memory_use(database, at).into_iter().map(|(title, now)| {
+        let before = before.iter().find(|(it, _)| *it == title).map_or(0.0, |(_, bytes)| *bytes);
+        (title, now - before)
+    });
+    let most = grown.filter(|(_, grown)| *grown > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
+    let what = most.map_or(String::new(), |(title, grown)| {
+        format!("; most of it is {title}: {} more", show(Unit::Bytes, grown))
+    });
+    let sentence = format!(
+        "the process grows while OCaml's live memory does not: {} for {}, now {}{what}",
+        show_rate(Unit::Bytes, growth.per_second),
+        show_span(growth.until - growth.since),
+        show(Unit::Bytes, growth.level),
+    );
+    vec![Warning {
+        name: "growing outside the heap",
+        subject: names::RSS.to_owned(),
+        since: growth.since,
+        sentence,
+        advice: NOT_SEEN,
+    }]
 }
 
 /// The system sees much more memory than the heap has.

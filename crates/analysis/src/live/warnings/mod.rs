@@ -28,25 +28,102 @@ pub struct Warning {
 }
 
 /// A rule: what it finds at a moment.
-type Rule = fn(&Database, u64) -> Vec<Warning>;
+enum Rule {
+    /// In the program as a whole.
+    Whole(fn(&Database, u64) -> Vec<Warning>),
+    /// In one observer, of which there may be thousands.
+    Each(fn(&Database, &Series, u64) -> Option<Warning>),
+}
 
 /// All rules, the most important first.
-const RULES: &[Rule] = &[
-    memory::rising_live_size,
-    pauses::long_pauses,
-    pauses::time_in_the_collector,
-    observers::growing_tables,
-    observers::long_chains,
-    observers::growing_tags,
-    memory::memory_outside_the_heap,
-    observers::failing,
-    losses::lost_events,
-    losses::dropped_moments,
+const RULES: [Rule; 11] = [
+    Rule::Whole(memory::rising_live_size),
+    Rule::Whole(memory::growing_outside_the_heap),
+    Rule::Whole(pauses::long_pauses),
+    Rule::Whole(pauses::time_in_the_collector),
+    Rule::Each(observers::growing_table),
+    Rule::Each(observers::long_chains),
+    Rule::Each(observers::growing_tag),
+    Rule::Whole(memory::memory_outside_the_heap),
+    Rule::Each(observers::failing),
+    Rule::Whole(losses::lost_events),
+    Rule::Whole(losses::dropped_moments),
 ];
 
 /// Everything to worry about at a moment, from what was known until then.
 pub fn find(database: &Database, at: u64) -> Vec<Warning> {
-    RULES.iter().flat_map(|rule| few(rule(database, at))).collect()
+    let mut search = Search::begin(database, at);
+    search.go_on(database, usize::MAX);
+    search.warnings()
+}
+
+/// One search, which may be done in pieces.
+#[derive(Debug)]
+struct Search {
+    at: u64,
+    /// How many observers were looked at.
+    done: usize,
+    /// What each rule found.
+    found: [Vec<Warning>; RULES.len()],
+}
+
+impl Search {
+    fn begin(database: &Database, at: u64) -> Search {
+        let found = RULES.each_ref().map(|rule| match rule {
+            Rule::Whole(rule) => rule(database, at),
+            Rule::Each(_) => Vec::new(),
+        });
+        Search { at, done: 0, found }
+    }
+
+    /// Looks at so many observers; true if these were all that were left.
+    fn go_on(&mut self, database: &Database, most: usize) -> bool {
+        let mut observers = database.series().skip(self.done);
+        let there = observers.by_ref().take(most).inspect(|_| self.done += 1);
+        for series in there.filter(|series| !series.is_past(self.at)) {
+            for (rule, found) in RULES.iter().zip(&mut self.found) {
+                if let Rule::Each(rule) = rule {
+                    found.extend(rule(database, series, self.at));
+                }
+            }
+        }
+        observers.next().is_none()
+    }
+
+    fn warnings(self) -> Vec<Warning> {
+        self.found.into_iter().flat_map(few).collect()
+    }
+}
+
+/// Warnings are about minutes: they are sought once a second.
+const EVERY: u64 = 1_000_000_000;
+/// So many observers are looked at for a picture: a few milliseconds.
+const AT_ONCE: usize = 64;
+
+/// Seeks warnings for who shows them all the time, a piece for each picture.
+#[derive(Debug, Default)]
+pub struct Seeker {
+    under_way: Option<Search>,
+    /// The moment of the last search that began.
+    last: Option<u64>,
+}
+
+impl Seeker {
+    /// Seeks a piece further; gives what there is to worry about when all is done.
+    pub fn seek(&mut self, database: &Database, at: u64) -> Option<Vec<Warning>> {
+        let is_due = self.last.is_none_or(|last| at.abs_diff(last) >= EVERY);
+        if self.under_way.is_none() && is_due {
+            self.under_way = Some(Search::begin(database, at));
+            self.last = Some(at);
+        }
+        let is_done = self.under_way.as_mut()?.go_on(database, AT_ONCE);
+        self.under_way.take_if(|_| is_done).map(Search::warnings)
+    }
+
+    /// Whether a search is under way.
+    pub fn is_seeking(&self) -> bool {
+        self.under_way.is_some()
+    }
 }
 
 /// So many warnings of a rule are worth a line each; of more their number is said.
@@ -59,11 +136,6 @@ fn few(mut warnings: Vec<Warning>) -> Vec<Warning> {
         last.sentence.push_str(&format!(" (and {more} more like it)"));
     }
     warnings
-}
-
-/// The observers that were there at a moment.
-fn there(database: &Database, at: u64) -> impl Iterator<Item = &Series> {
-    database.series().filter(move |series| !series.is_past(at))
 }
 
 #[cfg(test)]
@@ -101,6 +173,59 @@ mod tests {
 
     fn found(database: &Database) -> Vec<&'static str> {
         find(database, database.last()).into_iter().map(|warning| warning.name).collect()
+    }
+
+    /// The process grows by C's memory, and what is alive by `live` megabytes a second.
+    fn growing_process(live: f64) -> Database {
+        let mut database = Database::new(Limits::default());
+        let observed = [names::LIVE, names::RSS, names::C_MEMORY, names::CODE];
+        for (id, name) in (1..).zip(observed) {
+            database.add(declare(id, Kind::Gauge, name));
+        }
+        for second in 0..=200 {
+            let time = second as f64;
+            database.add(Event::Tick(Stamp { at: second * SECOND, cpu: 0 }));
+            let megabytes = [20.0 + live * time, 100.0 + (1.0 + live) * time, 30.0 + time, 9.0];
+            for (id, megabytes) in (1..).zip(megabytes) {
+                database.add(Event::Update(ObserverId(id), Value::Float(megabytes * 1e6)));
+            }
+        }
+        database
+    }
+
+    #[test]
+    fn what_is_sought_in_pieces_is_the_same() {
+        let mut database = live(300, |time| 20.0 + time * 0.2);
+        for id in 10..1_000 {
+            database.add(declare(id, Kind::Float, &format!("observer {id}")));
+            if id % 300 == 0 {
+                database.add(Event::Update(ObserverId(id), Value::Failed("why".to_owned())));
+            }
+        }
+        let (mut seeker, mut pieces, at) = (Seeker::default(), 0, database.last());
+        let sought = loop {
+            pieces += 1;
+            if let Some(warnings) = seeker.seek(&database, at) {
+                break warnings;
+            }
+            assert!(seeker.is_seeking());
+        };
+        assert_eq!(sought, find(&database, at));
+        assert!(sought.len() == 4 && pieces > 10, "{} in {pieces}", sought.len());
+        // Not again until a second has passed.
+        assert_eq!((seeker.seek(&database, at + 5), seeker.is_seeking()), (None, false));
+        assert!(seeker.seek(&database, at + EVERY).is_none() && seeker.is_seeking());
+    }
+
+    #[test]
+    fn what_grows_outside_the_heap_is_told_by_its_use() {
+        let database = growing_process(0.0);
+        let warnings = find(&database, database.last());
+        let grows = warnings.iter().find(|warning| warning.name == "growing outside the heap");
+        let sentence = &grows.expect("it grows").sentence;
+        assert!(sentence.contains("C and stacks of fibers: 200 MB more"), "{sentence}");
+        // What is alive explains it.
+        assert!(!found(&growing_process(1.0)).contains(&"growing outside the heap"));
     }
 
     fn live(seconds: u64, megabytes: impl Fn(f64) -> f64) -> Database {

@@ -3,6 +3,7 @@
 use bactrian_live::{Database, Histogram, Unit, Value, names};
 
 use super::Warning;
+use crate::live::measure::collector_share;
 use crate::live::numbers::{show, show_span};
 use crate::units::show_share;
 
@@ -56,11 +57,10 @@ pub fn long_pauses(database: &Database, at: u64) -> Vec<Warning> {
 
 /// Much of all time is the collector's.
 pub fn time_in_the_collector(database: &Database, at: u64) -> Vec<Warning> {
-    let Some((since, pauses)) = recent(database, at) else { return Vec::new() };
-    let share = pauses.sum() as f64 / (at - since).max(1) as f64;
-    if share <= MUCH {
+    let Some((since, _)) = recent(database, at) else { return Vec::new() };
+    let Some(share) = collector_share(database, at, RECENT).filter(|share| *share > MUCH) else {
         return Vec::new();
-    }
+    };
     let sentence = format!(
         "{} of the time goes into collections (in the last {})",
         show_share(share),

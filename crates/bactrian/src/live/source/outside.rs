@@ -1,11 +1,15 @@
 //! Numbers from outside, as observers: what each is called, and where it is among the numbers.
 
 use bactrian_capture::live::counters::Collector;
+use bactrian_capture::live::memory::MemoryUse;
 use bactrian_capture::live::{Known, Numbers};
 use bactrian_live::{Declaration, Event, Kind, ObserverId, Unit, Value, names};
 
 /// They have numbers that no program reaches for its own.
 const FIRST: u32 = 1 << 31;
+
+/// Why it is not known what bigarrays hold.
+const NOT_SAMPLED: &str = "what bigarrays hold is known by samples: bactrian live PID --rate 1e-4";
 
 struct Outside {
     name: &'static str,
@@ -44,7 +48,21 @@ const ALL: &[Outside] = &[
     counter(names::LOST_EVENTS, Unit::None, |numbers| {
         known(&numbers.pauses, |pauses| Value::Count(pauses.lost_events))
     }),
+    counter(names::COLLECTOR_TIME, Unit::Nanos, |numbers| {
+        known(&numbers.pauses, |pauses| Value::Count(pauses.times.sum()))
+    }),
     gauge(names::RSS, Unit::Bytes, |numbers| int(&numbers.resident)),
+    gauge(names::HEAP_USED, Unit::Bytes, |numbers| used(numbers, |memory| memory.heap_used)),
+    gauge(names::HEAP_FREE, Unit::Bytes, |numbers| used(numbers, |memory| memory.heap_free)),
+    gauge(names::MINOR_HEAPS, Unit::Bytes, |numbers| used(numbers, |memory| memory.minor_heaps)),
+    gauge(names::EXTERNAL, Unit::Bytes, |numbers| match &numbers.memory {
+        Ok(MemoryUse { external: None, .. }) => Value::Failed(NOT_SAMPLED.to_owned()),
+        _ => used(numbers, |memory| memory.external.unwrap_or(0)),
+    }),
+    gauge(names::C_MEMORY, Unit::Bytes, |numbers| used(numbers, |memory| memory.c)),
+    gauge(names::STACKS, Unit::Bytes, |numbers| used(numbers, |memory| memory.stacks)),
+    gauge(names::CODE, Unit::Bytes, |numbers| used(numbers, |memory| memory.code)),
+    gauge(names::SHARED, Unit::Bytes, |numbers| used(numbers, |memory| memory.shared)),
     counter(names::CPU, Unit::Nanos, |numbers| count(&numbers.cpu)),
     gauge(names::THREADS, Unit::None, |numbers| int(&numbers.threads)),
     Outside {
@@ -65,6 +83,10 @@ const fn counter(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -
 
 fn counted(numbers: &Numbers, which: fn(&Collector) -> u64) -> Known<u64> {
     numbers.collector.as_ref().map(which).map_err(Clone::clone)
+}
+
+fn used(numbers: &Numbers, which: fn(&MemoryUse) -> u64) -> Value {
+    int(&numbers.memory.as_ref().map(which).map_err(Clone::clone))
 }
 
 fn int(number: &Known<u64>) -> Value {

@@ -140,6 +140,14 @@ pub fn measure(target: &Target, memory: &dyn Memory, domains: &[u64]) -> HeapUse
     found
 }
 
+/// Where the major heap is, if that can be told without looking at all of it: the chunks of OCaml 4.
+pub fn chunks(target: &Target, memory: &dyn Memory) -> Option<Vec<Range<u64>>> {
+    let MajorHeap::Chunks(layout) = Accounting::of(target.version)?.major else { return None };
+    let first = memory.word(target.global("caml_heap_start")?)?;
+    let (chunks, _) = chunks::list(memory, layout, target.layout.chunk_head as u64, first);
+    Some(merged(chunks))
+}
+
 /// Sorted ranges of which none touch.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);

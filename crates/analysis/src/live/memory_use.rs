@@ -1,0 +1,33 @@
+//! What the memory of a process is used for.
+
+use bactrian_live::{Database, Value, names};
+
+/// Uses of memory, with what they are called.
+pub const USES: [(&str, &str); 8] = [
+    (names::HEAP_USED, "heap in use"),
+    (names::HEAP_FREE, "free in the heap"),
+    (names::MINOR_HEAPS, "minor heaps"),
+    (names::EXTERNAL, "bigarrays and the like"),
+    (names::C_MEMORY, "C and stacks of fibers"),
+    (names::STACKS, "stacks"),
+    (names::CODE, "code and data"),
+    (names::SHARED, "files and shared"),
+];
+
+/// What samples do not tell: said where live sizes are shown.
+pub const NOT_SEEN: &str = "Samples see a bigarray until it is collected, not what its sub-arrays keep after that (ocaml#14938), and nothing \
+                            that C allocates by itself: the memory of the process by its use has these.";
+
+/// What memory is used for at a moment, as far as it is known, and how much of it.
+pub fn memory_use(database: &Database, at: u64) -> Vec<(&'static str, f64)> {
+    let known = |(name, title): (&str, &'static str)| {
+        let (_, value) = database.named_at(name, at)?.at(at)?;
+        Some((title, first_number(value)?))
+    };
+    USES.into_iter().filter_map(known).collect()
+}
+
+/// The first number of a value, if it has one.
+pub fn first_number(value: &Value) -> Option<f64> {
+    value.numbers().into_iter().next().map(|(_, number)| number)
+}
