@@ -66,6 +66,9 @@ test("observers of all kinds, trees as trees, warnings, the log and its filter",
     for (const kind of ["Points", "Counters", "Gauges", "Numbers", "Truth values", "Texts", "Times", "Tags", "Hash tables", "Trees", "Histograms", "Spans"]) {
       await page.locator(".groups .panel h3", { hasText: kind }).first().waitFor();
     }
+    // As a graph, and as text.
+    await page.locator(".tree svg text", { hasText: "shared" }).first().waitFor();
+    await page.locator(".tree").first().getByRole("radio", { name: "Text" }).click();
     await page.locator(".tree li", { hasText: "shared" }).first().waitFor();
     await page.locator('[data-testid="warnings"]', { hasText: "broken" }).waitFor();
     const { observers } = await api(url, "live/observers?file=0");
@@ -74,8 +77,21 @@ test("observers of all kinds, trees as trees, warnings, the log and its filter",
     await page.locator(".groups tr", { hasText: "rounds" }).click();
     await page.locator(".live-chart canvas").waitFor();
     assert.match(page.url(), /observer=rounds/);
+    // A table has two graphs, and all of them are there at once.
+    const table = observers.find((one) => one.kind === "table");
+    await page.locator(".groups tr", { hasText: table.title }).first().click();
+    await page.waitForFunction(() => document.querySelectorAll(".live-chart canvas").length === 3);
+    await page.locator(".groups tr", { hasText: table.title }).first().getByText(`${(table.value.fill * 100).toFixed(1)} %`).waitFor();
     await picture(page, "live-observers");
-    await page.locator("body").press("4");
+    // Two of one unit are in one.
+    for (const name of ["counted", "half"]) await page.locator(".groups tr", { hasText: name }).first().click();
+    await page.waitForFunction(() => document.querySelectorAll(".live-chart canvas").length === 5);
+    await page.getByLabel("what has one unit in one graph").check();
+    await page.waitForFunction(() => document.querySelectorAll(".live-chart canvas").length === 4);
+    await picture(page, "live-observers-together");
+    await page.getByRole("button", { name: "Close all graphs" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".live-chart canvas").length === 0);
+    await page.locator("body").press("3");
     await page.locator(".log li").first().waitFor();
     await page.locator("body").press("/");
     await page.keyboard.type("round 20 ");

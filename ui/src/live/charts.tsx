@@ -11,18 +11,29 @@ import { useTheme } from "../state/theme";
 import { amount, clock, type Watch } from "./live";
 import { useLive } from "./use-live";
 
+interface Chart {
+  title: string;
+  names: readonly string[];
+  /** Not shown if nothing is known of it. */
+  isOptional?: boolean;
+}
+
+const USES = ["heap_used", "heap_free", "minor_heaps", "external", "c", "stacks", "code", "shared"];
+
 /** The pictures of every program. */
-export const CHARTS: readonly { title: string; names: readonly string[] }[] = [
+export const CHARTS: readonly Chart[] = [
   { title: "Memory", names: ["runtime.heap", "runtime.live", "process.rss"] },
+  { title: "Memory by its use", names: USES.map((use) => `process.memory.${use}`), isOptional: true },
   { title: "Allocation", names: ["runtime.allocated", "runtime.promoted"] },
   { title: "Pauses of the collector", names: ["runtime.pauses"] },
+  { title: "Time in the collector", names: ["runtime.collector_time"], isOptional: true },
   { title: "Collections", names: ["runtime.minor_collections", "runtime.major_collections", "runtime.compactions"] },
   { title: "Processor", names: ["process.cpu"] },
 ];
 
 /** Lines that differ in lightness as well as in hue. */
-const LIGHT = ["#0b63a5", "#c25b00", "#1b7f5a", "#8a3b7d", "#5d636d"];
-const DARK = ["#6db6f0", "#f0a35e", "#6fcf9f", "#d99ad0", "#a0a6b0"];
+const LIGHT = ["#0b63a5", "#c25b00", "#1b7f5a", "#8a3b7d", "#5d636d", "#8a6d00", "#b3123f", "#4440c0"];
+const DARK = ["#6db6f0", "#f0a35e", "#6fcf9f", "#d99ad0", "#a0a6b0", "#e0cc5a", "#ff8aa0", "#a9a6ff"];
 
 /** What is shown of a program. */
 export interface Watched {
@@ -39,12 +50,13 @@ export function timeParams({ at, span }: Watch): Params {
 
 function labelOf(line: DrawnLine, isAlone: boolean): string {
   if (isAlone && line.part.startsWith("recent ")) return line.part.slice(7);
-  const name = line.name.replace(/^(runtime|process)\./, "").replaceAll("_", " ");
+  const name = line.name.replace(/^(runtime|process)\.(memory\.)?/, "").replaceAll("_", " ");
   const part = line.part.replace(/^recent /, "");
   return part && part !== "per second" && part !== "share of time" ? `${name} ${part}` : name;
 }
 
-export function LiveChart(props: Watched & { title: string; names: readonly string[]; height?: number }) {
+/** `unit`: only lines of this one, where observers have several. */
+export function LiveChart(props: Watched & Chart & { height?: number; unit?: string | null }) {
   const { title, names, watch } = props;
   const { go } = useRoute();
   const { isDark } = useTheme();
@@ -56,7 +68,7 @@ export function LiveChart(props: Watched & { title: string; names: readonly stri
   const colours = isDark ? DARK : LIGHT;
   // In the order of the title, whatever the order of the answer.
   const drawn = (chart?.lines ?? [])
-    .filter((line) => line.values.some((value) => value !== null))
+    .filter((line) => line.values.some((value) => value !== null) && (props.unit === undefined || line.unit === props.unit))
     .sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
   const first = drawn[0];
   const show = (value: number) => amount(value, first?.unit ?? null, first?.rate ?? false);
@@ -77,6 +89,7 @@ export function LiveChart(props: Watched & { title: string; names: readonly stri
     csv: () => csvOf([["seconds", ...drawn.map((line) => `${line.name} ${line.part}`.trim())], ...input.times.map((time, at) => [time, ...drawn.map((line) => line.values[at] ?? "")])]),
   });
   const isKnown = drawn.length > 0;
+  if (!isKnown && props.isOptional) return null;
   return (
     <Panel
       class="live-chart"

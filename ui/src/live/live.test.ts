@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { amount, byKind, clock, sizesOf, stepOf, stepped, treeLines, watchFrom } from "./live";
+import { amount, byKind, clock, drawnTree, graphsOf, sizesOf, stepOf, stepped, treeLines, watchFrom } from "./live";
 import type { Observer } from "../api/generated";
 
 const observer = (kind: string, value: Observer["value"], more: Partial<Observer> = {}): Observer => ({
@@ -41,6 +41,26 @@ test("trees with cycles end", () => {
     { label: "c", depth: 1, again: false },
   ]);
   expect(treeLines({ nodes: [] })).toEqual([]);
+});
+
+test("what occurs twice in a tree is one box with two arrows", () => {
+  const { nodes, links } = drawnTree([{ label: "a", children: [1, 2] }, { label: "b", children: [2] }, { label: "", children: [] }]);
+  expect(nodes.map(({ id, name }) => [id, name])).toEqual([["0", "a"], ["1", "b"], ["2", "(no name)"]]);
+  expect(links.map(({ from, to }) => from + to)).toEqual(["01", "02", "12"]);
+});
+
+test("each that is chosen has a graph, or all of a unit one together", () => {
+  const chosen = [
+    observer("gauge", 1, { title: "a", unit: "bytes" }),
+    observer("gauge", 1, { title: "b", unit: "bytes" }),
+    observer("time", null, { title: "t", unit: "nanoseconds" }),
+    observer("table", null, { title: "h" }),
+    observer("text", "x", { title: "x" }),
+  ];
+  const names = (isTogether: boolean) => graphsOf(chosen, isTogether).map(({ title, unit }) => [title, unit]);
+  expect(names(false)).toEqual([["a", undefined], ["b", undefined], ["t", undefined], ["h", null], ["h filled", "percent"]]);
+  expect(names(true)).toEqual([["a, b", undefined], ["t", undefined], ["h", null], ["h filled", "percent"]]);
+  expect(graphsOf(chosen, true)[0]?.names).toEqual(["a", "b"]);
 });
 
 test("time goes back and on within what is known", () => {

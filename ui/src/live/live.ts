@@ -1,6 +1,7 @@
 /** How numbers of observers are read, and where it is looked at. Pure, so that it can be tested. */
 import type { Observer, TreeNode } from "../api/generated";
 import { bytes, count, percent, seconds } from "../format";
+import type { DrawnLink, DrawnNode } from "../pictures/links-drawing";
 
 /** A number with its unit, as the command line writes it. */
 export function amount(value: number, unit: string | null, isRate = false): string {
@@ -80,6 +81,48 @@ export function treeLines(tree: { nodes: TreeNode[] }, most = 400): { label: str
     for (const child of [...node.children].reverse()) waiting.push({ node: child, depth: next.depth + 1 });
   }
   return lines;
+}
+
+/** A tree or graph as boxes with arrows; what occurs twice has two arrows. */
+export function drawnTree(nodes: readonly TreeNode[]): { nodes: DrawnNode[]; links: DrawnLink[] } {
+  return {
+    nodes: nodes.map(({ label, children }, at) => ({
+      id: String(at),
+      name: label || "(no name)",
+      note: "",
+      title: `${label}: ${children.length} ${children.length === 1 ? "child" : "children"}`,
+      colour: "",
+      isMarked: at === 0,
+    })),
+    links: nodes.flatMap(({ children }, at) => children.map((child) => ({ from: String(at), to: String(child), label: "" }))),
+  };
+}
+
+/** A graph of observers. */
+export interface Graph {
+  title: string;
+  names: string[];
+  unit?: string | null;
+}
+
+/** The graphs of those that are chosen: one for each, or one for all of a unit. Of tables, bindings and how full they are have one each. */
+export function graphsOf(chosen: readonly Observer[], isTogether: boolean): Graph[] {
+  const graphs = new Map<string, Graph>();
+  const add = (key: string, title: string, name: string, unit?: string | null) => {
+    const known = graphs.get(isTogether ? key : `${key} ${name}`);
+    if (known) {
+      known.title += `, ${title}`;
+      known.names.push(name);
+    } else graphs.set(isTogether ? key : `${key} ${name}`, { title, names: [name], ...(unit === undefined ? {} : { unit }) });
+  };
+  for (const { title, kind, unit } of chosen) {
+    if (kind === "text" || kind === "sites") continue;
+    if (kind === "table") {
+      add("table", title, title, null);
+      add("fill", `${title} filled`, title, "percent");
+    } else add(`${kind === "time" ? "share" : (unit ?? "")} ${kind === "counter" || kind === "point"}`, title, title);
+  }
+  return [...graphs.values()];
 }
 
 /** Where it is looked at: following the program, or at a moment. */

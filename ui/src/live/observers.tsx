@@ -1,13 +1,14 @@
-/** What a program lets be observed, by kind: values, trees as trees, and the line of the one that is chosen. */
-import { useMemo } from "preact/hooks";
+/** What a program lets be observed, by kind: values, trees as graphs, and the lines of those that are chosen. */
+import { useMemo, useState } from "preact/hooks";
 import { canAsk } from "../api/ask";
 import type { Distribution, Observer, SiteRow, TreeNode } from "../api/generated";
-import { bytes, count, seconds } from "../format";
-import { Answered, Panel } from "../parts/controls";
+import { bytes, count, percent, seconds } from "../format";
+import { Answered, Panel, Segmented, Toggle } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
+import { LinksPicture } from "../pictures/links_picture";
 import { useRoute } from "../state/route";
 import { LiveChart, timeParams, type Watched } from "./charts";
-import { amount, byKind, isOfRuntime, treeLines } from "./live";
+import { amount, byKind, drawnTree, graphsOf, isOfRuntime, treeLines } from "./live";
 import { useLive } from "./use-live";
 
 function useObservers(watched: Watched) {
@@ -19,7 +20,10 @@ function useObservers(watched: Watched) {
 export function ObserversPart(watched: Watched) {
   const { params, go } = useRoute();
   const asked = useObservers(watched);
-  const chosen = params.get("observer");
+  const chosen = params.getAll("observer");
+  const isTogether = params.has("together");
+  const toggle = ({ title }: Observer) =>
+    go({ params: { observer: chosen.includes(title) ? chosen.filter((one) => one !== title) : [...chosen, title] } }, { replace: true });
   return (
     <Answered asked={asked}>
       {({ observers }) => {
@@ -29,21 +33,32 @@ export function ObserversPart(watched: Watched) {
         // Said once: it is the same for most of them.
         const unknown = [...new Set(ofRuntime.filter((observer) => observer.state === "failed").map((observer) => String(observer.value)))];
         const all = [...groups, { title: "Runtime and process", observers: runtime }];
-        const one = observers.find((observer) => observer.title === chosen);
+        const graphs = graphsOf(chosen.flatMap((title) => observers.find((observer) => observer.title === title) ?? []), isTogether);
+        const isAnswered = (names: readonly string[]) => canAsk("live/chart", { file: watched.file, name: names, ...timeParams(watched.watch) });
         return (
           <>
             {groups.length === 0 && (
               <p class="faint">The program lets nothing be observed itself: it is not linked with Bactrian's library, or has not said anything yet.</p>
             )}
-            {one && one.kind !== "text" && one.kind !== "sites" && canAsk("live/chart", { file: watched.file, name: [one.title], ...timeParams(watched.watch) }) && (
-              <LiveChart {...watched} title={one.title} names={[one.title]} height={15} />
+            {chosen.length > 1 && (
+              <p class="graph-tools">
+                <Toggle label="what has one unit in one graph" on={isTogether} onChange={(on) => go({ params: { together: on ? "" : null } }, { replace: true })} />
+                <button onClick={() => go({ params: { observer: null, together: null } }, { replace: true })}>Close all graphs</button>
+              </p>
+            )}
+            {graphs.length > 0 && (
+              <div class={graphs.length > 1 ? "charts chosen" : ""}>
+                {graphs.filter(({ names }) => isAnswered(names)).map((graph) => (
+                  <LiveChart key={graph.title} {...watched} {...graph} height={15} />
+                ))}
+              </div>
             )}
             <div class="groups">
               {all.map((group, at) => (
                 <Panel key={group.title} title={group.title}>
-                  <ObserverTable observers={group.observers} title={group.title} keys={at === 0} selected={chosen ?? undefined} onOpen={(observer) => go({ params: { observer: observer.title === chosen ? null : observer.title } }, { replace: true })} />
+                  <ObserverTable observers={group.observers} title={group.title} keys={at === 0} selected={chosen.at(-1)} onOpen={toggle} />
                   {at === all.length - 1 && unknown.map((why) => <p key={why} class="faint">Not all numbers are known: {why}.</p>)}
-                  {group.title === "Trees" && group.observers.map((observer) => <TreePicture key={observer.title} observer={observer} />)}
+                  {group.title === "Trees" && group.observers.map((observer) => <Tree key={observer.title} observer={observer} />)}
                 </Panel>
               ))}
             </div>
@@ -86,11 +101,11 @@ function columnsOf(kind: string): TableColumn<Observer>[] {
     }));
   switch (kind) {
     case "time":
-      return [name, one("time", "seconds", seconds), one("runs", "runs"), { title: "runs now", cell: (observer) => (fields(observer)["running"] ? "yes" : "") }];
+      return [name, one("time", "seconds", seconds), one("share of time", "share", percent), one("runs", "runs"), { title: "runs now", cell: (observer) => (fields(observer)["running"] ? "yes" : "") }];
     case "tag":
       return [name, one("alive", "count"), one("size", "bytes", bytes)];
     case "table":
-      return [name, one("bindings", "bindings"), one("buckets", "buckets"), one("empty", "empty"), one("longest", "longest")];
+      return [name, one("bindings", "bindings"), one("buckets", "buckets"), one("filled", "fill", percent), one("longest", "longest")];
     case "histogram":
       return [name, ...spread((observer) => (observer.state === "observed" ? (observer.value as Distribution) : undefined), (observer) => observer.unit)];
     case "span":
@@ -108,22 +123,42 @@ function columnsOf(kind: string): TableColumn<Observer>[] {
   }
 }
 
-function TreePicture({ observer }: { observer: Observer }) {
+/** More nodes than this are no picture that says anything. */
+const MOST_DRAWN = 300;
+
+/** A tree or graph, as one and as lines of text. */
+function Tree({ observer }: { observer: Observer }) {
+  const nodes = observer.state === "observed" ? (observer.value as { nodes: TreeNode[] }).nodes : [];
+  const canDraw = nodes.length > 0 && nodes.length <= MOST_DRAWN;
+  const [as, setAs] = useState<"graph" | "text">("graph");
+  const [selected, select] = useState<string | undefined>();
+  const shape = JSON.stringify(nodes);
+  const drawn = useMemo(() => drawnTree(nodes), [shape]);
   if (observer.state !== "observed") return null;
-  const lines = treeLines(observer.value as { nodes: TreeNode[] });
   return (
     <details class="tree" open>
       <summary class="mono">{observer.title}</summary>
-      <ul>
-        {lines.map((line, at) => (
-          <li key={at} style={{ paddingLeft: `${line.depth * 1.1}rem` }} class="mono">
-            {line.depth > 0 && <span class="faint">└ </span>}
-            {line.label}
-            {line.again && <span class="faint"> (see above)</span>}
-          </li>
-        ))}
-      </ul>
+      {canDraw && <Segmented label={`${observer.title} as`} options={[["graph", "Graph"], ["text", "Text"]]} value={as} onChange={setAs} />}
+      {canDraw && as === "graph" ? (
+        <LinksPicture {...drawn} title={observer.title} selected={selected} onSelect={select} keys={false} />
+      ) : (
+        <TreeText nodes={nodes} />
+      )}
     </details>
+  );
+}
+
+function TreeText({ nodes }: { nodes: TreeNode[] }) {
+  return (
+    <ul>
+      {treeLines({ nodes }).map((line, at) => (
+        <li key={at} style={{ paddingLeft: `${line.depth * 1.1}rem` }} class="mono">
+          {line.depth > 0 && <span class="faint">└ </span>}
+          {line.label}
+          {line.again && <span class="faint"> (see above)</span>}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -132,12 +167,12 @@ export function SitesPart(watched: Watched) {
   const asked = useObservers(watched);
   return (
     <Answered asked={asked}>
-      {({ observers }) => {
+      {({ observers, not_seen }) => {
         const found = observers.find((observer) => observer.kind === "sites");
         if (!found || found.state !== "observed") {
           return <p class="faint">{found?.state === "failed" ? String(found.value) : "Where the program allocates is known if it was started by bactrian, or recorded with sampling."}</p>;
         }
-        return <SiteTable sites={found.value as SiteRow[]} />;
+        return <SiteTable sites={found.value as SiteRow[]} notSeen={not_seen} />;
       }}
     </Answered>
   );
@@ -150,13 +185,14 @@ const SITE_COLUMNS = (most: number, live: number): TableColumn<SiteRow>[] => [
   { title: "samples", cell: (site) => count(site.samples), value: (site) => site.samples, number: true, help: "On how many samples the numbers rest" },
 ];
 
-function SiteTable({ sites }: { sites: SiteRow[] }) {
+function SiteTable({ sites, notSeen }: { sites: SiteRow[]; notSeen: string }) {
   const most = Math.max(1, ...sites.map((site) => site.bytes_per_second));
   const live = Math.max(1, ...sites.map((site) => site.live_bytes));
   const columns = useMemo(() => SITE_COLUMNS(most, live), [most, live]);
   return (
     <Panel title="Where it allocates" tools={<span class="faint">estimated from samples</span>}>
       <Table columns={columns} rows={sites} id={(site) => site.name} title="sites" />
+      <p class="faint">{notSeen}</p>
     </Panel>
   );
 }

@@ -15,7 +15,14 @@ import { Runs } from "./runs";
 import { TakeSnapshot } from "./snapshot";
 import { useLive } from "./use-live";
 
-const PARTS: readonly (readonly [string, string])[] = [["", "Charts"], ["observers", "Observers"], ["sites", "Sites"], ["log", "Log"]];
+/** First what all programs have, then what few let be observed. */
+const PARTS: readonly (readonly [string, string])[] = [["", "Charts"], ["sites", "Sites"], ["log", "Log"], ["observers", "Observers"]];
+
+/** Those that have something to show, and the one that is asked for. */
+function partsOf(state: LiveStateAnswer, part: string): typeof PARTS {
+  const isEmpty: Record<string, boolean> = { sites: !state.has_sites, log: !state.has_log };
+  return PARTS.filter(([id]) => id === part || !isEmpty[id]);
+}
 
 export function LiveView({ file, files, taking }: ViewProps) {
   const route = useRoute();
@@ -40,6 +47,7 @@ function Live({ file, watch, isFollowing, state, children }: { file: number; wat
   const route = useRoute();
   const { go, part } = route;
   const { about } = state;
+  const parts = partsOf(state, part);
   // What is over does not change any more. A recording that is being read does.
   const isMoving = !state.is_over;
   const look = (at: number | null) => {
@@ -56,7 +64,7 @@ function Live({ file, watch, isFollowing, state, children }: { file: number; wat
     { key: "Home", what: "the first moment", run: () => look(about.from) },
     { key: "End", what: "follow the program", run: () => look(null) },
     { key: "z", what: "how much time is shown", run: () => go({ params: { span: nextSpan(watch.span) } }, { replace: true }) },
-    ...PARTS.map(([id, title], at) => ({ key: String(at + 1), what: title.toLowerCase(), run: () => go({ part: id }) })),
+    ...parts.map(([id, title], at) => ({ key: String(at + 1), what: title.toLowerCase(), run: () => go({ part: id }) })),
   ]);
   const watched: Watched = { file, watch, following: isFollowing && isMoving, markers: about.markers };
   return (
@@ -92,7 +100,7 @@ function Live({ file, watch, isFollowing, state, children }: { file: number; wat
       <Told state={state} />
       <Runs runs={about.runs} />
       <nav class="tabs" aria-label="What is shown">
-        {PARTS.map(([id, title]) => (
+        {parts.map(([id, title]) => (
           <a key={id} href={linkTo(route, { part: id })} aria-current={id === part ? "page" : undefined}>{title}</a>
         ))}
       </nav>

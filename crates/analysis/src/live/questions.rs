@@ -1,12 +1,13 @@
 //! What can be asked of a program that is watched, or of a recording of one. Every answer is of a moment, and a slice.
 
-use bactrian_live::Database;
+use bactrian_live::{Database, names};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::known::{self, About, Line, Observer, Said};
 use super::lines::{self, Lines};
 use super::measure::full_name;
+use super::memory_use::NOT_SEEN;
 use super::source::{LiveNow, LiveState};
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError};
 
@@ -90,6 +91,10 @@ pub struct LiveStateAnswer {
     pub notices: Vec<String>,
     /// Observers that can be drawn.
     pub names: Vec<String>,
+    /// Whether places of allocation are told, or why they are not.
+    pub has_sites: bool,
+    /// Whether there is a log.
+    pub has_log: bool,
 }
 
 /// How it stands with watching a program.
@@ -128,6 +133,8 @@ impl Question for LiveStateQuestion {
                 is_over: now.is_over,
                 notices: now.notices.to_vec(),
                 names: drawable(now.database),
+                has_sites: now.database.named_at(names::SITES, at).is_some(),
+                has_log: now.database.log().next().is_some(),
             }
         });
         Ok(Answer::new(answer?, []))
@@ -166,6 +173,8 @@ pub struct ObserversAnswer {
     pub at: f64,
     /// Those that are known of then.
     pub observers: Vec<Observer>,
+    /// What samples of allocations do not tell.
+    pub not_seen: &'static str,
 }
 
 impl Question for ObserversQuestion {
@@ -177,7 +186,7 @@ impl Question for ObserversQuestion {
         let mut answer = self.moment.look(evidence, |now| {
             let at = self.moment.of(now.database);
             let observers = known::observers(now.database, at);
-            ObserversAnswer { at: known::seconds(at), observers }
+            ObserversAnswer { at: known::seconds(at), observers, not_seen: NOT_SEEN }
         })?;
         let notes = cut(&mut answer.observers);
         Ok(Answer::new(answer, []).with_notes(notes))

@@ -101,8 +101,13 @@ pub fn memory_outside_the_heap(database: &Database, at: u64) -> Vec<Warning> {
     if outside <= MUCH_OUTSIDE.max(heap) {
         return Vec::new();
     }
+    let is_outside = |title: &str| !title.contains("heap");
+    let most = memory_use(database, at).into_iter().filter(|(title, _)| is_outside(title));
+    let most = most.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(String::new(), |(title, bytes)| {
+        format!("; most of it is {title}: {}", show(Unit::Bytes, bytes))
+    });
     let sentence = format!(
-        "{} of memory are not OCaml's heap: the process has {}, the heap {}",
+        "{} of memory are not OCaml's heap: the process has {}, the heap {}{most}",
         show(Unit::Bytes, outside),
         show(Unit::Bytes, rss),
         show(Unit::Bytes, heap),
