@@ -7,6 +7,7 @@
 //!
 //! It draws ten times a second at most, and only if something has changed: over a slow line too it stays calm.
 
+mod columns;
 mod draw;
 mod layout;
 mod lists;
@@ -28,6 +29,7 @@ use self::draw::Scene;
 use self::state::{Effect, State};
 use self::terminal::Terminal;
 
+pub use self::columns::{Programs, run_columns};
 pub use self::look::Look;
 pub use self::session::{Message, Publisher, Session, Status, Wish};
 

@@ -1,5 +1,7 @@
 //! `bactrian live`: what a program does, while it does it.
 
+mod several;
+
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -37,11 +39,23 @@ use crate::output::Console;
   bactrian live --record run.live 1234       also into a file
   bactrian live run.live                     look at it again
   bactrian live --for 60s --json 1234        no view: what is known after a minute
-  bactrian live --metrics :9464 1234         also for Prometheus, at http://127.0.0.1:9464/metrics")]
+  bactrian live --metrics :9464 1234         also for Prometheus, at http://127.0.0.1:9464/metrics
+  bactrian live --all                        all OCaml programs, side by side
+  bactrian live --name flow                  those of this name
+  bactrian live --children -- flow check     a program and all that it starts")]
 pub struct Args {
-    /// The number of a process, HOST:PORT or a socket of a program that listens, or a recording (-: standard input)
+    /// The number of a process (several: side by side), HOST:PORT or a socket of a program that listens, or a recording (-: standard input)
     #[arg(value_name = "TARGET", conflicts_with = "command")]
-    target: Option<String>,
+    targets: Vec<String>,
+    /// Watch all OCaml programs of this user side by side, also those that start later
+    #[arg(long, conflicts_with_all = ["targets", "command", "name", "children"])]
+    all: bool,
+    /// The same of those whose name contains this
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["targets", "command", "children"])]
+    name: Option<String>,
+    /// Watch what the program starts, too
+    #[arg(long)]
+    children: bool,
     /// Record all that comes into this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -77,12 +91,22 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let is_headless = args.json || args.time.is_some() || !io::stdout().is_terminal();
-    let (messages, incoming) = sync_channel(WAITING);
     let limits = Limits { window: args.window, memory: args.memory.saturating_mul(1 << 20) };
+    let how = HowToWatch {
+        every: args.every,
+        rate: args.rate.unwrap_or(DEFAULT_RATE),
+        token: args.token.as_deref().unwrap_or_default(),
+        // The view needs the terminal, so what the program writes is shown in it.
+        is_captured: !is_headless,
+    };
+    if args.all || args.name.is_some() || args.children || args.targets.len() > 1 {
+        return several::run(args, how, limits, is_headless, console);
+    }
+    let (messages, incoming) = sync_channel(WAITING);
     let mut session = Session::new(incoming, limits);
     // What can go wrong goes wrong before a program is started.
     if let Some(path) = &args.record {
-        if args.target.as_ref().is_some_and(|target| is_same(path, Path::new(target))) {
+        if args.targets.iter().any(|target| is_same(path, Path::new(target))) {
             return Err(Failure::Usage("--record would write over what is to be shown".to_owned()));
         }
         let recorder = Recorder::create(path).with_context(|| path.display().to_string())?;
@@ -96,13 +120,6 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             metrics.publish(metrics::text(database, *status == live::Status::Live));
         }));
     }
-    let how = HowToWatch {
-        every: args.every,
-        rate: args.rate.unwrap_or(DEFAULT_RATE),
-        token: args.token.as_deref().unwrap_or_default(),
-        // The view needs the terminal, so what the program writes is shown in it.
-        is_captured: !is_headless,
-    };
     let mut end = None;
     let mut samples = None;
     if let Some((name, arguments)) = args.command.split_first() {
@@ -212,7 +229,7 @@ fn watch(
 }
 
 fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
-    if let Some(word) = &args.target {
+    if let Some(word) = args.targets.first() {
         return Target::of(word).map_err(Failure::Usage);
     }
     let observed = source::observed();

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use bactrian_analysis::live::glance::GLANCES;
 use bactrian_analysis::live::known::{known, show_kind};
 use bactrian_analysis::live::memory_use::NOT_SEEN;
 use bactrian_analysis::live::warnings::{self, Warning};
@@ -9,6 +10,7 @@ use bactrian_analysis::live::words::{plain, show_value};
 use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_live::{Database, Series, Value, names};
 use bactrian_trace::Micros;
+use serde_json::{Value as Json, json};
 
 use crate::output::{Align, Console, FAINT, HEADING, Table, WARNING, print_json_of_live};
 
@@ -110,6 +112,57 @@ fn name(series: &Series) -> String {
     let labels: Vec<String> = labels.collect();
     let name = plain(&series.declaration.name);
     if labels.is_empty() { name } else { format!("{name} {{{}}}", plain(&labels.join(", "))) }
+}
+
+/// Prints several programs, a line each.
+pub fn print_several<'d>(
+    programs: impl Iterator<Item = (&'d Database, bool)>,
+    console: &mut Console,
+) -> io::Result<()> {
+    let mut headings = vec![("process", Align::Right), ("program", Align::Left)];
+    headings.extend(GLANCES.iter().map(|glance| (glance.title, Align::Right)));
+    let mut table = Table::new(&headings);
+    let mut known = Vec::new();
+    for (database, is_up) in programs {
+        let program = database.program();
+        let mut cells = vec![program.pid.to_string(), plain(&program.name)];
+        cells.extend(GLANCES.iter().map(|glance| glance.show(glance.of(database))));
+        if is_up {
+            table.row(cells)
+        } else {
+            table.faint(cells)
+        }
+        known.push(database);
+    }
+    let mut cells = vec![known.len().to_string(), "all".to_owned()];
+    cells.extend(GLANCES.iter().map(|glance| {
+        glance.of_all(known.iter().copied()).map_or(String::new(), |all| glance.show(Some(all)))
+    }));
+    table.styled(cells, HEADING);
+    table.print(console)?;
+    for database in known {
+        for Warning { sentence, .. } in warnings::find(database, database.last()) {
+            let pid = database.program().pid;
+            writeln!(console.out(), "{WARNING}{pid}: {}{WARNING:#}", plain(&sentence))?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints all that is known of several programs.
+pub fn print_json_of_several<'d>(
+    programs: impl Iterator<Item = &'d Database>,
+    console: &mut Console,
+) -> io::Result<()> {
+    let programs = programs.map(|database| -> io::Result<Json> {
+        let numbers =
+            GLANCES.iter().map(|glance| (glance.name.to_owned(), json!(glance.of(database))));
+        let mut known = serde_json::to_value(known(database))?;
+        known["glance"] = Json::Object(numbers.collect());
+        Ok(known)
+    });
+    let programs = programs.collect::<io::Result<Vec<_>>>()?;
+    print_json_of_live(console, &json!({ "programs": programs }))
 }
 
 /// Prints all that is known.

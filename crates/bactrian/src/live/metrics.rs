@@ -31,7 +31,11 @@ struct Family {
 
 /// All families, in the order in which they were first told of.
 #[derive(Default)]
-struct Families(Vec<Family>);
+struct Families {
+    all: Vec<Family>,
+    /// Labels of all samples that are told now: whose they are, where there are several programs.
+    whose: Vec<(&'static str, String)>,
+}
 
 impl Families {
     fn add(
@@ -54,12 +58,15 @@ impl Families {
         labels: &[(&str, &str)],
         number: f64,
     ) {
-        let place = self.0.iter().position(|family| family.name == name).unwrap_or_else(|| {
+        let place = self.all.iter().position(|family| family.name == name).unwrap_or_else(|| {
             let (samples, known) = (Vec::new(), HashSet::new());
-            self.0.push(Family { name: name.to_owned(), sort, help, samples, known });
-            self.0.len() - 1
+            self.all.push(Family { name: name.to_owned(), sort, help, samples, known });
+            self.all.len() - 1
         });
-        let family = &mut self.0[place];
+        let family = &mut self.all[place];
+        let whose = self.whose.iter().map(|(key, value)| (*key, value.as_str()));
+        let labels: Vec<(&str, &str)> = whose.chain(labels.iter().copied()).collect();
+        let labels = labels.as_slice();
         let mut of = format!("{name}{suffix}{}", written(labels));
         // Observers of one name are told apart by which of them it is.
         for nth in 2.. {
@@ -121,22 +128,48 @@ fn written(labels: &[(&str, &str)]) -> String {
 /// The text; `is_reached` says whether numbers are coming.
 pub fn text(database: &Database, is_reached: bool) -> String {
     let mut families = Families::default();
+    tell_program(database, is_reached, &mut families);
+    families.text()
+}
+
+/// The text of several programs: each sample says whose it is.
+pub fn text_of_several<'d>(programs: impl Iterator<Item = (&'d Database, bool)>) -> String {
+    let mut families = Families::default();
+    for (database, is_reached) in programs {
+        let program = database.program();
+        families.whose = vec![("program", program.name.clone()), ("pid", program.pid.to_string())];
+        tell_program(database, is_reached, &mut families);
+    }
+    families.text()
+}
+
+fn tell_program(database: &Database, is_reached: bool, families: &mut Families) {
     let is_up = is_reached && database.ended().is_none();
     let program = database.program();
     let pid = program.pid.to_string();
     let about = [("program", program.name.as_str()), ("pid", &pid), ("runtime", &program.runtime)];
+    // What all samples say is not said again.
+    let about = if families.whose.is_empty() { &about[..] } else { &about[2..] };
     let help = "Whether the program runs and can be reached.";
-    families.add("bactrian_up", "gauge", help, &about, f64::from(u8::from(is_up)));
+    families.add("bactrian_up", "gauge", help, about, f64::from(u8::from(is_up)));
     if is_up {
-        tell_all(database, &mut families);
+        tell_all(database, families);
     }
-    let mut text = String::new();
-    for Family { name, sort, help, samples, .. } in families.0 {
-        // Writing to a string cannot fail.
-        let _ =
-            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {sort}\n{}", samples.join("\n"));
+}
+
+impl Families {
+    fn text(self) -> String {
+        let mut text = String::new();
+        for Family { name, sort, help, samples, .. } in self.all {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} {sort}\n{}",
+                samples.join("\n")
+            );
+        }
+        text
     }
-    text
 }
 
 fn tell_all(database: &Database, families: &mut Families) {
@@ -431,7 +464,14 @@ mod tests {
     /// Prometheus's own tool.
     #[test]
     fn promtool_has_nothing_to_say() {
-        let text = text(&database(), true);
+        check(&text(&database(), true));
+        let (one, other) = (database(), database());
+        let several = text_of_several([(&one, true), (&other, false)].into_iter());
+        check(&several);
+        assert_eq!(several.matches("# TYPE bactrian_up gauge").count(), 1);
+    }
+
+    fn check(text: &str) {
         let mut tool = Command::new("promtool");
         tool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut tool = tool.stderr(Stdio::piped()).spawn().expect("scripts/setup installs it");

@@ -1,7 +1,8 @@
-//! Watching a program: where numbers come from (`source/`, [`opening`]), what is known of them ([`Session`]), and how they are shown: on
+//! Watching a program: where numbers come from (`source/`, [`opening`]; several programs: [`group`]), what is known of them ([`Session`]), and how they are shown: on
 //! the terminal (`crates/terminal`), to scripts ([`headless`]), to Prometheus ([`metrics`]), on the page
 //! ([`shared`]), from which snapshots can be asked for ([`snapshots`]).
 
+pub mod group;
 pub mod headless;
 pub mod late_samples;
 pub mod metrics;

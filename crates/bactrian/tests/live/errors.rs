@@ -25,6 +25,10 @@ fn what_is_no_target_is_told_what_could_be_one() {
     assert!(refused(&["--rate", "2", "--", "/bin/true"], 2).contains("not a rate from 0 to 1"));
     assert!(refused(&["--", "/no/such/program"], 3).contains("/no/such/program"));
     assert!(refused(&["--", "/bin/true"], 4).contains("OCaml"));
+    assert!(refused(&["1", "4194304"], 3).contains("there is no process 4194304"));
+    assert!(refused(&["1", "localhost:1"], 2).contains("only processes"));
+    assert!(refused(&["--children"], 2).contains("whose children?"));
+    assert!(refused(&["--all", "--record", "x.live"], 2).contains("one program"));
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod errors;
 mod ocamlviz;
 mod prometheus;
 mod run;
+mod several;
 mod unchanged;

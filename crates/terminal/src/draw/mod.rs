@@ -85,7 +85,7 @@ impl Scene<'_> {
 }
 
 /// One row of an area, the first is 0. Nothing is drawn below the area.
-fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
+pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
     if row < area.height {
         buffer.set_line(area.x, area.y + row, line, area.width);
     }
@@ -98,7 +98,7 @@ fn put_right(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
 }
 
 /// A text cut to a width, with a sign that it was.
-fn cut(text: &str, width: usize, look: Look) -> String {
+pub(super) fn cut(text: &str, width: usize, look: Look) -> String {
     let text = look.text(text);
     if Span::raw(text.as_str()).width() <= width {
         return text;

@@ -1,0 +1,267 @@
+//! Several programs that are watched at once: all of a user, those of a name, or processes with their children. They come and go
+//! while they are watched.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use bactrian_capture::live::counters::Counters;
+use bactrian_live::{Database, Limits, place};
+use bactrian_terminal::Programs;
+
+use super::opening::{HowToWatch, WAITING};
+use super::source::Target;
+use super::{Session, Status};
+use crate::failure::Failure;
+
+/// Which programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All OCaml programs that we may look at.
+    All,
+    /// Those whose name contains this.
+    Named(String),
+    /// These processes.
+    These(Vec<u32>),
+    /// These processes and all that they have started.
+    Below(Vec<u32>),
+}
+
+/// How often new ones are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A process that does not look like a program of OCaml may become one: it is looked at so often.
+const TRIES: u32 = 5;
+/// More than this are not watched: each takes a thread, and a part of the memory.
+const MOST: usize = 200;
+/// One that has ended stays so long in a view.
+const ENDED_STAYS: Duration = Duration::from_secs(10);
+
+/// Programs that are watched.
+pub struct Group<'a> {
+    wanted: Wanted,
+    how: HowToWatch<'a>,
+    limits: Limits,
+    members: Vec<Member>,
+    /// How often each process was looked at that is not watched (yet), by which run it is; those that are watched are never looked at again.
+    looked_at: HashMap<String, u32>,
+    looked: Option<Instant>,
+    /// Whether those that have ended go after a while.
+    forgets: bool,
+    refused: usize,
+}
+
+struct Member {
+    session: Session,
+    ended: Option<Instant>,
+}
+
+/// A process, as far as it matters who it is.
+struct Found {
+    pid: u32,
+    parent: u32,
+    run: String,
+    name: String,
+}
+
+impl<'a> Group<'a> {
+    /// Watches these, with so much memory for all of them.
+    pub fn new(wanted: Wanted, how: HowToWatch<'a>, limits: Limits, forgets: bool) -> Group<'a> {
+        let (members, looked_at) = (Vec::new(), HashMap::new());
+        Group { wanted, how, limits, members, looked_at, looked: None, forgets, refused: 0 }
+    }
+
+    /// With a program that is watched already.
+    pub fn with(mut self, session: Session, pid: u32) -> Group<'a> {
+        self.looked_at.insert(run_of(pid), TRIES);
+        self.members.push(Member { session, ended: None });
+        self
+    }
+
+    /// What is known of each.
+    pub fn databases(&self) -> impl Iterator<Item = &Database> {
+        self.members.iter().map(|member| member.session.database())
+    }
+
+    /// What is known of each, and whether it runs.
+    pub fn programs(&self) -> impl Iterator<Item = (&Database, bool)> {
+        let is_up = |session: &Session| *session.status() == Status::Live;
+        self.members.iter().map(move |member| (member.session.database(), is_up(&member.session)))
+    }
+
+    /// Whether none will come any more: these processes have ended.
+    pub fn is_over(&self) -> bool {
+        let is_open = matches!(self.wanted, Wanted::All | Wanted::Named(_));
+        !is_open && self.looked.is_some() && self.members.iter().all(|it| it.session.is_over())
+    }
+
+    /// How many there was no room for.
+    pub fn refused(&self) -> usize {
+        self.refused
+    }
+
+    /// Looks for new ones, if it is time.
+    fn look(&mut self) {
+        if self.looked.is_some_and(|last| last.elapsed() < LOOK_EVERY) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        let found = processes();
+        let parents: HashMap<u32, u32> = found.iter().map(|it| (it.pid, it.parent)).collect();
+        let wanted = found.iter().filter(|it| self.wanted.has(it, &parents));
+        let runs: Vec<&Found> = wanted.collect();
+        self.looked_at.retain(|run, _| found.iter().any(|it| it.run == *run));
+        for Found { pid, run, .. } in runs {
+            let tries = self.looked_at.entry(run.clone()).or_insert(0);
+            if *tries >= TRIES {
+                continue;
+            }
+            *tries += 1;
+            if Counters::find(*pid).is_err() {
+                continue;
+            }
+            *tries = TRIES;
+            if self.members.len() >= MOST {
+                self.refused += 1;
+                continue;
+            }
+            // It may have ended by now.
+            if let Ok(session) = self.open(*pid) {
+                self.members.push(Member { session, ended: None });
+            }
+        }
+        self.members.sort_by_key(|member| member.session.database().program().pid);
+    }
+
+    fn open(&self, pid: u32) -> Result<Session, Failure> {
+        let (messages, incoming) = sync_channel(WAITING);
+        let limits = Limits { memory: self.limits.memory / MOST * 4, ..self.limits };
+        let wish = self.how.open(Target::Process(pid), messages)?;
+        let session = Session::new(incoming, limits);
+        Ok(match wish {
+            Some(wish) => session.with_wish(wish),
+            None => session,
+        })
+    }
+}
+
+impl Programs for Group<'_> {
+    fn take_in(&mut self) {
+        self.look();
+        for member in &mut self.members {
+            // Nothing is recorded, so that nothing can go wrong in it.
+            let _ = member.session.take_in();
+            if member.ended.is_none() && member.session.is_over() {
+                member.ended = Some(Instant::now());
+            }
+        }
+        let is_past = |member: &Member| member.ended.is_some_and(|it| it.elapsed() > ENDED_STAYS);
+        if self.forgets {
+            self.members.retain(|member| !is_past(member));
+        }
+    }
+
+    fn sessions(&mut self) -> Vec<&mut Session> {
+        self.members.iter_mut().map(|member| &mut member.session).collect()
+    }
+
+    fn wanted(&self) -> String {
+        match &self.wanted {
+            Wanted::All => "OCaml programs".to_owned(),
+            Wanted::Named(name) => format!("programs named {name}"),
+            Wanted::These(pids) => format!("{} processes", pids.len()),
+            Wanted::Below(pids) => {
+                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+                format!("process {} and its children", pids.join(", "))
+            }
+        }
+    }
+}
+
+impl Wanted {
+    fn has(&self, found: &Found, parents: &HashMap<u32, u32>) -> bool {
+        match self {
+            Wanted::All => true,
+            Wanted::Named(name) => found.name.contains(name.as_str()),
+            Wanted::These(pids) => pids.contains(&found.pid),
+            // Processes are not deeper in each other; parents may form no circle, but they are read one after another.
+            Wanted::Below(pids) => {
+                std::iter::successors(Some(found.pid), |pid| parents.get(pid).copied())
+                    .take(1000)
+                    .any(|pid| pids.contains(&pid))
+            }
+        }
+    }
+}
+
+/// The processes that we may look at, but for ourselves.
+fn processes() -> Vec<Found> {
+    let Ok(us) = fs::metadata("/proc/self").map(|us| us.uid()) else { return Vec::new() };
+    let own = std::process::id();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let found = pids.filter(|pid| *pid != own).filter_map(|pid| {
+        let folder = format!("/proc/{pid}");
+        let owner = fs::metadata(&folder).ok()?.uid();
+        if us != 0 && owner != us {
+            return None;
+        }
+        let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+        let (name, parent) = name_and_parent(&stat)?;
+        // What it was started from, where the kernel's name for it is cut.
+        let file = fs::read_link(format!("{folder}/exe")).ok();
+        let file = file.as_deref().and_then(Path::file_name);
+        let name = file.map_or(name, |file| file.to_string_lossy().into_owned());
+        Some(Found { pid, parent, run: run_of(pid), name })
+    });
+    let mut found: Vec<Found> = found.collect();
+    found.sort_by_key(|it| it.pid);
+    found
+}
+
+/// Which run of which process it is: their numbers are used again.
+fn run_of(pid: u32) -> String {
+    format!("{pid} {}", place::run_of(Path::new(&format!("/proc/{pid}"))))
+}
+
+/// From `/proc/PID/stat`: the name stands in parentheses, and may have some itself.
+fn name_and_parent(stat: &str) -> Option<(String, u32)> {
+    let (before, after) = stat.rsplit_once(") ")?;
+    let (_, name) = before.split_once('(')?;
+    Some((name.to_owned(), after.split(' ').nth(1)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_of_children_are_wanted() {
+        let found = |pid, parent, name: &str| Found {
+            pid,
+            parent,
+            run: String::new(),
+            name: name.to_owned(),
+        };
+        let all =
+            [found(1, 0, "init"), found(5, 1, "flow"), found(6, 5, "flow"), found(7, 6, "sh")];
+        let parents: HashMap<u32, u32> = all.iter().map(|it| (it.pid, it.parent)).collect();
+        let pids = |wanted: &Wanted| -> Vec<u32> {
+            all.iter().filter(|it| wanted.has(it, &parents)).map(|it| it.pid).collect()
+        };
+        assert_eq!(pids(&Wanted::All), [1, 5, 6, 7]);
+        assert_eq!(pids(&Wanted::Named("flo".to_owned())), [5, 6]);
+        assert_eq!(pids(&Wanted::These(vec![1, 7])), [1, 7]);
+        assert_eq!(pids(&Wanted::Below(vec![5])), [5, 6, 7]);
+        assert_eq!(pids(&Wanted::Below(vec![9])), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn names_may_have_parentheses() {
+        assert_eq!(name_and_parent("7 (a) (b) S 4 7 7"), Some(("a) (b".to_owned(), 4)));
+        assert_eq!(name_and_parent("7 (a) S"), None);
+        assert_eq!(name_and_parent(""), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! A whole service in one view.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use bactrian_fixtures::{BOTH, Compiler, Variant, flow, program, whole_table};
+use serde_json::Value;
+
+use crate::prometheus::get;
+use crate::run::{Running, live, result, until};
+
+/// A program with so many children, once they are there.
+fn forks(compiler: Compiler, children: u32) -> Running {
+    let mut command = Command::new(program("forks", compiler, Variant::Plain));
+    command.args([children.to_string(), "60".to_owned()]).stdout(Stdio::piped());
+    let mut running = Running(command.spawn().expect("it starts"));
+    let mut said = String::new();
+    let output = running.0.stdout.as_mut().expect("a pipe");
+    BufReader::new(output).read_line(&mut said).expect("it says so");
+    assert_eq!(said, "ready\n");
+    running
+}
+
+fn programs(arguments: &[&str]) -> Vec<Value> {
+    let output = live(arguments.iter().chain(&["--json"])).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    result(&output)["programs"].as_array().expect("programs").clone()
+}
+
+#[test]
+fn a_program_and_its_thirty_children_are_seen_at_once() {
+    for compiler in BOTH {
+        let running = forks(compiler, 29);
+        let pid = running.0.id().to_string();
+        let found = programs(&["--children", "--for", "4s", &pid]);
+        assert_eq!(found.len(), 30, "{compiler:?}");
+        for one in &found {
+            let number = |name: &str| one["glance"][name].as_f64().unwrap_or(0.0);
+            assert!(number("heap") > 0.0 && number("allocation_rate") > 0.0, "{one:#}");
+            assert!(number("rss") > 1e6 && number("heap") > 0.3 * number("live"), "{one:#}");
+        }
+        // Those that were started last hold most.
+        let heap = |one: &Value| one["glance"]["heap"].as_f64().expect("a number");
+        assert!(heap(&found[29]) > 3.0 * heap(&found[1]), "{compiler:?}");
+        let pids: Vec<String> =
+            found[..3].iter().map(|one| one["program"]["pid"].to_string()).collect();
+        let arguments = ["--for", "2s", &pids[0], &pids[1], &pids[2]];
+        let output = live(arguments).output().expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() >= 5 && lines[0].contains("memory"), "{text}");
+        assert!(lines[4].trim_start().starts_with("3  all"), "{text}");
+    }
+}
+
+#[test]
+fn programs_are_found_by_name_as_they_come_and_go() {
+    let path = program("forks", BOTH[0], Variant::Plain);
+    let name = format!("forks-of-{}", std::process::id());
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join(&name);
+    std::fs::copy(&path, &copy).expect("room");
+    let mut watching = live(["--name", &name, "--for", "6s", "--json"]);
+    let watching = watching.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    // They start after it was asked for, and end before it is told.
+    let status = Command::new(&copy).args(["2", "2"]).stdout(Stdio::null()).status();
+    assert!(status.expect("it runs").success());
+    let output = watching.wait_with_output().expect("it ends");
+    let found = result(&output)["programs"].as_array().expect("programs").clone();
+    assert_eq!(found.len(), 3, "{output:?}");
+    assert!(found.iter().all(|one| !one["ended"].is_null()), "{found:#?}");
+}
+
+#[test]
+fn numbers_of_all_are_served_and_say_whose_they_are() {
+    let path = program("forks", BOTH[0], Variant::Plain);
+    let mut command = live(["--children", "--json", "--metrics", "127.0.0.1:0", "--"]);
+    command.arg(&path).args(["3", "20"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running(command.spawn().expect("it starts"));
+    let mut line = String::new();
+    let said = running.0.stderr.take().expect("a pipe");
+    BufReader::new(said).read_line(&mut line).expect("the address");
+    let (_, rest) = line.split_once("http://").expect("an address");
+    let (address, _) = rest.split_once("/metrics").expect("an address");
+    let count = |text: &str, name: &str| text.lines().filter(|it| it.starts_with(name)).count();
+    let text = until("numbers of all", || {
+        get(address, "/metrics")
+            .filter(|text| count(text, "bactrian_runtime_heap_bytes{program=\"forks\",pid=") == 4)
+    });
+    assert_eq!(count(&text, "bactrian_up{"), 4, "{text}");
+    assert_eq!(count(&text, "# TYPE bactrian_up "), 1, "{text}");
+    let pid = running.0.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().is_ok_and(|status| status.success()));
+    until("the end", || running.0.try_wait().expect("a child"));
+}
+
+/// Six servers of Flow, each with a monitor, a server and workers.
+#[test]
+fn the_processes_of_flow_are_seen_at_once() {
+    let Some(flow) = flow().filter(|_| whole_table()) else { return };
+    let folders: Vec<_> = (0..6).map(|_| tempfile::tempdir().expect("a folder")).collect();
+    for folder in &folders {
+        std::fs::write(folder.path().join(".flowconfig"), "").expect("room");
+        std::fs::write(folder.path().join("a.js"), "// @flow\nexport const a: number = 1;\n")
+            .expect("room");
+        let started = Command::new(&flow).arg("start").current_dir(folder).output();
+        assert!(started.expect("it starts").status.success());
+    }
+    let found = programs(&["--name", "flow", "--for", "15s"]);
+    for folder in &folders {
+        let stopped = Command::new(&flow).arg("stop").current_dir(folder).output();
+        assert!(stopped.expect("it stops").status.success());
+    }
+    assert!(found.len() >= 24, "{}", found.len());
+    for one in &found {
+        assert_eq!(one["program"]["runtime"], "OCaml 5.2");
+        assert!(one["glance"]["heap"].as_f64().is_some_and(|heap| heap > 1e6), "{one:#}");
+    }
+}
