@@ -1,7 +1,7 @@
 /** Live numbers: recordings and a program that runs, pause and rewind, observers of all kinds, log, numbers as the command line has them. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -98,6 +98,25 @@ test("observers of all kinds, trees as trees, warnings, the log and its filter",
     await page.waitForURL(/filter=/);
     await page.waitForFunction(() => document.querySelectorAll(".log li").length === 1);
     await picture(page, "live-log");
+  });
+});
+
+test("runs of a program that was started again stand side by side", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "runs-"));
+  const [one, other] = ["run.live", "observed.live"].map((name) => readFileSync(join(FIXTURES, name)));
+  // A recording goes on with whoever greets next.
+  writeFileSync(join(folder, "both.live"), Buffer.concat([one, other.subarray("bactrian live 1\n".length)]));
+  await withPage([join(folder, "both.live")], "#/live/0", async (page, { url }) => {
+    const { about } = await api(url, "live/state?file=0");
+    assert.equal(about.runs.length, 2);
+    const rows = page.getByTestId("runs").locator("tbody tr");
+    await rows.nth(1).waitFor();
+    assert.equal(await rows.count(), 2);
+    for (const [at, { program }] of about.runs.entries()) assert.match(await rows.nth(at).textContent(), new RegExp(`process ${program.pid}`));
+    // What the first said is past.
+    const { observers } = await api(url, "live/observers?file=0");
+    assert.equal(observers.filter((one) => one.name === "process.rss").length, 1);
+    await picture(page, "live-runs");
   });
 });
 

@@ -11,7 +11,7 @@ use bactrian_live::Database;
 use crate::search::Search;
 
 /// So many lines are looked at for a picture: a few milliseconds.
-const AT_ONCE: u64 = 10_000;
+const AT_ONCE: u64 = 6_000;
 
 /// What is seen.
 #[derive(Clone, Debug, Default)]
@@ -203,12 +203,12 @@ mod tests {
         (1..=35_000).for_each(|at| write(&mut database, at, &line(at)));
         let seen = |view: &LogView, database: &Database| view.upwards(database, u64::MAX).count();
         view.look(&database, "found");
-        assert_eq!(seen(&view, &database), 10);
+        assert_eq!(seen(&view, &database), 6);
         assert!(view.is_looking(&database));
         // New lines come first, and are not looked at twice.
         (35_001..=37_000).for_each(|at| write(&mut database, at, &line(at)));
         view.look(&database, "found");
-        assert_eq!(seen(&view, &database), 20);
+        assert_eq!(seen(&view, &database), 12);
         for _ in 0..10 {
             view.look(&database, "found");
         }

@@ -2,6 +2,7 @@
 //!
 //! Screens are in `golden/` as text; `UPDATE_GOLDEN=1 cargo test` writes them anew, to be read before they are kept.
 
+mod frames;
 mod screens;
 mod uses;
 

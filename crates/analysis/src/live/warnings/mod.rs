@@ -98,7 +98,7 @@ impl Search {
 /// Warnings are about minutes: they are sought once a second.
 const EVERY: u64 = 1_000_000_000;
 /// So many observers are looked at for a picture: a few milliseconds.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 32;
 
 /// Seeks warnings for who shows them all the time, a piece for each picture.
 #[derive(Debug, Default)]
