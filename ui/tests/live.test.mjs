@@ -30,7 +30,7 @@ test("a recording says what the command line says", async () => {
 test("charts, and the way back in time by clicks and keys", async () => {
   await withPage(["run.live"], "#/live/0", async (page, { url }) => {
     await page.locator(".live-chart canvas").first().waitFor();
-    const memory = page.locator(".live-chart", { hasText: "Memory" });
+    const memory = page.locator(".live-chart", { hasText: "Memory" }).first();
     await memory.locator(".chart-legend", { hasText: "heap" }).waitFor();
     await picture(page, "live-charts");
     const box = await memory.locator("canvas").boundingBox();
@@ -141,7 +141,7 @@ test("a program that is started is followed, and goes on when it is paused", asy
   try {
     await page.goto(`${url}#/live/0`);
     await badge(page, "live");
-    await page.locator(".live-chart", { hasText: "Memory" }).locator("canvas").waitFor();
+    await page.locator(".live-chart", { hasText: "Memory" }).first().locator("canvas").waitFor();
     const clock = () => page.locator(".timeline output").textContent();
     const first = await clock();
     await page.waitForFunction((old) => document.querySelector(".timeline output").textContent !== old, first);

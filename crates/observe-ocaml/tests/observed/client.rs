@@ -19,7 +19,7 @@ use crate::watch::Running;
 /// A program that uses the library, and neither the other one nor anything in C.
 fn client(compiler: Compiler) -> PathBuf {
     let (library, variant) = (ocaml_library(compiler), Variant::Plain);
-    let (unix, name) = (variant.library("unix"), "live_client");
+    let (unix, name) = (variant.library("unix"), "observe_client");
     let arguments = format!(
         "-g -I +unix -I {} {unix} bactrian_client.cmxa {name}.ml -o {name}",
         library.display()
@@ -249,7 +249,7 @@ fn recordings_are_read_as_ours_are() {
         damaged[place] ^= [0x01, 0x80, 0xff, 0x40][round % 4];
         files.push(damaged);
     }
-    let folder = own_folder("live_client");
+    let folder = own_folder("observe_client");
     let paths = files.iter().enumerate().map(|(number, bytes)| {
         let path = folder.join(format!("{number}.live"));
         std::fs::write(&path, bytes).expect("room");

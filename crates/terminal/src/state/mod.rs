@@ -220,9 +220,13 @@ impl State {
         if is_old || is_news {
             self.message = None;
         }
-        let is_looking = self.tab == Tab::Log && self.log.is_looking(database);
-        let is_busy = is_looking || self.seeker.is_seeking();
+        let is_busy = self.is_busy(database);
         self.time.advance(database, passed) || is_old || is_news || is_busy
+    }
+
+    /// Whether there is more to be sought for what is shown.
+    pub fn is_busy(&self, database: &Database) -> bool {
+        (self.tab == Tab::Log && self.log.is_looking(database)) || self.seeker.is_seeking()
     }
 
     /// Takes note of how large the screen is.

@@ -35,7 +35,8 @@ fn frames(user: &mut User, count: u32) -> (Duration, Duration) {
     let begin = Instant::now();
     for _ in 0..count {
         let frame = Instant::now();
-        user.passes(SECOND / 10);
+        user.state.advance(&user.database, SECOND / 10);
+        user.state.settle(&user.database);
         user.buffer();
         longest = longest.max(frame.elapsed());
     }

@@ -74,6 +74,10 @@ impl User {
     fn settle(&mut self) {
         self.state.resize(self.screen);
         self.state.settle(&self.database);
+        // What is sought in pieces is there after some pictures.
+        while self.state.is_busy(&self.database) {
+            self.state.settle(&self.database);
+        }
     }
 
     /// Presses keys: characters, and names of others in angle brackets.
