@@ -56,9 +56,11 @@ pub struct TestBinary {
 /// dependencies again, which takes longer than the lints.
 pub fn cargo_test(options: &str) -> Command {
     let mut command = cargo(&format!("test --workspace {options}"));
-    let beside = PathBuf::from(command.get_program()).with_file_name("clippy-driver");
-    let driver = if beside.exists() { beside } else { "clippy-driver".into() };
-    command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+    // By its whole path, however this was started: cargo compiles everything again for another name of it.
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()));
+    let driver = sysroot.map(|path| Path::new(path.trim()).join("bin/clippy-driver"));
+    let driver = driver.ok().filter(|driver| driver.exists());
+    command.env("RUSTC_WORKSPACE_WRAPPER", driver.unwrap_or_else(|| "clippy-driver".into()));
     command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
     command
 }
@@ -150,13 +152,20 @@ pub fn run(start: &Start<'_>) -> Outcome {
 /// it takes long, the others last.
 pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
     let binaries = build()?;
-    let mut jobs = VecDeque::from(Job::tests(&binaries, &Start::default())?);
+    // Test programs have many threads and the first task few: with equal rights it would be left over at the end, alone.
+    let after_tasks = |start: &Start<'_>| {
+        let binaries = binaries.as_slice();
+        let mut start = start.clone();
+        start.before.splice(0..0, ["nice", "-n", "10"]);
+        Job::tests(binaries, &start)
+    };
+    let mut jobs = VecDeque::from(after_tasks(&Start::default())?);
     for start in again {
-        jobs.extend(Job::tests(&binaries, start)?);
+        jobs.extend(after_tasks(start)?);
     }
     // Those that take long begin early, so that short ones are left to fill the end.
     for (at, task) in tasks.iter().enumerate() {
-        jobs.insert((at + 1).min(jobs.len()), Job::task(task)?);
+        jobs.insert(at.min(jobs.len()), Job::task(task)?);
     }
     run_jobs(jobs)
 }
