@@ -16,7 +16,7 @@ use crate::test::is_whole;
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     get()?;
-    let mut only = vec!["export export", "export heap"];
+    let mut only = vec!["export export", "export heap", "bactrian tables"];
     if is_whole() {
         only.push("bactrian answers");
     }
@@ -38,8 +38,11 @@ pub fn get() -> Outcome {
     let tools = folder();
     fs::create_dir_all(&tools).map_err(|error| format!("{}: {error}", tools.display()))?;
     get_npm_packages(&tools)?;
-    let mut wanted =
-        vec![("pprof", "pprof", "Debian"), ("visualvm", "visualvm-heap.jar", "Debian")];
+    let mut wanted = vec![
+        ("pprof", "pprof", "Debian"),
+        ("visualvm", "visualvm-heap.jar", "Debian"),
+        ("duckdb", "duckdb", "PyPI"),
+    ];
     // It takes minutes where PyPI is far.
     if is_whole() {
         wanted.push(("mcp", "mcp", "PyPI"));

@@ -204,7 +204,7 @@ impl ShownArgs {
 }
 
 /// Whether a file is what `bactrian live --record` writes. What cannot be read twice is not looked at.
-fn is_recording(path: &Path) -> bool {
+pub fn is_recording(path: &Path) -> bool {
     let mut first = [0; recording::MAGIC.len()];
     let read = |mut file: fs::File| file.read_exact(&mut first).is_ok();
     path.is_file() && fs::File::open(path).is_ok_and(read) && first == *recording::MAGIC

@@ -34,6 +34,7 @@ mod frames;
 mod functions;
 mod heap;
 mod json;
+mod parquet;
 mod path;
 mod pprof;
 mod protobuf;
@@ -46,6 +47,7 @@ use std::io::{self, BufWriter, Write};
 
 use bactrian_analysis::Profile;
 
+pub use self::parquet::{WrittenTable, write_parquet};
 pub use about::{About, LivePoint};
 pub use format::{Format, UnknownFormat};
 pub use heap::{

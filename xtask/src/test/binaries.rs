@@ -156,7 +156,7 @@ pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
     let after_tasks = |start: &Start<'_>| {
         let binaries = binaries.as_slice();
         let mut start = start.clone();
-        start.before.splice(0..0, ["nice", "-n", "10"]);
+        start.before.splice(0..0, ["nice", "-n", "5"]);
         Job::tests(binaries, &start)
     };
     let mut jobs = VecDeque::from(after_tasks(&Start::default())?);

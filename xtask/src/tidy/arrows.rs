@@ -8,6 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["bactrian"],
     &["bactrian-mcp"],
     &["bactrian-web", "bactrian-terminal", "bactrian-export", "bactrian-capture"],
+    &["bactrian-tables"],
     &["bactrian-analysis"],
     &["bactrian-types"],
     &["bactrian-trace", "bactrian-snapshot", "bactrian-live", "bactrian-graph"],

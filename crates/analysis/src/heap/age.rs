@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use bactrian_graph::Node;
 use bactrian_snapshot::Sample;
 use bactrian_trace::Micros;
 use schemars::JsonSchema;
@@ -60,6 +61,17 @@ impl Age {
 pub(super) fn age_of(heap: &Heap, sample: &Sample) -> Option<Time> {
     let now = heap.snapshot().info().since_start?;
     Some(Time(Micros(now.saturating_sub(sample.time?))))
+}
+
+impl Heap {
+    /// Blocks that were sampled when they were allocated, with where that was and how old they are, as far as that is known.
+    pub fn sampled_blocks(&self) -> impl Iterator<Item = (Node, Option<String>, Option<Time>)> {
+        self.tables().samples.iter().map(|sample| {
+            let node = sample.block.0;
+            let site = self.site(node).and_then(|at| self.location(&at));
+            (node, site, age_of(self, sample))
+        })
+    }
 }
 
 /// Ages of blocks in groups.

@@ -164,7 +164,8 @@ impl Heap {
         NodeLine { node, what: self.describe(node), retained }
     }
 
-    fn space(&self, address: u64) -> &'static str {
+    /// In which part of the heap an address is: minor, major or static.
+    pub fn space(&self, address: u64) -> &'static str {
         use bactrian_snapshot::SpaceKind::{Major, Minor, Static};
         match self.tables().space_of(address).map(|space| space.kind) {
             Some(Major) => "major",

@@ -9,25 +9,30 @@ use bactrian_export::{
     About, Format, HeapFormat, LivePoint, UnknownFormat, UnknownHeapFormat, export,
 };
 use bactrian_snapshot::is_snapshot_file;
+use bactrian_tables::TraceTables;
 use clap::builder::PossibleValuesParser;
 
 use super::arguments::share;
-use super::heap;
+use super::heap::{self, export::HeapTarget};
+use super::tables::{self, PARQUET, write_recording};
 use crate::failure::{Failure, Status};
 use crate::file_args::TraceArg;
 use crate::filters::{FilterArgs, warn_if_empty};
 use crate::output::{Console, write_file};
+use crate::shown::is_recording;
 
 /// Write a profile for another tool.
 ///
 /// folded: flame graph scripts. pprof: Go's pprof, with allocated and live bytes and objects. speedscope:
-/// speedscope.app. firefox: profiler.firefox.com. csv and json: spreadsheets and scripts.
+/// speedscope.app. firefox: profiler.firefox.com. csv and json: spreadsheets and scripts. parquet: tables for DuckDB, pandas,
+/// Spark and other engines, in a folder; of recordings of live numbers, too.
 /// For heap snapshots this is `bactrian heap export`, which has more options.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian export trace.ctf --to pprof -o heap.pb.gz && go tool pprof -http : heap.pb.gz
   bactrian export trace.ctf --to speedscope -o heap.speedscope.json
-  bactrian export trace.ctf --to folded --live-at-peak | flamegraph.pl > peak.svg")]
+  bactrian export trace.ctf --to folded --live-at-peak | flamegraph.pl > peak.svg
+  bactrian export trace.ctf --to parquet -o tables && duckdb -c \"from 'tables/objects.parquet'\"")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
@@ -52,6 +57,7 @@ fn names() -> Vec<&'static str> {
     let mut names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
     let of_heaps = HeapFormat::ALL.iter().map(|format| format.name());
     names.extend(of_heaps.filter(|name| name.parse::<Format>().is_err()));
+    names.push(PARQUET);
     names
 }
 
@@ -61,6 +67,18 @@ const TIMELINE_POINTS: usize = 1_000;
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if is_snapshot_file(&args.trace.file).unwrap_or(false) {
         return export_snapshot(args, console);
+    }
+    if is_recording(&args.trace.file) {
+        return match args.to == PARQUET {
+            true => write_recording(&args.trace.file, args.output.as_deref(), console),
+            false => {
+                let what = format!("recordings of live numbers can be written as {PARQUET} only");
+                Err(Failure::Usage(what))
+            }
+        };
+    }
+    if args.to == PARQUET {
+        return export_tables(args, console);
     }
     let to: Format = args.to.parse().map_err(|unknown: UnknownFormat| {
         let what = format!("{unknown}; `{}` is for heap snapshots", args.to);
@@ -107,9 +125,21 @@ fn live_points(trace: &bactrian_analysis::TraceFile, filter: &Filter) -> Vec<Liv
         .collect()
 }
 
+/// Writes a trace as tables.
+fn export_tables(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    if !args.filters.filter()?.admits_all() {
+        let what =
+            "tables have all objects: filter them where they are asked, as `where words > 100`";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    let trace = args.trace.open()?;
+    tables::write(&TraceTables::new(&trace), args.output.as_deref(), console)?;
+    Ok(Status::Done)
+}
+
 /// Does what `bactrian heap export` does.
 fn export_snapshot(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let to: HeapFormat = args
+    let to: HeapTarget = args
         .to
         .parse()
         .map_err(|unknown: UnknownHeapFormat| Failure::Usage(unknown.to_string()))?;

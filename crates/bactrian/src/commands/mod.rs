@@ -31,6 +31,7 @@ pub mod report;
 mod signal_arg;
 pub mod snapshot;
 mod snapshots;
+mod tables;
 pub mod timeline;
 pub mod top;
 mod trace_files;

@@ -138,7 +138,8 @@ fn program_goes_on_and_its_snapshots_are_shown_beside_it() {
         std::fs::write(folder.path().join(name(1)), "mine").expect("room");
         for (file, number) in [(1, 2), (2, 3)] {
             let taking = view.snapshot();
-            assert_eq!((&taking["state"], &taking["file"]), (&"taken".into(), &file.into()));
+            let told = (&taking["state"], &taking["file"]);
+            assert_eq!(told, (&"taken".into(), &file.into()), "{taking}");
             let said = taking["said"].to_string();
             let written = folder.path().canonicalize().expect("a folder").join(name(number));
             assert!(said.contains("the program stood still for"), "{said}");

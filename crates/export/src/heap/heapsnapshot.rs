@@ -11,11 +11,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use bactrian_analysis::heap::{ClassKind, Heap};
+use bactrian_analysis::heap::{ClassKind, Heap, Visit, every_block};
 use bactrian_graph::Node;
 use bactrian_snapshot::{Ephemeron, WeakSlot};
-
-use super::walk::{Visit, every_block};
 
 /// Types of nodes, in the order that readers know.
 const NODE_TYPES: [&str; 13] = [

@@ -8,7 +8,6 @@ mod heapsnapshot;
 mod hprof;
 mod pprof;
 mod tables;
-mod walk;
 
 use std::io::{self, BufWriter, Write};
 

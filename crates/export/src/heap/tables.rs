@@ -3,13 +3,11 @@
 use std::io::{self, Write};
 
 use bactrian_analysis::heap::{
-    ClassBy, ClassRow, Heap, MergedLimits, WORD, classes, merged_dominators,
+    ClassBy, ClassKind, Heap, MergedLimits, Visit, WORD, classes, every_block, merged_dominators,
 };
 use bactrian_graph::NONE;
 use serde::Serialize;
 use serde_json::json;
-
-use super::walk::{Visit, every_block};
 
 /// Version of the JSON.
 pub const HEAP_SCHEMA_VERSION: u32 = 2;
@@ -64,19 +62,12 @@ pub fn csv(heap: &Heap, with_blocks: bool, out: &mut dyn Write) -> io::Result<us
         for row in &table.rows {
             let place = quoted(row.label.file.as_deref().unwrap_or_default());
             let retained = row.retained.map_or_else(String::new, |bytes| bytes.to_string());
-            let (class, kind) = (quoted(&row.label.name), kind(row));
+            let (class, kind) = (quoted(&row.label.name), row.kind.map_or("", ClassKind::name));
             let (blocks, bytes) = (row.blocks.value, row.shallow.value);
             write!(out, "{class},{place},{kind},{blocks:.0},{bytes:.0},{retained}\r\n")?;
         }
     }
     Ok(table.rows.len())
-}
-
-fn kind(row: &ClassRow) -> String {
-    match serde_json::to_value(row.kind) {
-        Ok(serde_json::Value::String(kind)) => kind,
-        _ => String::new(),
-    }
 }
 
 fn quoted(text: &str) -> String {
@@ -114,7 +105,7 @@ pub fn json(
         rows.row(&json!({
             "class": row.label.name,
             "place": row.label.file,
-            "kind": kind(row),
+            "kind": row.kind,
             "blocks": row.blocks.value as u64,
             "bytes": row.shallow.value as u64,
             "retained": row.retained,

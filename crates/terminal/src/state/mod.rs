@@ -226,7 +226,8 @@ impl State {
 
     /// Whether there is more to be sought for what is shown.
     pub fn is_busy(&self, database: &Database) -> bool {
-        (self.tab == Tab::Log && self.log.is_looking(database)) || self.seeker.is_seeking()
+        (self.tab == Tab::Log && self.log.is_looking(database))
+            || self.seeker.is_seeking(self.time.at())
     }
 
     /// Takes note of how large the screen is.

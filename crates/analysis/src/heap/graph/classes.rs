@@ -78,6 +78,29 @@ pub enum ClassKind {
     Holder,
 }
 
+impl ClassKind {
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClassKind::Type => "type",
+            ClassKind::String => "string",
+            ClassKind::Float => "float",
+            ClassKind::FloatArray => "float-array",
+            ClassKind::Object => "object",
+            ClassKind::Lazy => "lazy",
+            ClassKind::Forward => "forward",
+            ClassKind::Continuation => "continuation",
+            ClassKind::Ephemeron => "ephemeron",
+            ClassKind::Abstract => "abstract",
+            ClassKind::Closure => "closure",
+            ClassKind::Custom => "custom",
+            ClassKind::Structured => "structured",
+            ClassKind::Unread => "unread",
+            ClassKind::Holder => "holder",
+        }
+    }
+}
+
 /// Classes that are there whatever the tables say; their numbers, by the names below, are their places here.
 const FIXED: [(ClassKind, &str, Option<u8>); 12] = [
     (ClassKind::String, "string", Some(tag::STRING)),

@@ -203,6 +203,11 @@ impl Holders {
         self.all.iter()
     }
 
+    /// All of them with their nodes and what kind of roots they are.
+    pub fn kinds(&self) -> impl Iterator<Item = (Node, HolderKind)> {
+        (self.first..).zip(self.all.iter().map(|holder| holder.kind))
+    }
+
     /// The holder that a node is; none if it is a block.
     pub fn get(&self, node: Node) -> Option<&Holder> {
         self.all.get(node.checked_sub(self.first)? as usize)

@@ -111,8 +111,7 @@ pub struct Seeker {
 impl Seeker {
     /// Seeks a piece further; gives what there is to worry about when all is done.
     pub fn seek(&mut self, database: &Database, at: u64) -> Option<Vec<Warning>> {
-        let is_due = self.last.is_none_or(|last| at.abs_diff(last) >= EVERY);
-        if self.under_way.is_none() && is_due {
+        if self.under_way.is_none() && self.is_due(at) {
             self.under_way = Some(Search::begin(database, at));
             self.last = Some(at);
         }
@@ -120,9 +119,13 @@ impl Seeker {
         self.under_way.take_if(|_| is_done).map(Search::warnings)
     }
 
-    /// Whether a search is under way.
-    pub fn is_seeking(&self) -> bool {
-        self.under_way.is_some()
+    /// Whether there is something to seek at a moment.
+    pub fn is_seeking(&self, at: u64) -> bool {
+        self.under_way.is_some() || self.is_due(at)
+    }
+
+    fn is_due(&self, at: u64) -> bool {
+        self.last.is_none_or(|last| at.abs_diff(last) >= EVERY)
     }
 }
 
@@ -208,13 +211,17 @@ mod tests {
             if let Some(warnings) = seeker.seek(&database, at) {
                 break warnings;
             }
-            assert!(seeker.is_seeking());
+            assert!(seeker.is_seeking(at));
         };
         assert_eq!(sought, find(&database, at));
         assert!(sought.len() == 4 && pieces > 10, "{} in {pieces}", sought.len());
         // Not again until a second has passed.
-        assert_eq!((seeker.seek(&database, at + 5), seeker.is_seeking()), (None, false));
-        assert!(seeker.seek(&database, at + EVERY).is_none() && seeker.is_seeking());
+        assert_eq!((seeker.seek(&database, at + 5), seeker.is_seeking(at + 5)), (None, false));
+        assert!(seeker.is_seeking(at + EVERY) && seeker.seek(&database, at + EVERY).is_none());
+        // At another moment it is sought again, when this is done.
+        let moments: Vec<_> =
+            (0..100).filter_map(|_| seeker.seek(&database, at - 60 * EVERY)).collect();
+        assert!(moments.len() == 2 && !seeker.is_seeking(at - 60 * EVERY));
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use bactrian_analysis::heap::MergedLimits;
-use bactrian_export::{HeapFormat, HeapOptions, Written, export_heap};
+use bactrian_export::{HeapFormat, HeapOptions, UnknownHeapFormat, Written, export_heap};
+use bactrian_tables::HeapTables;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::commands::arguments::share;
+use crate::commands::tables::{self, PARQUET};
 use crate::failure::{Failure, Status};
 use crate::file_args::HeapArg;
 use crate::indexes::IndexArg;
@@ -17,18 +19,20 @@ use crate::types::TypesArg;
 /// Write a heap for another tool.
 ///
 /// hprof: Eclipse MAT, VisualVM and others for Java. heapsnapshot: Chrome DevTools, memlab. pprof and dot: the tree of
-/// dominators, merged by class, for Go's pprof and Graphviz. json and csv: classes, or all blocks, for scripts.
+/// dominators, merged by class, for Go's pprof and Graphviz. json and csv: classes, or all blocks, for scripts. parquet: tables
+/// of blocks, pointers, roots, classes and strings for DuckDB, pandas, Spark and other engines, in a folder.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap export server.heap --to hprof -o server.hprof
   bactrian heap export server.heap --to pprof -o held.pb.gz && go tool pprof -http : held.pb.gz
-  bactrian heap export server.heap --to csv --blocks -o blocks.csv")]
+  bactrian heap export server.heap --to csv --blocks -o blocks.csv
+  bactrian heap export server.heap --to parquet -o tables && duckdb -c \"from 'tables/blocks.parquet'\"")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
     /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
-    to: HeapFormat,
+    to: HeapTarget,
     /// Where to write it; standard output if not given
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -46,37 +50,65 @@ pub struct Args {
 const MIN_SHARE: f64 = 0.01;
 const DEPTH: u32 = 100;
 
-fn formats() -> impl TypedValueParser<Value = HeapFormat> {
-    let names = HeapFormat::ALL.iter().map(|format| format.name());
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<HeapFormat>())
+/// What a heap is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapTarget {
+    /// One file.
+    File(HeapFormat),
+    /// A folder of tables.
+    Parquet,
+}
+
+impl std::str::FromStr for HeapTarget {
+    type Err = UnknownHeapFormat;
+
+    fn from_str(name: &str) -> Result<HeapTarget, UnknownHeapFormat> {
+        match name {
+            PARQUET => Ok(HeapTarget::Parquet),
+            name => name.parse().map(HeapTarget::File),
+        }
+    }
+}
+
+fn formats() -> impl TypedValueParser<Value = HeapTarget> {
+    let names = HeapFormat::ALL.iter().map(|format| format.name()).chain([PARQUET]);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<HeapTarget>())
 }
 
 impl Args {
     /// What `bactrian export` asks of a heap.
-    pub fn of(file: PathBuf, strict: bool, to: HeapFormat, output: Option<PathBuf>) -> Args {
+    pub fn of(file: PathBuf, strict: bool, to: HeapTarget, output: Option<PathBuf>) -> Args {
         let heap = HeapArg { file, strict, types: TypesArg::default(), index: IndexArg::default() };
         Args { heap, to, output, min_share: MIN_SHARE, depth: DEPTH, blocks: false }
     }
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let to = match args.to {
+        HeapTarget::File(to) => to,
+        HeapTarget::Parquet => {
+            let heap = args.heap.open(console)?;
+            tables::write(&HeapTables::new(&heap), args.output.as_deref(), console)?;
+            return args.heap.finish(&heap, console);
+        }
+    };
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_stdout = output == Path::new("-");
-    if is_stdout && args.to.is_binary() && std::io::stdout().is_terminal() {
+    if is_stdout && to.is_binary() && std::io::stdout().is_terminal() {
         let what = "files are not for the terminal; give -o FILE or redirect the output";
-        return Err(Failure::Usage(format!("{} {what}", args.to)));
+        return Err(Failure::Usage(format!("{to} {what}")));
     }
     let limits = MergedLimits { min_share: share(args.min_share)?, depth: args.depth.max(1) };
     let options = HeapOptions { limits, blocks: args.blocks };
     let heap = args.heap.open(console)?;
     let mut written = None;
     write_file(output, console, |out, _| {
-        written = Some(export_heap(args.to, &heap, &options, out)?);
+        written = Some(export_heap(to, &heap, &options, out)?);
         Ok(())
     })?;
     if let Some(Written::Blocks { cut: blocks @ 1.. }) = written {
         let what = show_number(blocks, "block");
-        console.warn(&format!("{what} are longer than {} can say, and were cut", args.to))?;
+        console.warn(&format!("{what} are longer than {to} can say, and were cut"))?;
     }
     if let Some(written) = written.filter(|_| !is_stdout) {
         let what = match written {
@@ -93,7 +125,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             Written::Classes(1) => "1 class".to_owned(),
             Written::Classes(classes) => format!("{classes} classes"),
         };
-        writeln!(console.out(), "{}: {}, {what}", output.display(), args.to)?;
+        writeln!(console.out(), "{}: {to}, {what}", output.display())?;
     }
     args.heap.finish(&heap, console)
 }

@@ -19,11 +19,10 @@ mod roots;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use bactrian_analysis::heap::{ClassKind, Heap};
+use bactrian_analysis::heap::{ClassKind, Heap, Visit, every_block};
 use bactrian_graph::Node;
 
 use super::addresses::Addresses;
-use super::walk::{Visit, every_block};
 use classes::{Form, MOST_FIELDS};
 use records::{ID_BYTES, NO_TRACE, Record, Sub, Type, Writer};
 use roots::{Owner, Stack};

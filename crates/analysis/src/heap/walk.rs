@@ -5,9 +5,10 @@
 
 use std::io;
 
-use bactrian_analysis::heap::Heap;
 use bactrian_graph::Node;
 use bactrian_snapshot::{Block, Edges, Text};
+
+use super::Heap;
 
 /// A block with what it points to.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,62 @@
+//! Evidence as Parquet files: what `export --to parquet` does, of whatever file.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use bactrian_export::{WrittenTable, write_parquet};
+use bactrian_live::recording::Player;
+use bactrian_live::{Database, Limits};
+use bactrian_tables::{RecordingTables, Tables};
+
+use crate::failure::{Failure, Status};
+use crate::output::{Console, show_number};
+
+/// The name of the format.
+pub const PARQUET: &str = "parquet";
+
+/// Writes tables into a folder, which is made if it is not there, and says what is in it.
+pub fn write(
+    tables: &dyn Tables,
+    output: Option<&Path>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let Some(folder) = output.filter(|folder| *folder != Path::new("-")) else {
+        let what = "parquet is a folder of files, one for each table: give -o FOLDER";
+        return Err(Failure::Usage(what.to_owned()));
+    };
+    fs::create_dir_all(folder).with_context(|| format!("{}: it is no folder", folder.display()))?;
+    let written = write_parquet(tables, folder)
+        .with_context(|| format!("the tables in {}", folder.display()))?;
+    for WrittenTable { name, rows } in written {
+        let path = folder.join(format!("{name}.parquet"));
+        writeln!(console.out(), "{}: {}", path.display(), show_number(rows as u64, "row"))?;
+    }
+    Ok(())
+}
+
+/// The tables of a recording of live numbers.
+pub fn write_recording(
+    path: &Path,
+    output: Option<&Path>,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    let player =
+        Player::new(file).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    // All of it: nothing is to be forgotten.
+    let mut database = Database::new(Limits { window: Duration::MAX, memory: usize::MAX });
+    for event in player {
+        match event {
+            Ok(event) => database.add(event),
+            Err(error) => {
+                console
+                    .warn(&format!("{}: {error}; what came before is written", path.display()))?;
+            }
+        }
+    }
+    write(&RecordingTables::new(&database), output, console)?;
+    Ok(Status::Done)
+}

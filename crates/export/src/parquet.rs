@@ -1,0 +1,142 @@
+//! Tables as Parquet files, one for each, in a folder: for DuckDB, pandas, polars, Spark and others.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bactrian_tables::schema::{Column, Kind, Table, VERSION};
+use bactrian_tables::{Batch, Tables, Values};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+
+/// Rows that are written at once: what engines read at once, and what is in memory.
+const ROW_GROUP: usize = 1 << 18;
+
+/// What was written of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenTable {
+    /// Its name.
+    pub name: &'static str,
+    /// Its rows.
+    pub rows: usize,
+}
+
+/// Writes all tables into a folder that is there.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write_parquet(tables: &dyn Tables, folder: &Path) -> io::Result<Vec<WrittenTable>> {
+    let write = |table: &&'static Table| {
+        let file = File::create(folder.join(format!("{}.parquet", table.name)))?;
+        let rows = write_table(tables, table, file)?;
+        Ok(WrittenTable { name: table.name, rows })
+    };
+    tables.tables().iter().map(write).collect()
+}
+
+fn write_table(tables: &dyn Tables, table: &Table, file: File) -> io::Result<usize> {
+    let version = KeyValue::new("bactrian.schema_version".to_owned(), VERSION.to_string());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(vec![version]))
+        .build();
+    let schema = Arc::new(schema_of(table).map_err(io::Error::other)?);
+    let mut writer =
+        SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(io::Error::other)?;
+    let mut waiting: Vec<Batch> = Vec::new();
+    let (mut rows, mut all) = (0, 0);
+    tables.scan(table, &|_| true, &mut |batch| {
+        rows += batch.rows;
+        all += batch.rows;
+        waiting.push(batch);
+        if rows < ROW_GROUP {
+            return Ok(());
+        }
+        rows = 0;
+        write_group(&mut writer, table, &std::mem::take(&mut waiting)).map_err(io::Error::other)
+    })?;
+    if rows > 0 {
+        write_group(&mut writer, table, &waiting).map_err(io::Error::other)?;
+    }
+    writer.close().map_err(io::Error::other)?;
+    Ok(all)
+}
+
+fn schema_of(table: &Table) -> Result<Type, ParquetError> {
+    let field = |column: &Column| {
+        let (physical, logical) = match column.kind {
+            Kind::Whole => (Physical::INT64, None),
+            Kind::Real => (Physical::DOUBLE, None),
+            Kind::Truth => (Physical::BOOLEAN, None),
+            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let repetition =
+            if column.is_nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let field = Type::primitive_type_builder(column.name, physical);
+        field.with_repetition(repetition).with_logical_type(logical).build().map(Arc::new)
+    };
+    let fields = table.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder(table.name).with_fields(fields).build()
+}
+
+/// Writes some values of a column.
+fn put<D: DataType>(
+    out: &mut SerializedColumnWriter<'_>,
+    column: &Column,
+    values: impl Iterator<Item = Option<D::T>>,
+) -> Result<(), ParquetError> {
+    let (mut there, mut levels) = (Vec::new(), Vec::new());
+    for value in values {
+        levels.push(i16::from(value.is_some()));
+        there.extend(value);
+    }
+    // A column that always has something has no levels.
+    let levels = column.is_nullable.then_some(levels.as_slice());
+    out.typed::<D>().write_batch(&there, levels, None)?;
+    Ok(())
+}
+
+fn write_group(
+    writer: &mut SerializedFileWriter<File>,
+    table: &Table,
+    batches: &[Batch],
+) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    for (place, column) in table.columns.iter().enumerate() {
+        let Some(mut out) = group.next_column()? else { break };
+        // Texts are few, and shared.
+        let mut texts: HashMap<*const u8, ByteArray> = HashMap::new();
+        for values in batches.iter().filter_map(|batch| batch.columns.get(place)?.as_ref()) {
+            match values {
+                Values::Whole(values) => {
+                    put::<Int64Type>(&mut out, column, values.iter().copied())?;
+                }
+                Values::Real(values) => {
+                    put::<DoubleType>(&mut out, column, values.iter().copied())?;
+                }
+                Values::Truth(values) => {
+                    put::<BoolType>(&mut out, column, values.iter().copied())?;
+                }
+                Values::Text(values) => {
+                    let mut shared = |text: &Arc<str>| {
+                        let known = texts.entry(text.as_ptr());
+                        known.or_insert_with(|| text.as_bytes().to_vec().into()).clone()
+                    };
+                    let values: Vec<_> =
+                        values.iter().map(|text| text.as_ref().map(&mut shared)).collect();
+                    put::<ByteArrayType>(&mut out, column, values.into_iter())?;
+                }
+            }
+        }
+        out.close()?;
+    }
+    group.close()?;
+    Ok(())
+}

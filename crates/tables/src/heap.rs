@@ -1,0 +1,272 @@
+//! The tables of a heap. Blocks are read from the snapshot group by group; what the graph knows of them is looked up.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use bactrian_analysis::heap::{ClassKind, Heap, Visit, every_block};
+use bactrian_graph::{NONE, Node, inherit};
+use bactrian_snapshot::Block;
+
+use crate::batch::{Columns, Values};
+use crate::schema::{self, BLOCKS, CLASSES, EDGES, ROOTS, STRINGS, Table};
+use crate::{Sink, Tables};
+
+const WORD: u64 = 8;
+/// Rows of tables that do not come in groups.
+const BATCH: usize = 1 << 16;
+
+/// The tables of a heap.
+pub struct HeapTables<'h> {
+    heap: &'h Heap,
+    /// What classes are called.
+    classes: Vec<Arc<str>>,
+    roots: OnceLock<Roots>,
+    sampled: OnceLock<HashMap<Node, Sampled>>,
+}
+
+/// Which root holds what alone.
+struct Roots {
+    /// For each block: the place of a name, or none.
+    of: Vec<u32>,
+    names: Vec<Arc<str>>,
+}
+
+/// What samples tell of a block.
+struct Sampled {
+    site: Option<Arc<str>>,
+    age: Option<f64>,
+}
+
+impl<'h> HeapTables<'h> {
+    /// Of a heap.
+    pub fn new(heap: &'h Heap) -> HeapTables<'h> {
+        let classes = heap.classes().iter().map(|class| class.title().into()).collect();
+        HeapTables { heap, classes, roots: OnceLock::new(), sampled: OnceLock::new() }
+    }
+
+    fn class(&self, node: Node) -> Arc<str> {
+        let class = self.heap.class_of().get(node as usize).copied().unwrap_or(0);
+        self.classes.get(class as usize).cloned().unwrap_or_default()
+    }
+
+    fn dominator(&self, node: Node) -> Option<Node> {
+        let parent = self.heap.dominators().parent.get(node as usize).copied();
+        parent.filter(|parent| *parent != NONE)
+    }
+
+    fn roots(&self) -> &Roots {
+        self.roots.get_or_init(|| {
+            let (heap, blocks) = (self.heap, self.heap.blocks());
+            let mut names: Vec<Arc<str>> = Vec::new();
+            let mut of = vec![NONE; blocks];
+            // Below the root of all, which has 0, there are kinds of roots, below these modules and threads, and below these their fields and
+            // frames. A number is the place of a name, from 1, and whether it is that of a kind only.
+            inherit(&heap.dominators().parent, heap.root(), |node, above| {
+                let (name, is_kind) = (above >> 1, above & 1 == 1);
+                if (node as usize) < blocks {
+                    of[node as usize] = name.checked_sub(1).unwrap_or(NONE);
+                    return above;
+                }
+                if above != 0 && !is_kind {
+                    return above;
+                }
+                names.push(heap.describe(node).into());
+                (names.len() as u32) << 1 | u32::from(above == 0)
+            });
+            Roots { of, names }
+        })
+    }
+
+    fn root(&self, node: Node) -> Option<Arc<str>> {
+        let roots = self.roots();
+        let place = roots.of.get(node as usize).copied().filter(|place| *place != NONE)?;
+        roots.names.get(place as usize).cloned()
+    }
+
+    fn sampled(&self) -> &HashMap<Node, Sampled> {
+        self.sampled.get_or_init(|| {
+            let mut sites: HashMap<String, Arc<str>> = HashMap::new();
+            let told = self.heap.sampled_blocks().map(|(node, site, age)| {
+                let site = site.map(|site| {
+                    Arc::clone(sites.entry(site).or_insert_with_key(|site| site.as_str().into()))
+                });
+                (node, Sampled { site, age: age.map(|age| age.0.seconds()) })
+            });
+            told.collect()
+        })
+    }
+
+    fn blocks(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+        let heap = self.heap;
+        let kinds: Vec<Arc<str>> =
+            heap.classes().iter().map(|class| class.kind.name().into()).collect();
+        let [minor, major, fixed, unknown] =
+            ["minor", "major", "static", "unknown"].map(|name| -> Arc<str> { name.into() });
+        let snapshot = heap.snapshot();
+        for index in 0..snapshot.groups().len() {
+            // What cannot be read is in the heap's losses.
+            let Ok(group) = snapshot.group(index) else { continue };
+            let blocks = group.blocks();
+            let ids = || blocks.iter().map(|block| block.id.0);
+            let class_of =
+                |id: Node| heap.class_of().get(id as usize).copied().unwrap_or(0) as usize;
+            let is_reached = |id: Node| self.dominator(id).is_some();
+            let of =
+                |of: fn(&Block) -> u64| Values::whole(blocks.iter().map(|block| Some(of(block))));
+            let batch = Columns::of(&BLOCKS, is_wanted)
+                .next("id", || of(|block| block.id.0.into()))
+                .next("address", || of(|block| block.address))
+                .next("class", || Values::text(ids().map(|id| Some(self.class(id)))))
+                .next("type", || {
+                    let is_type = |id: Node| heap.kind(id) == ClassKind::Type;
+                    Values::text(ids().map(|id| is_type(id).then(|| self.class(id))))
+                })
+                .next("kind", || Values::text(ids().map(|id| kinds.get(class_of(id)).cloned())))
+                .next("tag", || of(|block| block.tag.into()))
+                .next("words", || of(|block| block.words.saturating_add(1)))
+                .next("retained", || {
+                    let bytes = |id| heap.retained_words(id).saturating_mul(WORD);
+                    Values::whole(ids().map(|id| is_reached(id).then(|| bytes(id))))
+                })
+                .next("reachable", || Values::Truth(ids().map(|id| Some(is_reached(id))).collect()))
+                .next("idom", || {
+                    let is_block = |node: &Node| (*node as usize) < heap.blocks();
+                    let above = |id| self.dominator(id).filter(is_block).map(u64::from);
+                    Values::whole(ids().map(above))
+                })
+                .next("root", || Values::text(ids().map(|id| self.root(id))))
+                .next("site", || {
+                    Values::text(ids().map(|id| self.sampled().get(&id)?.site.clone()))
+                })
+                .next("age", || {
+                    Values::Real(ids().map(|id| self.sampled().get(&id)?.age).collect())
+                })
+                .next("generation", || {
+                    let space = |block: &Block| match heap.space(block.address) {
+                        "minor" => Arc::clone(&minor),
+                        "major" => Arc::clone(&major),
+                        "static" => Arc::clone(&fixed),
+                        _ => Arc::clone(&unknown),
+                    };
+                    Values::text(blocks.iter().map(|block| Some(space(block))))
+                })
+                .batch(blocks.len());
+            sink(batch)?;
+        }
+        Ok(())
+    }
+
+    fn edges(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+        let mut rows: Vec<(Node, Option<u64>, Node)> = Vec::with_capacity(BATCH);
+        let batch = |rows: &mut Vec<(Node, Option<u64>, Node)>| {
+            let batch = Columns::of(&EDGES, is_wanted)
+                .next("from", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                .next("field", || Values::whole(rows.iter().map(|row| row.1)))
+                .next("to", || Values::whole(rows.iter().map(|row| Some(row.2.into()))))
+                .batch(rows.len());
+            rows.clear();
+            batch
+        };
+        every_block(self.heap, |Visit { block, fields, others, .. }| {
+            let from = block.id.0;
+            rows.extend(fields.iter().map(|(field, to)| (from, Some(*field), *to)));
+            rows.extend(others.iter().map(|to| (from, None, *to)));
+            if rows.len() >= BATCH { sink(batch(&mut rows)) } else { Ok(()) }
+        })?;
+        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
+    }
+
+    fn root_pointers(
+        &self,
+        is_wanted: &dyn Fn(usize) -> bool,
+        sink: &mut Sink<'_>,
+    ) -> io::Result<()> {
+        let heap = self.heap;
+        let mut rows: Vec<(Node, Arc<str>, Arc<str>, Node)> = Vec::new();
+        for (holder, kind) in heap.holders().kinds() {
+            let kind: Arc<str> = kind.title().into();
+            let name: Arc<str> = heap.describe(holder).into();
+            let targets = heap.graph().successors(holder).iter();
+            let blocks = targets.filter(|to| (**to as usize) < heap.blocks());
+            rows.extend(blocks.map(|to| (holder, Arc::clone(&kind), Arc::clone(&name), *to)));
+        }
+        for rows in rows.chunks(BATCH) {
+            let batch = Columns::of(&ROOTS, is_wanted)
+                .next("holder", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                .next("kind", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.1)))))
+                .next("name", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.2)))))
+                .next("to", || Values::whole(rows.iter().map(|row| Some(row.3.into()))))
+                .batch(rows.len());
+            sink(batch)?;
+        }
+        Ok(())
+    }
+
+    fn class_totals(
+        &self,
+        is_wanted: &dyn Fn(usize) -> bool,
+        sink: &mut Sink<'_>,
+    ) -> io::Result<()> {
+        let heap = self.heap;
+        let totals = heap.class_totals();
+        let rows: Vec<usize> =
+            (0..totals.len().min(self.classes.len())).filter(|at| totals[*at].blocks > 0).collect();
+        let sum = |words: u64| Some(words.saturating_mul(WORD));
+        let batch = Columns::of(&CLASSES, is_wanted)
+            .next("class", || {
+                Values::text(rows.iter().map(|at| Some(Arc::clone(&self.classes[*at]))))
+            })
+            .next("kind", || {
+                Values::text(rows.iter().map(|at| Some(heap.classes()[*at].kind.name().into())))
+            })
+            .next("blocks", || Values::whole(rows.iter().map(|at| Some(totals[*at].blocks))))
+            .next("bytes", || Values::whole(rows.iter().map(|at| sum(totals[*at].words))))
+            .next("retained", || Values::whole(rows.iter().map(|at| sum(totals[*at].retained))))
+            .batch(rows.len());
+        sink(batch)
+    }
+
+    fn strings(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+        let snapshot = self.heap.snapshot();
+        for index in 0..snapshot.groups().len() {
+            let Ok(group) = snapshot.group(index) else { continue };
+            let strings = group.strings().unwrap_or_default();
+            if strings.is_empty() {
+                continue;
+            }
+            let batch = Columns::of(&STRINGS, is_wanted)
+                .next("id", || Values::whole(strings.iter().map(|text| Some(text.block.0.into()))))
+                .next("length", || Values::whole(strings.iter().map(|text| Some(text.bytes))))
+                .next("text", || {
+                    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into();
+                    Values::text(strings.iter().map(|it| it.prefix.as_ref().map(text)))
+                })
+                .batch(strings.len());
+            sink(batch)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tables for HeapTables<'_> {
+    fn tables(&self) -> &'static [&'static Table] {
+        schema::OF_HEAPS
+    }
+
+    fn scan(
+        &self,
+        table: &Table,
+        is_wanted: &dyn Fn(usize) -> bool,
+        sink: &mut Sink<'_>,
+    ) -> io::Result<()> {
+        match table.name {
+            "blocks" => self.blocks(is_wanted, sink),
+            "edges" => self.edges(is_wanted, sink),
+            "roots" => self.root_pointers(is_wanted, sink),
+            "classes" => self.class_totals(is_wanted, sink),
+            "strings" => self.strings(is_wanted, sink),
+            name => Err(io::Error::other(format!("a heap has no table {name}"))),
+        }
+    }
+}

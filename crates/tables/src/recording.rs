@@ -1,0 +1,99 @@
+//! The table of a recording: every number that changed.
+
+use std::io;
+use std::sync::Arc;
+
+use bactrian_analysis::live::known::show_kind;
+use bactrian_analysis::live::measure::full_name;
+use bactrian_live::{Database, Value};
+
+use crate::batch::{Columns, Values};
+use crate::schema::{self, Table, VALUES};
+use crate::{Sink, Tables};
+
+const BATCH: usize = 1 << 16;
+
+/// The table of a recording, or of a program that is watched.
+pub struct RecordingTables<'d> {
+    database: &'d Database,
+}
+
+struct Row {
+    time: f64,
+    observer: Arc<str>,
+    kind: Arc<str>,
+    part: Arc<str>,
+    value: Option<f64>,
+    text: Option<Arc<str>>,
+}
+
+impl<'d> RecordingTables<'d> {
+    /// Of what is known.
+    pub fn new(database: &'d Database) -> RecordingTables<'d> {
+        RecordingTables { database }
+    }
+
+    fn values(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+        let mut rows: Vec<Row> = Vec::new();
+        let batch = |rows: &mut Vec<Row>| {
+            let text = |of: &dyn Fn(&Row) -> Option<Arc<str>>| Values::text(rows.iter().map(of));
+            let real = |of: fn(&Row) -> Option<f64>| Values::Real(rows.iter().map(of).collect());
+            let batch = Columns::of(&VALUES, is_wanted)
+                .next("time", || real(|row| Some(row.time)))
+                .next("observer", || text(&|row| Some(Arc::clone(&row.observer))))
+                .next("kind", || text(&|row| Some(Arc::clone(&row.kind))))
+                .next("part", || text(&|row| Some(Arc::clone(&row.part))))
+                .next("value", || real(|row| row.value))
+                .next("text", || text(&|row| row.text.clone()))
+                .batch(rows.len());
+            rows.clear();
+            batch
+        };
+        for series in self.database.series() {
+            let observer: Arc<str> = full_name(series).into();
+            let kind: Arc<str> = show_kind(series.declaration.kind).into();
+            for (time, value) in series.values() {
+                let row = |part: &str, value: Option<f64>, text: Option<&str>| Row {
+                    time: time as f64 / 1e9,
+                    observer: Arc::clone(&observer),
+                    kind: Arc::clone(&kind),
+                    part: part.into(),
+                    value,
+                    text: text.map(Arc::from),
+                };
+                match value {
+                    Value::Text(text) | Value::Failed(text) => rows.push(row("", None, Some(text))),
+                    Value::Sites(sites) => rows.extend(sites.iter().flat_map(|site| {
+                        [("live", site.live), ("rate", site.rate)]
+                            .map(|(part, number)| row(part, Some(number), Some(&site.name)))
+                    })),
+                    value => rows.extend(
+                        value.numbers().iter().map(|(part, number)| row(part, Some(*number), None)),
+                    ),
+                }
+                if rows.len() >= BATCH {
+                    sink(batch(&mut rows))?;
+                }
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
+    }
+}
+
+impl Tables for RecordingTables<'_> {
+    fn tables(&self) -> &'static [&'static Table] {
+        schema::OF_RECORDINGS
+    }
+
+    fn scan(
+        &self,
+        table: &Table,
+        is_wanted: &dyn Fn(usize) -> bool,
+        sink: &mut Sink<'_>,
+    ) -> io::Result<()> {
+        match table.name {
+            "values" => self.values(is_wanted, sink),
+            name => Err(io::Error::other(format!("a recording has no table {name}"))),
+        }
+    }
+}

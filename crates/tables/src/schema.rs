@@ -1,0 +1,282 @@
+//! Which tables there are, and what their columns mean. Names are the same wherever these tables are: in a query, in a Parquet file,
+//! in an object store.
+//!
+//! Columns are only ever added, at the end; whoever reads a file of an earlier version finds those that it has.
+
+/// The version of the schema, in the metadata of files.
+pub const VERSION: u32 = 1;
+
+/// What a column has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole numbers of 64 bits.
+    Whole,
+    /// Numbers.
+    Real,
+    /// Truth values.
+    Truth,
+    /// Texts.
+    Text,
+}
+
+impl Kind {
+    /// What SQL calls it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Whole => "BIGINT",
+            Real => "DOUBLE",
+            Truth => "BOOLEAN",
+            Text => "VARCHAR",
+        }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it has.
+    pub kind: Kind,
+    /// Whether a row may have nothing in it.
+    pub is_nullable: bool,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// Its columns, in their order.
+    pub columns: &'static [Column],
+}
+
+const fn column(name: &'static str, kind: Kind, about: &'static str) -> Column {
+    Column { name, kind, is_nullable: false, about }
+}
+
+const fn nullable(name: &'static str, kind: Kind, about: &'static str) -> Column {
+    Column { name, kind, is_nullable: true, about }
+}
+
+use Kind::{Real, Text, Truth, Whole};
+
+/// Of a snapshot: its blocks.
+pub const BLOCKS: Table = Table {
+    name: "blocks",
+    about: "A block of the heap",
+    columns: &[
+        column("id", Whole, "its number, for joins and for `bactrian heap show @ID`"),
+        column("address", Whole, "where it was in the program"),
+        column("class", Text, "what it is: its type, or tag and size where that is not known"),
+        nullable("type", Text, "its type, if that is known"),
+        column("kind", Text, "type, string, float, closure, custom and so on"),
+        column("tag", Whole, "its tag"),
+        column("words", Whole, "its words of 8 bytes, with its header"),
+        nullable(
+            "retained",
+            Whole,
+            "bytes that would be free without it; null if no root reaches it",
+        ),
+        column("reachable", Truth, "whether a root reaches it"),
+        nullable(
+            "idom",
+            Whole,
+            "the block that alone holds it; null if that is a root, or several roots hold it",
+        ),
+        nullable(
+            "root",
+            Text,
+            "the module, stack or other root that alone holds it; null if several do",
+        ),
+        nullable("site", Text, "where it was allocated, if it was sampled"),
+        nullable("age", Real, "seconds from then to the snapshot"),
+        column("generation", Text, "minor, major or static"),
+    ],
+};
+
+/// Of a snapshot: its pointers.
+pub const EDGES: Table = Table {
+    name: "edges",
+    about: "A pointer from one block to another",
+    columns: &[
+        column("from", Whole, "the block that has it"),
+        nullable(
+            "field",
+            Whole,
+            "in which field; null for the stack of a continuation and the data of an ephemeron",
+        ),
+        column("to", Whole, "the block that it points to"),
+    ],
+};
+
+/// Of a snapshot: what roots point to.
+pub const ROOTS: Table = Table {
+    name: "roots",
+    about: "A pointer from a root to a block",
+    columns: &[
+        column("holder", Whole, "the number of the root, for `bactrian heap show @HOLDER`"),
+        column("kind", Text, "globals, stacks, finalisers and so on"),
+        column("name", Text, "what the root is called"),
+        column("to", Whole, "the block that it points to"),
+    ],
+};
+
+/// Of a snapshot: its classes.
+pub const CLASSES: Table = Table {
+    name: "classes",
+    about: "All blocks of one class",
+    columns: &[
+        column("class", Text, "the class"),
+        column("kind", Text, "type, string, float, closure, custom and so on"),
+        column("blocks", Whole, "how many"),
+        column("bytes", Whole, "their bytes, with headers"),
+        column("retained", Whole, "bytes that would be free without them"),
+    ],
+};
+
+/// Of a snapshot that has them: the beginnings of strings.
+pub const STRINGS: Table = Table {
+    name: "strings",
+    about: "A string or bytes",
+    columns: &[
+        column("id", Whole, "its block"),
+        column("length", Whole, "its bytes"),
+        nullable(
+            "text",
+            Text,
+            "how it begins, if the snapshot was asked to keep that; other bytes than UTF-8 are replaced",
+        ),
+    ],
+};
+
+/// Of a trace: sampled allocations.
+pub const OBJECTS: Table = Table {
+    name: "objects",
+    about: "A sampled allocation. What it stands for is its samples divided by the rate: `sum(samples) / any_value(rate) * 8` is an estimate of bytes",
+    columns: &[
+        column("id", Whole, "its number in the trace"),
+        column("time", Real, "when it was allocated, in seconds since the start"),
+        column("domain", Whole, "by which domain"),
+        column("words", Whole, "its size in words, without its header"),
+        column("samples", Whole, "how many of its words were sampled"),
+        column(
+            "rate",
+            Real,
+            "samples for each word that is allocated; 1: every allocation is here",
+        ),
+        column("heap", Text, "minor, major or external"),
+        column("stack", Whole, "its stack"),
+        nullable("promoted", Real, "when it went to the major heap"),
+        nullable("collected", Real, "when it was collected; null: never, as far as the trace goes"),
+        nullable("lifetime", Real, "seconds from its allocation until then"),
+    ],
+};
+
+/// Of a trace: distinct stacks.
+pub const STACKS: Table = Table {
+    name: "stacks",
+    about: "A stack that allocates",
+    columns: &[
+        column("stack", Whole, "its number"),
+        nullable("leaf", Text, "the function that allocates; null: there are no frames"),
+        nullable("file", Text, "in which file"),
+        nullable("line", Whole, "in which line"),
+        column("depth", Whole, "how many frames it has"),
+    ],
+};
+
+/// Of a trace: their frames.
+pub const FRAMES: Table = Table {
+    name: "frames",
+    about: "A frame of a stack",
+    columns: &[
+        column("stack", Whole, "the stack"),
+        column("position", Whole, "0 is the function that allocates, 1 its caller and so on"),
+        column("function", Text, "the function"),
+        nullable("file", Text, "its file"),
+        nullable("line", Whole, "the line of the call"),
+    ],
+};
+
+/// Of a recording: numbers over time.
+pub const VALUES: Table = Table {
+    name: "values",
+    about: "A number that changed. What is not told again has not changed",
+    columns: &[
+        column("time", Real, "when, in seconds since the program's start"),
+        column("observer", Text, "what was observed, with its labels"),
+        column("kind", Text, "point, gauge, histogram and so on"),
+        column("part", Text, "which of its numbers; empty if there is one only"),
+        nullable("value", Real, "the number"),
+        nullable("text", Text, "what it says instead: a text, or why it failed"),
+    ],
+};
+
+/// The tables of a snapshot.
+pub const OF_HEAPS: &[&Table] = &[&BLOCKS, &EDGES, &ROOTS, &CLASSES, &STRINGS];
+/// Those of a trace.
+pub const OF_TRACES: &[&Table] = &[&OBJECTS, &STACKS, &FRAMES];
+/// Those of a recording.
+pub const OF_RECORDINGS: &[&Table] = &[&VALUES];
+
+/// All tables, as `docs/tables.md` has them.
+pub fn document() -> String {
+    let mut text = String::new();
+    for (title, tables) in [
+        ("Of a snapshot", OF_HEAPS),
+        ("Of a trace", OF_TRACES),
+        ("Of a recording of live numbers", OF_RECORDINGS),
+    ] {
+        text += &format!("## {title}\n\n");
+        for table in tables {
+            text += &format!(
+                "### {}\n\n{}.\n\n| column | | |\n|---|---|---|\n",
+                table.name, table.about
+            );
+            for Column { name, kind, is_nullable, about } in table.columns {
+                let null = if *is_nullable { ", may be null" } else { "" };
+                text += &format!("| `{name}` | {}{null} | {about} |\n", kind.sql());
+            }
+            text += "\n";
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_once() {
+        let all: Vec<&Table> = [OF_HEAPS, OF_TRACES, OF_RECORDINGS].concat();
+        for (at, table) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other.name != table.name), "{}", table.name);
+            for (at, column) in table.columns.iter().enumerate() {
+                let before = &table.columns[..at];
+                assert!(before.iter().all(|other| other.name != column.name), "{}", column.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_document_is_made_from_the_schema() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
+        let text = std::fs::read_to_string(&path).expect("the document");
+        let (before, _) = text.split_once("<!-- made from the schema -->\n").expect("its mark");
+        let expected = format!(
+            "{before}<!-- made from the schema -->\n\n{}",
+            document().trim_end().to_owned() + "\n"
+        );
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, expected).expect("room");
+            return;
+        }
+        assert_eq!(text, expected, "UPDATE_GOLDEN=1 writes it anew");
+    }
+}

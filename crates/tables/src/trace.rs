@@ -1,0 +1,300 @@
+//! The tables of a trace. How objects end is read in a first pass, without stacks; rows are made in a second one.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use bactrian_analysis::TraceFile;
+use bactrian_trace::{Event, FrameId, Frames, Micros, ObjectId, Stacks};
+use bactrian_types::written;
+
+use crate::batch::{Columns, Values};
+use crate::schema::{self, FRAMES, OBJECTS, STACKS, Table};
+use crate::{Sink, Tables};
+
+const BATCH: usize = 1 << 16;
+
+/// The tables of a trace.
+pub struct TraceTables<'t> {
+    trace: &'t TraceFile,
+}
+
+/// When an object was promoted and collected.
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    promoted: Option<Micros>,
+    collected: Option<Micros>,
+}
+
+/// One row of `objects`.
+struct Object {
+    id: u64,
+    time: Micros,
+    domain: u16,
+    words: u64,
+    samples: u64,
+    heap: Arc<str>,
+    stack: u32,
+    ends: Ends,
+}
+
+/// Distinct stacks, by what each adds to the one that it goes on from: a number for each, from the outermost frame inwards.
+#[derive(Default)]
+struct StackNumbers {
+    known: HashMap<(u32, FrameId), u32>,
+    /// The caller and the innermost frame of each but the empty one, which has the number 0.
+    all: Vec<(u32, FrameId)>,
+    /// Which of them are some object's.
+    allocating: Vec<bool>,
+    /// Of each domain: the numbers along its last stack.
+    last: HashMap<u16, Vec<u32>>,
+}
+
+impl StackNumbers {
+    /// The number of a stack that shares so many outer frames with the last one of its domain.
+    fn of(&mut self, domain: u16, common: usize, stack: &[FrameId]) -> u32 {
+        let way = self.last.entry(domain).or_default();
+        way.truncate(common.min(stack.len()));
+        for &frame in &stack[way.len()..] {
+            let outer = way.last().copied().unwrap_or(0);
+            let number = *self.known.entry((outer, frame)).or_insert_with(|| {
+                self.all.push((outer, frame));
+                self.all.len() as u32
+            });
+            way.push(number);
+        }
+        let number = way.last().copied().unwrap_or(0);
+        if self.allocating.len() <= number as usize {
+            self.allocating.resize(number as usize + 1, false);
+        }
+        self.allocating[number as usize] = true;
+        number
+    }
+
+    /// The frames of a stack, the innermost first.
+    fn frames(&self, mut number: u32) -> impl Iterator<Item = FrameId> + '_ {
+        std::iter::from_fn(move || {
+            let (outer, frame) = *self.all.get(number.checked_sub(1)? as usize)?;
+            number = outer;
+            Some(frame)
+        })
+    }
+}
+
+/// A place in the source, as rows have it.
+#[derive(Clone)]
+struct Place {
+    function: Arc<str>,
+    file: Option<Arc<str>>,
+    line: Option<u64>,
+}
+
+/// What frames stand for, the innermost of what was inlined first.
+#[derive(Default)]
+struct Places {
+    of: HashMap<FrameId, Arc<[Place]>>,
+    texts: HashMap<String, Arc<str>>,
+}
+
+impl Places {
+    fn of(&mut self, frame: FrameId, frames: &Frames) -> Arc<[Place]> {
+        if let Some(known) = self.of.get(&frame) {
+            return Arc::clone(known);
+        }
+        let names = frames.names();
+        let mut text = |text: &str| match self.texts.get(text) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let new: Arc<str> = text.into();
+                self.texts.insert(text.to_owned(), Arc::clone(&new));
+                new
+            }
+        };
+        let locations = frames.locations(frame).iter().rev();
+        let mut places: Vec<Place> = locations
+            .map(|location| {
+                let file = names.text(location.file);
+                Place {
+                    function: text(&written(&names.text(location.function))),
+                    file: (!file.is_empty()).then(|| text(&file)),
+                    line: (location.line > 0).then(|| location.line.into()),
+                }
+            })
+            .collect();
+        if places.is_empty() {
+            let function = text(&format!("[{:#x}]", frames.code(frame)));
+            places.push(Place { function, file: None, line: None });
+        }
+        let places: Arc<[Place]> = places.into();
+        self.of.insert(frame, Arc::clone(&places));
+        places
+    }
+}
+
+impl<'t> TraceTables<'t> {
+    /// Of a trace.
+    pub fn new(trace: &'t TraceFile) -> TraceTables<'t> {
+        TraceTables { trace }
+    }
+
+    fn ends(&self) -> HashMap<ObjectId, Ends> {
+        let mut ends: HashMap<ObjectId, Ends> = HashMap::new();
+        let mut reader = self.trace.reader(Stacks::Skip);
+        while let Some(event) = reader.next() {
+            match event {
+                Event::Alloc(_) => {}
+                Event::Promote { time, id, .. } => {
+                    ends.entry(id).or_default().promoted = Some(time)
+                }
+                Event::Collect { time, id, .. } => {
+                    ends.entry(id).or_default().collected = Some(time);
+                }
+            }
+        }
+        ends
+    }
+
+    fn objects(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+        let needs_ends = OBJECTS.columns.iter().enumerate().any(|(place, column)| {
+            ["promoted", "collected", "lifetime"].contains(&column.name) && is_wanted(place)
+        });
+        let ends = if needs_ends { self.ends() } else { HashMap::new() };
+        let rate = self.trace.info().sample_rate;
+        let mut heaps: HashMap<&'static str, Arc<str>> = HashMap::new();
+        let mut numbers = StackNumbers::default();
+        let mut rows: Vec<Object> = Vec::with_capacity(BATCH);
+        let seconds = |time: Micros| time.0 as f64 / 1e6;
+        let batch = |rows: &mut Vec<Object>| {
+            let whole =
+                |of: fn(&Object) -> u64| Values::whole(rows.iter().map(|row| Some(of(row))));
+            let real =
+                |of: &dyn Fn(&Object) -> Option<f64>| Values::Real(rows.iter().map(of).collect());
+            let batch = Columns::of(&OBJECTS, is_wanted)
+                .next("id", || whole(|row| row.id))
+                .next("time", || real(&|row| Some(seconds(row.time))))
+                .next("domain", || whole(|row| row.domain.into()))
+                .next("words", || whole(|row| row.words))
+                .next("samples", || whole(|row| row.samples))
+                .next("rate", || real(&|_| Some(rate)))
+                .next("heap", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.heap)))))
+                .next("stack", || whole(|row| row.stack.into()))
+                .next("promoted", || real(&|row| row.ends.promoted.map(seconds)))
+                .next("collected", || real(&|row| row.ends.collected.map(seconds)))
+                .next("lifetime", || {
+                    real(&|row| Some((seconds(row.ends.collected?) - seconds(row.time)).max(0.0)))
+                })
+                .batch(rows.len());
+            rows.clear();
+            batch
+        };
+        let mut reader = self.trace.reader(Stacks::Decode);
+        while let Some(event) = reader.next() {
+            let Event::Alloc(alloc) = event else { continue };
+            let stack = numbers.of(alloc.domain.0, alloc.common_prefix, alloc.stack);
+            let heap = alloc.source.name();
+            rows.push(Object {
+                id: alloc.id.0,
+                time: alloc.time,
+                domain: alloc.domain.0,
+                words: alloc.length.0,
+                samples: alloc.samples,
+                heap: Arc::clone(heaps.entry(heap).or_insert_with(|| heap.into())),
+                stack,
+                ends: ends.get(&alloc.id).copied().unwrap_or_default(),
+            });
+            if rows.len() >= BATCH {
+                sink(batch(&mut rows))?;
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
+    }
+
+    /// The stacks that allocate, with what frames stand for.
+    fn stacks_read(&self) -> (StackNumbers, Frames) {
+        let mut numbers = StackNumbers::default();
+        let mut reader = self.trace.reader(Stacks::Decode);
+        while let Some(event) = reader.next() {
+            if let Event::Alloc(alloc) = event {
+                numbers.of(alloc.domain.0, alloc.common_prefix, alloc.stack);
+            }
+        }
+        (numbers, reader.into_frames())
+    }
+
+    fn stacks(
+        &self,
+        table: &Table,
+        is_wanted: &dyn Fn(usize) -> bool,
+        sink: &mut Sink<'_>,
+    ) -> io::Result<()> {
+        let (numbers, frames) = self.stacks_read();
+        let mut places = Places::default();
+        let stacks: Vec<u32> = (0..numbers.allocating.len() as u32)
+            .filter(|at| numbers.allocating[*at as usize])
+            .collect();
+        for stacks in stacks.chunks(BATCH / 16) {
+            // Of each stack its places, the innermost first.
+            let rows: Vec<(u32, Vec<Place>)> = stacks
+                .iter()
+                .map(|&stack| {
+                    let all =
+                        numbers.frames(stack).flat_map(|frame| places.of(frame, &frames).to_vec());
+                    (stack, all.collect())
+                })
+                .collect();
+            let batch = match table.name {
+                "stacks" => {
+                    let leaf = |row: &(u32, Vec<Place>)| row.1.first().cloned();
+                    Columns::of(&STACKS, is_wanted)
+                        .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                        .next("leaf", || {
+                            Values::text(rows.iter().map(|row| Some(leaf(row)?.function)))
+                        })
+                        .next("file", || Values::text(rows.iter().map(|row| leaf(row)?.file)))
+                        .next("line", || Values::whole(rows.iter().map(|row| leaf(row)?.line)))
+                        .next("depth", || {
+                            Values::whole(rows.iter().map(|row| Some(row.1.len() as u64)))
+                        })
+                        .batch(rows.len())
+                }
+                _ => {
+                    let each = || {
+                        rows.iter().flat_map(|(stack, places)| {
+                            places.iter().enumerate().map(move |(at, place)| (*stack, at, place))
+                        })
+                    };
+                    Columns::of(&FRAMES, is_wanted)
+                        .next("stack", || Values::whole(each().map(|row| Some(row.0.into()))))
+                        .next("position", || Values::whole(each().map(|row| Some(row.1 as u64))))
+                        .next("function", || {
+                            Values::text(each().map(|row| Some(Arc::clone(&row.2.function))))
+                        })
+                        .next("file", || Values::text(each().map(|row| row.2.file.clone())))
+                        .next("line", || Values::whole(each().map(|row| row.2.line)))
+                        .batch(each().count())
+                }
+            };
+            sink(batch)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tables for TraceTables<'_> {
+    fn tables(&self) -> &'static [&'static Table] {
+        schema::OF_TRACES
+    }
+
+    fn scan(
+        &self,
+        table: &Table,
+        is_wanted: &dyn Fn(usize) -> bool,
+        sink: &mut Sink<'_>,
+    ) -> io::Result<()> {
+        match table.name {
+            "objects" => self.objects(is_wanted, sink),
+            "stacks" | "frames" => self.stacks(table, is_wanted, sink),
+            name => Err(io::Error::other(format!("a trace has no table {name}"))),
+        }
+    }
+}
