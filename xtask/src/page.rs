@@ -229,8 +229,9 @@ impl Page {
             name.ends_with(".test.mjs") && only.is_none_or(|only| name.starts_with(only))
         });
         tests.sort();
-        // Two at a time: a page waits for its server, and its test for the page.
+        // Three at a time: a page waits for its server, and its test for the page. Beside the tests of programs, which have four threads each, fewer
+        // would be the last to end.
         let mut node = self.node("--test");
-        succeed(node.arg("--test-concurrency=2").args(tests))
+        succeed(node.arg("--test-concurrency=3").args(tests))
     }
 }

@@ -37,8 +37,10 @@ const WARNED_EVERY: Duration = Duration::from_secs(2);
 /// What the user sees and has chosen.
 #[derive(Debug, Default)]
 pub struct Columns {
-    /// The chosen program, by its place.
+    /// The chosen program, by its place among those that were drawn last.
     chosen: usize,
+    /// The processes of these: others may come and go before it.
+    drawn: Vec<u32>,
     /// The first that is seen.
     first: usize,
     /// What to worry about, with the place of the program.
@@ -102,7 +104,11 @@ impl Columns {
         // Those that fit beside the names of rows and the sum.
         let room = usize::from(area.width).saturating_sub(TITLE + COLUMN) / COLUMN;
         let room = room.max(1);
-        self.chosen = self.chosen.min(programs.len().saturating_sub(1));
+        let now: Vec<u32> = programs.iter().map(|(database, _)| database.program().pid).collect();
+        let chosen = self.drawn.get(self.chosen);
+        let place = chosen.and_then(|chosen| now.iter().position(|pid| pid == chosen));
+        self.chosen = place.unwrap_or(self.chosen).min(now.len().saturating_sub(1));
+        self.drawn = now;
         self.first = self.first.clamp((self.chosen + 1).saturating_sub(room), self.chosen);
         self.first = self.first.min(programs.len().saturating_sub(room));
         let seen = || programs.iter().enumerate().skip(self.first).take(room);
@@ -310,6 +316,9 @@ mod tests {
         let few = seen(&mut columns, &programs[..2], 60);
         assert!(few.contains("1.00 MB      2.00 MB\n"), "{few}");
         assert_eq!(columns.key(KeyCode::Enter, 2), Asked::Open(1));
+        // One that comes before it does not take its place.
+        seen(&mut columns, &programs[1..], 60);
+        assert_eq!(columns.key(KeyCode::Enter, 29), Asked::Open(0));
         let wide = seen(&mut columns, &programs, 500);
         assert!(wide.contains("ended") && !wide.contains("more"), "{wide}");
         for width in [0, 1, 20, 40] {

@@ -152,16 +152,9 @@ pub fn run(start: &Start<'_>) -> Outcome {
 /// it takes long, the others last.
 pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
     let binaries = build()?;
-    // Test programs have many threads and the first task few: with equal rights it would be left over at the end, alone.
-    let after_tasks = |start: &Start<'_>| {
-        let binaries = binaries.as_slice();
-        let mut start = start.clone();
-        start.before.splice(0..0, ["nice", "-n", "5"]);
-        Job::tests(binaries, &start)
-    };
-    let mut jobs = VecDeque::from(after_tasks(&Start::default())?);
+    let mut jobs = VecDeque::from(Job::tests(&binaries, &Start::default())?);
     for start in again {
-        jobs.extend(after_tasks(start)?);
+        jobs.extend(Job::tests(&binaries, start)?);
     }
     // Those that take long begin early, so that short ones are left to fill the end.
     for (at, task) in tasks.iter().enumerate() {

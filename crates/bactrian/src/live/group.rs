@@ -1,10 +1,10 @@
 //! Several programs that are watched at once: all of a user, those of a name, or processes with their children. They come and go
 //! while they are watched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ pub enum Wanted {
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A process that does not look like a program of OCaml may become one: it is looked at so often.
 const TRIES: u32 = 5;
+/// What is known of other programs is forgotten after so many rounds: a file may be another one by then.
+const FORGET_AFTER: u32 = 10;
 /// More than this are not watched: each takes a thread, and a part of the memory.
 const MOST: usize = 200;
 /// One that has ended stays so long in a view.
@@ -48,12 +50,17 @@ pub struct Group<'a> {
     /// How often each process was looked at that is not watched (yet), by which run it is; those that are watched are never looked at again.
     looked_at: HashMap<String, u32>,
     looked: Option<Instant>,
+    /// Files of programs that turned out not to be of OCaml, or may not be looked at.
+    others: HashSet<PathBuf>,
+    /// How often it was looked for new ones.
+    rounds: u32,
     /// Whether those that have ended go after a while.
     forgets: bool,
     refused: usize,
 }
 
 struct Member {
+    pid: u32,
     session: Session,
     ended: Option<Instant>,
 }
@@ -64,19 +71,31 @@ struct Found {
     parent: u32,
     run: String,
     name: String,
+    /// What it was started from.
+    file: PathBuf,
 }
 
 impl<'a> Group<'a> {
     /// Watches these, with so much memory for all of them.
     pub fn new(wanted: Wanted, how: HowToWatch<'a>, limits: Limits, forgets: bool) -> Group<'a> {
-        let (members, looked_at) = (Vec::new(), HashMap::new());
-        Group { wanted, how, limits, members, looked_at, looked: None, forgets, refused: 0 }
+        Group {
+            wanted,
+            how,
+            limits,
+            members: Vec::new(),
+            looked_at: HashMap::new(),
+            looked: None,
+            others: HashSet::new(),
+            rounds: 0,
+            forgets,
+            refused: 0,
+        }
     }
 
     /// With a program that is watched already.
     pub fn with(mut self, session: Session, pid: u32) -> Group<'a> {
         self.looked_at.insert(run_of(pid), TRIES);
-        self.members.push(Member { session, ended: None });
+        self.members.push(Member { pid, session, ended: None });
         self
     }
 
@@ -113,13 +132,20 @@ impl<'a> Group<'a> {
         let wanted = found.iter().filter(|it| self.wanted.has(it, &parents));
         let runs: Vec<&Found> = wanted.collect();
         self.looked_at.retain(|run, _| found.iter().any(|it| it.run == *run));
-        for Found { pid, run, .. } in runs {
+        // A program that is not there yet may take the place of another.
+        if self.rounds.is_multiple_of(FORGET_AFTER) {
+            self.others.clear();
+        }
+        self.rounds += 1;
+        for Found { pid, run, file, .. } in runs {
             let tries = self.looked_at.entry(run.clone()).or_insert(0);
-            if *tries >= TRIES {
+            // Looking at a program takes a while, and there may be hundreds of processes of one.
+            if *tries >= TRIES || self.others.contains(file) {
                 continue;
             }
             *tries += 1;
             if Counters::find(*pid).is_err() {
+                self.others.insert(file.clone());
                 continue;
             }
             *tries = TRIES;
@@ -129,10 +155,10 @@ impl<'a> Group<'a> {
             }
             // It may have ended by now.
             if let Ok(session) = self.open(*pid) {
-                self.members.push(Member { session, ended: None });
+                self.members.push(Member { pid: *pid, session, ended: None });
             }
         }
-        self.members.sort_by_key(|member| member.session.database().program().pid);
+        self.members.sort_by_key(|member| member.pid);
     }
 
     fn open(&self, pid: u32) -> Result<Session, Failure> {
@@ -211,10 +237,9 @@ fn processes() -> Vec<Found> {
         let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
         let (name, parent) = name_and_parent(&stat)?;
         // What it was started from, where the kernel's name for it is cut.
-        let file = fs::read_link(format!("{folder}/exe")).ok();
-        let file = file.as_deref().and_then(Path::file_name);
-        let name = file.map_or(name, |file| file.to_string_lossy().into_owned());
-        Some(Found { pid, parent, run: run_of(pid), name })
+        let file = fs::read_link(format!("{folder}/exe")).ok()?;
+        let name = file.file_name().map_or(name, |file| file.to_string_lossy().into_owned());
+        Some(Found { pid, parent, run: run_of(pid), name, file })
     });
     let mut found: Vec<Found> = found.collect();
     found.sort_by_key(|it| it.pid);
@@ -244,6 +269,7 @@ mod tests {
             parent,
             run: String::new(),
             name: name.to_owned(),
+            file: PathBuf::new(),
         };
         let all =
             [found(1, 0, "init"), found(5, 1, "flow"), found(6, 5, "flow"), found(7, 6, "sh")];
