@@ -54,7 +54,7 @@ module Histogram = struct
 
   let percentile t percent =
     let all = count t in
-    let wanted = int_of_float (Float.ceil (percent /. 100. *. float_of_int all)) in
+    let wanted = int_of_float (Float.ceil (float_of_int all *. percent /. 100.)) in
     let wanted = max 1 wanted in
     let rec find seen = function
       | [] -> t.largest
@@ -317,6 +317,8 @@ let take_event kind body =
 type t = {
   descriptor : Unix.file_descr;
   is_recording : bool;
+  (* Which run of a program it was said to be; empty: whichever. *)
+  run : string;
   (* What was read and not given out: [bytes] from [start] up to [stop]. *)
   mutable bytes : Bytes.t;
   mutable start : int;
@@ -383,11 +385,16 @@ let rec next source =
       source.start <- source.stop;
       raise (Malformed (Printf.sprintf "%s (at byte %d)" what at))
   in
-  match event with None -> None | Some None -> next source | Some event -> event
+  match event with
+  | None -> None
+  | Some None -> next source
+  | Some (Some (Hello { run; _ })) when source.run <> "" && run <> "" && run <> source.run ->
+      raise (Malformed "another program than was told of is there")
+  | Some event -> event
 
-let make descriptor is_recording =
+let make ?(run = "") descriptor is_recording =
   let bytes = Bytes.create 65536 in
-  { descriptor; is_recording; bytes; start = 0; stop = 0; before = 0; is_over = false; requests = 0 }
+  { descriptor; is_recording; run; bytes; start = 0; stop = 0; before = 0; is_over = false; requests = 0 }
 
 (* Closes what turns out to be no source. *)
 let or_close source run =
@@ -444,9 +451,16 @@ let greeting token =
       Put.number buffer version;
       Put.text buffer token)
 
-let rec connect ?(token = "") address =
+(* Whoever is at such an address is on this machine, so that a path that it names is one here. *)
+let is_here = function
+  | Unix.ADDR_UNIX _ -> true
+  | Unix.ADDR_INET (address, _) ->
+      let text = Unix.string_of_inet_addr address in
+      text = "::1" || (String.length text > 4 && String.sub text 0 4 = "127.")
+
+let rec connect_to ~may_follow ~run ~token address =
   let domain = Unix.domain_of_sockaddr address in
-  let source = make (Unix.socket ~cloexec:true domain Unix.SOCK_STREAM 0) false in
+  let source = make ~run (Unix.socket ~cloexec:true domain Unix.SOCK_STREAM 0) false in
   let reply () =
     without_interruption (fun () -> Unix.connect source.descriptor address);
     send source (greeting token);
@@ -461,17 +475,21 @@ let rec connect ?(token = "") address =
               raise (Malformed (Printf.sprintf "version %d of the protocol is not known here" spoken));
             None
         | 2 -> raise (Refused (Body.text body))
-        | _ -> Some (Body.text body))
+        | _ ->
+            let path = Body.text body in
+            Some (path, Body.text body))
     | _ -> nobody ()
   in
   match or_close source reply with
   | None -> source
-  | Some "" ->
+  | Some (path, run) ->
       close source;
-      raise (Refused "only Ocamlviz's protocol is spoken there")
-  | Some path ->
-      close source;
-      connect ~token (Unix.ADDR_UNIX path)
+      if path = "" || not (may_follow && is_here address) then
+        raise (Refused "only Ocamlviz's protocol is spoken there");
+      (* The place of a socket is enough there: no token is told to others. *)
+      connect_to ~may_follow:false ~run ~token:"" (Unix.ADDR_UNIX path)
+
+let connect ?(token = "") address = connect_to ~may_follow:true ~run:"" ~token address
 
 (* Where the programs of this user listen. *)
 let folder () =

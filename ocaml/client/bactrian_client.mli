@@ -152,7 +152,7 @@ val processes : unit -> int list
 val of_process : int -> t
 
 (** Listens to a program elsewhere: [ADDR_UNIX path], or, on the network, [ADDR_INET] with its token. On a port on which a program speaks
-    Ocamlviz's protocol it goes to the socket that it is told of.
+    Ocamlviz's protocol it goes to the socket that it is told of, if that is on this machine.
     @raise Refused if we are not let in.
     @raise Malformed if nobody speaks the protocol there. *)
 val connect : ?token:string -> Unix.sockaddr -> t
@@ -182,7 +182,8 @@ type wish =
   | Resume of int
   | Mark of string  (** A marker for all who watch. *)
 
-(** Asks the program for something. The number is that of the {!Answer} that will come.
+(** Asks the program for something. The number is that of the {!Answer} that will come. Who writes to a program that has just ended gets the
+    signal SIGPIPE, as always on Unix; where it is ignored ([Sys.set_signal Sys.sigpipe Signal_ignore]), this raises [Unix_error (EPIPE, _, _)].
     @raise Invalid_argument of a recording. *)
 val wish : t -> wish -> int
 

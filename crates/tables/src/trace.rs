@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bactrian_analysis::TraceFile;
-use bactrian_trace::{Event, FrameId, Frames, Micros, ObjectId, Stacks};
+use bactrian_trace::{Event, FrameId, Frames, Losses, Micros, ObjectId, Stacks};
 use bactrian_types::written;
 
 use crate::batch::{Columns, Values};
@@ -17,6 +17,7 @@ const BATCH: usize = 1 << 16;
 /// The tables of a trace.
 pub struct TraceTables<'t> {
     trace: &'t TraceFile,
+    losses: Mutex<Losses>,
 }
 
 /// When an object was promoted and collected.
@@ -69,6 +70,11 @@ impl StackNumbers {
         }
         self.allocating[number as usize] = true;
         number
+    }
+
+    /// The stacks that are some object's.
+    fn allocating(&self) -> Vec<u32> {
+        (0..self.allocating.len() as u32).filter(|at| self.allocating[*at as usize]).collect()
     }
 
     /// The frames of a stack, the innermost first.
@@ -134,7 +140,16 @@ impl Places {
 impl<'t> TraceTables<'t> {
     /// Of a trace.
     pub fn new(trace: &'t TraceFile) -> TraceTables<'t> {
-        TraceTables { trace }
+        TraceTables { trace, losses: Mutex::new(Losses::default()) }
+    }
+
+    /// What could not be read in the last scan.
+    pub fn losses(&self) -> Losses {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, losses: Losses) {
+        *self.losses.lock().unwrap_or_else(PoisonError::into_inner) = losses;
     }
 
     fn ends(&self) -> HashMap<ObjectId, Ends> {
@@ -206,6 +221,7 @@ impl<'t> TraceTables<'t> {
                 sink(batch(&mut rows))?;
             }
         }
+        self.note(reader.losses());
         if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
     }
 
@@ -218,65 +234,72 @@ impl<'t> TraceTables<'t> {
                 numbers.of(alloc.domain.0, alloc.common_prefix, alloc.stack);
             }
         }
+        self.note(reader.losses());
         (numbers, reader.into_frames())
     }
 
-    fn stacks(
-        &self,
-        table: &Table,
-        is_wanted: &dyn Fn(usize) -> bool,
-        sink: &mut Sink<'_>,
-    ) -> io::Result<()> {
+    fn stacks(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
         let (numbers, frames) = self.stacks_read();
         let mut places = Places::default();
-        let stacks: Vec<u32> = (0..numbers.allocating.len() as u32)
-            .filter(|at| numbers.allocating[*at as usize])
-            .collect();
-        for stacks in stacks.chunks(BATCH / 16) {
-            // Of each stack its places, the innermost first.
-            let rows: Vec<(u32, Vec<Place>)> = stacks
+        for stacks in numbers.allocating().chunks(BATCH) {
+            // The place that allocates, and how many there are: stacks may be long.
+            let rows: Vec<(u32, Option<Place>, u64)> = stacks
                 .iter()
                 .map(|&stack| {
-                    let all =
-                        numbers.frames(stack).flat_map(|frame| places.of(frame, &frames).to_vec());
-                    (stack, all.collect())
+                    let (mut leaf, mut depth) = (None, 0);
+                    for frame in numbers.frames(stack) {
+                        let found = places.of(frame, &frames);
+                        leaf = leaf.or_else(|| found.first().cloned());
+                        depth += found.len() as u64;
+                    }
+                    (stack, leaf, depth)
                 })
                 .collect();
-            let batch = match table.name {
-                "stacks" => {
-                    let leaf = |row: &(u32, Vec<Place>)| row.1.first().cloned();
-                    Columns::of(&STACKS, is_wanted)
-                        .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
-                        .next("leaf", || {
-                            Values::text(rows.iter().map(|row| Some(leaf(row)?.function)))
-                        })
-                        .next("file", || Values::text(rows.iter().map(|row| leaf(row)?.file)))
-                        .next("line", || Values::whole(rows.iter().map(|row| leaf(row)?.line)))
-                        .next("depth", || {
-                            Values::whole(rows.iter().map(|row| Some(row.1.len() as u64)))
-                        })
-                        .batch(rows.len())
-                }
-                _ => {
-                    let each = || {
-                        rows.iter().flat_map(|(stack, places)| {
-                            places.iter().enumerate().map(move |(at, place)| (*stack, at, place))
-                        })
-                    };
-                    Columns::of(&FRAMES, is_wanted)
-                        .next("stack", || Values::whole(each().map(|row| Some(row.0.into()))))
-                        .next("position", || Values::whole(each().map(|row| Some(row.1 as u64))))
-                        .next("function", || {
-                            Values::text(each().map(|row| Some(Arc::clone(&row.2.function))))
-                        })
-                        .next("file", || Values::text(each().map(|row| row.2.file.clone())))
-                        .next("line", || Values::whole(each().map(|row| row.2.line)))
-                        .batch(each().count())
-                }
-            };
+            let leaves = || rows.iter().map(|row| row.1.as_ref());
+            let batch = Columns::of(&STACKS, is_wanted)
+                .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                .next("leaf", || {
+                    Values::text(leaves().map(|leaf| Some(Arc::clone(&leaf?.function))))
+                })
+                .next("file", || Values::text(leaves().map(|leaf| leaf?.file.clone())))
+                .next("line", || Values::whole(leaves().map(|leaf| leaf?.line)))
+                .next("depth", || Values::whole(rows.iter().map(|row| Some(row.2))))
+                .batch(rows.len());
             sink(batch)?;
         }
         Ok(())
+    }
+
+    fn frames(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+        let (numbers, frames) = self.stacks_read();
+        let mut places = Places::default();
+        let mut rows: Vec<(u32, u64, Place)> = Vec::with_capacity(BATCH);
+        let batch = |rows: &mut Vec<(u32, u64, Place)>| {
+            let batch = Columns::of(&FRAMES, is_wanted)
+                .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                .next("position", || Values::whole(rows.iter().map(|row| Some(row.1))))
+                .next("function", || {
+                    Values::text(rows.iter().map(|row| Some(Arc::clone(&row.2.function))))
+                })
+                .next("file", || Values::text(rows.iter().map(|row| row.2.file.clone())))
+                .next("line", || Values::whole(rows.iter().map(|row| row.2.line)))
+                .batch(rows.len());
+            rows.clear();
+            batch
+        };
+        for stack in numbers.allocating() {
+            let mut position = 0;
+            for frame in numbers.frames(stack) {
+                for place in places.of(frame, &frames).iter() {
+                    rows.push((stack, position, place.clone()));
+                    position += 1;
+                }
+                if rows.len() >= BATCH {
+                    sink(batch(&mut rows))?;
+                }
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
     }
 }
 
@@ -293,7 +316,8 @@ impl Tables for TraceTables<'_> {
     ) -> io::Result<()> {
         match table.name {
             "objects" => self.objects(is_wanted, sink),
-            "stacks" | "frames" => self.stacks(table, is_wanted, sink),
+            "stacks" => self.stacks(is_wanted, sink),
+            "frames" => self.frames(is_wanted, sink),
             name => Err(io::Error::other(format!("a trace has no table {name}"))),
         }
     }

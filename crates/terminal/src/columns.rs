@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 use super::draw::{cut, put};
 use super::session::{Session, Status};
 use super::terminal::Terminal;
-use super::{Ended, FRAME, LOOK, Look, Options};
+use super::{Ended, FRAME, LOOK, Look, Options, Viewed};
 
 /// Programs that come and go.
 pub trait Programs {
@@ -43,8 +43,8 @@ pub struct Columns {
     drawn: Vec<u32>,
     /// The first that is seen.
     first: usize,
-    /// What to worry about, with the place of the program.
-    warnings: Vec<(usize, String)>,
+    /// What to worry about, with the process.
+    warnings: Vec<(u32, String)>,
 }
 
 /// What a key asks for.
@@ -54,8 +54,8 @@ pub enum Asked {
     Nothing,
     /// To leave.
     Quit,
-    /// To see one program only.
-    Open(usize),
+    /// To see one program only, by its process.
+    Open(u32),
 }
 
 impl Columns {
@@ -64,7 +64,9 @@ impl Columns {
         let last = count.saturating_sub(1);
         match key {
             KeyCode::Char('q') | KeyCode::Esc => return Asked::Quit,
-            KeyCode::Enter if count > 0 => return Asked::Open(self.chosen.min(last)),
+            KeyCode::Enter => {
+                return self.drawn.get(self.chosen).map_or(Asked::Nothing, |pid| Asked::Open(*pid));
+            }
             KeyCode::Left | KeyCode::Char('h') => self.chosen = self.chosen.saturating_sub(1),
             KeyCode::Right | KeyCode::Char('l') => self.chosen = (self.chosen + 1).min(last),
             KeyCode::PageUp => self.chosen = self.chosen.saturating_sub(8),
@@ -78,11 +80,11 @@ impl Columns {
 
     /// Seeks what to worry about.
     pub fn seek(&mut self, programs: &[&Database]) {
-        let of = |(place, database): (usize, &&Database)| {
-            let found = warnings::find(database, database.last()).into_iter();
-            found.map(move |warning| (place, warning.sentence)).collect::<Vec<_>>()
+        let of = |database: &&Database| {
+            let (pid, found) = (database.program().pid, warnings::find(database, database.last()));
+            found.into_iter().map(move |warning| (pid, warning.sentence)).collect::<Vec<_>>()
         };
-        self.warnings = programs.iter().enumerate().flat_map(of).collect();
+        self.warnings = programs.iter().flat_map(of).collect();
     }
 
     /// Draws programs, with how it stands with each.
@@ -151,7 +153,8 @@ impl Columns {
                 }),
             );
             for (line, glance) in (5..).zip(GLANCES) {
-                let all = glance.of_all(programs.iter().map(|(database, _)| *database));
+                let live = programs.iter().filter(|(_, status)| **status == Status::Live);
+                let all = glance.of_all(live.map(|(database, _)| *database));
                 let all = all.map_or(String::new(), |all| glance.show(Some(all)));
                 put(
                     buffer,
@@ -162,7 +165,7 @@ impl Columns {
             }
         }
         let below = 6 + GLANCES.len() as u16;
-        self.draw_warnings(programs, look, area, below, buffer);
+        self.draw_warnings(look, area, below, buffer);
         let hidden = programs.len().saturating_sub(room);
         let keys = match hidden {
             0 => "q quit  <- -> choose  Enter look at one".to_owned(),
@@ -171,18 +174,10 @@ impl Columns {
         put(buffer, area, area.height.saturating_sub(1), &Line::styled(keys, look.faint()));
     }
 
-    fn draw_warnings(
-        &self,
-        programs: &[(&Database, &Status)],
-        look: Look,
-        area: Rect,
-        first: u16,
-        buffer: &mut Buffer,
-    ) {
+    fn draw_warnings(&self, look: Look, area: Rect, first: u16, buffer: &mut Buffer) {
         let room = area.height.saturating_sub(first + 1);
-        for (line, (place, sentence)) in (first..first.saturating_add(room)).zip(&self.warnings) {
-            let Some((database, _)) = programs.get(*place) else { continue };
-            let text = format!(" {} {}: {sentence}", look.sign("▲", "!"), database.program().pid);
+        for (line, (pid, sentence)) in (first..first.saturating_add(room)).zip(&self.warnings) {
+            let text = format!(" {} {pid}: {sentence}", look.sign("▲", "!"));
             let text = cut(&text, usize::from(area.width), look);
             put(buffer, area, line, &Line::styled(text, look.warning()));
         }
@@ -200,15 +195,32 @@ pub fn run_columns(
 ) -> io::Result<Ended> {
     let mut columns = Columns::default();
     loop {
-        let place = match choose(programs, &mut columns, options, is_asked_to_end)? {
-            Ok(place) => place,
+        let pid = match choose(programs, &mut columns, options, is_asked_to_end)? {
+            Ok(pid) => pid,
             Err(ended) => return Ok(ended),
         };
-        if let Some(session) = programs.sessions().into_iter().nth(place)
-            && super::run(session, options, is_asked_to_end)? == Ended::Asked
-        {
+        let mut one = OneOf { programs: &mut *programs, pid };
+        if super::run(&mut one, options, is_asked_to_end)? == Ended::Asked {
             return Ok(Ended::Asked);
         }
+    }
+}
+
+/// One of several programs. What comes from the others is taken in, too: they must not wait for who looks at this one.
+struct OneOf<'a> {
+    programs: &'a mut dyn Programs,
+    pid: u32,
+}
+
+impl Viewed for OneOf<'_> {
+    fn session(&mut self) -> Option<&mut Session> {
+        self.programs.take_in();
+        let mut sessions = self.programs.sessions().into_iter();
+        sessions.find(|session| session.database().program().pid == self.pid)
+    }
+
+    fn may_have_changed(&self) -> bool {
+        true
     }
 }
 
@@ -218,7 +230,7 @@ fn choose(
     columns: &mut Columns,
     options: Options,
     is_asked_to_end: &dyn Fn() -> bool,
-) -> io::Result<Result<usize, Ended>> {
+) -> io::Result<Result<u32, Ended>> {
     let mut terminal = Terminal::take()?;
     crossterm::style::force_color_output(options.look.has_colours);
     let mut drawn: Option<Instant> = None;
@@ -255,7 +267,7 @@ fn choose(
                 _ if is_interrupt => return Ok(Err(Ended::Left)),
                 Asked::Nothing => drawn = None,
                 Asked::Quit => return Ok(Err(Ended::Left)),
-                Asked::Open(place) => return Ok(Ok(place)),
+                Asked::Open(pid) => return Ok(Ok(pid)),
             }
         }
     }
@@ -303,7 +315,7 @@ mod tests {
         let small = seen(&mut columns, &programs, 60);
         assert!(small.starts_with("flow: 29 running, 1 ended\n"), "{small}");
         assert!(
-            small.contains(" memory              465 MB      1.00 MB      2.00 MB\n"),
+            small.contains(" memory              462 MB      1.00 MB      2.00 MB\n"),
             "{small}"
         );
         assert!(small.contains("28 more"), "{small}");
@@ -311,14 +323,14 @@ mod tests {
         assert_eq!(columns.key(KeyCode::End, 30), Asked::Nothing);
         let small = seen(&mut columns, &programs, 60);
         assert!(small.contains("29.0 MB      30.0 MB\n"), "{small}");
-        assert_eq!(columns.key(KeyCode::Enter, 30), Asked::Open(29));
+        assert_eq!(columns.key(KeyCode::Enter, 30), Asked::Open(30));
         // One that is chosen may go.
         let few = seen(&mut columns, &programs[..2], 60);
         assert!(few.contains("1.00 MB      2.00 MB\n"), "{few}");
-        assert_eq!(columns.key(KeyCode::Enter, 2), Asked::Open(1));
+        assert_eq!(columns.key(KeyCode::Enter, 2), Asked::Open(2));
         // One that comes before it does not take its place.
         seen(&mut columns, &programs[1..], 60);
-        assert_eq!(columns.key(KeyCode::Enter, 29), Asked::Open(0));
+        assert_eq!(columns.key(KeyCode::Enter, 29), Asked::Open(2));
         let wide = seen(&mut columns, &programs, 500);
         assert!(wide.contains("ended") && !wide.contains("more"), "{wide}");
         for width in [0, 1, 20, 40] {
@@ -326,6 +338,7 @@ mod tests {
             seen(&mut columns, &programs, width);
         }
         assert_eq!(columns.key(KeyCode::Char('q'), 0), Asked::Quit);
+        seen(&mut columns, &[], 60);
         assert_eq!(columns.key(KeyCode::Enter, 0), Asked::Nothing);
     }
 }

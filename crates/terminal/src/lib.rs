@@ -54,12 +54,29 @@ const FRAME: Duration = Duration::from_millis(100);
 /// How often it is looked whether something has come.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// A program that is looked at, alone or among others.
+pub trait Viewed {
+    /// What is known of it; none if it is not watched any more. Others that are watched beside it are not to wait meanwhile.
+    fn session(&mut self) -> Option<&mut Session>;
+
+    /// Whether something may have come that the session does not tell: somebody else takes in what comes.
+    fn may_have_changed(&self) -> bool {
+        false
+    }
+}
+
+impl Viewed for Session {
+    fn session(&mut self) -> Option<&mut Session> {
+        Some(self)
+    }
+}
+
 /// Shows a program until the user leaves, or a signal asks for it.
 ///
 /// # Errors
 /// If there is no terminal, or it is gone.
 pub fn run(
-    session: &mut Session,
+    viewed: &mut dyn Viewed,
     options: Options,
     is_asked_to_end: &dyn Fn() -> bool,
 ) -> io::Result<Ended> {
@@ -70,6 +87,8 @@ pub fn run(
     let mut before = Instant::now();
     let mut is_changed = true;
     loop {
+        is_changed |= viewed.may_have_changed();
+        let Some(session) = viewed.session() else { return Ok(Ended::Left) };
         let is_loading = !session.is_over();
         is_changed |= take_in(session, &mut state);
         if *session.status() == Status::Replay && is_loading {

@@ -26,7 +26,7 @@ export const CHARTS: readonly Chart[] = [
   { title: "Memory by its use", names: USES.map((use) => `process.memory.${use}`), isOptional: true },
   { title: "Allocation", names: ["runtime.allocated", "runtime.promoted"] },
   { title: "Pauses of the collector", names: ["runtime.pauses"] },
-  { title: "Time in the collector", names: ["runtime.collector_time"], isOptional: true },
+  { title: "Time in the collector, all domains", names: ["runtime.collector_time"], isOptional: true },
   { title: "Collections", names: ["runtime.minor_collections", "runtime.major_collections", "runtime.compactions"] },
   { title: "Processor", names: ["process.cpu"] },
 ];

@@ -70,7 +70,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     if is_recording(&args.trace.file) {
         return match args.to == PARQUET {
-            true => write_recording(&args.trace.file, args.output.as_deref(), console),
+            true => {
+                let TraceArg { file, strict } = &args.trace;
+                write_recording(file, *strict, args.output.as_deref(), console)
+            }
             false => {
                 let what = format!("recordings of live numbers can be written as {PARQUET} only");
                 Err(Failure::Usage(what))
@@ -133,7 +136,9 @@ fn export_tables(args: &Args, console: &mut Console) -> Result<Status, Failure> 
         return Err(Failure::Usage(what.to_owned()));
     }
     let trace = args.trace.open()?;
-    tables::write(&TraceTables::new(&trace), args.output.as_deref(), console)?;
+    let of_trace = TraceTables::new(&trace);
+    tables::write(&of_trace, args.output.as_deref(), console)?;
+    args.trace.account(&of_trace.losses(), console)?;
     Ok(Status::Done)
 }
 

@@ -40,22 +40,31 @@ pub fn write(
 /// The tables of a recording of live numbers.
 pub fn write_recording(
     path: &Path,
+    strict: bool,
     output: Option<&Path>,
     console: &mut Console,
 ) -> Result<Status, Failure> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
-    let player =
+    let mut player =
         Player::new(file).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     // All of it: nothing is to be forgotten.
     let mut database = Database::new(Limits { window: Duration::MAX, memory: usize::MAX });
-    for event in player {
+    let mut damage = None;
+    for event in player.by_ref() {
         match event {
             Ok(event) => database.add(event),
-            Err(error) => {
-                console
-                    .warn(&format!("{}: {error}; what came before is written", path.display()))?;
-            }
+            Err(error) => damage = Some(error.to_string()),
         }
+    }
+    if player.is_cut() {
+        damage = Some("it ends in the middle of something".to_owned());
+    }
+    if let Some(damage) = damage {
+        let what = format!("{}: {damage}", path.display());
+        if strict {
+            return Err(Failure::Input(anyhow::anyhow!(what)));
+        }
+        console.warn(&format!("{what}; what came before is written"))?;
     }
     write(&RecordingTables::new(&database), output, console)?;
     Ok(Status::Done)

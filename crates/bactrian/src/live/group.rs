@@ -56,7 +56,10 @@ pub struct Group<'a> {
     rounds: u32,
     /// Whether those that have ended go after a while.
     forgets: bool,
-    refused: usize,
+    /// Whether there was no room for some.
+    is_full: bool,
+    /// Whether any that is wanted was there when it was looked last.
+    is_any_there: bool,
 }
 
 struct Member {
@@ -70,7 +73,8 @@ struct Found {
     pid: u32,
     parent: u32,
     run: String,
-    name: String,
+    /// As the kernel calls it, cut after 15 letters, and as its file is called: of bytecode that is the runtime.
+    names: [String; 2],
     /// What it was started from.
     file: PathBuf,
 }
@@ -88,7 +92,8 @@ impl<'a> Group<'a> {
             others: HashSet::new(),
             rounds: 0,
             forgets,
-            refused: 0,
+            is_full: false,
+            is_any_there: false,
         }
     }
 
@@ -113,12 +118,13 @@ impl<'a> Group<'a> {
     /// Whether none will come any more: these processes have ended.
     pub fn is_over(&self) -> bool {
         let is_open = matches!(self.wanted, Wanted::All | Wanted::Named(_));
-        !is_open && self.looked.is_some() && self.members.iter().all(|it| it.session.is_over())
+        let is_there = self.looked.is_none() || self.is_any_there;
+        !is_open && !is_there && self.members.iter().all(|it| it.session.is_over())
     }
 
-    /// How many there was no room for.
-    pub fn refused(&self) -> usize {
-        self.refused
+    /// Whether there was no room for some.
+    pub fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Looks for new ones, if it is time.
@@ -131,12 +137,14 @@ impl<'a> Group<'a> {
         let parents: HashMap<u32, u32> = found.iter().map(|it| (it.pid, it.parent)).collect();
         let wanted = found.iter().filter(|it| self.wanted.has(it, &parents));
         let runs: Vec<&Found> = wanted.collect();
+        self.is_any_there = !runs.is_empty();
         self.looked_at.retain(|run, _| found.iter().any(|it| it.run == *run));
         // A program that is not there yet may take the place of another.
         if self.rounds.is_multiple_of(FORGET_AFTER) {
             self.others.clear();
         }
         self.rounds += 1;
+        let mut running = self.members.iter().filter(|member| member.ended.is_none()).count();
         for Found { pid, run, file, .. } in runs {
             let tries = self.looked_at.entry(run.clone()).or_insert(0);
             // Looking at a program takes a while, and there may be hundreds of processes of one.
@@ -145,14 +153,18 @@ impl<'a> Group<'a> {
             }
             *tries += 1;
             if Counters::find(*pid).is_err() {
-                self.others.insert(file.clone());
+                // One that has just ended, or become another, says nothing of its file.
+                if run_of(*pid) == *run && file_of(*pid).as_ref() == Some(file) {
+                    self.others.insert(file.clone());
+                }
                 continue;
             }
+            if running >= MOST {
+                self.is_full = true;
+                continue;
+            }
+            running += 1;
             *tries = TRIES;
-            if self.members.len() >= MOST {
-                self.refused += 1;
-                continue;
-            }
             // It may have ended by now.
             if let Ok(session) = self.open(*pid) {
                 self.members.push(Member { pid: *pid, session, ended: None });
@@ -210,7 +222,7 @@ impl Wanted {
     fn has(&self, found: &Found, parents: &HashMap<u32, u32>) -> bool {
         match self {
             Wanted::All => true,
-            Wanted::Named(name) => found.name.contains(name.as_str()),
+            Wanted::Named(name) => found.names.iter().any(|it| it.contains(name.as_str())),
             Wanted::These(pids) => pids.contains(&found.pid),
             // Processes are not deeper in each other; parents may form no circle, but they are read one after another.
             Wanted::Below(pids) => {
@@ -236,14 +248,18 @@ fn processes() -> Vec<Found> {
         }
         let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
         let (name, parent) = name_and_parent(&stat)?;
-        // What it was started from, where the kernel's name for it is cut.
-        let file = fs::read_link(format!("{folder}/exe")).ok()?;
-        let name = file.file_name().map_or(name, |file| file.to_string_lossy().into_owned());
-        Some(Found { pid, parent, run: run_of(pid), name, file })
+        let file = file_of(pid)?;
+        let of_file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Some(Found { pid, parent, run: run_of(pid), names: [name, of_file], file })
     });
     let mut found: Vec<Found> = found.collect();
     found.sort_by_key(|it| it.pid);
     found
+}
+
+/// The file that a process was started from.
+fn file_of(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
 /// Which run of which process it is: their numbers are used again.
@@ -268,7 +284,7 @@ mod tests {
             pid,
             parent,
             run: String::new(),
-            name: name.to_owned(),
+            names: [name.to_owned(), String::new()],
             file: PathBuf::new(),
         };
         let all =

@@ -132,15 +132,16 @@ pub fn print_several<'d>(
         } else {
             table.faint(cells)
         }
-        known.push(database);
+        known.push((database, is_up));
     }
-    let mut cells = vec![known.len().to_string(), "all".to_owned()];
+    let running = || known.iter().filter(|(_, is_up)| *is_up).map(|(database, _)| *database);
+    let mut cells = vec![running().count().to_string(), "running".to_owned()];
     cells.extend(GLANCES.iter().map(|glance| {
-        glance.of_all(known.iter().copied()).map_or(String::new(), |all| glance.show(Some(all)))
+        glance.of_all(running()).map_or(String::new(), |all| glance.show(Some(all)))
     }));
     table.styled(cells, HEADING);
     table.print(console)?;
-    for database in known {
+    for (database, _) in known {
         for Warning { sentence, .. } in warnings::find(database, database.last()) {
             let pid = database.program().pid;
             writeln!(console.out(), "{WARNING}{pid}: {}{WARNING:#}", plain(&sentence))?;

@@ -51,7 +51,7 @@ fn a_program_and_its_thirty_children_are_seen_at_once() {
         let text = String::from_utf8(output.stdout).expect("text");
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() >= 5 && lines[0].contains("memory"), "{text}");
-        assert!(lines[4].trim_start().starts_with("3  all"), "{text}");
+        assert!(lines[4].trim_start().starts_with("3  running"), "{text}");
     }
 }
 
@@ -71,6 +71,21 @@ fn programs_are_found_by_name_as_they_come_and_go() {
     let found = result(&output)["programs"].as_array().expect("programs").clone();
     assert_eq!(found.len(), 3, "{output:?}");
     assert!(found.iter().all(|one| !one["ended"].is_null()), "{found:#?}");
+}
+
+/// A shell that has started nothing yet is not over.
+#[test]
+fn children_that_start_later_are_seen() {
+    let path = program("forks", BOTH[0], Variant::Plain);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "sleep 2; \"$0\" 1 3 > /dev/null; sleep 60"]).arg(&path);
+    let shell = Running(shell.spawn().expect("it starts"));
+    let pid = shell.0.id().to_string();
+    let found = until("the programs of a shell", || {
+        let found = programs(&["--children", "--for", "5s", &pid]);
+        (found.len() == 2).then_some(found)
+    });
+    assert!(found.iter().all(|one| one["program"]["name"] == "forks"), "{found:#?}");
 }
 
 #[test]

@@ -47,16 +47,18 @@ pub fn run(
             Some(metrics)
         }
     };
+    // What serves for long keeps what it has seen no longer than a view does.
+    let forgets = !is_headless || (args.metrics.is_some() && !args.json);
     let mut end = None;
     let mut group = match args.command.split_first() {
-        None => Group::new(wanted(args)?, how, limits, !is_headless),
+        None => Group::new(wanted(args)?, how, limits, forgets),
         Some((name, arguments)) => {
             let (messages, incoming) = sync_channel(WAITING);
             let started = how.start(name, arguments, messages)?;
             let session = Session::new(incoming, limits).with_wish(started.wish);
             end = Some((started.end, started.pid));
             let wanted = Wanted::Below(vec![started.pid]);
-            Group::new(wanted, how, limits, !is_headless).with(session, started.pid)
+            Group::new(wanted, how, limits, forgets).with(session, started.pid)
         }
     };
     let mut watched = Watched { group: &mut group, metrics, published: None };
@@ -151,8 +153,8 @@ fn wait(args: &Args, watched: &mut Watched<'_, '_>) {
 }
 
 fn tell(args: &Args, group: &Group<'_>, console: &mut Console) -> anyhow::Result<()> {
-    if group.refused() > 0 {
-        console.warn(&format!("{} more programs are not watched", group.refused()))?;
+    if group.is_full() {
+        console.warn("there were more programs than are watched at once")?;
     }
     if args.json {
         headless::print_json_of_several(group.databases(), console)?;
