@@ -221,6 +221,12 @@ test("a snapshot is taken by a click and by a key, and is shown when it is there
   } finally {
     server.kill("SIGTERM");
     await close().catch(() => undefined);
+    // It must not outlive a test that fails: this process waits for whoever has its streams.
+    try {
+      process.kill(about.program.pid);
+    } catch {
+      // It has ended, as it should.
+    }
   }
 });
 

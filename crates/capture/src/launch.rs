@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use bactrian_agent_abi::{Settings, variable};
-use rustix::process::{Pid, Signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
@@ -165,6 +167,10 @@ impl Launched {
     /// # Errors
     /// If the kernel does not let us.
     pub fn wait(mut self) -> io::Result<ExitStatus> {
+        while !self.has_ended(WaitIdOptions::empty()) {
+            // It stands still for a moment, and its tracer has not yet looked.
+            thread::sleep(Duration::from_millis(1));
+        }
         let status = self.child.wait();
         self.keeper = None;
         status
@@ -175,11 +181,27 @@ impl Launched {
     /// # Errors
     /// If the kernel does not tell.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        if !self.has_ended(WaitIdOptions::NOHANG) {
+            return Ok(None);
+        }
         let status = self.child.try_wait()?;
         if status.is_some() {
             self.keeper = None;
         }
         Ok(status)
+    }
+
+    /// Whether it has ended, or nothing can be learnt of that.
+    ///
+    /// Another thread of ours may trace it. To the kernel we are one: whoever of us waits without looking first is told that it
+    /// stops, takes that for its end, and the tracer never hears of it.
+    fn has_ended(&self, options: WaitIdOptions) -> bool {
+        let look = options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        match rustix::process::waitid(WaitId::Pid(Pid::from_child(&self.child)), look) {
+            Ok(Some(told)) => told.exited() || told.killed() || told.dumped(),
+            Ok(None) | Err(Errno::INTR) => false,
+            Err(_) => true,
+        }
     }
 }
 

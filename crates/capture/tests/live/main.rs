@@ -11,8 +11,10 @@ mod unnoticed;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bactrian_capture::attach::{Options, freeze};
 use bactrian_capture::launch::Streams;
 use bactrian_capture::live::counters::Collector;
 use bactrian_capture::live::{Numbers, Wanted, Watch};
@@ -499,4 +501,33 @@ fn why_nothing_is_sampled_is_told() {
     });
     fs::write(folder.path().join("stop"), "").expect("room");
     until(&mut watch, "its end", |now| now.ended.is_some());
+}
+
+/// Our own child, which one thread of ours waits for, is stopped by another: that it stops is not that it ends, and whoever
+/// stops it must hear of it.
+#[test]
+fn a_program_that_is_frozen_has_not_ended() {
+    let (mut watch, folder) =
+        launch("allocating", programs::ALLOCATING, Compiler::OCaml4, Variant::Plain);
+    until(&mut watch, "it runs OCaml", |numbers| numbers.collector.is_ok());
+    let pid = watch.pid();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let freezing = scope.spawn(|| {
+            let frozen: Vec<_> = (0..20)
+                .map(|_| freeze(pid, Options::default()).map(|frozen| frozen.pid))
+                .filter_map(Result::err)
+                .collect();
+            is_over.store(true, Ordering::Relaxed);
+            frozen
+        });
+        while !is_over.load(Ordering::Relaxed) {
+            assert_eq!(watch.poll().ended, None);
+        }
+        let refused = freezing.join().expect("it does not panic");
+        assert!(refused.is_empty(), "{refused:?}");
+    });
+    fs::write(folder.path().join("stop"), "").expect("room");
+    let ended = until(&mut watch, "its end", |numbers| numbers.ended.is_some()).ended;
+    assert!(ended.and_then(|end| end.status).and_then(|status| status.code()) == Some(7));
 }
