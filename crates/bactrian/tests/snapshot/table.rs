@@ -74,9 +74,14 @@ const COLLECTED: [&str; 8] = [
     "heap_domains",
 ];
 
+/// In bytecode, stacks are what a collection sees otherwise than in native code.
+const COLLECTED_IN_BYTECODE: [&str; 2] = ["heap_stack", "heap_threads"];
+
 /// Beside a trace, at major collections.
 fn at_major_collections(kind: Kind, name: &str) -> Result<(), String> {
-    if !COLLECTED.contains(&name) && !whole_table() {
+    let is_bytecode = matches!(kind, Kind::Bytecode4 | Kind::Bytecode5);
+    let quick = if is_bytecode { &COLLECTED_IN_BYTECODE[..] } else { &COLLECTED };
+    if !quick.contains(&name) && !whole_table() {
         return Ok(());
     }
     let folder = folder();
