@@ -29,7 +29,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     })
 }
 
-fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     root().join(".cache/consumers")
 }
 

@@ -11,6 +11,7 @@ mod fuzz;
 mod page;
 mod programs;
 mod progress;
+mod query;
 mod reach;
 mod release;
 mod test;
@@ -73,6 +74,11 @@ const TASKS: &[Task] = &[
         name: "release",
         about: "build the binary for others: stripped, its symbols in a file beside it",
         run: release::run,
+    },
+    Task {
+        name: "query",
+        about: "build the engine of `bactrian query`, which takes long, and test it; --build: only build it",
+        run: query::run,
     },
     Task {
         name: "reach",

@@ -74,6 +74,8 @@ fn check_built() -> Outcome {
 struct Page {
     bactrian: PathBuf,
     fixtures: PathBuf,
+    /// Whether it is checked beside all else.
+    is_one_of_many: bool,
 }
 
 /// Programs that leak, how much, and when their snapshots are taken: small enough that a sheet of all is a minute's work.
@@ -95,7 +97,8 @@ impl Page {
         let fixtures = debug.with_file_name("page");
         fs::create_dir_all(&fixtures)
             .map_err(|error| format!("{}: {error}", fixtures.display()))?;
-        Ok(Page { bactrian: debug.join("bactrian"), fixtures })
+        let is_one_of_many = std::env::var_os(binaries::ONE_OF_MANY).is_some();
+        Ok(Page { bactrian: debug.join("bactrian"), fixtures, is_one_of_many })
     }
 
     fn example(&self, name: &str) -> PathBuf {
@@ -203,7 +206,10 @@ impl Page {
         node.env("BACTRIAN", &self.bactrian).env("BACTRIAN_FIXTURES", &self.fixtures);
         // Not to fill the user's own directory with indexes.
         node.env("XDG_CACHE_HOME", self.fixtures.join("cache"));
-        node.env("BACTRIAN_PICTURES", ui.join("screenshots"));
+        // Nobody looks at them when all tests run, and each is half a second of a processor.
+        if !self.is_one_of_many {
+            node.env("BACTRIAN_PICTURES", ui.join("screenshots"));
+        }
         node
     }
 

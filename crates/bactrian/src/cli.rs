@@ -20,6 +20,7 @@ use crate::output::{Color, Console};
   bactrian flame trace.ctf -o flame.svg      the same as a picture
   bactrian diff before.ctf after.ctf         what changed
   bactrian heap roots PROGRAM.heap           who holds the memory of a snapshot
+  bactrian query PROGRAM.heap \"select ..\"    anything else, in SQL
 
 Exit status: 0 done, 1 finding (check, diff), 2 usage, 3 bad input, 4 not supported here.")]
 pub struct Cli {
@@ -55,6 +56,7 @@ pub enum Command {
     Dump(commands::dump::Args),
     Convert(commands::convert::Args),
     Export(commands::export::Args),
+    Query(commands::query::Args),
     /// Who holds the memory of a heap snapshot, and what it is
     Heap(DeferredArgs<commands::heap::Args>),
     Types(commands::types::Args),
@@ -94,6 +96,7 @@ impl Command {
             Command::Dump(args) => commands::dump::run(&args, console),
             Command::Convert(args) => commands::convert::run(&args, console),
             Command::Export(args) => commands::export::run(&args, console),
+            Command::Query(args) => commands::query::run(&args),
             Command::Heap(args) => commands::heap::run(&args.0, console),
             Command::Types(args) => commands::types::run(&args, console),
             Command::Agent(args) => commands::agent::run(&args, console),

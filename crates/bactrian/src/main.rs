@@ -1,50 +1,7 @@
-//! `bactrian`: shows what an OCaml program keeps in memory.
-//!
-//! Each command is one file in `commands/` and does three things: opens what it was given, asks
-//! `bactrian-analysis`, and shows the answer. `cli.rs` defines the command line once, for parsing, help,
-//! completions and man pages.
-
-mod cli;
-mod commands;
-mod demo;
-mod derived_args;
-mod evidence;
-mod failure;
-mod file_args;
-mod filters;
-mod indexes;
-mod live;
-mod open;
-mod output;
-mod shown;
-mod types;
+//! `bactrian`: see the library of this name.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::failure::{Failure, Status};
-use crate::output::Console;
-
 fn main() -> ExitCode {
-    bactrian_capture::inherited::settle();
-    bactrian_capture::temporary::settle();
-    let cli = cli::Cli::parse();
-    let mut console = Console::new(cli.color);
-    let ended = cli.command.run(&mut console);
-    let ended = match (console.flush(), ended) {
-        // The end is the program's, whatever could not be said of it.
-        (Err(error), Ok(status @ Status::Program(_))) => {
-            console.complain(&error.to_string());
-            Ok(status)
-        }
-        (flushed, ended) => flushed.map_err(Failure::from).and(ended),
-    };
-    match ended {
-        Ok(status) => status.into(),
-        Err(failure) => {
-            console.complain(&failure.to_string());
-            Status::from(&failure).into()
-        }
-    }
+    bactrian::main()
 }

@@ -81,6 +81,16 @@ fn each_table_is_a_file() {
     }
 }
 
+/// The queries of the cookbook.
+fn cookbook() -> Vec<String> {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
+    let document = std::fs::read_to_string(document).expect("the document");
+    let query = |rest: &str| rest.split("```").next().unwrap_or_default().trim().to_owned();
+    let queries: Vec<String> = document.split("```sql\n").skip(1).map(query).collect();
+    assert!(queries.len() >= 25, "{}", queries.len());
+    queries
+}
+
 mod consumers {
     use std::io::Write;
     use std::process::Stdio;
@@ -88,7 +98,7 @@ mod consumers {
     use super::*;
 
     /// What DuckDB says to queries.
-    fn answers(folder: &str, queries: &[String]) -> Vec<Value> {
+    pub fn answers(folder: &str, queries: &[String]) -> Vec<Value> {
         let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it");
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../consumers/duckdb_answers.py");
@@ -110,14 +120,7 @@ mod consumers {
     #[ignore = "needs DuckDB: cargo xtask consumers"]
     fn every_query_of_the_cookbook_has_an_answer() {
         let exported = exported("tables_cookbook");
-        let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
-        let document = std::fs::read_to_string(document).expect("the document");
-        let queries: Vec<String> = document
-            .split("```sql\n")
-            .skip(1)
-            .map(|rest| rest.split("```").next().unwrap_or_default().trim().to_owned())
-            .collect();
-        assert!(queries.len() >= 25, "{}", queries.len());
+        let queries = cookbook();
         for (query, answer) in queries.iter().zip(answers(&exported.folder, &queries)) {
             assert!(answer["error"].is_null(), "{query}\n{answer}");
             // Made-up heaps are not sampled.
@@ -126,6 +129,46 @@ mod consumers {
                 may_be_empty || answer["rows"].as_array().is_some_and(|rows| !rows.is_empty()),
                 "{query}\n{answer}"
             );
+        }
+    }
+
+    /// Of a program whose types are known.
+    #[test]
+    #[ignore = "needs DuckDB: cargo xtask consumers"]
+    fn types_are_those_of_the_commands() {
+        let folder = bactrian_fixtures::own_folder("tables_types");
+        let text = |name: &str| folder.join(name).to_str().expect("a text").to_owned();
+        let source = bactrian_fixtures::repository().join("programs/leaky_cache.ml");
+        std::fs::copy(source, folder.join("leaky_cache.ml")).expect("room");
+        let mut compile = Command::new("ocamlopt.opt");
+        compile.args(["-g", "-bin-annot", "leaky_cache.ml", "-o", "leaky_cache"]);
+        assert!(compile.current_dir(&folder).status().expect("OCaml").success());
+        let program = text("leaky_cache");
+        let options = ["--quiet", "--snapshots", "exit", "--no-trace", "-o", &text("run"), "--"];
+        let recorded = bactrian(&[&["record"][..], &options, &[&program, "2000"]].concat());
+        assert!(recorded.status.success(), "{recorded:?}");
+        let (heap, tables) = (text("run.1.heap"), text("tables"));
+        let written = bactrian(&["export", &heap, "--to", "parquet", "-o", &tables]);
+        assert!(written.status.success(), "{written:?}");
+        let queries = [
+            "select type, count(*), sum(words) * 8 from blocks where type is not null group by type",
+            "select count(*) from blocks where type is not null and type <> class",
+            "select kind, tag from blocks group by all",
+        ];
+        let answers = answers(&tables, &queries.map(str::to_owned));
+        let told = json(&["heap", "types", &heap, "--limit", "0", "--json"]);
+        let told = told["rows"].as_array().expect("rows").clone();
+        let rows = answers[0]["rows"].as_array().expect("rows");
+        assert!(rows.iter().any(|row| row[0] == "Leaky_cache.Cache.entry"), "{rows:?}");
+        for row in rows {
+            let one = told.iter().find(|one| one["name"] == row[0]).expect("a type of the command");
+            let sums = (one["blocks"]["value"].as_f64(), one["shallow"]["value"].as_f64());
+            assert_eq!(sums, (row[1].as_f64(), row[2].as_f64()), "{one}");
+        }
+        assert_eq!(answers[1]["rows"][0][0], 0);
+        // What a block is by its tag, whatever its type.
+        for row in answers[2]["rows"].as_array().expect("rows") {
+            assert!(row[0] != "type" && (row[1] != 252 || row[0] == "string"), "{row}");
         }
     }
 
@@ -175,5 +218,173 @@ mod consumers {
         let observers = live["observers"].as_array().expect("observers");
         assert!(number(&rows(10)[0][0]) as usize <= observers.len());
         assert!(number(&rows(10)[0][0]) > 10.0);
+    }
+}
+
+/// `bactrian query`, whose engine `cargo xtask query` puts beside it.
+mod queries {
+    use super::*;
+
+    fn ask(arguments: &[&str]) -> Output {
+        bactrian(&[&["query"], arguments].concat())
+    }
+
+    /// The rows of an answer, as DuckDB's are written.
+    fn rows(arguments: &[&str]) -> Vec<Vec<Value>> {
+        let output = ask(&[&["--to", "json"], arguments].concat());
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        let told: Vec<serde_json::Map<String, Value>> =
+            serde_json::from_slice(&output.stdout).expect("JSON");
+        told.into_iter().map(|row| row.into_iter().map(|(_, value)| value).collect()).collect()
+    }
+
+    /// A value as text: engines differ in how they write numbers, and leave nulls out or not.
+    fn show(value: &Value) -> String {
+        match value.as_f64() {
+            Some(number) => format!("{number:.6e}"),
+            None => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+        }
+    }
+
+    fn sorted(rows: &[Vec<Value>]) -> Vec<Vec<String>> {
+        let is_there = |value: &&Value| !value.is_null();
+        let row = |row: &Vec<Value>| row.iter().filter(is_there).map(show).collect();
+        let mut rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+        rows.sort();
+        rows
+    }
+
+    #[test]
+    #[ignore = "needs the engine: cargo xtask query"]
+    fn answers_are_those_of_duckdb() {
+        let Exported { heap, trace, recording, folder } = exported("queries_cookbook");
+        // Which of equals come first is left to engines: the whole answer is compared.
+        let whole = |query: &String| match query.rsplit_once(" limit ") {
+            Some((before, number)) if number.parse::<u32>().is_ok() => before.to_owned(),
+            _ => query.clone(),
+        };
+        let queries: Vec<String> = cookbook().iter().map(whole).collect();
+        for (query, expected) in queries.iter().zip(consumers::answers(&folder, &queries)) {
+            let expected: Vec<Vec<Value>> =
+                serde_json::from_value(expected["rows"].clone()).expect("rows");
+            let told = rows(&[&heap, &trace, &recording, query]);
+            assert_eq!(sorted(&told), sorted(&expected), "{query}");
+        }
+    }
+
+    #[test]
+    #[ignore = "needs the engine: cargo xtask query"]
+    fn functions_know_the_graph() {
+        let Exported { heap, .. } = exported("queries_functions");
+        let number = |query: &str| rows(&[&heap, query])[0][0].as_i64().expect("a number");
+        let id =
+            number("select id from blocks where idom is not null order by retained desc limit 1");
+        let retained = number(&format!("select retained from blocks where id = {id}"));
+        assert_eq!(number(&format!("select sum(words) * 8 from dominated_by({id})")), retained);
+        assert!(number(&format!("select sum(words) * 8 from reachable({id})")) >= retained);
+        // What is reached is what edges say.
+        let edges = "select count(*) from edges e join reachable(0) r on r.id = e.\"from\" left join reachable(0) t on t.id = e.\"to\" where t.id is null";
+        assert_eq!(number(edges), 0);
+        // A path begins at a root, and ends at the block; it is the same as that of the table.
+        let path = rows(&[&heap, &format!("select path({id})")])[0][0].clone();
+        let steps = rows(&[
+            &heap,
+            &format!("select what from paths_to_roots({id}) where path = 0 order by step"),
+        ]);
+        for step in steps {
+            let what = step[0].as_str().expect("a text");
+            assert!(path.as_str().expect("a text").contains(what), "{path}: {what}");
+        }
+        let last = format!("select count(*) from paths_to_roots({id}) where id = {id}");
+        assert!(number(&last) >= 1);
+    }
+
+    #[test]
+    #[ignore = "needs the engine: cargo xtask query"]
+    fn several_files_are_told_apart() {
+        let Exported { heap, folder, .. } = exported("queries_files");
+        let other = Path::new(&folder).with_file_name("other.heap");
+        std::fs::copy(&heap, &other).expect("room");
+        let other = other.to_str().expect("a text");
+        let both =
+            rows(&[&heap, other, "select file, count(*) from blocks group by file order by file"]);
+        assert_eq!(both.len(), 2);
+        assert_eq!(both[0][1], both[1][1]);
+        let alone =
+            rows(&[&heap, other, &format!("select count(*) from blocks where file = '{heap}'")]);
+        assert_eq!(alone[0][0], both[0][1]);
+        let held =
+            rows(&[&heap, other, &format!("select count(*) > 0 from dominated_by(0, '{other}')")]);
+        assert_eq!(held[0][0], true);
+        let refused = ask(&[&heap, other, "select * from dominated_by(0)"]);
+        assert!(
+            String::from_utf8_lossy(&refused.stderr).contains("several snapshots"),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    #[ignore = "needs the engine: cargo xtask query"]
+    fn what_is_wrong_is_shown_in_the_query() {
+        let Exported { heap, trace, folder, .. } = exported("queries_mistakes");
+        for (query, expected) in [
+            ("select tpe from blocks", "\n  select tpe from blocks\n         ^"),
+            ("selec 1", "\n  selec 1\n  ^"),
+            ("select\n  1 +", "\n"),
+            ("select * from nothing", "nothing"),
+            ("select * from dominated_by(99999999)", "there is no block 99999999"),
+            ("select * from reachable('x')", "the number of a block"),
+            ("drop table blocks", "DDL"),
+            ("copy (select 1) to 'x.csv'", "DML"),
+            ("", "query"),
+        ] {
+            let output = ask(&[&heap, query]);
+            assert_eq!(output.status.code(), Some(2), "{query}: {output:?}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains(expected), "{query}: {said}");
+        }
+        let output = ask(&[&trace, "select path(1)"]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("there is none"), "{output:?}");
+        // The document is no evidence, and a file that is missing is named.
+        let output = ask(&[&format!("{folder}/blocks.parquet"), "select 1"]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let output = ask(&["missing.heap", "select 1"]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("missing.heap"), "{output:?}");
+    }
+
+    #[test]
+    #[ignore = "needs the engine: cargo xtask query"]
+    fn answers_come_in_every_format() {
+        let Exported { heap, folder, .. } = exported("queries_formats");
+        let query = "select class, blocks from classes order by class limit 2";
+        let text = |arguments: &[&str]| {
+            let output = ask(arguments);
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).expect("text")
+        };
+        assert_eq!(text(&[&heap, query]).lines().count(), 3);
+        assert!(text(&[&heap, query, "--to", "csv"]).starts_with("class,blocks\n"));
+        assert!(text(&[&heap, query, "--explain"]).contains("StreamingTableExec"));
+        // Only the columns of the query are read, and what it asks of rows is known there.
+        let plan = text(&[&heap, "select class from blocks where words > 100", "--explain"]);
+        assert!(plan.contains("projection=[class, words]"), "{plan}");
+        let answer = Path::new(&folder).join("answer.parquet");
+        let answer = answer.to_str().expect("a text");
+        text(&[&heap, query, "--to", "parquet", "-o", answer]);
+        let counted = consumers::answers(&folder, &["select count(*) from answer".to_owned()]);
+        assert_eq!(counted[0]["rows"][0][0], 2);
+        let refused = ask(&[&heap, query, "--to", "parquet"]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
+
+    #[test]
+    fn without_the_engine_it_is_said_how_to_get_it() {
+        let folder = bactrian_fixtures::own_folder("queries_without");
+        let alone = folder.join("bactrian");
+        std::fs::copy(env!("CARGO_BIN_EXE_bactrian"), &alone).expect("room");
+        let output = Command::new(&alone).args(["query", "x", "select 1"]).env("PATH", "").output();
+        let output = output.expect("it runs");
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("make query"), "{output:?}");
     }
 }

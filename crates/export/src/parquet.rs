@@ -1,13 +1,12 @@
 //! Tables as Parquet files, one for each, in a folder: for DuckDB, pandas, polars, Spark and others.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bactrian_tables::schema::{Column, Kind, Table, VERSION};
-use bactrian_tables::{Batch, Tables, Values};
+use bactrian_tables::schema::{Column, ColumnKind, Table, VERSION};
+use bactrian_tables::{Batch, Scan, Tables, Values};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -52,7 +51,7 @@ fn write_table(tables: &dyn Tables, table: &Table, file: File) -> io::Result<usi
         SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(io::Error::other)?;
     let mut waiting: Vec<Batch> = Vec::new();
     let (mut rows, mut all) = (0, 0);
-    tables.scan(table, &|_| true, &mut |batch| {
+    tables.scan(&Scan::whole(table), &mut |batch| {
         rows += batch.rows;
         all += batch.rows;
         waiting.push(batch);
@@ -72,10 +71,10 @@ fn write_table(tables: &dyn Tables, table: &Table, file: File) -> io::Result<usi
 fn schema_of(table: &Table) -> Result<Type, ParquetError> {
     let field = |column: &Column| {
         let (physical, logical) = match column.kind {
-            Kind::Whole => (Physical::INT64, None),
-            Kind::Real => (Physical::DOUBLE, None),
-            Kind::Truth => (Physical::BOOLEAN, None),
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnKind::Whole => (Physical::INT64, None),
+            ColumnKind::Real => (Physical::DOUBLE, None),
+            ColumnKind::Truth => (Physical::BOOLEAN, None),
+            ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let repetition =
             if column.is_nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
@@ -111,8 +110,6 @@ fn write_group(
     let mut group = writer.next_row_group()?;
     for (place, column) in table.columns.iter().enumerate() {
         let Some(mut out) = group.next_column()? else { break };
-        // Texts are few, and shared.
-        let mut texts: HashMap<*const u8, ByteArray> = HashMap::new();
         for values in batches.iter().filter_map(|batch| batch.columns.get(place)?.as_ref()) {
             match values {
                 Values::Whole(values) => {
@@ -124,13 +121,18 @@ fn write_group(
                 Values::Truth(values) => {
                     put::<BoolType>(&mut out, column, values.iter().copied())?;
                 }
-                Values::Text(values) => {
-                    let mut shared = |text: &Arc<str>| {
-                        let known = texts.entry(text.as_ptr());
-                        known.or_insert_with(|| text.as_bytes().to_vec().into()).clone()
-                    };
-                    let values: Vec<_> =
-                        values.iter().map(|text| text.as_ref().map(&mut shared)).collect();
+                Values::Text(texts) => {
+                    let mut known: Vec<Option<ByteArray>> = vec![None; texts.names.len()];
+                    let values: Vec<Option<ByteArray>> = texts
+                        .places
+                        .iter()
+                        .map(|&place| {
+                            let text = texts.names.get(place as usize)?;
+                            let known = &mut known[place as usize];
+                            let new = || text.as_bytes().to_vec().into();
+                            Some(known.get_or_insert_with(new).clone())
+                        })
+                        .collect();
                     put::<ByteArrayType>(&mut out, column, values.into_iter())?;
                 }
             }

@@ -4,23 +4,25 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use bactrian_analysis::heap::{ClassKind, Heap, Visit, every_block};
+use bactrian_analysis::heap::{ClassKind, Heap, Visit, blocks_of};
 use bactrian_graph::{NONE, Node, inherit};
 use bactrian_snapshot::Block;
 
 use crate::batch::{Columns, Values};
-use crate::schema::{self, BLOCKS, CLASSES, EDGES, ROOTS, STRINGS, Table};
-use crate::{Sink, Tables};
+use crate::schema::{self, Table};
+use crate::{Scan, Sink, Tables};
 
 const WORD: u64 = 8;
 /// Rows of tables that do not come in groups.
 const BATCH: usize = 1 << 16;
+/// What [`Heap::space`] says, and what stands for anything else.
+const SPACES: [&str; 4] = ["minor", "major", "static", "unknown"];
 
 /// The tables of a heap.
-pub struct HeapTables<'h> {
-    heap: &'h Heap,
+pub struct HeapTables {
+    heap: Arc<Heap>,
     /// What classes are called.
-    classes: Vec<Arc<str>>,
+    classes: Arc<[Arc<str>]>,
     roots: OnceLock<Roots>,
     sampled: OnceLock<HashMap<Node, Sampled>>,
 }
@@ -29,7 +31,7 @@ pub struct HeapTables<'h> {
 struct Roots {
     /// For each block: the place of a name, or none.
     of: Vec<u32>,
-    names: Vec<Arc<str>>,
+    names: Arc<[Arc<str>]>,
 }
 
 /// What samples tell of a block.
@@ -38,16 +40,15 @@ struct Sampled {
     age: Option<f64>,
 }
 
-impl<'h> HeapTables<'h> {
+impl HeapTables {
     /// Of a heap.
-    pub fn new(heap: &'h Heap) -> HeapTables<'h> {
+    pub fn new(heap: Arc<Heap>) -> HeapTables {
         let classes = heap.classes().iter().map(|class| class.title().into()).collect();
         HeapTables { heap, classes, roots: OnceLock::new(), sampled: OnceLock::new() }
     }
 
-    fn class(&self, node: Node) -> Arc<str> {
-        let class = self.heap.class_of().get(node as usize).copied().unwrap_or(0);
-        self.classes.get(class as usize).cloned().unwrap_or_default()
+    fn class(&self, node: Node) -> u32 {
+        self.heap.class_of().get(node as usize).copied().unwrap_or(0)
     }
 
     fn dominator(&self, node: Node) -> Option<Node> {
@@ -57,7 +58,7 @@ impl<'h> HeapTables<'h> {
 
     fn roots(&self) -> &Roots {
         self.roots.get_or_init(|| {
-            let (heap, blocks) = (self.heap, self.heap.blocks());
+            let (heap, blocks) = (&*self.heap, self.heap.blocks());
             let mut names: Vec<Arc<str>> = Vec::new();
             let mut of = vec![NONE; blocks];
             // Below the root of all, which has 0, there are kinds of roots, below these modules and threads, and below these their fields and
@@ -74,14 +75,8 @@ impl<'h> HeapTables<'h> {
                 names.push(heap.describe(node).into());
                 (names.len() as u32) << 1 | u32::from(above == 0)
             });
-            Roots { of, names }
+            Roots { of, names: names.into() }
         })
-    }
-
-    fn root(&self, node: Node) -> Option<Arc<str>> {
-        let roots = self.roots();
-        let place = roots.of.get(node as usize).copied().filter(|place| *place != NONE)?;
-        roots.names.get(place as usize).cloned()
     }
 
     fn sampled(&self) -> &HashMap<Node, Sampled> {
@@ -97,92 +92,100 @@ impl<'h> HeapTables<'h> {
         })
     }
 
-    fn blocks(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
-        let heap = self.heap;
-        let kinds: Vec<Arc<str>> =
-            heap.classes().iter().map(|class| class.kind.name().into()).collect();
-        let [minor, major, fixed, unknown] =
-            ["minor", "major", "static", "unknown"].map(|name| -> Arc<str> { name.into() });
+    fn blocks(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        let heap = &*self.heap;
+        let kinds: Arc<[Arc<str>]> =
+            heap.shapes().iter().map(|shape| shape.kind.name().into()).collect();
+        let is_type: Vec<bool> =
+            heap.classes().iter().map(|class| class.kind == ClassKind::Type).collect();
+        let spaces: Arc<[Arc<str>]> = SPACES.iter().map(|name| (*name).into()).collect();
         let snapshot = heap.snapshot();
-        for index in 0..snapshot.groups().len() {
+        for index in scan.part.range(snapshot.groups().len()) {
             // What cannot be read is in the heap's losses.
             let Ok(group) = snapshot.group(index) else { continue };
             let blocks = group.blocks();
             let ids = || blocks.iter().map(|block| block.id.0);
-            let class_of =
-                |id: Node| heap.class_of().get(id as usize).copied().unwrap_or(0) as usize;
             let is_reached = |id: Node| self.dominator(id).is_some();
             let of =
                 |of: fn(&Block) -> u64| Values::whole(blocks.iter().map(|block| Some(of(block))));
-            let batch = Columns::of(&BLOCKS, is_wanted)
-                .next("id", || of(|block| block.id.0.into()))
-                .next("address", || of(|block| block.address))
-                .next("class", || Values::text(ids().map(|id| Some(self.class(id)))))
-                .next("type", || {
-                    let is_type = |id: Node| heap.kind(id) == ClassKind::Type;
-                    Values::text(ids().map(|id| is_type(id).then(|| self.class(id))))
-                })
-                .next("kind", || Values::text(ids().map(|id| kinds.get(class_of(id)).cloned())))
-                .next("tag", || of(|block| block.tag.into()))
-                .next("words", || of(|block| block.words.saturating_add(1)))
-                .next("retained", || {
-                    let bytes = |id| heap.retained_words(id).saturating_mul(WORD);
-                    Values::whole(ids().map(|id| is_reached(id).then(|| bytes(id))))
-                })
-                .next("reachable", || Values::Truth(ids().map(|id| Some(is_reached(id))).collect()))
-                .next("idom", || {
-                    let is_block = |node: &Node| (*node as usize) < heap.blocks();
-                    let above = |id| self.dominator(id).filter(is_block).map(u64::from);
-                    Values::whole(ids().map(above))
-                })
-                .next("root", || Values::text(ids().map(|id| self.root(id))))
-                .next("site", || {
-                    Values::text(ids().map(|id| self.sampled().get(&id)?.site.clone()))
-                })
-                .next("age", || {
-                    Values::Real(ids().map(|id| self.sampled().get(&id)?.age).collect())
-                })
-                .next("generation", || {
-                    let space = |block: &Block| match heap.space(block.address) {
-                        "minor" => Arc::clone(&minor),
-                        "major" => Arc::clone(&major),
-                        "static" => Arc::clone(&fixed),
-                        _ => Arc::clone(&unknown),
-                    };
-                    Values::text(blocks.iter().map(|block| Some(space(block))))
-                })
-                .batch(blocks.len());
-            sink(batch)?;
+            Columns::offer(scan, sink, blocks.len(), |columns| {
+                columns
+                    .next("id", || of(|block| block.id.0.into()))
+                    .next("address", || of(|block| block.address))
+                    .next("class", || {
+                        Values::named(&self.classes, ids().map(|id| Some(self.class(id))))
+                    })
+                    .next("type", || {
+                        let class = |id| Some(self.class(id)).filter(|it| is_type[*it as usize]);
+                        let types = ids().map(class);
+                        Values::named(&self.classes, types)
+                    })
+                    .next("kind", || {
+                        let shape = |id: Node| heap.shape_of().get(id as usize).copied();
+                        Values::named(&kinds, ids().map(shape))
+                    })
+                    .next("tag", || of(|block| block.tag.into()))
+                    .next("words", || of(|block| block.words.saturating_add(1)))
+                    .next("retained", || {
+                        let bytes = |id| heap.retained_words(id).saturating_mul(WORD);
+                        Values::whole(ids().map(|id| is_reached(id).then(|| bytes(id))))
+                    })
+                    .next("reachable", || {
+                        Values::Truth(ids().map(|id| Some(is_reached(id))).collect())
+                    })
+                    .next("idom", || {
+                        let is_block = |node: &Node| (*node as usize) < heap.blocks();
+                        let above = |id| self.dominator(id).filter(is_block).map(u64::from);
+                        Values::whole(ids().map(above))
+                    })
+                    .next("root", || {
+                        let Roots { of, names } = self.roots();
+                        let place =
+                            |id: Node| of.get(id as usize).copied().filter(|it| *it != NONE);
+                        Values::named(names, ids().map(place))
+                    })
+                    .next("site", || {
+                        Values::text(ids().map(|id| self.sampled().get(&id)?.site.clone()))
+                    })
+                    .next("age", || {
+                        Values::Real(ids().map(|id| self.sampled().get(&id)?.age).collect())
+                    })
+                    .next("generation", || {
+                        let space = |block: &Block| {
+                            let name = heap.space(block.address);
+                            SPACES.iter().position(|it| *it == name).unwrap_or(SPACES.len() - 1)
+                        };
+                        Values::named(&spaces, blocks.iter().map(|it| Some(space(it) as u32)))
+                    })
+            })?;
         }
         Ok(())
     }
 
-    fn edges(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+    fn edges(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let mut rows: Vec<(Node, Option<u64>, Node)> = Vec::with_capacity(BATCH);
-        let batch = |rows: &mut Vec<(Node, Option<u64>, Node)>| {
-            let batch = Columns::of(&EDGES, is_wanted)
-                .next("from", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
-                .next("field", || Values::whole(rows.iter().map(|row| row.1)))
-                .next("to", || Values::whole(rows.iter().map(|row| Some(row.2.into()))))
-                .batch(rows.len());
+        let mut offer = |rows: &mut Vec<(Node, Option<u64>, Node)>| {
+            Columns::offer(scan, sink, rows.len(), |columns| {
+                columns
+                    .next("from", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                    .next("field", || Values::whole(rows.iter().map(|row| row.1)))
+                    .next("to", || Values::whole(rows.iter().map(|row| Some(row.2.into()))))
+            })?;
             rows.clear();
-            batch
+            Ok(())
         };
-        every_block(self.heap, |Visit { block, fields, others, .. }| {
+        let groups = scan.part.range(self.heap.snapshot().groups().len());
+        blocks_of(&self.heap, groups, |Visit { block, fields, others, .. }| {
             let from = block.id.0;
             rows.extend(fields.iter().map(|(field, to)| (from, Some(*field), *to)));
             rows.extend(others.iter().map(|to| (from, None, *to)));
-            if rows.len() >= BATCH { sink(batch(&mut rows)) } else { Ok(()) }
+            if rows.len() >= BATCH { offer(&mut rows) } else { Ok(()) }
         })?;
-        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
+        if rows.is_empty() { Ok(()) } else { offer(&mut rows) }
     }
 
-    fn root_pointers(
-        &self,
-        is_wanted: &dyn Fn(usize) -> bool,
-        sink: &mut Sink<'_>,
-    ) -> io::Result<()> {
-        let heap = self.heap;
+    fn root_pointers(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        let heap = &*self.heap;
         let mut rows: Vec<(Node, Arc<str>, Arc<str>, Node)> = Vec::new();
         for (holder, kind) in heap.holders().kinds() {
             let kind: Arc<str> = kind.title().into();
@@ -192,80 +195,77 @@ impl<'h> HeapTables<'h> {
             rows.extend(blocks.map(|to| (holder, Arc::clone(&kind), Arc::clone(&name), *to)));
         }
         for rows in rows.chunks(BATCH) {
-            let batch = Columns::of(&ROOTS, is_wanted)
-                .next("holder", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
-                .next("kind", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.1)))))
-                .next("name", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.2)))))
-                .next("to", || Values::whole(rows.iter().map(|row| Some(row.3.into()))))
-                .batch(rows.len());
-            sink(batch)?;
+            Columns::offer(scan, sink, rows.len(), |columns| {
+                columns
+                    .next("holder", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                    .next("kind", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.1)))))
+                    .next("name", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.2)))))
+                    .next("to", || Values::whole(rows.iter().map(|row| Some(row.3.into()))))
+            })?;
         }
         Ok(())
     }
 
-    fn class_totals(
-        &self,
-        is_wanted: &dyn Fn(usize) -> bool,
-        sink: &mut Sink<'_>,
-    ) -> io::Result<()> {
-        let heap = self.heap;
+    fn class_totals(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        let heap = &*self.heap;
         let totals = heap.class_totals();
         let rows: Vec<usize> =
             (0..totals.len().min(self.classes.len())).filter(|at| totals[*at].blocks > 0).collect();
         let sum = |words: u64| Some(words.saturating_mul(WORD));
-        let batch = Columns::of(&CLASSES, is_wanted)
-            .next("class", || {
-                Values::text(rows.iter().map(|at| Some(Arc::clone(&self.classes[*at]))))
-            })
-            .next("kind", || {
-                Values::text(rows.iter().map(|at| Some(heap.classes()[*at].kind.name().into())))
-            })
-            .next("blocks", || Values::whole(rows.iter().map(|at| Some(totals[*at].blocks))))
-            .next("bytes", || Values::whole(rows.iter().map(|at| sum(totals[*at].words))))
-            .next("retained", || Values::whole(rows.iter().map(|at| sum(totals[*at].retained))))
-            .batch(rows.len());
-        sink(batch)
+        let classes = || rows.iter().map(|at| Some(*at as u32));
+        Columns::offer(scan, sink, rows.len(), |columns| {
+            columns
+                .next("class", || Values::named(&self.classes, classes()))
+                .next("kind", || {
+                    Values::text(rows.iter().map(|at| Some(heap.classes()[*at].kind.name().into())))
+                })
+                .next("blocks", || Values::whole(rows.iter().map(|at| Some(totals[*at].blocks))))
+                .next("bytes", || Values::whole(rows.iter().map(|at| sum(totals[*at].words))))
+                .next("retained", || Values::whole(rows.iter().map(|at| sum(totals[*at].retained))))
+        })
     }
 
-    fn strings(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+    fn strings(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let snapshot = self.heap.snapshot();
-        for index in 0..snapshot.groups().len() {
+        for index in scan.part.range(snapshot.groups().len()) {
             let Ok(group) = snapshot.group(index) else { continue };
             let strings = group.strings().unwrap_or_default();
             if strings.is_empty() {
                 continue;
             }
-            let batch = Columns::of(&STRINGS, is_wanted)
-                .next("id", || Values::whole(strings.iter().map(|text| Some(text.block.0.into()))))
-                .next("length", || Values::whole(strings.iter().map(|text| Some(text.bytes))))
-                .next("text", || {
-                    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into();
-                    Values::text(strings.iter().map(|it| it.prefix.as_ref().map(text)))
-                })
-                .batch(strings.len());
-            sink(batch)?;
+            Columns::offer(scan, sink, strings.len(), |columns| {
+                columns
+                    .next("id", || {
+                        Values::whole(strings.iter().map(|text| Some(text.block.0.into())))
+                    })
+                    .next("length", || Values::whole(strings.iter().map(|text| Some(text.bytes))))
+                    .next("text", || {
+                        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into();
+                        Values::text(strings.iter().map(|it| it.prefix.as_ref().map(text)))
+                    })
+            })?;
         }
         Ok(())
     }
 }
 
-impl Tables for HeapTables<'_> {
+impl Tables for HeapTables {
     fn tables(&self) -> &'static [&'static Table] {
         schema::OF_HEAPS
     }
 
-    fn scan(
-        &self,
-        table: &Table,
-        is_wanted: &dyn Fn(usize) -> bool,
-        sink: &mut Sink<'_>,
-    ) -> io::Result<()> {
-        match table.name {
-            "blocks" => self.blocks(is_wanted, sink),
-            "edges" => self.edges(is_wanted, sink),
-            "roots" => self.root_pointers(is_wanted, sink),
-            "classes" => self.class_totals(is_wanted, sink),
-            "strings" => self.strings(is_wanted, sink),
+    fn has_parts(&self, table: &Table) -> bool {
+        ["blocks", "edges", "strings"].contains(&table.name)
+    }
+
+    fn scan(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        match scan.table.name {
+            "blocks" => self.blocks(scan, sink),
+            "edges" => self.edges(scan, sink),
+            "strings" => self.strings(scan, sink),
+            _ if scan.part.index > 0 => Ok(()),
+            "roots" => self.root_pointers(scan, sink),
+            "classes" => self.class_totals(scan, sink),
             name => Err(io::Error::other(format!("a heap has no table {name}"))),
         }
     }

@@ -8,14 +8,14 @@ use bactrian_analysis::live::measure::full_name;
 use bactrian_live::{Database, Value};
 
 use crate::batch::{Columns, Values};
-use crate::schema::{self, Table, VALUES};
-use crate::{Sink, Tables};
+use crate::schema::{self, Table};
+use crate::{Scan, Sink, Tables};
 
 const BATCH: usize = 1 << 16;
 
 /// The table of a recording, or of a program that is watched.
-pub struct RecordingTables<'d> {
-    database: &'d Database,
+pub struct RecordingTables {
+    database: Arc<Database>,
 }
 
 struct Row {
@@ -27,27 +27,28 @@ struct Row {
     text: Option<Arc<str>>,
 }
 
-impl<'d> RecordingTables<'d> {
+impl RecordingTables {
     /// Of what is known.
-    pub fn new(database: &'d Database) -> RecordingTables<'d> {
+    pub fn new(database: Arc<Database>) -> RecordingTables {
         RecordingTables { database }
     }
 
-    fn values(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+    fn values(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let mut rows: Vec<Row> = Vec::new();
-        let batch = |rows: &mut Vec<Row>| {
+        let mut offer = |rows: &mut Vec<Row>| {
             let text = |of: &dyn Fn(&Row) -> Option<Arc<str>>| Values::text(rows.iter().map(of));
             let real = |of: fn(&Row) -> Option<f64>| Values::Real(rows.iter().map(of).collect());
-            let batch = Columns::of(&VALUES, is_wanted)
-                .next("time", || real(|row| Some(row.time)))
-                .next("observer", || text(&|row| Some(Arc::clone(&row.observer))))
-                .next("kind", || text(&|row| Some(Arc::clone(&row.kind))))
-                .next("part", || text(&|row| Some(Arc::clone(&row.part))))
-                .next("value", || real(|row| row.value))
-                .next("text", || text(&|row| row.text.clone()))
-                .batch(rows.len());
+            Columns::offer(scan, sink, rows.len(), |columns| {
+                columns
+                    .next("time", || real(|row| Some(row.time)))
+                    .next("observer", || text(&|row| Some(Arc::clone(&row.observer))))
+                    .next("kind", || text(&|row| Some(Arc::clone(&row.kind))))
+                    .next("part", || text(&|row| Some(Arc::clone(&row.part))))
+                    .next("value", || real(|row| row.value))
+                    .next("text", || text(&|row| row.text.clone()))
+            })?;
             rows.clear();
-            batch
+            Ok(())
         };
         for series in self.database.series() {
             let observer: Arc<str> = full_name(series).into();
@@ -72,27 +73,27 @@ impl<'d> RecordingTables<'d> {
                     ),
                 }
                 if rows.len() >= BATCH {
-                    sink(batch(&mut rows))?;
+                    offer(&mut rows)?;
                 }
             }
         }
-        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
+        if rows.is_empty() { Ok(()) } else { offer(&mut rows) }
     }
 }
 
-impl Tables for RecordingTables<'_> {
+impl Tables for RecordingTables {
     fn tables(&self) -> &'static [&'static Table] {
         schema::OF_RECORDINGS
     }
 
-    fn scan(
-        &self,
-        table: &Table,
-        is_wanted: &dyn Fn(usize) -> bool,
-        sink: &mut Sink<'_>,
-    ) -> io::Result<()> {
-        match table.name {
-            "values" => self.values(is_wanted, sink),
+    fn has_parts(&self, _: &Table) -> bool {
+        false
+    }
+
+    fn scan(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        match scan.table.name {
+            _ if scan.part.index > 0 => Ok(()),
+            "values" => self.values(scan, sink),
             name => Err(io::Error::other(format!("a recording has no table {name}"))),
         }
     }

@@ -8,7 +8,7 @@ pub const VERSION: u32 = 1;
 
 /// What a column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Whole numbers of 64 bits.
     Whole,
     /// Numbers.
@@ -19,7 +19,7 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl ColumnKind {
     /// What SQL calls it.
     pub fn sql(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ pub struct Column {
     /// Its name.
     pub name: &'static str,
     /// What it has.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// Whether a row may have nothing in it.
     pub is_nullable: bool,
     /// What it means.
@@ -55,15 +55,15 @@ pub struct Table {
     pub columns: &'static [Column],
 }
 
-const fn column(name: &'static str, kind: Kind, about: &'static str) -> Column {
+const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> Column {
     Column { name, kind, is_nullable: false, about }
 }
 
-const fn nullable(name: &'static str, kind: Kind, about: &'static str) -> Column {
+const fn nullable(name: &'static str, kind: ColumnKind, about: &'static str) -> Column {
     Column { name, kind, is_nullable: true, about }
 }
 
-use Kind::{Real, Text, Truth, Whole};
+use ColumnKind::{Real, Text, Truth, Whole};
 
 /// Of a snapshot: its blocks.
 pub const BLOCKS: Table = Table {
@@ -74,7 +74,11 @@ pub const BLOCKS: Table = Table {
         column("address", Whole, "where it was in the program"),
         column("class", Text, "what it is: its type, or tag and size where that is not known"),
         nullable("type", Text, "its type, if that is known"),
-        column("kind", Text, "type, string, float, closure, custom and so on"),
+        column(
+            "kind",
+            Text,
+            "what it is by its tag: structured, string, float, closure, custom and so on",
+        ),
         column("tag", Whole, "its tag"),
         column("words", Whole, "its words of 8 bytes, with its header"),
         nullable(

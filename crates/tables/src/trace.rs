@@ -9,14 +9,14 @@ use bactrian_trace::{Event, FrameId, Frames, Losses, Micros, ObjectId, Stacks};
 use bactrian_types::written;
 
 use crate::batch::{Columns, Values};
-use crate::schema::{self, FRAMES, OBJECTS, STACKS, Table};
-use crate::{Sink, Tables};
+use crate::schema::{self, OBJECTS, Table};
+use crate::{Scan, Sink, Tables};
 
 const BATCH: usize = 1 << 16;
 
 /// The tables of a trace.
-pub struct TraceTables<'t> {
-    trace: &'t TraceFile,
+pub struct TraceTables {
+    trace: Arc<TraceFile>,
     losses: Mutex<Losses>,
 }
 
@@ -89,7 +89,7 @@ impl StackNumbers {
 
 /// A place in the source, as rows have it.
 #[derive(Clone)]
-struct Place {
+struct SourcePlace {
     function: Arc<str>,
     file: Option<Arc<str>>,
     line: Option<u64>,
@@ -98,12 +98,12 @@ struct Place {
 /// What frames stand for, the innermost of what was inlined first.
 #[derive(Default)]
 struct Places {
-    of: HashMap<FrameId, Arc<[Place]>>,
+    of: HashMap<FrameId, Arc<[SourcePlace]>>,
     texts: HashMap<String, Arc<str>>,
 }
 
 impl Places {
-    fn of(&mut self, frame: FrameId, frames: &Frames) -> Arc<[Place]> {
+    fn of(&mut self, frame: FrameId, frames: &Frames) -> Arc<[SourcePlace]> {
         if let Some(known) = self.of.get(&frame) {
             return Arc::clone(known);
         }
@@ -117,10 +117,10 @@ impl Places {
             }
         };
         let locations = frames.locations(frame).iter().rev();
-        let mut places: Vec<Place> = locations
+        let mut places: Vec<SourcePlace> = locations
             .map(|location| {
                 let file = names.text(location.file);
-                Place {
+                SourcePlace {
                     function: text(&written(&names.text(location.function))),
                     file: (!file.is_empty()).then(|| text(&file)),
                     line: (location.line > 0).then(|| location.line.into()),
@@ -129,17 +129,17 @@ impl Places {
             .collect();
         if places.is_empty() {
             let function = text(&format!("[{:#x}]", frames.code(frame)));
-            places.push(Place { function, file: None, line: None });
+            places.push(SourcePlace { function, file: None, line: None });
         }
-        let places: Arc<[Place]> = places.into();
+        let places: Arc<[SourcePlace]> = places.into();
         self.of.insert(frame, Arc::clone(&places));
         places
     }
 }
 
-impl<'t> TraceTables<'t> {
+impl TraceTables {
     /// Of a trace.
-    pub fn new(trace: &'t TraceFile) -> TraceTables<'t> {
+    pub fn new(trace: Arc<TraceFile>) -> TraceTables {
         TraceTables { trace, losses: Mutex::new(Losses::default()) }
     }
 
@@ -169,9 +169,9 @@ impl<'t> TraceTables<'t> {
         ends
     }
 
-    fn objects(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+    fn objects(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let needs_ends = OBJECTS.columns.iter().enumerate().any(|(place, column)| {
-            ["promoted", "collected", "lifetime"].contains(&column.name) && is_wanted(place)
+            ["promoted", "collected", "lifetime"].contains(&column.name) && scan.reads(place)
         });
         let ends = if needs_ends { self.ends() } else { HashMap::new() };
         let rate = self.trace.info().sample_rate;
@@ -179,28 +179,33 @@ impl<'t> TraceTables<'t> {
         let mut numbers = StackNumbers::default();
         let mut rows: Vec<Object> = Vec::with_capacity(BATCH);
         let seconds = |time: Micros| time.0 as f64 / 1e6;
-        let batch = |rows: &mut Vec<Object>| {
+        let mut offer = |rows: &mut Vec<Object>| {
             let whole =
                 |of: fn(&Object) -> u64| Values::whole(rows.iter().map(|row| Some(of(row))));
             let real =
                 |of: &dyn Fn(&Object) -> Option<f64>| Values::Real(rows.iter().map(of).collect());
-            let batch = Columns::of(&OBJECTS, is_wanted)
-                .next("id", || whole(|row| row.id))
-                .next("time", || real(&|row| Some(seconds(row.time))))
-                .next("domain", || whole(|row| row.domain.into()))
-                .next("words", || whole(|row| row.words))
-                .next("samples", || whole(|row| row.samples))
-                .next("rate", || real(&|_| Some(rate)))
-                .next("heap", || Values::text(rows.iter().map(|row| Some(Arc::clone(&row.heap)))))
-                .next("stack", || whole(|row| row.stack.into()))
-                .next("promoted", || real(&|row| row.ends.promoted.map(seconds)))
-                .next("collected", || real(&|row| row.ends.collected.map(seconds)))
-                .next("lifetime", || {
-                    real(&|row| Some((seconds(row.ends.collected?) - seconds(row.time)).max(0.0)))
-                })
-                .batch(rows.len());
+            Columns::offer(scan, sink, rows.len(), |columns| {
+                columns
+                    .next("id", || whole(|row| row.id))
+                    .next("time", || real(&|row| Some(seconds(row.time))))
+                    .next("domain", || whole(|row| row.domain.into()))
+                    .next("words", || whole(|row| row.words))
+                    .next("samples", || whole(|row| row.samples))
+                    .next("rate", || real(&|_| Some(rate)))
+                    .next("heap", || {
+                        Values::text(rows.iter().map(|row| Some(Arc::clone(&row.heap))))
+                    })
+                    .next("stack", || whole(|row| row.stack.into()))
+                    .next("promoted", || real(&|row| row.ends.promoted.map(seconds)))
+                    .next("collected", || real(&|row| row.ends.collected.map(seconds)))
+                    .next("lifetime", || {
+                        real(&|row| {
+                            Some((seconds(row.ends.collected?) - seconds(row.time)).max(0.0))
+                        })
+                    })
+            })?;
             rows.clear();
-            batch
+            Ok(())
         };
         let mut reader = self.trace.reader(Stacks::Decode);
         while let Some(event) = reader.next() {
@@ -218,11 +223,11 @@ impl<'t> TraceTables<'t> {
                 ends: ends.get(&alloc.id).copied().unwrap_or_default(),
             });
             if rows.len() >= BATCH {
-                sink(batch(&mut rows))?;
+                offer(&mut rows)?;
             }
         }
         self.note(reader.losses());
-        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
+        if rows.is_empty() { Ok(()) } else { offer(&mut rows) }
     }
 
     /// The stacks that allocate, with what frames stand for.
@@ -238,12 +243,12 @@ impl<'t> TraceTables<'t> {
         (numbers, reader.into_frames())
     }
 
-    fn stacks(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+    fn stacks(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let (numbers, frames) = self.stacks_read();
         let mut places = Places::default();
         for stacks in numbers.allocating().chunks(BATCH) {
             // The place that allocates, and how many there are: stacks may be long.
-            let rows: Vec<(u32, Option<Place>, u64)> = stacks
+            let rows: Vec<(u32, Option<SourcePlace>, u64)> = stacks
                 .iter()
                 .map(|&stack| {
                     let (mut leaf, mut depth) = (None, 0);
@@ -256,36 +261,37 @@ impl<'t> TraceTables<'t> {
                 })
                 .collect();
             let leaves = || rows.iter().map(|row| row.1.as_ref());
-            let batch = Columns::of(&STACKS, is_wanted)
-                .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
-                .next("leaf", || {
-                    Values::text(leaves().map(|leaf| Some(Arc::clone(&leaf?.function))))
-                })
-                .next("file", || Values::text(leaves().map(|leaf| leaf?.file.clone())))
-                .next("line", || Values::whole(leaves().map(|leaf| leaf?.line)))
-                .next("depth", || Values::whole(rows.iter().map(|row| Some(row.2))))
-                .batch(rows.len());
-            sink(batch)?;
+            Columns::offer(scan, sink, rows.len(), |columns| {
+                columns
+                    .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                    .next("leaf", || {
+                        Values::text(leaves().map(|leaf| Some(Arc::clone(&leaf?.function))))
+                    })
+                    .next("file", || Values::text(leaves().map(|leaf| leaf?.file.clone())))
+                    .next("line", || Values::whole(leaves().map(|leaf| leaf?.line)))
+                    .next("depth", || Values::whole(rows.iter().map(|row| Some(row.2))))
+            })?;
         }
         Ok(())
     }
 
-    fn frames(&self, is_wanted: &dyn Fn(usize) -> bool, sink: &mut Sink<'_>) -> io::Result<()> {
+    fn frames(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let (numbers, frames) = self.stacks_read();
         let mut places = Places::default();
-        let mut rows: Vec<(u32, u64, Place)> = Vec::with_capacity(BATCH);
-        let batch = |rows: &mut Vec<(u32, u64, Place)>| {
-            let batch = Columns::of(&FRAMES, is_wanted)
-                .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
-                .next("position", || Values::whole(rows.iter().map(|row| Some(row.1))))
-                .next("function", || {
-                    Values::text(rows.iter().map(|row| Some(Arc::clone(&row.2.function))))
-                })
-                .next("file", || Values::text(rows.iter().map(|row| row.2.file.clone())))
-                .next("line", || Values::whole(rows.iter().map(|row| row.2.line)))
-                .batch(rows.len());
+        let mut rows: Vec<(u32, u64, SourcePlace)> = Vec::with_capacity(BATCH);
+        let mut offer = |rows: &mut Vec<(u32, u64, SourcePlace)>| {
+            Columns::offer(scan, sink, rows.len(), |columns| {
+                columns
+                    .next("stack", || Values::whole(rows.iter().map(|row| Some(row.0.into()))))
+                    .next("position", || Values::whole(rows.iter().map(|row| Some(row.1))))
+                    .next("function", || {
+                        Values::text(rows.iter().map(|row| Some(Arc::clone(&row.2.function))))
+                    })
+                    .next("file", || Values::text(rows.iter().map(|row| row.2.file.clone())))
+                    .next("line", || Values::whole(rows.iter().map(|row| row.2.line)))
+            })?;
             rows.clear();
-            batch
+            Ok(())
         };
         for stack in numbers.allocating() {
             let mut position = 0;
@@ -295,29 +301,29 @@ impl<'t> TraceTables<'t> {
                     position += 1;
                 }
                 if rows.len() >= BATCH {
-                    sink(batch(&mut rows))?;
+                    offer(&mut rows)?;
                 }
             }
         }
-        if rows.is_empty() { Ok(()) } else { sink(batch(&mut rows)) }
+        if rows.is_empty() { Ok(()) } else { offer(&mut rows) }
     }
 }
 
-impl Tables for TraceTables<'_> {
+impl Tables for TraceTables {
     fn tables(&self) -> &'static [&'static Table] {
         schema::OF_TRACES
     }
 
-    fn scan(
-        &self,
-        table: &Table,
-        is_wanted: &dyn Fn(usize) -> bool,
-        sink: &mut Sink<'_>,
-    ) -> io::Result<()> {
-        match table.name {
-            "objects" => self.objects(is_wanted, sink),
-            "stacks" => self.stacks(is_wanted, sink),
-            "frames" => self.frames(is_wanted, sink),
+    fn has_parts(&self, _: &Table) -> bool {
+        false
+    }
+
+    fn scan(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        match scan.table.name {
+            _ if scan.part.index > 0 => Ok(()),
+            "objects" => self.objects(scan, sink),
+            "stacks" => self.stacks(scan, sink),
+            "frames" => self.frames(scan, sink),
             name => Err(io::Error::other(format!("a trace has no table {name}"))),
         }
     }

@@ -5,16 +5,21 @@
 mod heaps;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bactrian_analysis::TraceFile;
 use bactrian_analysis::heap::Heap;
 use bactrian_snapshot::{Columns, Snapshot};
-use bactrian_tables::schema::{Kind, Table};
-use bactrian_tables::{Batch, HeapTables, Tables, TraceTables, Values};
+use bactrian_tables::schema::{ColumnKind, Table};
+use bactrian_tables::{Batch, HeapTables, Part, Predicate, Scan, Tables, TraceTables, Values};
 
 fn scanned(tables: &dyn Tables, table: &Table, is_wanted: &dyn Fn(usize) -> bool) -> Vec<Batch> {
+    rows_of(tables, &Scan { is_wanted, ..Scan::whole(table) })
+}
+
+fn rows_of(tables: &dyn Tables, scan: &Scan<'_>) -> Vec<Batch> {
     let mut batches = Vec::new();
-    let taken = tables.scan(table, is_wanted, &mut |batch| {
+    let taken = tables.scan(scan, &mut |batch| {
         batches.push(batch);
         Ok(())
     });
@@ -36,9 +41,39 @@ fn check(tables: &dyn Tables) {
                 check_kind(column.kind, column.is_nullable, whole.columns[place].as_ref());
             }
         }
-        // Who has enough is not given more.
+        // Parts are the whole.
+        let of = 3;
+        let parts = (0..of).flat_map(|index| {
+            rows_of(tables, &Scan { part: Part { index, of }, ..Scan::whole(table) })
+        });
+        let parts: Vec<Batch> = parts.collect();
+        assert_eq!(
+            parts.iter().map(|it| it.rows).sum::<usize>(),
+            whole.iter().map(|it| it.rows).sum::<usize>()
+        );
+        if tables.has_parts(table) && table.name != "edges" {
+            assert_eq!(parts, whole, "{}", table.name);
+        }
+        // What a predicate accepts by some columns comes with all that are wanted, and only with those.
+        for accepted in [true, false] {
+            let predicate = Predicate {
+                needs: &|place| place < 2,
+                accepts: &|batch| {
+                    assert_eq!(batch.columns.iter().flatten().count(), 2);
+                    Ok(accepted)
+                },
+            };
+            let scan = Scan {
+                is_wanted: &|place| place > 0,
+                predicate: Some(predicate),
+                ..Scan::whole(table)
+            };
+            let expected = scanned(tables, table, &|place| place > 0);
+            assert_eq!(rows_of(tables, &scan), if accepted { expected } else { Vec::new() });
+        }
+        // The error of the sink ends the scan.
         let mut seen = 0;
-        let refused = tables.scan(table, &|_| true, &mut |_| {
+        let refused = tables.scan(&Scan::whole(table), &mut |_| {
             seen += 1;
             Err(std::io::Error::other("enough"))
         });
@@ -49,12 +84,16 @@ fn check(tables: &dyn Tables) {
     }
 }
 
-fn check_kind(kind: Kind, is_nullable: bool, values: Option<&Values>) {
+fn check_kind(kind: ColumnKind, is_nullable: bool, values: Option<&Values>) {
     let nulls = match (kind, values.expect("it is wanted")) {
-        (Kind::Whole, Values::Whole(values)) => values.iter().filter(|it| it.is_none()).count(),
-        (Kind::Real, Values::Real(values)) => values.iter().filter(|it| it.is_none()).count(),
-        (Kind::Truth, Values::Truth(values)) => values.iter().filter(|it| it.is_none()).count(),
-        (Kind::Text, Values::Text(values)) => values.iter().filter(|it| it.is_none()).count(),
+        (ColumnKind::Whole, Values::Whole(values)) => {
+            values.iter().filter(|it| it.is_none()).count()
+        }
+        (ColumnKind::Real, Values::Real(values)) => values.iter().filter(|it| it.is_none()).count(),
+        (ColumnKind::Truth, Values::Truth(values)) => {
+            values.iter().filter(|it| it.is_none()).count()
+        }
+        (ColumnKind::Text, Values::Text(values)) => values.iter().filter(|it| it.is_none()).count(),
         (kind, values) => panic!("{kind:?}: {values:?}"),
     };
     assert!(nulls == 0 || is_nullable);
@@ -67,7 +106,7 @@ fn columns_of_a_heap_can_be_had_one_by_one() {
         let bytes = heaps::write(&made, 150).expect("it can be written");
         let snapshot = Snapshot::from_bytes(bytes).expect("a snapshot");
         let heap = Heap::new(snapshot, &mut |_| ()).expect("a heap");
-        check(&HeapTables::new(&heap));
+        check(&HeapTables::new(Arc::new(heap)));
     }
 }
 
@@ -76,6 +115,6 @@ fn columns_of_a_trace_can_be_had_one_by_one() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures");
     for name in ["leaky_cache_v2.ctf", "every_word_v2.ctf"] {
         let trace = TraceFile::open(&folder.join(name)).expect("a trace");
-        check(&TraceTables::new(&trace));
+        check(&TraceTables::new(Arc::new(trace)));
     }
 }

@@ -25,7 +25,7 @@ pub trait Programs {
     fn sessions(&mut self) -> Vec<&mut Session>;
 
     /// What is looked for, in words.
-    fn wanted(&self) -> String;
+    fn title(&self) -> String;
 }
 
 /// Room for what rows are called, and for a program.
@@ -240,7 +240,7 @@ fn choose(
             return Ok(Err(Ended::Asked));
         }
         programs.take_in();
-        let wanted = programs.wanted();
+        let wanted = programs.title();
         let sessions = programs.sessions();
         let shown: Vec<_> =
             sessions.iter().map(|session| (session.database(), session.status())).collect();

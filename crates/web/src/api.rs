@@ -19,13 +19,18 @@ pub const FILES: &str = "files";
 /// There is no such question, it is wrong, or it cannot be answered.
 pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, QuestionError> {
     match name {
-        FILES => files(evidence, None),
+        FILES => files(evidence, None, false),
         name => Ok(find(name)?.ask(evidence, RawParameters::Pairs(query.pairs()))?.into()),
     }
 }
 
-/// What is shown, how far opening it has come, and the snapshot that is being taken or was taken last.
-pub fn files(evidence: &Evidence, taking: Option<&Taking>) -> Result<Answer, QuestionError> {
+/// What is shown, how far opening it has come, the snapshot that is being taken or was taken last, and whether there is
+/// somebody who knows SQL.
+pub fn files(
+    evidence: &Evidence,
+    taking: Option<&Taking>,
+    knows_sql: bool,
+) -> Result<Answer, QuestionError> {
     let file = |file: &Arc<File>| {
         let name = file.path.file_name().unwrap_or(file.path.as_os_str());
         let (state, done) = match file.progress() {
@@ -43,7 +48,10 @@ pub fn files(evidence: &Evidence, taking: Option<&Taking>) -> Result<Answer, Que
         })
     };
     let files: Vec<_> = evidence.files().iter().map(file).collect();
-    Answer::of_page(
-        json!({ "version": env!("CARGO_PKG_VERSION"), "files": files, "taking": taking }),
-    )
+    Answer::of_page(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "files": files,
+        "taking": taking,
+        "knows_sql": knows_sql,
+    }))
 }

@@ -22,6 +22,7 @@ mod scheduler;
 mod script;
 mod server;
 mod snapshots;
+mod sql;
 mod tour;
 mod typescript;
 
@@ -32,4 +33,5 @@ pub use pictures::{FlameAbout, flame_svg, graph_svg, heap_flame_svg};
 pub use report::{Report, ReportOptions, write_report};
 pub use server::{ServeError, Server, serve};
 pub use snapshots::HeapOpener;
+pub use sql::QueryEngine;
 pub use typescript::page_types;

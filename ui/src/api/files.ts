@@ -34,6 +34,8 @@ export interface Files {
   version: string;
   files: ShownFile[];
   taking: Taking | null;
+  /** Whether there is somebody who answers queries in SQL. */
+  knows_sql: boolean;
 }
 
 /** What a view is given. */

@@ -19,11 +19,11 @@ export function App() {
   return <Frame {...answer.result} />;
 }
 
-function Frame({ files, version, taking }: Files) {
+function Frame({ files, version, taking, knows_sql }: Files) {
   const route = useRoute();
   const [helps, setHelps] = useState(false);
   const [guide, setGuide] = useGuide();
-  const possible = VIEWS.filter((view) => shows(view, files));
+  const possible = VIEWS.filter((view) => shows(view, files, knows_sql));
   const view = possible.find((view) => view.id === route.view) ?? possible[0];
   const file = view ? fileFor(view, route.file, files) : 0;
   const among = view?.kind ? files.map((f, at) => ({ f, at })).filter(({ f }) => f.kind === view.kind) : files.map((f, at) => ({ f, at }));

@@ -5,6 +5,7 @@ import { EvolutionView } from "../evolution/view";
 import { HeapView } from "../heap/view";
 import { LiveView } from "../live/view";
 import { Overview } from "../overview/view";
+import { QueryView } from "../query/view";
 import { TraceView } from "../trace/view";
 
 export interface View {
@@ -16,6 +17,8 @@ export interface View {
   kind: FileKind | null;
   /** How many of these there must be. */
   least: number;
+  /** Whether it needs somebody who knows SQL. */
+  needsSql?: boolean;
   show: ComponentType<ViewProps>;
 }
 
@@ -25,9 +28,11 @@ export const VIEWS: readonly View[] = [
   { id: "heap", title: "Heap", key: "h", kind: "snapshot", least: 1, show: HeapView },
   { id: "evolution", title: "Evolution", key: "e", kind: "snapshot", least: 2, show: EvolutionView },
   { id: "live", title: "Live", key: "l", kind: "live", least: 1, show: LiveView },
+  { id: "query", title: "Query", key: "q", kind: null, least: 1, needsSql: true, show: QueryView },
 ];
 
-export function shows(view: View, files: readonly ShownFile[]): boolean {
+export function shows(view: View, files: readonly ShownFile[], knowsSql: boolean): boolean {
+  if (view.needsSql && !knowsSql) return false;
   return view.kind === null || files.filter((file) => file.kind === view.kind).length >= view.least;
 }
 

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 export interface Route {
-  /** `overview`, `trace`, `heap`, `evolution`, `live`. */
+  /** `overview`, `trace`, `heap`, `evolution`, `live`, `query`. */
   view: string;
   /** The file's place in the list. */
   file: number;

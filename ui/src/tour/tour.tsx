@@ -94,6 +94,8 @@ function namesIn(text: string): string {
 function firstPages(files: Answer<unknown> | Error): string[] {
   const all = files instanceof Error ? [] : (files as Answer<Files>).result.files;
   return VIEWS.flatMap((view) => {
+    // Of what anybody may ask, a report has nothing.
+    if (view.needsSql) return [];
     const of = all.map((file, at) => ({ file, at })).filter(({ file }) => file.kind === view.kind);
     if (view.kind !== null && of.length < view.least) return [];
     const places = view.kind === null || view.least > 1 ? [0] : of.map(({ at }) => at).reverse();

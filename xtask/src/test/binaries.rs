@@ -26,6 +26,9 @@ const THREADS: usize = 4;
 /// No test program takes as long, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(20 * 60);
 
+/// What says to a task that it runs beside others.
+pub const ONE_OF_MANY: &str = "BACTRIAN_ONE_OF_MANY";
+
 /// How test programs are started, other than plainly.
 #[derive(Clone, Debug, Default)]
 pub struct Start<'a> {
@@ -52,10 +55,14 @@ pub struct TestBinary {
     name: String,
 }
 
-/// `cargo test` of the whole workspace, with the compiler that lints while it compiles. Clippy by itself would read all
+/// `cargo test` of the whole workspace, with lints. Clippy by itself would read all
 /// dependencies again, which takes longer than the lints.
 pub fn cargo_test(options: &str) -> Command {
-    let mut command = cargo(&format!("test --workspace {options}"));
+    with_lints(cargo(&format!("test --workspace {options}")))
+}
+
+/// With the compiler that lints while it compiles.
+pub fn with_lints(mut command: Command) -> Command {
     // By its whole path, however this was started: cargo compiles everything again for another name of it.
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()));
     let driver = sysroot.map(|path| Path::new(path.trim()).join("bin/clippy-driver"));
@@ -138,7 +145,7 @@ impl Job {
     fn task(name: &str) -> Result<Job, String> {
         let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
         let mut command = Command::new(this);
-        command.arg(name);
+        command.arg(name).env(ONE_OF_MANY, "1");
         Ok(Job { name: format!("xtask {name}"), command, counts: false })
     }
 }

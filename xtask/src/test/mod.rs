@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, compilers, consumers, fuzz, no_arguments, programs, release, tidy};
+use crate::{Outcome, compilers, consumers, fuzz, no_arguments, programs, query, release, tidy};
 
 /// How long each fuzz target runs before a release.
 const FUZZ_SECONDS: u32 = 120;
@@ -51,6 +51,7 @@ const ONLY_ALL: &[Stage] = &[
     Stage { title: "lints of the fuzzer", run: fuzz::lints },
     Stage { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
     Stage { title: "the release binary", run: release::check },
+    Stage { title: "the engine of queries", run: query::check },
     Stage { title: "every bench once", run: smoke::benches },
 ];
 
@@ -70,7 +71,7 @@ pub fn run(arguments: &[String]) -> Outcome {
 }
 
 fn stages(list: Vec<Stage>) -> Outcome {
-    let begin = Instant::now();
+    let (begin, used) = (Instant::now(), Processors::now());
     let mut table = String::new();
     for Stage { title, run } in list {
         println!("== {title}");
@@ -81,7 +82,34 @@ fn stages(list: Vec<Stage>) -> Outcome {
         table.push_str(&format!("{seconds:8.1} s  {title}\n"));
     }
     println!("{table}{:8.1} s  all good", begin.elapsed().as_secs_f64());
+    if let (Some(before), Some(now)) = (used, Processors::now()) {
+        let (busy, stolen) = (now.busy - before.busy, now.stolen - before.stolen);
+        println!(
+            "{busy:8.1} s  of processors, and {stolen:.1} s that this machine had to do without"
+        );
+    }
     Ok(())
+}
+
+/// Seconds of all processors since the machine was started: on a virtual machine others take some, and how long tests take
+/// says little without it.
+struct Processors {
+    busy: f64,
+    stolen: f64,
+}
+
+impl Processors {
+    fn now() -> Option<Processors> {
+        let text = std::fs::read_to_string("/proc/stat").ok()?;
+        let of = text.lines().next()?.split_whitespace().skip(1);
+        let ticks: Vec<f64> = of.filter_map(|number| number.parse().ok()).collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal; in hundredths of a second.
+        let [user, nice, system, _, _, irq, softirq, stolen, ..] = ticks[..] else { return None };
+        Some(Processors {
+            busy: (user + nice + system + irq + softirq) / 100.0,
+            stolen: stolen / 100.0,
+        })
+    }
 }
 
 fn format() -> Outcome {

@@ -92,7 +92,7 @@ pub use summary::{
 pub use sums::{HeapSums, SeriesPoint};
 pub use suspects::{Severity, Suspect, SuspectKind, suspects};
 pub use value::{ValueLimits, value};
-pub use walk::{Visit, every_block};
+pub use walk::{Visit, blocks_of, every_block};
 pub use what_if::{CutRow, Freed, FreedClass, WhatIf, what_if};
 
 /// Bytes of a word. Only programs of 64 bits can be walked.

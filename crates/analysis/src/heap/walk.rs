@@ -4,6 +4,7 @@
 //! numbers of fields, lengths and beginnings of strings.
 
 use std::io;
+use std::ops::Range;
 
 use bactrian_graph::Node;
 use bactrian_snapshot::{Block, Edges, Text};
@@ -24,12 +25,18 @@ pub struct Visit<'a> {
 }
 
 /// Hands all blocks that can be read to `visit`. What cannot be read is in [`Heap::losses`].
-pub fn every_block(
+pub fn every_block(heap: &Heap, visit: impl FnMut(Visit<'_>) -> io::Result<()>) -> io::Result<()> {
+    blocks_of(heap, 0..heap.snapshot().groups().len(), visit)
+}
+
+/// The same of some of the snapshot's groups, by their places.
+pub fn blocks_of(
     heap: &Heap,
+    groups: Range<usize>,
     mut visit: impl FnMut(Visit<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut found = Vec::new();
-    for index in 0..heap.snapshot().groups().len() {
+    for index in groups {
         let Ok(group) = heap.snapshot().group(index) else { continue };
         let strings = group.strings().unwrap_or_default();
         let mut strings = strings.iter().peekable();

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bactrian_analysis::units::Bytes;
 use bactrian_analysis::{Filter, Profile, Recursion, timeline};
@@ -135,8 +136,7 @@ fn export_tables(args: &Args, console: &mut Console) -> Result<Status, Failure> 
             "tables have all objects: filter them where they are asked, as `where words > 100`";
         return Err(Failure::Usage(what.to_owned()));
     }
-    let trace = args.trace.open()?;
-    let of_trace = TraceTables::new(&trace);
+    let of_trace = TraceTables::new(Arc::new(args.trace.open()?));
     tables::write(&of_trace, args.output.as_deref(), console)?;
     args.trace.account(&of_trace.losses(), console)?;
     Ok(Status::Done)

@@ -24,6 +24,7 @@ pub mod live;
 pub mod man;
 pub mod mcp;
 pub mod paths;
+pub mod query;
 pub mod record;
 pub mod record_running;
 mod recorded;

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -37,17 +38,16 @@ pub fn write(
     Ok(())
 }
 
-/// The tables of a recording of live numbers.
-pub fn write_recording(
+/// All of a recording of live numbers.
+pub fn read_recording(
     path: &Path,
     strict: bool,
-    output: Option<&Path>,
     console: &mut Console,
-) -> Result<Status, Failure> {
+) -> Result<Database, Failure> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     let mut player =
         Player::new(file).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    // All of it: nothing is to be forgotten.
+    // Nothing is to be forgotten.
     let mut database = Database::new(Limits { window: Duration::MAX, memory: usize::MAX });
     let mut damage = None;
     for event in player.by_ref() {
@@ -64,8 +64,19 @@ pub fn write_recording(
         if strict {
             return Err(Failure::Input(anyhow::anyhow!(what)));
         }
-        console.warn(&format!("{what}; what came before is written"))?;
+        console.warn(&format!("{what}; what came before is used"))?;
     }
-    write(&RecordingTables::new(&database), output, console)?;
+    Ok(database)
+}
+
+/// Writes the tables of a recording.
+pub fn write_recording(
+    path: &Path,
+    strict: bool,
+    output: Option<&Path>,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    let database = read_recording(path, strict, console)?;
+    write(&RecordingTables::new(Arc::new(database)), output, console)?;
     Ok(Status::Done)
 }

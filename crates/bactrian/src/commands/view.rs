@@ -12,6 +12,7 @@ use anyhow::Context;
 use bactrian_capture::launch::interrupts;
 use bactrian_web::Evidence;
 
+use super::query;
 use crate::demo::Demo;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, FAINT};
@@ -89,7 +90,8 @@ fn serve(
     interrupted: &dyn Fn() -> bool,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let server = bactrian_web::serve(evidence, args.port).map_err(anyhow::Error::from)?;
+    let server = bactrian_web::serve(evidence, query::engine_for_page(), args.port)
+        .map_err(anyhow::Error::from)?;
     writeln!(console.out(), "{}", server.url())?;
     console.flush()?;
     console.note(&format!("{FAINT}open it in a browser; Ctrl-C ends it{FAINT:#}"))?;

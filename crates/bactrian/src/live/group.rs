@@ -19,7 +19,7 @@ use crate::failure::Failure;
 
 /// Which programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Choice {
     /// All OCaml programs that we may look at.
     All,
     /// Those whose name contains this.
@@ -43,7 +43,7 @@ const ENDED_STAYS: Duration = Duration::from_secs(10);
 
 /// Programs that are watched.
 pub struct Group<'a> {
-    wanted: Wanted,
+    choice: Choice,
     how: HowToWatch<'a>,
     limits: Limits,
     members: Vec<Member>,
@@ -81,9 +81,9 @@ struct Found {
 
 impl<'a> Group<'a> {
     /// Watches these, with so much memory for all of them.
-    pub fn new(wanted: Wanted, how: HowToWatch<'a>, limits: Limits, forgets: bool) -> Group<'a> {
+    pub fn new(choice: Choice, how: HowToWatch<'a>, limits: Limits, forgets: bool) -> Group<'a> {
         Group {
-            wanted,
+            choice,
             how,
             limits,
             members: Vec::new(),
@@ -117,7 +117,7 @@ impl<'a> Group<'a> {
 
     /// Whether none will come any more: these processes have ended.
     pub fn is_over(&self) -> bool {
-        let is_open = matches!(self.wanted, Wanted::All | Wanted::Named(_));
+        let is_open = matches!(self.choice, Choice::All | Choice::Named(_));
         let is_there = self.looked.is_none() || self.is_any_there;
         !is_open && !is_there && self.members.iter().all(|it| it.session.is_over())
     }
@@ -135,8 +135,8 @@ impl<'a> Group<'a> {
         self.looked = Some(Instant::now());
         let found = processes();
         let parents: HashMap<u32, u32> = found.iter().map(|it| (it.pid, it.parent)).collect();
-        let wanted = found.iter().filter(|it| self.wanted.has(it, &parents));
-        let runs: Vec<&Found> = wanted.collect();
+        let chosen = found.iter().filter(|it| self.choice.has(it, &parents));
+        let runs: Vec<&Found> = chosen.collect();
         self.is_any_there = !runs.is_empty();
         self.looked_at.retain(|run, _| found.iter().any(|it| it.run == *run));
         // A program that is not there yet may take the place of another.
@@ -205,12 +205,12 @@ impl Programs for Group<'_> {
         self.members.iter_mut().map(|member| &mut member.session).collect()
     }
 
-    fn wanted(&self) -> String {
-        match &self.wanted {
-            Wanted::All => "OCaml programs".to_owned(),
-            Wanted::Named(name) => format!("programs named {name}"),
-            Wanted::These(pids) => format!("{} processes", pids.len()),
-            Wanted::Below(pids) => {
+    fn title(&self) -> String {
+        match &self.choice {
+            Choice::All => "OCaml programs".to_owned(),
+            Choice::Named(name) => format!("programs named {name}"),
+            Choice::These(pids) => format!("{} processes", pids.len()),
+            Choice::Below(pids) => {
                 let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
                 format!("process {} and its children", pids.join(", "))
             }
@@ -218,14 +218,14 @@ impl Programs for Group<'_> {
     }
 }
 
-impl Wanted {
+impl Choice {
     fn has(&self, found: &Found, parents: &HashMap<u32, u32>) -> bool {
         match self {
-            Wanted::All => true,
-            Wanted::Named(name) => found.names.iter().any(|it| it.contains(name.as_str())),
-            Wanted::These(pids) => pids.contains(&found.pid),
+            Choice::All => true,
+            Choice::Named(name) => found.names.iter().any(|it| it.contains(name.as_str())),
+            Choice::These(pids) => pids.contains(&found.pid),
             // Processes are not deeper in each other; parents may form no circle, but they are read one after another.
-            Wanted::Below(pids) => {
+            Choice::Below(pids) => {
                 std::iter::successors(Some(found.pid), |pid| parents.get(pid).copied())
                     .take(1000)
                     .any(|pid| pids.contains(&pid))
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_of_children_are_wanted() {
+    fn children_of_children_are_chosen() {
         let found = |pid, parent, name: &str| Found {
             pid,
             parent,
@@ -290,14 +290,14 @@ mod tests {
         let all =
             [found(1, 0, "init"), found(5, 1, "flow"), found(6, 5, "flow"), found(7, 6, "sh")];
         let parents: HashMap<u32, u32> = all.iter().map(|it| (it.pid, it.parent)).collect();
-        let pids = |wanted: &Wanted| -> Vec<u32> {
-            all.iter().filter(|it| wanted.has(it, &parents)).map(|it| it.pid).collect()
+        let pids = |choice: &Choice| -> Vec<u32> {
+            all.iter().filter(|it| choice.has(it, &parents)).map(|it| it.pid).collect()
         };
-        assert_eq!(pids(&Wanted::All), [1, 5, 6, 7]);
-        assert_eq!(pids(&Wanted::Named("flo".to_owned())), [5, 6]);
-        assert_eq!(pids(&Wanted::These(vec![1, 7])), [1, 7]);
-        assert_eq!(pids(&Wanted::Below(vec![5])), [5, 6, 7]);
-        assert_eq!(pids(&Wanted::Below(vec![9])), [] as [u32; 0]);
+        assert_eq!(pids(&Choice::All), [1, 5, 6, 7]);
+        assert_eq!(pids(&Choice::Named("flo".to_owned())), [5, 6]);
+        assert_eq!(pids(&Choice::These(vec![1, 7])), [1, 7]);
+        assert_eq!(pids(&Choice::Below(vec![5])), [5, 6, 7]);
+        assert_eq!(pids(&Choice::Below(vec![9])), [] as [u32; 0]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::growing::{GrowingEvidence, NotBegun};
 use crate::page;
 use crate::query::Query;
 use crate::scheduler::{NoAnswer, Scheduler};
+use crate::sql::{self, QueryEngine};
 use guard::{Guard, Purpose, Refused};
 
 /// What the page may do: run its own script, use its own style, ask us. Nothing from elsewhere, nothing inline.
@@ -89,13 +90,18 @@ struct Shared {
     evidence: Arc<GrowingEvidence>,
     guard: Guard,
     scheduler: Scheduler,
+    engine: Option<QueryEngine>,
 }
 
-/// Serves the page on loopback, at this port or, if it is 0, at any.
+/// Serves the page on loopback, at this port or, if it is 0, at any; with an engine it answers queries in SQL, too.
 ///
 /// # Errors
 /// The port is not to be had.
-pub fn serve(evidence: Evidence, port: u16) -> Result<Server, ServeError> {
+pub fn serve(
+    evidence: Evidence,
+    engine: Option<QueryEngine>,
+    port: u16,
+) -> Result<Server, ServeError> {
     let evidence = GrowingEvidence::new(evidence);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -108,7 +114,7 @@ pub fn serve(evidence: Evidence, port: u16) -> Result<Server, ServeError> {
     let guard = Guard::new(address).map_err(ServeError::Start)?;
     let url = format!("http://{address}/{}/", guard.token());
     let shared =
-        Arc::new(Shared { evidence: evidence.clone(), guard, scheduler: Scheduler::new() });
+        Arc::new(Shared { evidence: evidence.clone(), guard, scheduler: Scheduler::new(), engine });
     let router = Router::new().fallback(respond).with_state(shared);
     runtime.spawn(async move {
         // It ends only with the runtime.
@@ -176,7 +182,7 @@ fn take(shared: &Shared, query: &str) -> Response<Body> {
 }
 
 async fn answer(shared: &Arc<Shared>, name: String, query: &str) -> Response<Body> {
-    let shown = Arc::clone(&shared.evidence);
+    let (asked, shown) = (Arc::clone(shared), Arc::clone(&shared.evidence));
     let question = format!("{name}?{query}");
     let query = Query::parse(query);
     let work = move || {
@@ -184,8 +190,9 @@ async fn answer(shared: &Arc<Shared>, name: String, query: &str) -> Response<Bod
             api::FILES => {
                 // In this order: the file of a snapshot that was taken is among the files.
                 let taking = shown.taking();
-                api::files(&shown.now(), taking.as_ref())?
+                api::files(&shown.now(), taking.as_ref(), asked.engine.is_some())?
             }
+            sql::QUERY => sql::answer(asked.engine.as_ref(), &shown.now(), &query)?,
             name => api::answer(&shown.now(), name, &query)?,
         };
         serde_json::to_vec(&answer).map_err(|error| {

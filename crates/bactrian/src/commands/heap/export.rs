@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bactrian_analysis::heap::MergedLimits;
 use bactrian_export::{HeapFormat, HeapOptions, UnknownHeapFormat, Written, export_heap};
@@ -87,8 +88,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let to = match args.to {
         HeapTarget::File(to) => to,
         HeapTarget::Parquet => {
-            let heap = args.heap.open(console)?;
-            tables::write(&HeapTables::new(&heap), args.output.as_deref(), console)?;
+            let heap = Arc::new(args.heap.open(console)?);
+            tables::write(&HeapTables::new(Arc::clone(&heap)), args.output.as_deref(), console)?;
             return args.heap.finish(&heap, console);
         }
     };

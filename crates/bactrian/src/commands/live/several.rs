@@ -11,7 +11,7 @@ use bactrian_web::Metrics;
 
 use super::Args;
 use crate::failure::{Failure, Status};
-use crate::live::group::{Group, Wanted};
+use crate::live::group::{Choice, Group};
 use crate::live::opening::{HowToWatch, WAITING, stay};
 use crate::live::source::Target;
 use crate::live::{Session, headless, metrics};
@@ -51,14 +51,14 @@ pub fn run(
     let forgets = !is_headless || (args.metrics.is_some() && !args.json);
     let mut end = None;
     let mut group = match args.command.split_first() {
-        None => Group::new(wanted(args)?, how, limits, forgets),
+        None => Group::new(choice(args)?, how, limits, forgets),
         Some((name, arguments)) => {
             let (messages, incoming) = sync_channel(WAITING);
             let started = how.start(name, arguments, messages)?;
             let session = Session::new(incoming, limits).with_wish(started.wish);
             end = Some((started.end, started.pid));
-            let wanted = Wanted::Below(vec![started.pid]);
-            Group::new(wanted, how, limits, forgets).with(session, started.pid)
+            let choice = Choice::Below(vec![started.pid]);
+            Group::new(choice, how, limits, forgets).with(session, started.pid)
         }
     };
     let mut watched = Watched { group: &mut group, metrics, published: None };
@@ -84,12 +84,12 @@ pub fn run(
     stay(end, pid.unwrap_or(0), console)
 }
 
-fn wanted(args: &Args) -> Result<Wanted, Failure> {
+fn choice(args: &Args) -> Result<Choice, Failure> {
     if args.all {
-        return Ok(Wanted::All);
+        return Ok(Choice::All);
     }
     if let Some(name) = &args.name {
-        return Ok(Wanted::Named(name.clone()));
+        return Ok(Choice::Named(name.clone()));
     }
     let pids = args.targets.iter().map(|word| match Target::of(word) {
         Ok(Target::Process(pid)) if std::path::Path::new(&format!("/proc/{pid}")).exists() => {
@@ -107,8 +107,8 @@ fn wanted(args: &Args) -> Result<Wanted, Failure> {
         true => {
             Err(Failure::Usage("whose children? Name a process, or a program to start".to_owned()))
         }
-        false if args.children => Ok(Wanted::Below(pids)),
-        false => Ok(Wanted::These(pids)),
+        false if args.children => Ok(Choice::Below(pids)),
+        false => Ok(Choice::These(pids)),
     }
 }
 
@@ -133,8 +133,8 @@ impl Programs for Watched<'_, '_> {
         self.group.sessions()
     }
 
-    fn wanted(&self) -> String {
-        self.group.wanted()
+    fn title(&self) -> String {
+        self.group.title()
     }
 }
 
@@ -159,7 +159,7 @@ fn tell(args: &Args, group: &Group<'_>, console: &mut Console) -> anyhow::Result
     if args.json {
         headless::print_json_of_several(group.databases(), console)?;
     } else if group.databases().next().is_none() {
-        console.note(&format!("{}: none was seen", group.wanted()))?;
+        console.note(&format!("{}: none was seen", group.title()))?;
     } else {
         headless::print_several(group.programs(), console)?;
     }

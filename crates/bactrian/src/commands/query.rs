@@ -1,0 +1,317 @@
+//! `bactrian query`: SQL over snapshots, traces and recordings.
+//!
+//! The engine is a program of its own, `bactrian-query`, because it takes three times as long to build as all the rest. It
+//! understands this command line, opens files as every command does, and asks them ([`program`]).
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bactrian_analysis::heap::Heap;
+use bactrian_tables::{HeapTables, RecordingTables, Tables, TraceTables};
+use bactrian_web::QueryEngine;
+use serde_json::Value;
+
+use crate::failure::{Failure, Status};
+use crate::file_args::HeapArg;
+use crate::indexes::IndexArg;
+use crate::open::{self, Evidence, account, open_evidence};
+use crate::output::Console;
+use crate::shown::is_recording;
+use crate::types::TypesArg;
+use crate::{cli, commands};
+
+/// The program that has the engine.
+const ENGINE: &str = "bactrian-query";
+/// The largest answer that the page shows.
+const MOST_BYTES: u64 = 8 << 20;
+/// And how long it waits for one.
+const MOST_TIME: Duration = Duration::from_secs(120);
+
+/// Ask snapshots, traces and recordings of live numbers in SQL.
+///
+/// Snapshots have the tables blocks, edges, roots, classes and strings, traces objects, stacks and frames, recordings values:
+/// docs/tables.md has their columns and many examples. With several files, every table has the rows of all of them, and a
+/// column `file` that says whose they are. Of a snapshot there are functions, too: path(id) is how a root holds a block;
+/// dominated_by(id), reachable(id) and paths_to_roots(id) are tables. Without a query there is a prompt.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian query server.heap                                       a prompt
+  bactrian query server.heap \"select type, count(*), sum(words) from blocks group by type order by 3 desc limit 10\"
+  bactrian query server.heap \"select id, retained, path(id) from blocks order by retained desc limit 5\"
+  bactrian query server.heap \"select * from dominated_by(1234) order by words desc limit 10\"
+  bactrian query a.heap b.heap \"select file, sum(bytes) from classes group by file\"
+  bactrian query server.ctf --to csv \"select leaf, sum(samples) from objects join stacks using (stack) group by leaf\"
+  echo \"select count(*) from edges\" | bactrian query server.heap --to json")]
+pub struct Args {
+    /// Files, and the query: the last word, unless there is a file of this name
+    #[arg(value_name = "FILE.. [SQL]", required = true)]
+    words: Vec<OsString>,
+    /// How to tell the answer
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "table")]
+    to: Format,
+    /// Where to write it; standard output if not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Tell how the query would be answered instead
+    #[arg(long)]
+    explain: bool,
+    /// Fail (status 3) if anything in a file is lost or damaged
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    types: TypesArg,
+    #[command(flatten)]
+    index: IndexArg,
+}
+
+/// How an answer is told.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// An array of rows, which are objects.
+    Json,
+    /// Comma-separated values, with a line of names.
+    Csv,
+    /// A Parquet file, for other engines.
+    Parquet,
+}
+
+/// What the engine is asked.
+pub struct Request {
+    /// What was opened.
+    pub files: Vec<OpenedFile>,
+    /// The query; none: there is to be a prompt.
+    pub sql: Option<String>,
+    /// How to tell the answer.
+    pub to: Format,
+    /// Where to write it; standard output if not given.
+    pub output: Option<PathBuf>,
+    /// Tell how the query would be answered instead.
+    pub explain: bool,
+}
+
+/// A file that can be asked.
+pub struct OpenedFile {
+    /// What it is called.
+    pub name: String,
+    /// Its tables.
+    pub tables: Arc<dyn Tables>,
+    /// What it is, if it is a snapshot.
+    pub heap: Option<Arc<Heap>>,
+}
+
+/// Becomes the program that has the engine.
+pub fn run(args: &Args) -> Result<Status, Failure> {
+    // What is wrong with the command line is told here already.
+    split(&args.words)?;
+    let engine = engine().ok_or_else(|| {
+        let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
+                    bactrian nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
+                    tables for DuckDB and others";
+        Failure::NotSupported(what.to_owned())
+    })?;
+    let error = Command::new(&engine).args(env::args_os().skip(1)).exec();
+    Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
+}
+
+/// Answers queries of the page, if there is an engine.
+pub(crate) fn engine_for_page() -> Option<QueryEngine> {
+    let engine = engine()?;
+    Some(Box::new(move |options, files, sql| {
+        let mut command = Command::new(&engine);
+        // What begins like an option, as a comment does, is none.
+        command.args(["query", "--to", "json"]).args(options).arg("--").args(files).arg(sql);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        answered_in_time(command)
+    }))
+}
+
+/// What the engine says to a query of the page, which shows neither very much nor whatever takes very long.
+fn answered_in_time(mut command: Command) -> Result<Value, String> {
+    let broken = |error: io::Error| format!("the engine of queries: {error}");
+    let mut child = command.spawn().map_err(broken)?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let read = |from: Option<Box<dyn Read + Send>>| {
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            // What was read until then is what there is.
+            let _ = from.map(|from| from.take(MOST_BYTES + 1).read_to_end(&mut text));
+            text
+        })
+    };
+    let said = read(stdout.map(|it| Box::new(it) as _));
+    let complained = read(stderr.map(|it| Box::new(it) as _));
+    let begin = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(broken)? {
+            Some(status) => break status,
+            None if said.is_finished() || begin.elapsed() > MOST_TIME => {
+                // It may be about to end by itself: what it said is complete then.
+                thread::sleep(Duration::from_millis(20));
+                let _ = child.kill();
+                break child.wait().map_err(broken)?;
+            }
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let said = said.join().unwrap_or_default();
+    if said.len() as u64 > MOST_BYTES {
+        return Err("the answer is more than the page shows: add a limit".to_owned());
+    }
+    if begin.elapsed() > MOST_TIME {
+        return Err(format!("there was no answer after {} s", MOST_TIME.as_secs()));
+    }
+    match serde_json::from_slice(&said) {
+        Ok(rows) if status.success() => Ok(rows),
+        _ => {
+            let text = complained.join().unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            Err(text.trim().trim_start_matches("bactrian: ").to_owned())
+        }
+    }
+}
+
+/// Where the engine is: beside this program, or where programs are.
+fn engine() -> Option<PathBuf> {
+    let beside = env::current_exe().ok().map(|this| this.with_file_name(ENGINE));
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let in_path = env::split_paths(&paths).map(|folder| folder.join(ENGINE));
+    beside.into_iter().chain(in_path).find(|path| path.is_file())
+}
+
+/// What `bactrian-query` does: parses the command line of `bactrian query`, opens what it names, and hands it to the engine.
+pub fn program(engine: impl FnOnce(Request, &mut Console) -> Result<(), Failure>) -> ExitCode {
+    crate::run(|command, console| match command {
+        cli::Command::Query(args) => answer(&args, engine, console),
+        _ => {
+            let what = "this is the engine of `bactrian query`, and does nothing else";
+            Err(Failure::Usage(what.to_owned()))
+        }
+    })
+}
+
+fn answer(
+    args: &Args,
+    engine: impl FnOnce(Request, &mut Console) -> Result<(), Failure>,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    let (paths, sql) = split(&args.words)?;
+    let sql = match sql {
+        Some(sql) => Some(sql),
+        None if io::stdin().is_terminal() => None,
+        None => {
+            let mut sql = String::new();
+            io::stdin().read_to_string(&mut sql)?;
+            Some(sql)
+        }
+    };
+    let opened = paths.iter().map(|path| args.open(path, console));
+    let opened = opened.collect::<Result<Vec<Opened>, Failure>>()?;
+    let files = opened.iter().map(Opened::file).collect();
+    let Args { to, output, explain, .. } = args;
+    let request = Request { files, sql, to: *to, output: output.clone(), explain: *explain };
+    engine(request, console)?;
+    for file in &opened {
+        args.finish(file, console)?;
+    }
+    Ok(Status::Done)
+}
+
+/// The files, and the query.
+fn split(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<String>), Failure> {
+    let is_file = |word: &OsString| Path::new(word).exists();
+    let (files, sql) = match words {
+        [files @ .., last] if !files.is_empty() && !is_file(last) => {
+            let Some(sql) = last.to_str() else {
+                return Err(Failure::Usage("the query is not written in UTF-8".to_owned()));
+            };
+            (files, Some(sql.to_owned()))
+        }
+        files => (files, None),
+    };
+    Ok((files.iter().map(PathBuf::from).collect(), sql))
+}
+
+/// A file, and what has to be said of it at the end.
+enum Opened {
+    Heap(HeapArg, Arc<Heap>, Arc<HeapTables>),
+    Trace(PathBuf, Arc<TraceTables>),
+    Recording(PathBuf, Arc<RecordingTables>),
+}
+
+impl Opened {
+    fn file(&self) -> OpenedFile {
+        let (path, tables, heap): (&Path, Arc<dyn Tables>, _) = match self {
+            Opened::Heap(arg, heap, tables) => {
+                (&arg.file, Arc::clone(tables) as _, Some(Arc::clone(heap)))
+            }
+            Opened::Trace(path, tables) => (path, Arc::clone(tables) as _, None),
+            Opened::Recording(path, tables) => (path, Arc::clone(tables) as _, None),
+        };
+        OpenedFile { name: open::name(path).into_owned(), tables, heap }
+    }
+}
+
+impl Args {
+    fn open(&self, path: &Path, console: &mut Console) -> Result<Opened, Failure> {
+        if is_recording(path) {
+            let database = commands::tables::read_recording(path, self.strict, console)?;
+            let tables = RecordingTables::new(Arc::new(database));
+            return Ok(Opened::Recording(path.to_owned(), Arc::new(tables)));
+        }
+        match open_evidence(path)? {
+            Evidence::Trace(trace) => {
+                let tables = TraceTables::new(Arc::from(trace));
+                Ok(Opened::Trace(path.to_owned(), Arc::new(tables)))
+            }
+            Evidence::Snapshot(_) => {
+                let arg = HeapArg {
+                    file: path.to_owned(),
+                    strict: self.strict,
+                    types: self.types.clone(),
+                    index: self.index,
+                };
+                let heap = Arc::new(arg.open(console)?);
+                let tables = HeapTables::new(Arc::clone(&heap));
+                Ok(Opened::Heap(arg, heap, Arc::new(tables)))
+            }
+        }
+    }
+
+    /// Says what was lost of a file, or fails if nothing may be.
+    fn finish(&self, file: &Opened, console: &mut Console) -> Result<(), Failure> {
+        match file {
+            Opened::Heap(arg, heap, _) => arg.finish(heap, console).map(drop),
+            Opened::Trace(path, tables) => account(path, self.strict, &tables.losses(), console),
+            Opened::Recording(..) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_is_the_query_unless_it_is_a_file() {
+        let split = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            split(&words).expect("text")
+        };
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert_eq!(
+            split(&["missing.heap", manifest, "select 1"]),
+            (vec!["missing.heap".into(), manifest.into()], Some("select 1".to_owned()))
+        );
+        assert_eq!(split(&["missing.heap", manifest]).1, None);
+        assert_eq!(split(&["missing.heap"]), (vec!["missing.heap".into()], None));
+    }
+}

@@ -1,0 +1,46 @@
+//! Queries in SQL, where whoever serves the page has an engine for them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bactrian_analysis::question::{CommandLine, QuestionError};
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::evidence::{Evidence, File};
+use crate::query::Query;
+
+/// The question that has a query.
+pub const QUERY: &str = "query";
+
+/// Answers a query, with options, of files: the rows, each an object, or what is wrong with it.
+pub type QueryEngine =
+    Box<dyn Fn(&[String], &[String], &str) -> Result<Value, String> + Send + Sync>;
+
+/// Answers a query of all files that are shown.
+///
+/// # Errors
+/// There is no engine, or the query is wrong.
+pub fn answer(
+    engine: Option<&QueryEngine>,
+    evidence: &Evidence,
+    query: &Query,
+) -> Result<Answer, QuestionError> {
+    let engine =
+        engine.ok_or_else(|| QuestionError::Unknown("nobody here knows SQL".to_owned()))?;
+    let sql = query.pairs().iter().find(|(name, _)| name == "sql").map(|(_, sql)| sql.as_str());
+    let sql = sql.ok_or_else(|| QuestionError::Wrong("sql: the query".to_owned()))?;
+    // What is shown and can be read again.
+    let is_file = |file: &&Arc<File>| file.path != Path::new("-") && file.path.is_file();
+    let files: Vec<&Arc<File>> = evidence.files().iter().filter(is_file).collect();
+    // Options are of all files of a command: those of the first that has any.
+    let options = files.iter().map(|file| &file.options).find(|options| !options.is_empty());
+    let options = options.cloned().unwrap_or_default();
+    let paths: Vec<String> =
+        files.iter().map(|file| file.path.to_string_lossy().into_owned()).collect();
+    let rows = engine(&options, &paths, sql).map_err(QuestionError::Wrong)?;
+    let command = CommandLine::new("query");
+    let command = options.iter().fold(command, |command, word| command.word(word));
+    let command = files.iter().fold(command, |command, file| command.file(&file.path));
+    Ok(Answer { command: Some(command.operand(sql).to_string()), ..Answer::of_page(rows)? })
+}

@@ -1,0 +1,61 @@
+//! The engine of `bactrian query`, which is built apart: `cargo xtask query` builds and tests it, `--build` only builds it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::Outcome;
+use crate::command::{cargo, root, succeed};
+use crate::test::binaries::{self, Start};
+use crate::{consumers, page};
+
+const ENGINE: &str = "bactrian-query";
+
+/// A quarter of an hour of two processors, once.
+const BUILD: &str = "build --release --manifest-path query/Cargo.toml --target-dir target/query";
+
+pub fn run(arguments: &[String]) -> Outcome {
+    match arguments {
+        [] => check(),
+        [word] if word == "--build" => build(),
+        _ => Err("takes --build, or nothing".to_owned()),
+    }
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from)
+}
+
+/// Builds it, and puts it beside every `bactrian` that is there, where it is looked for.
+fn build() -> Outcome {
+    println!("building {ENGINE}: a quarter of an hour the first time");
+    succeed(binaries::with_lints(cargo(BUILD)).env_remove("CARGO_TARGET_DIR"))?;
+    let built = root().join("target/query/release").join(ENGINE);
+    println!("{}", built.display());
+    for profile in ["debug", "release", "quick", "dist", "release-files"] {
+        let folder = target().join(profile);
+        if folder.join("bactrian").exists() {
+            let beside = folder.join(ENGINE);
+            let copied = fs::copy(&built, &beside);
+            copied.map_err(|error| format!("{}: {error}", beside.display()))?;
+            println!("{}", beside.display());
+        }
+    }
+    Ok(())
+}
+
+/// Its lints, its own tests, those that compare its answers with DuckDB's, and its view of the page.
+pub fn check() -> Outcome {
+    consumers::get()?;
+    binaries::build()?;
+    build()?;
+    succeed(&mut cargo("fmt --check --manifest-path query/Cargo.toml"))?;
+    succeed(&mut binaries::with_lints(cargo(&BUILD.replace("build", "test"))))?;
+    let tools = consumers::folder().display().to_string();
+    binaries::run(&Start {
+        only: &["bactrian tables"],
+        arguments: &["--ignored", "queries::"],
+        set: &[("BACTRIAN_CONSUMERS", &tools)],
+        ..Start::default()
+    })?;
+    page::run(&["query".to_owned()])
+}
