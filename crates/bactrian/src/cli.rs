@@ -57,6 +57,7 @@ pub enum Command {
     Convert(commands::convert::Args),
     Export(commands::export::Args),
     Query(commands::query::Args),
+    Ship(commands::ship::Args),
     /// Who holds the memory of a heap snapshot, and what it is
     Heap(DeferredArgs<commands::heap::Args>),
     Types(commands::types::Args),
@@ -97,6 +98,7 @@ impl Command {
             Command::Convert(args) => commands::convert::run(&args, console),
             Command::Export(args) => commands::export::run(&args, console),
             Command::Query(args) => commands::query::run(&args),
+            Command::Ship(args) => commands::ship::run(&args, console),
             Command::Heap(args) => commands::heap::run(&args.0, console),
             Command::Types(args) => commands::types::run(&args, console),
             Command::Agent(args) => commands::agent::run(&args, console),

@@ -91,6 +91,44 @@ fn cookbook() -> Vec<String> {
     queries
 }
 
+/// The store of the profiles of a trace.
+fn shipped(name: &str) -> String {
+    let store = bactrian_fixtures::own_folder(name).join("store");
+    let store = store.to_str().expect("a text").to_owned();
+    let trace = fixture("leaky_cache_v2.ctf");
+    let trace = trace.to_str().expect("a text");
+    let options = ["--service", "shop", "--label", "zone=a", "--once"];
+    let output = bactrian(&[&["ship", trace, "--to", &store][..], &options].concat());
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 profile in "), "{output:?}");
+    store
+}
+
+#[test]
+fn what_is_shipped_is_not_shipped_again_and_what_cannot_be_is_told() {
+    let store = shipped("tables_ship");
+    let trace = fixture("leaky_cache_v2.ctf");
+    let trace = trace.to_str().expect("a text");
+    let again = bactrian(&["ship", trace, "--to", &store]);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("0 profiles in "), "{again:?}");
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let missing = bactrian(&["ship", "missing.ctf", "--to", &store]);
+    assert_eq!(missing.status.code(), Some(3), "{missing:?}");
+    assert!(said(&missing).contains("missing.ctf"), "{missing:?}");
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let wrong = bactrian(&["ship", manifest, "--to", &store, "--once"]);
+    assert_eq!(wrong.status.code(), Some(3), "{wrong:?}");
+    assert!(said(&wrong).contains("Cargo.toml"), "{wrong:?}");
+    // The store is a file.
+    let nowhere = bactrian(&["ship", trace, "--to", manifest, "--once"]);
+    assert_eq!(nowhere.status.code(), Some(3), "{nowhere:?}");
+    let label = bactrian(&["ship", trace, "--to", &store, "--label", "zone"]);
+    assert_eq!(label.status.code(), Some(2), "{label:?}");
+    let unit = bactrian(&["ship", "--systemd", "/var/lib/traces", "--to", "/mnt/a b"]);
+    let unit = String::from_utf8_lossy(&unit.stdout).into_owned();
+    assert!(unit.contains("ship /var/lib/traces --to \"/mnt/a b\"\n"), "{unit}");
+}
+
 mod consumers {
     use std::io::Write;
     use std::process::Stdio;
@@ -130,6 +168,50 @@ mod consumers {
                 "{query}\n{answer}"
             );
         }
+    }
+
+    /// What is shipped of a trace is what the trace has, for whoever reads a fleet.
+    #[test]
+    #[ignore = "needs DuckDB: cargo xtask consumers"]
+    fn profiles_of_a_fleet_have_the_numbers_of_the_trace() {
+        let (trace, store) = (fixture("leaky_cache_v2.ctf"), shipped("tables_fleet"));
+        let trace = trace.to_str().expect("a text");
+        let queries = [
+            format!(
+                "select sum(samples / rate) * 8, sum(live / rate) * 8 from '{store}/samples/**/*.parquet'"
+            ),
+            format!(
+                "select count(*) from '{store}/samples/**/*.parquet' p left join '{store}/stacks/**/*.parquet' s using (stack_id, build_id) where s.frames is null"
+            ),
+            format!(
+                "select distinct service, host, labels, date from '{store}/samples/**/*.parquet'"
+            ),
+            format!(
+                "select s.leaf, sum(p.samples / p.rate) * 8 as bytes from '{store}/samples/**/*.parquet' p join '{store}/stacks/**/*.parquet' s using (stack_id, build_id) group by s.leaf order by bytes desc, s.leaf"
+            ),
+            "select leaf, sum(samples / rate) * 8 as bytes from objects join stacks using (stack) group by leaf order by bytes desc, leaf".to_owned(),
+        ];
+        let exported = bactrian(&["export", trace, "--to", "parquet", "-o", &store]);
+        assert!(exported.status.success(), "{exported:?}");
+        let told = answers(&store, &queries);
+        let info = json(&["info", trace, "--full", "--json"]);
+        let number = |value: &Value| value.as_f64().expect("a number");
+        let sums = &told[0]["rows"][0];
+        let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+        assert!(
+            is_near(number(&sums[0]), number(&info["contents"]["allocated"]["value"])),
+            "{sums}"
+        );
+        assert!(
+            is_near(number(&sums[1]), number(&info["contents"]["live_at_end"]["value"])),
+            "{sums}"
+        );
+        assert_eq!(told[1]["rows"][0][0], 0);
+        let origins = told[2]["rows"].as_array().expect("rows");
+        assert_eq!(origins.len(), 1, "{origins:?}");
+        assert_eq!((&origins[0][0], &origins[0][2]), (&"shop".into(), &"zone=a".into()));
+        // By function it is what the tables of the trace say.
+        assert_eq!(told[3]["rows"], told[4]["rows"]);
     }
 
     /// Of a program whose types are known.

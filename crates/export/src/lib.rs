@@ -47,7 +47,7 @@ use std::io::{self, BufWriter, Write};
 
 use bactrian_analysis::Profile;
 
-pub use self::parquet::{WrittenTable, write_parquet};
+pub use self::parquet::{WrittenTable, write_parquet, write_table};
 pub use about::{About, LivePoint};
 pub use format::{Format, UnknownFormat};
 pub use heap::{

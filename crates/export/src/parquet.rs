@@ -40,7 +40,11 @@ pub fn write_parquet(tables: &dyn Tables, folder: &Path) -> io::Result<Vec<Writt
     tables.tables().iter().map(write).collect()
 }
 
-fn write_table(tables: &dyn Tables, table: &Table, file: File) -> io::Result<usize> {
+/// Writes one table, and tells how many rows it has.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_table(tables: &dyn Tables, table: &Table, file: File) -> io::Result<usize> {
     let version = KeyValue::new("bactrian.schema_version".to_owned(), VERSION.to_string());
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))

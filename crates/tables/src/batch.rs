@@ -55,13 +55,13 @@ impl Values {
     }
 
     /// Of whole numbers; those that are too large for the column are as large as can be.
-    pub(crate) fn whole(values: impl Iterator<Item = Option<u64>>) -> Values {
+    pub fn whole(values: impl Iterator<Item = Option<u64>>) -> Values {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         Values::Whole(values.map(|number| number.map(signed)).collect())
     }
 
     /// Of texts that rows share.
-    pub(crate) fn text(values: impl Iterator<Item = Option<Arc<str>>>) -> Values {
+    pub fn text(values: impl Iterator<Item = Option<Arc<str>>>) -> Values {
         let (mut names, mut known) = (Vec::new(), HashMap::new());
         let places = values.map(|text| match text {
             Some(text) => *known.entry(text.as_ptr()).or_insert_with(|| {
@@ -75,10 +75,7 @@ impl Values {
     }
 
     /// Of texts that are known before, by their places.
-    pub(crate) fn named(
-        names: &Arc<[Arc<str>]>,
-        places: impl Iterator<Item = Option<u32>>,
-    ) -> Values {
+    pub fn named(names: &Arc<[Arc<str>]>, places: impl Iterator<Item = Option<u32>>) -> Values {
         let places = places.map(|place| place.unwrap_or(Texts::NONE)).collect();
         Values::Text(Texts { names: Arc::clone(names), places })
     }
@@ -94,7 +91,7 @@ pub struct Batch {
 }
 
 /// Makes a batch from columns that are made only if they are wanted.
-pub(crate) struct Columns<'a> {
+pub struct Columns<'a> {
     table: &'a Table,
     is_wanted: &'a dyn Fn(usize) -> bool,
     columns: Vec<Option<Values>>,
@@ -102,6 +99,9 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// Hands rows to whoever scans, unless their predicate has already refused them: then no other column is made.
+    ///
+    /// # Errors
+    /// What the sink or the predicate says.
     pub fn offer(
         scan: &Scan<'a>,
         sink: &mut crate::Sink<'_>,
@@ -124,6 +124,10 @@ impl<'a> Columns<'a> {
     }
 
     /// The next column; its name says to the reader which it is.
+    ///
+    /// # Panics
+    /// If it is not the next one of the schema.
+    #[must_use]
     pub fn next(mut self, name: &str, make: impl FnOnce() -> Values) -> Columns<'a> {
         let place = self.columns.len();
         assert_eq!(self.table.columns[place].name, name, "columns are in the order of the schema");

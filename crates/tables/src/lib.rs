@@ -8,11 +8,13 @@ mod batch;
 mod heap;
 mod recording;
 pub mod schema;
+mod stack_numbers;
 mod trace;
 
-pub use batch::{Batch, Texts, Values};
+pub use batch::{Batch, Columns, Texts, Values};
 pub use heap::HeapTables;
 pub use recording::RecordingTables;
+pub use stack_numbers::StackNumbers;
 pub use trace::TraceTables;
 
 use std::io;

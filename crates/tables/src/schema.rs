@@ -221,6 +221,50 @@ pub const VALUES: Table = Table {
     ],
 };
 
+/// Of a fleet: what a stack did in a minute of a program.
+pub const SAMPLES: Table = Table {
+    name: "samples",
+    about: "A stack in a minute of a program on a machine. What it stands for is samples divided by the rate: `sum(samples / rate) * 8` is an estimate of bytes",
+    columns: &[
+        column("time", Whole, "the start of the minute, in seconds since 1970"),
+        column("service", Text, "the service"),
+        nullable("version", Text, "its version, if that was said"),
+        column("host", Text, "the machine"),
+        column("pid", Whole, "the process"),
+        column("start", Whole, "when that was started, in seconds since 1970"),
+        column("build_id", Text, "which build of the program it is"),
+        nullable("ocaml", Text, "the version of OCaml"),
+        column("labels", Text, "whatever else was said: `zone=a,team=b`"),
+        column(
+            "stack_id",
+            Whole,
+            "the stack, for joins with `stacks`: the same wherever this program runs",
+        ),
+        column("rate", Real, "samples for each word that is allocated"),
+        column("blocks", Whole, "allocations that were sampled in this minute"),
+        column("samples", Whole, "how many of their words were sampled"),
+        column("promoted", Whole, "samples of what went to the major heap"),
+        column("live_blocks", Whole, "sampled blocks that are alive at the end of the minute"),
+        column("live", Whole, "their samples"),
+    ],
+};
+
+/// Of a fleet: stacks of all its programs.
+pub const FLEET_STACKS: Table = Table {
+    name: "stacks",
+    about: "A stack of a program. Each run tells those that it has, so that a stack of a build may be there once for each run",
+    columns: &[
+        column("stack_id", Whole, "its number"),
+        column("build_id", Text, "the build of the program"),
+        nullable("leaf", Text, "the function that allocates; null: there are no frames"),
+        nullable("file", Text, "in which file"),
+        nullable("line", Whole, "in which line"),
+        column("frames", Text, "all frames, a line each, the innermost first"),
+    ],
+};
+
+/// The tables of a fleet.
+pub const OF_FLEETS: &[&Table] = &[&SAMPLES, &FLEET_STACKS];
 /// The tables of a snapshot.
 pub const OF_HEAPS: &[&Table] = &[&BLOCKS, &EDGES, &ROOTS, &CLASSES, &STRINGS];
 /// Those of a trace.
@@ -235,6 +279,7 @@ pub fn document() -> String {
         ("Of a snapshot", OF_HEAPS),
         ("Of a trace", OF_TRACES),
         ("Of a recording of live numbers", OF_RECORDINGS),
+        ("Of a fleet", OF_FLEETS),
     ] {
         text += &format!("## {title}\n\n");
         for table in tables {
@@ -260,7 +305,9 @@ mod tests {
     fn names_are_told_once() {
         let all: Vec<&Table> = [OF_HEAPS, OF_TRACES, OF_RECORDINGS].concat();
         for (at, table) in all.iter().enumerate() {
-            assert!(all[..at].iter().all(|other| other.name != table.name), "{}", table.name);
+            // A stack of a fleet is another thing than one of a trace, and both are never asked at once.
+            let is_other = |other: &&Table| other.name != table.name;
+            assert!(all[..at].iter().all(is_other), "{}", table.name);
             for (at, column) in table.columns.iter().enumerate() {
                 let before = &table.columns[..at];
                 assert!(before.iter().all(|other| other.name != column.name), "{}", column.name);

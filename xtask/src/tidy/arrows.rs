@@ -6,7 +6,7 @@ use super::{Problem, Text, Tree};
 /// and none of its own.
 const LAYERS: &[&[&str]] = &[
     &["bactrian"],
-    &["bactrian-mcp"],
+    &["bactrian-mcp", "bactrian-fleet"],
     &["bactrian-web", "bactrian-terminal", "bactrian-export", "bactrian-capture"],
     &["bactrian-tables"],
     &["bactrian-analysis"],

@@ -29,6 +29,7 @@ pub mod record;
 pub mod record_running;
 mod recorded;
 pub mod report;
+pub mod ship;
 mod signal_arg;
 pub mod snapshot;
 mod snapshots;

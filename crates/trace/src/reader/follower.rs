@@ -94,6 +94,11 @@ impl Follower {
         Ok(())
     }
 
+    /// How many bytes wait for the rest of their packet.
+    pub fn pending(&self) -> usize {
+        self.rest.len()
+    }
+
     /// The facts about the run, once the first packet is there.
     pub fn info(&self) -> Option<&TraceInfo> {
         self.info.as_ref()

@@ -1,0 +1,266 @@
+//! `bactrian ship`: profiles of what recorded programs allocate and hold, minute by minute, into a store for a whole fleet.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use bactrian_capture::launch::interrupts;
+use bactrian_fleet::{Folder, Origin, Shipper};
+
+use crate::failure::{Failure, Status};
+use crate::output::{Console, show_number};
+
+/// How often is looked for what is new.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long it takes until a store that is away is tried again, at most.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Send profiles of recorded programs into a store, minute by minute.
+///
+/// Follows traces while `bactrian record` writes them; of folders, all traces that are in them and that come. The store is a
+/// folder, or whatever is mounted there: Parquet files by date and hour, which DuckDB, Spark, Trino, ClickHouse and others read
+/// as tables (docs/fleet.md). A file is there as a whole or not at all, and says up to where a trace is told: this may be ended
+/// and started again at any moment, and nothing is told twice. While the store is away, what is to be told waits in the traces.
+///
+/// What is sent has names of functions and files and no data: no strings, no arguments.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bactrian record --children each -o /var/lib/bactrian/%p.ctf -- ./server &
+  bactrian ship /var/lib/bactrian --to /mnt/profiles --service shop --label zone=a
+  bactrian ship server.ctf --to profiles --once          what is there, and no more
+  bactrian ship --systemd /var/lib/bactrian --to /mnt/profiles > bactrian-ship.service
+  duckdb -c \"select service, host, sum(live / rate) * 8 as bytes from 'profiles/samples/**/*.parquet' group by all\"
+
+The service, its version, the host and the container are also taken from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.")]
+pub struct Args {
+    /// Traces, and folders of traces
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The store: a folder
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// Of which service they are [default: the name of the program]
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Of which version of it
+    #[arg(long, value_name = "VERSION")]
+    service_version: Option<String>,
+    /// On which machine [default: as the trace says]
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+    /// Anything else to say of them; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
+    /// Send what is there and end, also of programs that still run
+    #[arg(long)]
+    once: bool,
+    /// Print a unit for systemd that does this, and do nothing
+    #[arg(long)]
+    systemd: bool,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !text.contains([',', '\n']) => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("a label is NAME=VALUE, without commas".to_owned()),
+    }
+}
+
+impl Args {
+    /// What is said of profiles by options, and otherwise by the environment.
+    fn origin(&self) -> Origin {
+        let attributes = env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+        let attributes: BTreeMap<&str, &str> =
+            attributes.split(',').filter_map(|pair| pair.trim().split_once('=')).collect();
+        let said = |name: &str| attributes.get(name).map(|value| (*value).to_owned());
+        let mut labels = self.label.clone();
+        labels.extend(said("container.id").map(|id| ("container".to_owned(), id)));
+        Origin {
+            service: self
+                .service
+                .clone()
+                .or_else(|| env::var("OTEL_SERVICE_NAME").ok())
+                .or_else(|| said("service.name"))
+                .unwrap_or_default(),
+            version: self.service_version.clone().or_else(|| said("service.version")),
+            host: self.host.clone().or_else(|| said("host.name")).unwrap_or_default(),
+            labels,
+            build_id: String::new(),
+        }
+    }
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    if args.systemd {
+        return print_unit(args, console);
+    }
+    if let Some(path) = args.files.iter().find(|path| !path.exists()) {
+        return Err(Failure::Input(anyhow::anyhow!("{}: there is no such file", path.display())));
+    }
+    let interrupted = interrupts();
+    let mut traces = Traces::default();
+    loop {
+        let is_all = traces.ship(args, console)?;
+        let are_files = args.files.iter().all(|path| path.is_file());
+        if args.once || (is_all && are_files) {
+            let told = show_number(traces.profiles as u64, "profile");
+            writeln!(console.out(), "{told} in {}", args.to.display())?;
+            return match traces.failed {
+                Some(reason) if args.once => Err(Failure::Input(anyhow::anyhow!(reason))),
+                _ => Ok(Status::Done),
+            };
+        }
+        let until = SystemTime::now() + traces.pause();
+        while SystemTime::now() < until {
+            if interrupted() {
+                return Ok(Status::Done);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A trace.
+enum Known {
+    UnderWay(Box<Shipper>),
+    /// All of it is in the store.
+    Told(Identity),
+}
+
+/// What tells a file from another of the same name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Identity {
+    inode: u64,
+    modified: (i64, i64),
+}
+
+impl Identity {
+    fn of(path: &Path) -> Identity {
+        let about = std::fs::metadata(path);
+        about.map_or(Identity::default(), |about| Identity {
+            inode: about.ino(),
+            modified: (about.mtime(), about.mtime_nsec()),
+        })
+    }
+}
+
+/// The traces that are on their way.
+#[derive(Default)]
+struct Traces {
+    known: BTreeMap<PathBuf, Known>,
+    profiles: usize,
+    /// What was wrong last time, so that it is said once.
+    failed: Option<String>,
+    failures: u32,
+}
+
+impl Traces {
+    /// Ships what is new of all; whether that was everything.
+    fn ship(&mut self, args: &Args, console: &mut Console) -> Result<bool, Failure> {
+        let folder = Folder::new(&args.to);
+        let (mut is_all, mut failed) = (true, None);
+        for path in found(&args.files) {
+            let is_new = match self.known.get(&path) {
+                Some(Known::UnderWay(_)) => false,
+                // Another run may write a trace of the same name.
+                Some(Known::Told(identity)) => *identity != Identity::of(&path),
+                None => true,
+            };
+            if !is_new {
+                continue;
+            }
+            match Shipper::open(&path, folder.clone(), args.origin()) {
+                Ok(shipper) => {
+                    self.known.insert(path, Known::UnderWay(Box::new(shipper)));
+                }
+                Err(error) => {
+                    failed = Some(format!("{}: {error}", path.display()));
+                    is_all = false;
+                }
+            }
+        }
+        for (path, known) in &mut self.known {
+            let Known::UnderWay(shipper) = known else { continue };
+            // Before it is read: what comes after that makes it another.
+            let identity = Identity::of(path);
+            match shipper.poll(SystemTime::now()) {
+                Ok(shipped) => {
+                    self.profiles += shipped.profiles;
+                    is_all &= shipped.is_all;
+                    if shipped.is_all {
+                        *known = Known::Told(identity);
+                    }
+                }
+                Err(error) => {
+                    failed = Some(format!("{}: {error}", path.display()));
+                    is_all = false;
+                }
+            }
+        }
+        self.failures = if failed.is_some() { self.failures.saturating_add(1) } else { 0 };
+        if failed != self.failed {
+            let what = match &failed {
+                Some(reason) => format!("{reason}; it is tried again"),
+                None => "the store is there again".to_owned(),
+            };
+            console.warn(&what)?;
+            self.failed = failed;
+        }
+        Ok(is_all)
+    }
+
+    /// How long to wait: longer and longer while something fails, and not all machines at once.
+    fn pause(&self) -> Duration {
+        let wait = LOOK.saturating_mul(1 << self.failures.min(5)).min(PATIENCE);
+        let odd = Duration::from_millis(u64::from(std::process::id() % 1000));
+        wait + odd.min(wait / 2)
+    }
+}
+
+/// The traces that files and folders stand for.
+fn found(files: &[PathBuf]) -> Vec<PathBuf> {
+    let is_trace = |path: &Path| path.extension().is_some_and(|end| end == "ctf");
+    let mut all = Vec::new();
+    for path in files {
+        match std::fs::read_dir(path) {
+            Ok(listed) => {
+                let listed = listed.flatten().map(|file| file.path());
+                all.extend(listed.filter(|path| is_trace(path) && path.is_file()));
+            }
+            Err(_) => all.push(path.clone()),
+        }
+    }
+    all
+}
+
+fn print_unit(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let this = env::current_exe()?;
+    let words = env::args_os().skip(1).filter(|word| word != "--systemd");
+    let word = |word: std::ffi::OsString| {
+        let text = word.to_string_lossy().replace('%', "%%");
+        match text.contains([' ', '"', '\\', '$']) {
+            true => format!(
+                "\"{}\"",
+                text.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "$$")
+            ),
+            false => text,
+        }
+    };
+    let words: Vec<String> = words.map(word).collect();
+    writeln!(
+        console.out(),
+        "[Unit]\nDescription=Profiles of OCaml programs, into {}\nAfter=network.target\n\n[Service]\nExecStart={} {}\n\
+         Restart=always\nRestartSec=10\nNice=10\nMemoryMax=200M\nNoNewPrivileges=yes\nProtectSystem=full\n\n\
+         [Install]\nWantedBy=multi-user.target",
+        args.to.display(),
+        this.display(),
+        words.join(" ")
+    )?;
+    Ok(Status::Done)
+}

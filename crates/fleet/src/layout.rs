@@ -1,0 +1,97 @@
+//! Where profiles are in a store: Parquet files in folders by date and hour, as every engine that reads a fleet wants them.
+//!
+//!     samples/date=2026-11-18/hour=14/HOST.PID.START.MINUTE.END.parquet
+//!     stacks/build=BUILD/HOST.PID.START.MINUTE.parquet
+//!
+//! The name of a file of samples says up to where the trace is told with it. That it is there is all that has to be known to
+//! go on: one file is one step, and there is no other place that could disagree with it.
+
+use std::path::PathBuf;
+
+/// A run of a program on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The machine.
+    pub host: String,
+    /// The process.
+    pub pid: u64,
+    /// Its start, in microseconds since 1970.
+    pub start: u64,
+}
+
+impl Run {
+    /// What all its files begin with.
+    fn prefix(&self) -> String {
+        format!("{}.{}.{}.", plain(&self.host), self.pid, self.start)
+    }
+
+    /// The file of a minute's samples, up to this place of the trace.
+    pub fn samples(&self, minute: u64, end: u64) -> PathBuf {
+        let (date, hour) = date_and_hour(minute * 60);
+        let name = format!("{}{minute}.{end}.parquet", self.prefix());
+        PathBuf::from(format!("samples/date={date}/hour={hour:02}")).join(name)
+    }
+
+    /// The file of stacks that are first told with a minute. Should that minute be told again, it is replaced.
+    pub fn stacks(&self, build_id: &str, minute: u64) -> PathBuf {
+        let name = format!("{}{minute}.parquet", self.prefix());
+        PathBuf::from(format!("stacks/build={}", plain(build_id))).join(name)
+    }
+
+    /// The minute of a file of samples and up to where it tells the trace, if it is of this run.
+    pub fn told(&self, name: &str) -> Option<(u64, u64)> {
+        let (minute, rest) = name.strip_prefix(&self.prefix())?.split_once('.')?;
+        let end = rest.strip_suffix(".parquet")?;
+        Some((minute.parse().ok()?, end.parse().ok()?))
+    }
+}
+
+/// A name that is a part of a path everywhere, and of nothing else.
+fn plain(name: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    let text: String = name.chars().take(100).map(safe).collect();
+    if text.is_empty() { "_".to_owned() } else { text }
+}
+
+/// The day of a second since 1970, in UTC, as `2026-11-18`, and its hour.
+fn date_and_hour(seconds: u64) -> (String, u64) {
+    let (days, hour) = (seconds / 86_400, seconds / 3600 % 24);
+    // Days of a calendar whose years begin in March, so that the leap day is the last.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (format!("{:04}-{month:02}-{day:02}", year + era * 400 + later), hour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, ("1970-01-01", 0)),
+            (951_782_400, ("2000-02-29", 0)),
+            (1_709_251_199, ("2024-02-29", 23)),
+            (1_709_251_200, ("2024-03-01", 0)),
+            (1_795_046_400, ("2026-11-19", 0)),
+        ] {
+            let (date, hour) = date_and_hour(seconds);
+            assert_eq!((date.as_str(), hour), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_says_what_was_told() {
+        let run = Run { host: "web/../1".to_owned(), pid: 7, start: 99 };
+        let path = run.samples(29_000_000, 1234);
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        assert_eq!(run.told(name), Some((29_000_000, 1234)));
+        assert_eq!(Run { pid: 8, ..run.clone() }.told(name), None);
+        assert!(path.components().all(|part| part.as_os_str() != ".."));
+    }
+}

@@ -1,0 +1,16 @@
+//! Profiles of many machines: what a trace says minute by minute ([`Profiler`]), as rows of the fleet's tables, in a store that every
+//! engine reads ([`Folder`], [`Run`]). [`Shipper`] brings one into the other while the trace grows.
+
+mod layout;
+mod origin;
+mod profiler;
+mod ship;
+mod stack_ids;
+mod store;
+mod tables;
+
+pub use layout::Run;
+pub use origin::Origin;
+pub use profiler::{Counts, FrameText, NewStack, Profile, Profiler};
+pub use ship::{Shipped, Shipper};
+pub use store::Folder;

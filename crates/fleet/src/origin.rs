@@ -1,0 +1,57 @@
+//! Whose profiles they are: what is said of them by options, by the environment, and by the trace.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use bactrian_ocaml::executable::Identity;
+use bactrian_trace::TraceInfo;
+
+/// Whose profiles they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The service; empty: the name of the program.
+    pub service: String,
+    /// Its version, if that was said.
+    pub version: Option<String>,
+    /// The machine; empty: as the trace says.
+    pub host: String,
+    /// Whatever else was said, by name.
+    pub labels: Vec<(String, String)>,
+    /// Which build it is; empty: that of the executable, as long as it is there.
+    pub build_id: String,
+}
+
+impl Origin {
+    /// Takes from a trace what was not said.
+    pub fn complete(&mut self, info: &TraceInfo) {
+        let program = String::from_utf8_lossy(&info.executable).into_owned();
+        let path = Path::new(&program);
+        if self.service.is_empty() {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            self.service = name.unwrap_or_else(|| "unknown".to_owned());
+        }
+        if self.build_id.is_empty() {
+            self.build_id = build_id(path).unwrap_or_else(|| "unknown".to_owned());
+        }
+    }
+
+    /// All labels in one text: `zone=a,team=b`.
+    pub fn labels(&self) -> String {
+        let all = self.labels.iter().map(|(name, value)| format!("{name}={value}"));
+        all.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// What the linker called it; otherwise what tells one file from another.
+fn build_id(path: &Path) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    if let Some(identity) = Identity::read(&bytes) {
+        return Some(identity.build_id.iter().map(|byte| format!("{byte:02x}")).collect());
+    }
+    let about = File::open(path).and_then(|file| file.metadata()).ok()?;
+    let mut hash = DefaultHasher::new();
+    (about.size(), about.mtime(), path).hash(&mut hash);
+    Some(format!("{:016x}", hash.finish()))
+}

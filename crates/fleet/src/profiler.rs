@@ -1,0 +1,186 @@
+//! What a trace says of a minute: which stacks allocated, what was promoted, and what is alive at its end.
+//!
+//! A minute is cut where a packet ends, so that a place in the trace says exactly what was told: whoever begins anew reads up to
+//! there ([`Profiler::skip_to`]), and goes on as if nothing had happened.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use bactrian_tables::StackNumbers;
+use bactrian_trace::{Event, Follower, Micros, ObjectId, TraceInfo};
+
+use crate::stack_ids::StackIds;
+
+/// How long a profile is.
+pub const MINUTE: Duration = Duration::from_secs(60);
+/// Ends of blocks whose beginning was not read yet: of more than so many it is not remembered.
+const MOST_EARLY: usize = 1 << 20;
+
+/// What is counted of a stack. All but blocks are samples: words that were sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Allocations that were sampled in this minute.
+    pub blocks: u64,
+    /// Their samples.
+    pub samples: u64,
+    /// Samples of what went to the major heap.
+    pub promoted: u64,
+    /// Sampled blocks that are alive at its end.
+    pub live_blocks: u64,
+    /// Their samples.
+    pub live: u64,
+}
+
+/// A frame of a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameText {
+    /// The function.
+    pub function: String,
+    /// Its file; empty if it is not known.
+    pub file: String,
+    /// The line; 0 if it is not known.
+    pub line: u32,
+}
+
+/// A stack that was not told before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewStack {
+    /// Its name wherever the same program runs.
+    pub id: i64,
+    /// Its frames, the innermost first.
+    pub frames: Vec<FrameText>,
+}
+
+/// A minute of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Which minute since 1970.
+    pub minute: u64,
+    /// Up to where the trace is told then.
+    pub end: u64,
+    /// By stack.
+    pub counts: BTreeMap<i64, Counts>,
+    /// Stacks that no profile before has.
+    pub new_stacks: Vec<NewStack>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Alive {
+    stack: u32,
+    samples: u64,
+}
+
+/// Reads a trace while it grows.
+#[derive(Default)]
+pub struct Profiler {
+    follower: Follower,
+    numbers: StackNumbers,
+    ids: StackIds,
+    counts: HashMap<u32, Counts>,
+    /// Stacks that are known to whoever reads profiles.
+    told: HashSet<u32>,
+    alive: HashMap<ObjectId, Alive>,
+    early: HashSet<ObjectId>,
+    /// Bytes that were given.
+    given: u64,
+    /// The time of the last event, since the trace's start.
+    last: Micros,
+}
+
+impl Profiler {
+    /// Takes the bytes that come next.
+    ///
+    /// # Errors
+    /// If it is no trace.
+    pub fn push(&mut self, bytes: &[u8]) -> bactrian_trace::Result<()> {
+        self.given += bytes.len() as u64;
+        let Profiler { follower, numbers, counts, alive, early, last, .. } = self;
+        follower.push(bytes, |event, _| {
+            *last = (*last).max(event.time());
+            match event {
+                Event::Alloc(alloc) => {
+                    let stack = numbers.of(alloc.domain.0, alloc.common_prefix, alloc.stack);
+                    let counted = counts.entry(stack).or_default();
+                    counted.blocks += 1;
+                    counted.samples += alloc.samples;
+                    if !early.remove(&alloc.id) {
+                        counted.live_blocks += 1;
+                        counted.live += alloc.samples;
+                        alive.insert(alloc.id, Alive { stack, samples: alloc.samples });
+                    }
+                }
+                Event::Promote { id, .. } => {
+                    if let Some(block) = alive.get(&id) {
+                        counts.entry(block.stack).or_default().promoted += block.samples;
+                    }
+                }
+                Event::Collect { id, .. } => match alive.remove(&id) {
+                    Some(Alive { stack, samples }) => {
+                        let counted = counts.entry(stack).or_default();
+                        counted.live_blocks -= 1;
+                        counted.live -= samples;
+                    }
+                    None if early.len() < MOST_EARLY => drop(early.insert(id)),
+                    None => {}
+                },
+            }
+        })
+    }
+
+    /// The facts about the run, once they were read.
+    pub fn info(&self) -> Option<&TraceInfo> {
+        self.follower.info()
+    }
+
+    /// Up to where the trace is read: the end of a packet.
+    pub fn end(&self) -> u64 {
+        self.given - self.follower.pending() as u64
+    }
+
+    /// The minute of the last event since 1970.
+    pub fn minute(&self) -> Option<u64> {
+        let start = self.info()?.start;
+        Some(minute_of(start.saturating_add(self.last.0)))
+    }
+
+    /// Whether nothing has happened since the last profile.
+    pub fn is_empty(&self) -> bool {
+        self.counts.values().all(|counts| *counts == Counts::default())
+    }
+
+    /// All since the last one, as the profile of a minute.
+    pub fn cut(&mut self, minute: u64) -> Profile {
+        let frames = self.follower.frames();
+        let mut profile =
+            Profile { minute, end: self.end(), counts: BTreeMap::new(), new_stacks: Vec::new() };
+        for (&stack, counts) in &self.counts {
+            if *counts == Counts::default() {
+                continue;
+            }
+            let id = self.ids.of(stack, &self.numbers, frames);
+            let sum = profile.counts.entry(id).or_default();
+            sum.blocks += counts.blocks;
+            sum.samples += counts.samples;
+            sum.promoted += counts.promoted;
+            sum.live_blocks += counts.live_blocks;
+            sum.live += counts.live;
+            if self.told.insert(stack) {
+                let frames = self.ids.frames(stack, &self.numbers, frames);
+                profile.new_stacks.push(NewStack { id, frames });
+            }
+        }
+        profile.new_stacks.sort_by_key(|stack| stack.id);
+        profile.new_stacks.dedup_by_key(|stack| stack.id);
+        // What is alive is alive in the next minute, too.
+        self.counts.retain(|_, counts| counts.live_blocks > 0);
+        for counts in self.counts.values_mut() {
+            (counts.blocks, counts.samples, counts.promoted) = (0, 0, 0);
+        }
+        profile
+    }
+}
+
+/// The minute of a time in microseconds since 1970.
+pub fn minute_of(micros: u64) -> u64 {
+    micros / MINUTE.as_micros() as u64
+}

@@ -1,0 +1,198 @@
+//! Ships a trace, minute by minute, while it grows.
+//!
+//! The trace is the only memory: should this end at any moment, or the store be away, the next try reads the trace again up to
+//! where the store says that it was told, and goes on. So nothing is told twice, and nothing is lost that the trace has.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use bactrian_export::write_table;
+use bactrian_tables::schema::{FLEET_STACKS, SAMPLES};
+use bactrian_trace::{Follower, Recorder, State};
+
+use crate::layout::Run;
+use crate::origin::Origin;
+use crate::profiler::{Profile, Profiler, minute_of};
+use crate::store::Folder;
+use crate::tables::ProfileTables;
+
+/// So much is read at once, less than a packet has: a minute is cut no finer than that.
+const PIECE: usize = 1 << 12;
+/// What the recorder notes of itself is at the beginning of the file.
+const NOTE: usize = 16 << 10;
+/// What the agent has in hand is written after this time at most.
+const DELAY: Duration = Duration::from_secs(2);
+/// Profiles that wait for a store that is away. What comes then waits in the trace.
+const MOST_WAITING: usize = 16;
+
+/// What became of a look at a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shipped {
+    /// Profiles that are in the store now.
+    pub profiles: usize,
+    /// Whether the program has ended, and all of it is told.
+    pub is_all: bool,
+}
+
+/// A trace on its way.
+pub struct Shipper {
+    path: PathBuf,
+    file: File,
+    at: u64,
+    profiler: Profiler,
+    folder: Folder,
+    origin: Origin,
+    run: Option<Run>,
+    /// Up to where it was told by whoever shipped it before: that is read, and not told again.
+    skip: u64,
+    /// Up to where it is told.
+    told: u64,
+    /// The minute that is being counted.
+    minute: Option<u64>,
+    waiting: VecDeque<Profile>,
+    buffer: Vec<u8>,
+}
+
+impl Shipper {
+    /// Of the trace at a path.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(path: &Path, folder: Folder, origin: Origin) -> io::Result<Shipper> {
+        Ok(Shipper {
+            path: path.to_owned(),
+            file: File::open(path)?,
+            at: 0,
+            profiler: Profiler::default(),
+            folder,
+            origin,
+            run: None,
+            skip: 0,
+            told: 0,
+            minute: None,
+            waiting: VecDeque::new(),
+            buffer: vec![0; PIECE],
+        })
+    }
+
+    /// The trace.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads what is new, and tells the store of minutes that are over.
+    ///
+    /// # Errors
+    /// If it is no trace, or the store cannot be written: then the same is tried again next time.
+    pub fn poll(&mut self, now: SystemTime) -> io::Result<Shipped> {
+        let mut shipped = Shipped { profiles: self.send()?, is_all: false };
+        // Before the last piece is read: what is written until then is read.
+        let has_ended = self.has_ended()?;
+        while self.waiting.len() < MOST_WAITING {
+            let most = match self.skip.checked_sub(self.at) {
+                Some(left @ 1..) => PIECE.min(usize::try_from(left).unwrap_or(PIECE)),
+                _ => PIECE,
+            };
+            let count = self.file.read_at(&mut self.buffer[..most], self.at)?;
+            if count == 0 {
+                self.pass_time(now, has_ended);
+                shipped.profiles += self.send()?;
+                shipped.is_all = has_ended && self.waiting.is_empty();
+                return Ok(shipped);
+            }
+            self.at += count as u64;
+            let read = self.profiler.push(&self.buffer[..count]);
+            read.map_err(|error| io::Error::other(format!("{}: {error}", self.path.display())))?;
+            self.begin()?;
+            if self.at <= self.skip {
+                if self.at == self.skip {
+                    self.profiler.cut(0);
+                }
+                continue;
+            }
+            let Some(minute) = self.profiler.minute() else { continue };
+            let counted = *self.minute.get_or_insert(minute);
+            if minute > counted {
+                self.cut(counted);
+                self.minute = Some(minute);
+                shipped.profiles += self.send()?;
+            }
+        }
+        Ok(shipped)
+    }
+
+    /// Learns whose trace it is, and what is told of it already.
+    fn begin(&mut self) -> io::Result<()> {
+        let (None, Some(info)) = (&self.run, self.profiler.info()) else { return Ok(()) };
+        let host = match self.origin.host.is_empty() {
+            true => String::from_utf8_lossy(&info.host).into_owned(),
+            false => self.origin.host.clone(),
+        };
+        let run = Run { host, pid: info.pid, start: info.start };
+        self.origin.complete(info);
+        if let Some((minute, end)) = self.folder.last_of(&run)? {
+            if end < self.at {
+                // It is within the first piece: from the start, and in smaller steps.
+                (self.profiler, self.at) = (Profiler::default(), 0);
+            }
+            (self.skip, self.told, self.minute) = (end, end, Some(minute + 1));
+        }
+        self.run = Some(run);
+        Ok(())
+    }
+
+    /// A minute is over when its time is, whether anything happens or not: what is alive is alive. The last one is over with the
+    /// program.
+    fn pass_time(&mut self, now: SystemTime, has_ended: bool) {
+        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = minute_of(since.saturating_sub(DELAY).as_micros() as u64);
+        let Some(counted) = self.minute else { return };
+        let is_over = if has_ended { self.profiler.end() > self.told } else { now > counted };
+        if is_over && !self.profiler.is_empty() {
+            self.cut(counted);
+            self.minute = Some(now.max(counted + 1));
+        }
+    }
+
+    fn cut(&mut self, minute: u64) {
+        let profile = self.profiler.cut(minute);
+        self.told = profile.end;
+        self.waiting.push_back(profile);
+    }
+
+    /// Puts what waits into the store.
+    fn send(&mut self) -> io::Result<usize> {
+        let Some(run) = &self.run else { return Ok(0) };
+        let mut sent = 0;
+        while let Some(profile) = self.waiting.front() {
+            let tables = ProfileTables::new(profile, run, &self.origin, self.profiler.info());
+            // Stacks first: samples that are there have theirs.
+            if !profile.new_stacks.is_empty() {
+                let path = run.stacks(&self.origin.build_id, profile.minute);
+                self.folder
+                    .put(&path, |file| write_table(&tables, &FLEET_STACKS, file).map(drop))?;
+            }
+            let path = run.samples(profile.minute, profile.end);
+            self.folder.put(&path, |file| write_table(&tables, &SAMPLES, file).map(drop))?;
+            self.waiting.pop_front();
+            sent += 1;
+        }
+        Ok(sent)
+    }
+
+    /// Whether the recorder says that the program has ended.
+    fn has_ended(&self) -> io::Result<bool> {
+        let mut bytes = vec![0; NOTE];
+        let count = self.file.read_at(&mut bytes, 0)?;
+        let mut beginning = Follower::new();
+        let read = beginning.push(&bytes[..count], |_, _| ());
+        read.map_err(|error| io::Error::other(format!("{}: {error}", self.path.display())))?;
+        let recorder = beginning.info().and_then(|info| Recorder::parse(&info.context));
+        // What others recorded does not say so: it is what it is.
+        Ok(recorder.is_none_or(|recorder| recorder.state != State::Running))
+    }
+}

@@ -1,0 +1,76 @@
+//! What stacks are called wherever the same program runs: a number made from the names of their frames.
+
+use bactrian_tables::StackNumbers;
+use bactrian_trace::{FrameId, Frames};
+use bactrian_types::written;
+
+use crate::profiler::FrameText;
+
+/// Ids of stacks by their numbers in a trace. That of a stack is made from that of its caller, so that each frame is read once.
+#[derive(Default)]
+pub struct StackIds {
+    known: Vec<Option<u64>>,
+}
+
+/// FNV-1a, whose numbers are the same in every version and on every machine.
+fn mix(mut hash: u64, bytes: &[u8]) -> u64 {
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+const NO_FRAMES: u64 = 0xcbf2_9ce4_8422_2325;
+
+impl StackIds {
+    pub fn of(&mut self, stack: u32, numbers: &StackNumbers, frames: &Frames) -> i64 {
+        // From the stack outwards to one that is known, and back.
+        let mut way = Vec::new();
+        let (mut at, mut hash) = (stack, NO_FRAMES);
+        while let Some((outer, frame)) = numbers.innermost(at) {
+            if let Some(Some(known)) = self.known.get(at as usize) {
+                hash = *known;
+                break;
+            }
+            way.push((at, frame));
+            at = outer;
+        }
+        for (at, frame) in way.into_iter().rev() {
+            for FrameText { function, file, line } in texts(frame, frames) {
+                hash = mix(hash, function.as_bytes());
+                hash = mix(mix(hash, &[0]), file.as_bytes());
+                hash = mix(mix(hash, &[0]), &line.to_le_bytes());
+            }
+            // Others may get a name later.
+            if frames.is_announced(frame) {
+                if self.known.len() <= at as usize {
+                    self.known.resize(at as usize + 1, None);
+                }
+                self.known[at as usize] = Some(hash);
+            }
+        }
+        hash.cast_signed()
+    }
+
+    /// The frames of a stack, the innermost first.
+    pub fn frames(&self, stack: u32, numbers: &StackNumbers, frames: &Frames) -> Vec<FrameText> {
+        let all = numbers.frames(stack);
+        all.flat_map(|frame| texts(frame, frames).into_iter().rev()).collect()
+    }
+}
+
+/// What a frame stands for, the outermost of what was inlined first.
+fn texts(frame: FrameId, frames: &Frames) -> Vec<FrameText> {
+    let names = frames.names();
+    let locations = frames.locations(frame);
+    if locations.is_empty() {
+        // Where code is depends on the run.
+        return vec![FrameText { function: "[unknown]".to_owned(), file: String::new(), line: 0 }];
+    }
+    let text = |location: &bactrian_trace::Location| FrameText {
+        function: written(&names.text(location.function)).into_owned(),
+        file: names.text(location.file).into_owned(),
+        line: location.line,
+    };
+    locations.iter().map(text).collect()
+}
