@@ -92,20 +92,22 @@ pub fn csv(batches: Batches<'_>, out: &mut dyn Write) -> Result<(), Untold> {
     Ok(())
 }
 
+/// The file is made in memory: whoever writes Parquet wants to be on any thread, and what we write to does not.
 pub fn parquet(
     schema: &SchemaRef,
     batches: Batches<'_>,
-    out: impl Write + Send,
+    out: &mut dyn Write,
 ) -> Result<(), Untold> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();
-    let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties))?;
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, schema.clone(), Some(properties))?;
     for batch in batches {
         writer.write(&batch?)?;
     }
     writer.close()?;
-    Ok(())
+    Ok(out.write_all(&file)?)
 }
 
 /// A table that fits the terminal.

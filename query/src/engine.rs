@@ -1,19 +1,19 @@
 //! The engine with the tables of some files in it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
 use bactrian::query::{Format, OpenedFile, Request};
-use bactrian::{Console, Failure};
+use bactrian::{Console, Failure, write_file};
 use bactrian_tables::schema::Table;
 use datafusion::common::Result;
 use datafusion::dataframe::DataFrame;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::runtime::Runtime;
 
-use crate::answers;
+use crate::answers::{self, Untold};
 use crate::functions;
 use crate::mistakes::mistake;
 use crate::provider::{EvidenceTable, Source};
@@ -64,30 +64,27 @@ impl Engine {
         let schema = Arc::new(frame.schema().as_arrow().clone());
         let stream = self.runtime.block_on(frame.execute_stream()).map_err(wrong)?;
         let batches = answers::Batches::new(&self.runtime, stream);
-        let told =
-            match (request.output.as_deref().filter(|path| *path != Path::new("-")), request.to) {
-                (None, Format::Parquet) => {
-                    let what = "a Parquet file is not for the terminal or a pipe: give -o FILE";
-                    return Err(Failure::Usage(what.to_owned()));
-                }
-                (None, Format::Table) => answers::table(&schema, batches, console),
-                (None, Format::Json) => answers::json(batches, console.out()),
-                (None, Format::Csv) => answers::csv(batches, console.out()),
-                (Some(path), to) => {
-                    let file = File::create(path)
-                        .map_err(|error| Failure::Input(anyhow_of(path, &error)))?;
-                    let mut file = std::io::BufWriter::new(file);
-                    match to {
-                        Format::Parquet => answers::parquet(&schema, batches, file),
-                        Format::Json => answers::json(batches, &mut file),
-                        Format::Csv => answers::csv(batches, &mut file),
-                        Format::Table => answers::plain_table(&schema, batches, &mut file),
-                    }
-                }
+        let told = |untold| match untold {
+            Untold::Query(error) => wrong(error),
+            Untold::Output(error) => Failure::from(error),
+        };
+        let output = request.output.as_deref().unwrap_or(Path::new("-"));
+        if output == Path::new("-") && request.to == Format::Table {
+            return answers::table(&schema, batches, console).map_err(told);
+        }
+        if output == Path::new("-") && request.to == Format::Parquet && io::stdout().is_terminal() {
+            let what =
+                "a Parquet file is not for the terminal: give -o FILE or redirect the output";
+            return Err(Failure::Usage(what.to_owned()));
+        }
+        write_file(output, console, |out, _| {
+            let written = match request.to {
+                Format::Parquet => answers::parquet(&schema, batches, out),
+                Format::Json => answers::json(batches, out),
+                Format::Csv => answers::csv(batches, out),
+                Format::Table => answers::plain_table(&schema, batches, out),
             };
-        told.map_err(|error| match error {
-            answers::Untold::Query(error) => wrong(error),
-            answers::Untold::Output(error) => Failure::from(error),
+            written.map_err(told)
         })
     }
 
@@ -103,8 +100,4 @@ impl Engine {
 
 fn broken(error: datafusion::common::DataFusionError) -> Failure {
     Failure::Usage(error.strip_backtrace())
-}
-
-fn anyhow_of(path: &Path, error: &std::io::Error) -> anyhow::Error {
-    anyhow::anyhow!("{}: {error}", path.display())
 }

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 pub use commands::query;
 pub use failure::{Failure, Status};
-pub use output::Console;
+pub use output::{Console, write_file};
 
 use clap::Parser;
 

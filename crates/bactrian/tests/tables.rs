@@ -455,8 +455,12 @@ mod queries {
         text(&[&heap, query, "--to", "parquet", "-o", answer]);
         let counted = consumers::answers(&folder, &["select count(*) from answer".to_owned()]);
         assert_eq!(counted[0]["rows"][0][0], 2);
-        let refused = ask(&[&heap, query, "--to", "parquet"]);
-        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let piped = ask(&[&heap, query, "--to", "parquet"]);
+        assert!(piped.stdout.starts_with(b"PAR1"), "{piped:?}");
+        // What was there before a query that fails is still there.
+        let failed = ask(&[&heap, "select path(id) from (select 99999999 as id)", "-o", answer]);
+        assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+        assert!(std::fs::read(answer).expect("a file").starts_with(b"PAR1"));
     }
 
     #[test]

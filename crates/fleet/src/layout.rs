@@ -1,7 +1,9 @@
 //! Where profiles are in a store: Parquet files in folders by date and hour, as every engine that reads a fleet wants them.
 //!
-//!     samples/date=2026-11-18/hour=14/HOST.PID.START.MINUTE.END.parquet
-//!     stacks/build=BUILD/HOST.PID.START.MINUTE.parquet
+//! ```text
+//! samples/date=2026-11-18/hour=14/HOST.PID.START.MINUTE.END.parquet
+//! stacks/build=BUILD/HOST.PID.START.MINUTE.parquet
+//! ```
 //!
 //! The name of a file of samples says up to where the trace is told with it. That it is there is all that has to be known to
 //! go on: one file is one step, and there is no other place that could disagree with it.

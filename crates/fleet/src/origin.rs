@@ -1,12 +1,11 @@
 //! Whose profiles they are: what is said of them by options, by the environment, and by the trace.
 
-use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use bactrian_ocaml::executable::Identity;
-use bactrian_trace::TraceInfo;
+use bactrian_trace::{Input, TraceInfo};
+
+use crate::stack_ids::{FIRST, mix};
 
 /// Whose profiles they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,14 +43,13 @@ impl Origin {
     }
 }
 
-/// What the linker called it; otherwise what tells one file from another.
+/// What the linker called it; otherwise its name and size, which are the same on all machines.
 fn build_id(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
+    // Mapped, not read: programs are large, and their notes at the beginning.
+    let bytes = Input::open(path).ok()?;
     if let Some(identity) = Identity::read(&bytes) {
         return Some(identity.build_id.iter().map(|byte| format!("{byte:02x}")).collect());
     }
-    let about = File::open(path).and_then(|file| file.metadata()).ok()?;
-    let mut hash = DefaultHasher::new();
-    (about.size(), about.mtime(), path).hash(&mut hash);
-    Some(format!("{:016x}", hash.finish()))
+    let name = path.file_name()?.as_encoded_bytes();
+    Some(format!("{:016x}", mix(mix(FIRST, name), &bytes.len().to_le_bytes())))
 }

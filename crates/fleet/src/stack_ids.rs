@@ -13,20 +13,21 @@ pub struct StackIds {
 }
 
 /// FNV-1a, whose numbers are the same in every version and on every machine.
-fn mix(mut hash: u64, bytes: &[u8]) -> u64 {
+pub fn mix(mut hash: u64, bytes: &[u8]) -> u64 {
     for byte in bytes {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
     hash
 }
 
-const NO_FRAMES: u64 = 0xcbf2_9ce4_8422_2325;
+/// The hash of nothing.
+pub const FIRST: u64 = 0xcbf2_9ce4_8422_2325;
 
 impl StackIds {
     pub fn of(&mut self, stack: u32, numbers: &StackNumbers, frames: &Frames) -> i64 {
         // From the stack outwards to one that is known, and back.
         let mut way = Vec::new();
-        let (mut at, mut hash) = (stack, NO_FRAMES);
+        let (mut at, mut hash) = (stack, FIRST);
         while let Some((outer, frame)) = numbers.innermost(at) {
             if let Some(Some(known)) = self.known.get(at as usize) {
                 hash = *known;

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What is sent has names of functions and files and no data: no strings, no arguments.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  bactrian record --children each -o /var/lib/bactrian/%p.ctf -- ./server &
+  bactrian record -o /var/lib/bactrian/server.ctf -- ./server &
   bactrian ship /var/lib/bactrian --to /mnt/profiles --service shop --label zone=a
   bactrian ship server.ctf --to profiles --once          what is there, and no more
   bactrian ship --systemd /var/lib/bactrian --to /mnt/profiles > bactrian-ship.service
