@@ -345,21 +345,17 @@ fn what_cannot_be_recorded_while_it_runs_is_told_why() {
             let maps = std::fs::read_to_string(format!("/proc/{}/maps", running.child.id()));
             maps.expect("it runs").lines().filter(|line| line.ends_with(" 0 ")).count()
         };
-        // On a busy machine it may still be on its way to where it waits, and map memory itself.
-        let mut before = mapped();
-        loop {
-            thread::sleep(Duration::from_millis(100));
-            match mapped() {
-                now if now == before => break,
-                now => before = now,
-            }
-        }
-        let output = running.record(&["--for", "0.1"], &trace);
-        assert_eq!(mapped(), before, "something was mapped into it");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(4), "{said}");
-        assert!(said.contains(why), "{said}");
-        assert!(!trace.exists(), "{said}");
+        // It works now and then, and may map memory itself: what we would map, we would map every time.
+        let is_as_before = (0..5).any(|_| {
+            let before = mapped();
+            let output = running.record(&["--for", "0.1"], &trace);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(4), "{said}");
+            assert!(said.contains(why), "{said}");
+            assert!(!trace.exists(), "{said}");
+            mapped() == before
+        });
+        assert!(is_as_before, "something was mapped into it");
         assert_eq!(running.end(), UNHARMED);
     };
     let bytecode = program("running", Compiler::OCaml4, Variant::Custom);
