@@ -108,17 +108,17 @@ fn complete(names: &[String], written: &str) -> (usize, Vec<Pair>) {
     (start, fits.map(pair).collect())
 }
 
-enum Told {
+enum PromptCommand {
     Tables,
     Help,
     Quit,
 }
 
-fn command(text: &str) -> Option<Told> {
+fn command(text: &str) -> Option<PromptCommand> {
     match text.trim_end_matches(';').trim() {
-        "tables" => Some(Told::Tables),
-        "help" => Some(Told::Help),
-        "quit" | "exit" => Some(Told::Quit),
+        "tables" => Some(PromptCommand::Tables),
+        "help" => Some(PromptCommand::Help),
+        "quit" | "exit" => Some(PromptCommand::Quit),
         _ => None,
     }
 }
@@ -156,9 +156,9 @@ pub fn run(engine: &Engine, request: &Request, console: &mut Console) -> Result<
         }
         let _ = editor.add_history_entry(text);
         match command(text) {
-            Some(Told::Quit) => break,
-            Some(Told::Help) => writeln!(console.out(), "{HELP}")?,
-            Some(Told::Tables) => tell_tables(engine, console)?,
+            Some(PromptCommand::Quit) => break,
+            Some(PromptCommand::Help) => writeln!(console.out(), "{HELP}")?,
+            Some(PromptCommand::Tables) => tell_tables(engine, console)?,
             None => {
                 let told = engine.tell(text.trim_end_matches(';'), request, console);
                 if let Err(failure) = told {
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn words_for_the_prompt_are_no_queries() {
-        assert!(matches!(command("tables;"), Some(Told::Tables)));
+        assert!(matches!(command("tables;"), Some(PromptCommand::Tables)));
         assert!(command("select 1").is_none());
     }
 }

@@ -12,5 +12,5 @@ mod tables;
 pub use layout::Run;
 pub use origin::Origin;
 pub use profiler::{Counts, FrameText, NewStack, Profile, Profiler};
-pub use ship::{Shipped, Shipper};
+pub use ship::{ShipError, Shipped, Shipper};
 pub use store::Folder;

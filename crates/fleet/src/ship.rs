@@ -4,6 +4,7 @@
 //! where the store says that it was told, and goes on. So nothing is told twice, and nothing is lost that the trace has.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -29,6 +30,35 @@ const DELAY: Duration = Duration::from_secs(2);
 /// Profiles that wait for a store that is away. What comes then waits in the trace.
 const MOST_WAITING: usize = 16;
 
+/// Minutes without any news for which is told that what was alive still is. A program that was killed with its recorder is silent
+/// for ever.
+const MOST_SILENT: u64 = 10;
+
+/// Why nothing more was shipped.
+#[derive(Debug)]
+pub enum ShipError {
+    /// The trace cannot be read: another try would end in the same way, as long as the file is what it is.
+    Trace(String),
+    /// The store cannot be read or written: it may be there again later.
+    Store(io::Error),
+}
+
+impl fmt::Display for ShipError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShipError::Trace(what) => f.write_str(what),
+            ShipError::Store(error) => write!(f, "the store: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ShipError {}
+
+/// A trace that cannot be read.
+fn unreadable(error: impl fmt::Display) -> ShipError {
+    ShipError::Trace(error.to_string())
+}
+
 /// What became of a look at a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shipped {
@@ -53,6 +83,8 @@ pub struct Shipper {
     told: u64,
     /// The minute that is being counted.
     minute: Option<u64>,
+    /// The minute in which something new was last read.
+    heard: u64,
     waiting: VecDeque<Profile>,
     buffer: Vec<u8>,
 }
@@ -74,6 +106,7 @@ impl Shipper {
             skip: 0,
             told: 0,
             minute: None,
+            heard: 0,
             waiting: VecDeque::new(),
             buffer: vec![0; PIECE],
         })
@@ -87,8 +120,8 @@ impl Shipper {
     /// Reads what is new, and tells the store of minutes that are over.
     ///
     /// # Errors
-    /// If it is no trace, or the store cannot be written: then the same is tried again next time.
-    pub fn poll(&mut self, now: SystemTime) -> io::Result<Shipped> {
+    /// If it is no trace, or the store is away: then the same is tried again next time.
+    pub fn poll(&mut self, now: SystemTime) -> Result<Shipped, ShipError> {
         let mut shipped = Shipped { profiles: self.send()?, is_all: false };
         // Before the last piece is read: what is written until then is read.
         let has_ended = self.has_ended()?;
@@ -97,7 +130,8 @@ impl Shipper {
                 Some(left @ 1..) => PIECE.min(usize::try_from(left).unwrap_or(PIECE)),
                 _ => PIECE,
             };
-            let count = self.file.read_at(&mut self.buffer[..most], self.at)?;
+            let read = self.file.read_at(&mut self.buffer[..most], self.at);
+            let count = read.map_err(unreadable)?;
             if count == 0 {
                 self.pass_time(now, has_ended);
                 shipped.profiles += self.send()?;
@@ -105,9 +139,9 @@ impl Shipper {
                 return Ok(shipped);
             }
             self.at += count as u64;
-            let read = self.profiler.push(&self.buffer[..count]);
-            read.map_err(|error| io::Error::other(format!("{}: {error}", self.path.display())))?;
-            self.begin()?;
+            self.heard = minute_at(now);
+            self.profiler.push(&self.buffer[..count]).map_err(unreadable)?;
+            self.begin().map_err(ShipError::Store)?;
             if self.at <= self.skip {
                 if self.at == self.skip {
                     self.profiler.cut(0);
@@ -125,7 +159,7 @@ impl Shipper {
         Ok(shipped)
     }
 
-    /// Learns whose trace it is, and what is told of it already.
+    /// Finds out which run the trace is of, and how much of it the store already has.
     fn begin(&mut self) -> io::Result<()> {
         let (None, Some(info)) = (&self.run, self.profiler.info()) else { return Ok(()) };
         let host = match self.origin.host.is_empty() {
@@ -148,10 +182,11 @@ impl Shipper {
     /// A minute is over when its time is, whether anything happens or not: what is alive is alive. The last one is over with the
     /// program.
     fn pass_time(&mut self, now: SystemTime, has_ended: bool) {
-        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = minute_of(since.saturating_sub(DELAY).as_micros() as u64);
+        let now = minute_at(now);
         let Some(counted) = self.minute else { return };
-        let is_over = if has_ended { self.profiler.end() > self.told } else { now > counted };
+        let is_news = self.profiler.end() > self.told;
+        let is_silent = !is_news && now > self.heard + MOST_SILENT;
+        let is_over = if has_ended { is_news } else { now > counted && !is_silent };
         if is_over && !self.profiler.is_empty() {
             self.cut(counted);
             self.minute = Some(now.max(counted + 1));
@@ -165,7 +200,7 @@ impl Shipper {
     }
 
     /// Puts what waits into the store.
-    fn send(&mut self) -> io::Result<usize> {
+    fn send(&mut self) -> Result<usize, ShipError> {
         let Some(run) = &self.run else { return Ok(0) };
         let mut sent = 0;
         while let Some(profile) = self.waiting.front() {
@@ -173,26 +208,35 @@ impl Shipper {
             // Stacks first: samples that are there have theirs.
             if !profile.new_stacks.is_empty() {
                 let path = run.stacks(&self.origin.build_id, profile.minute);
-                self.folder
-                    .put(&path, |file| write_table(&tables, &FLEET_STACKS, file).map(drop))?;
+                let put = self
+                    .folder
+                    .put(&path, |file| write_table(&tables, &FLEET_STACKS, file).map(drop));
+                put.map_err(ShipError::Store)?;
             }
             let path = run.samples(profile.minute, profile.end);
-            self.folder.put(&path, |file| write_table(&tables, &SAMPLES, file).map(drop))?;
+            let put = self.folder.put(&path, |file| write_table(&tables, &SAMPLES, file).map(drop));
+            put.map_err(ShipError::Store)?;
             self.waiting.pop_front();
             sent += 1;
         }
         Ok(sent)
     }
 
-    /// Whether the recorder says that the program has ended.
-    fn has_ended(&self) -> io::Result<bool> {
+    /// Whether the recorder says that the program has ended. A trace that has hardly begun does not say so.
+    fn has_ended(&self) -> Result<bool, ShipError> {
         let mut bytes = vec![0; NOTE];
-        let count = self.file.read_at(&mut bytes, 0)?;
+        let count = self.file.read_at(&mut bytes, 0).map_err(unreadable)?;
         let mut beginning = Follower::new();
-        let read = beginning.push(&bytes[..count], |_, _| ());
-        read.map_err(|error| io::Error::other(format!("{}: {error}", self.path.display())))?;
-        let recorder = beginning.info().and_then(|info| Recorder::parse(&info.context));
+        beginning.push(&bytes[..count], |_, _| ()).map_err(unreadable)?;
+        let Some(info) = beginning.info() else { return Ok(false) };
         // What others recorded does not say so: it is what it is.
+        let recorder = Recorder::parse(&info.context);
         Ok(recorder.is_none_or(|recorder| recorder.state != State::Running))
     }
+}
+
+/// The minute of which everything is written now.
+fn minute_at(now: SystemTime) -> u64 {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    minute_of(since.saturating_sub(DELAY).as_micros() as u64)
 }

@@ -234,6 +234,20 @@ fn a_store_that_is_away_costs_nothing() {
     assert_eq!(stored(&store), expected);
 }
 
+/// A program that was killed together with its recorder is not said to hold memory for ever.
+#[test]
+fn whoever_is_silent_for_long_is_not_told_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (bytes, expected) = trace(3, State::Running);
+    let (path, store) = (folder.path().join("run.ctf"), folder.path().join("store"));
+    fs::write(&path, &bytes).expect("room");
+    let mut one = shipper(&path, &store);
+    let minutes = |number: u64| later() + Duration::from_secs(60 * number);
+    let told: usize = (0..60).map(|at| one.poll(minutes(at)).expect("room").profiles).sum();
+    assert!(told < 40, "{told}");
+    assert_eq!(stored(&store), expected);
+}
+
 #[test]
 fn what_is_no_trace_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use bactrian_capture::launch::interrupts;
-use bactrian_fleet::{Folder, Origin, Shipper};
+use bactrian_fleet::{Folder, Origin, ShipError, Shipper};
 
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number};
@@ -111,9 +111,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         if args.once || (is_all && are_files) {
             let told = show_number(traces.profiles as u64, "profile");
             writeln!(console.out(), "{told} in {}", args.to.display())?;
-            return match traces.failed {
-                Some(reason) if args.once => Err(Failure::Input(anyhow::anyhow!(reason))),
-                _ => Ok(Status::Done),
+            return match traces.failed.or(traces.unreadable) {
+                Some(reason) => Err(Failure::Input(anyhow::anyhow!(reason))),
+                None => Ok(Status::Done),
             };
         }
         let until = SystemTime::now() + traces.pause();
@@ -129,7 +129,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 /// A trace.
 enum Known {
     UnderWay(Box<Shipper>),
-    /// All of it is in the store.
+    /// All of it is in the store, or it cannot be read.
     Told(Identity),
 }
 
@@ -155,7 +155,9 @@ impl Identity {
 struct Traces {
     known: BTreeMap<PathBuf, Known>,
     profiles: usize,
-    /// What was wrong last time, so that it is said once.
+    /// The last trace that could not be read, and why.
+    unreadable: Option<String>,
+    /// What was wrong with the store last time, so that it is said once.
     failed: Option<String>,
     failures: u32,
 }
@@ -197,7 +199,13 @@ impl Traces {
                         *known = Known::Told(identity);
                     }
                 }
-                Err(error) => {
+                // The others are not held up by it.
+                Err(ShipError::Trace(what)) => {
+                    self.unreadable = Some(format!("{}: {what}", path.display()));
+                    console.warn(&format!("{}: {what}", path.display()))?;
+                    *known = Known::Told(identity);
+                }
+                Err(error @ ShipError::Store(_)) => {
                     failed = Some(format!("{}: {error}", path.display()));
                     is_all = false;
                 }
