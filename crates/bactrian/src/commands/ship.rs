@@ -201,25 +201,29 @@ impl Traces {
                 }
                 // The others are not held up by it.
                 Err(ShipError::Trace(what)) => {
-                    self.unreadable = Some(format!("{}: {what}", path.display()));
-                    console.warn(&format!("{}: {what}", path.display()))?;
+                    let what = format!("{}: {what}", path.display());
+                    // Of files it is what this ends with; of folders it goes on.
+                    if args.files.iter().any(|path| path.is_dir()) {
+                        console.warn(&what)?;
+                    }
+                    self.unreadable = Some(what);
                     *known = Known::Told(identity);
                 }
-                Err(error @ ShipError::Store(_)) => {
-                    failed = Some(format!("{}: {error}", path.display()));
+                Err(ShipError::Store(error)) => {
+                    failed = Some(format!("{}: {error}", args.to.display()));
                     is_all = false;
                 }
             }
         }
         self.failures = if failed.is_some() { self.failures.saturating_add(1) } else { 0 };
-        if failed != self.failed {
+        if failed != self.failed && !args.once {
             let what = match &failed {
                 Some(reason) => format!("{reason}; it is tried again"),
                 None => "the store is there again".to_owned(),
             };
             console.warn(&what)?;
-            self.failed = failed;
         }
+        self.failed = failed;
         Ok(is_all)
     }
 
