@@ -72,24 +72,65 @@ impl Iterator for Batches<'_> {
     }
 }
 
-pub fn json(batches: Batches<'_>, out: &mut dyn Write) -> Result<(), Untold> {
-    // Every row has every column, so that the first says which there are.
-    let builder = JsonBuilder::new().with_explicit_nulls(true);
-    let mut writer = builder.build::<_, JsonArray>(&mut *out);
-    for batch in batches {
-        writer.write(&batch?)?;
+/// Keeps the error of what is written to, of which writers of formats leave no more than the text.
+struct Output<'w> {
+    out: &'w mut dyn Write,
+    error: Option<io::Error>,
+}
+
+impl Output<'_> {
+    fn keep(&mut self, error: io::Error) -> io::Error {
+        let same = error.kind().into();
+        self.error = Some(error);
+        same
     }
-    writer.finish()?;
-    drop(writer);
-    Ok(writeln!(out)?)
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes).map_err(|error| self.keep(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush().map_err(|error| self.keep(error))
+    }
+}
+
+/// Lets `write` write; that its output fails is told as such: whoever reads it may have seen enough.
+fn written_to(
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut Output<'_>) -> Result<(), Untold>,
+) -> Result<(), Untold> {
+    let mut output = Output { out, error: None };
+    let written = write(&mut output);
+    match output.error {
+        Some(error) if written.is_err() => Err(Untold::Output(error)),
+        _ => written,
+    }
+}
+
+pub fn json(batches: Batches<'_>, out: &mut dyn Write) -> Result<(), Untold> {
+    written_to(out, |out| {
+        // Every row has every column, so that the first says which there are.
+        let builder = JsonBuilder::new().with_explicit_nulls(true);
+        let mut writer = builder.build::<_, JsonArray>(&mut *out);
+        for batch in batches {
+            writer.write(&batch?)?;
+        }
+        writer.finish()?;
+        drop(writer);
+        Ok(writeln!(out)?)
+    })
 }
 
 pub fn csv(batches: Batches<'_>, out: &mut dyn Write) -> Result<(), Untold> {
-    let mut writer = WriterBuilder::new().with_header(true).build(out);
-    for batch in batches {
-        writer.write(&batch?)?;
-    }
-    Ok(())
+    written_to(out, |out| {
+        let mut writer = WriterBuilder::new().with_header(true).build(out);
+        for batch in batches {
+            writer.write(&batch?)?;
+        }
+        Ok(())
+    })
 }
 
 /// The file is made in memory: whoever writes Parquet wants to be on any thread, and what we write to does not.
@@ -227,6 +268,27 @@ mod tests {
         assert_eq!(&narrow[1..], [5, 20]);
         // No room at all: columns stay readable.
         assert_eq!(widths(&[row(200)], Some(10)), [NARROW, 5, NARROW]);
+    }
+
+    #[test]
+    fn an_output_that_is_closed_is_told_as_such() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let text_only = |out: &mut Output<'_>| {
+            let written =
+                out.write_all(b"x").map_err(|error| ArrowError::CsvError(error.to_string()));
+            Ok(written?)
+        };
+        let told = written_to(&mut Closed, text_only);
+        let is_told = |it: &Untold| matches!(it, Untold::Output(error) if error.kind() == io::ErrorKind::BrokenPipe);
+        assert!(told.as_ref().is_err_and(is_told));
     }
 
     #[test]

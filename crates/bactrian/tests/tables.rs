@@ -455,6 +455,11 @@ mod queries {
         text(&[&heap, query, "--to", "parquet", "-o", answer]);
         let counted = consumers::answers(&folder, &["select count(*) from answer".to_owned()]);
         assert_eq!(counted[0]["rows"][0][0], 2);
+        // Whoever reads it may have seen enough.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "\"$0\" query \"$1\" 'select id from edges e join blocks b on e.\"to\" = b.id' --to csv | head -n 1"]);
+        let cut = shell.args([env!("CARGO_BIN_EXE_bactrian"), &heap]).output().expect("it runs");
+        assert_eq!((&*cut.stdout, &*cut.stderr), (&b"id\n"[..], &b""[..]), "{cut:?}");
         let piped = ask(&[&heap, query, "--to", "parquet"]);
         assert!(piped.stdout.starts_with(b"PAR1"), "{piped:?}");
         // What was there before a query that fails is still there.
