@@ -2,7 +2,8 @@
 //!
 //! Which protocol a program speaks shows in its first bytes. A client of ours speaks first; programs linked with Ocamlviz
 //! never listen, so nothing is lost by greeting them too. A program linked with our library, greeted where it speaks
-//! Ocamlviz's protocol, says where it speaks ours; whoever cannot go there comes back and says nothing.
+//! Ocamlviz's protocol, says where it speaks ours, also if the greeting comes late; whoever cannot go there comes back and says
+//! nothing.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -84,11 +85,11 @@ impl Client {
         token: &[u8],
         reconnects: bool,
     ) -> io::Result<(Client, Receiver<Incoming>)> {
-        let stream = Stream::connect(&address)?;
         let (sender, incoming) = sync_channel(WAITING);
         let writer = Arc::new(Mutex::new(None));
         let connection =
             Connection { address, token: token.to_vec(), sender, writer: writer.clone() };
+        let stream = connection.greet()?;
         thread::Builder::new()
             .name("live client".into())
             .spawn(move || connection.run(stream, reconnects))?;
@@ -155,8 +156,13 @@ impl Connection {
             }
             wait = if begin.elapsed() > RETRY.1 { RETRY.0 } else { (wait * 2).min(RETRY.1) };
             thread::sleep(wait);
-            stream = Stream::connect(&self.address);
+            stream = self.greet();
         }
+    }
+
+    /// Connects and greets, without anything in between: who says nothing at first is taken for a client of Ocamlviz.
+    fn greet(&self) -> io::Result<Stream> {
+        Stream::connect(&self.address)?.greeted(&self.token)
     }
 
     fn tell(&self, incoming: Incoming) -> Result<(), Unwanted> {
@@ -173,7 +179,7 @@ impl Connection {
         let there = Address::Socket(PathBuf::from(&socket));
         if is_here
             && !socket.is_empty()
-            && let Ok(stream) = Stream::connect(&there)
+            && let Ok(stream) = Stream::connect(&there).and_then(|stream| stream.greeted(&[]))
             && let end @ Listened::Lost(..) = self.listen(stream, ExpectedProgram::Run(&run))?
         {
             return Ok(end.told());
@@ -184,24 +190,13 @@ impl Connection {
         }
     }
 
-    /// Hears a program out at one place.
+    /// Hears a program out at one place, where it was greeted if it is to be.
     fn listen(
         &self,
         mut stream: Stream,
         mut expected: ExpectedProgram<'_>,
     ) -> Result<Listened, Unwanted> {
         let lost = |reason: String, is_final| Ok(Listened::Lost(reason, is_final));
-        let mut greeting = Vec::new();
-        match expected {
-            ExpectedProgram::Anyone => {
-                wire::put_greeting(&mut greeting, &Greeting::new(&self.token))
-            }
-            ExpectedProgram::Run(_) => wire::put_greeting(&mut greeting, &Greeting::new(&[])),
-            ExpectedProgram::Ocamlviz => {}
-        }
-        if let Err(error) = stream.write_all(&greeting) {
-            return lost(error.to_string(), false);
-        }
         let mut frames = Frames::default();
         let mut language = Language::Unknown;
         let begin = Instant::now();
@@ -219,10 +214,14 @@ impl Connection {
                     Ok(None) => break,
                     Err(malformed) => return lost(not_understood(&malformed), true),
                 };
+                // Also after frames of Ocamlviz: a greeting may come so late that we were taken for one of its clients.
+                if !matches!(language, Language::Own)
+                    && !matches!(expected, ExpectedProgram::Ocamlviz)
+                    && let Ok(Reply::Elsewhere { socket, run }) = wire::take_reply(&frame)
+                {
+                    return Ok(Listened::Elsewhere { socket, run });
+                }
                 if let Language::Unknown = language {
-                    if let Ok(Reply::Elsewhere { socket, run }) = wire::take_reply(&frame) {
-                        return Ok(Listened::Elsewhere { socket, run });
-                    }
                     language = match self.first(&frame, &stream)? {
                         Ok(language) => language,
                         Err(reason) => return lost(reason, true),
@@ -301,13 +300,13 @@ fn not_understood(malformed: &wire::Malformed) -> String {
     format!("what is there speaks neither Bactrian's protocol nor that of Ocamlviz: {malformed}")
 }
 
-/// Which program is expected at an address, and so whether to greet it.
+/// Which program is expected at an address.
 enum ExpectedProgram<'a> {
     /// Whoever is there.
     Anyone,
     /// This run of a program, where our protocol is spoken.
     Run(&'a str),
-    /// Whoever is there, in Ocamlviz's protocol.
+    /// Whoever is there, in Ocamlviz's protocol: it is not greeted.
     Ocamlviz,
 }
 
@@ -350,6 +349,13 @@ impl Stream {
             Address::Socket(path) => UnixStream::connect(path).map(Stream::Unix),
             Address::Tcp(address) => TcpStream::connect(address.as_str()).map(Stream::Tcp),
         }
+    }
+
+    fn greeted(mut self, token: &[u8]) -> io::Result<Stream> {
+        let mut greeting = Vec::new();
+        wire::put_greeting(&mut greeting, &Greeting::new(token));
+        self.write_all(&greeting)?;
+        Ok(self)
     }
 
     /// Another handle of the same stream.

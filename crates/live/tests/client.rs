@@ -156,3 +156,24 @@ fn a_program_of_ocamlviz_is_known_by_what_it_says() {
         .collect();
     assert!(names.contains(&"my value".to_owned()), "{names:?}");
 }
+
+/// On a busy machine a program of ours may have waited for the greeting, and then taken the client for one of Ocamlviz's.
+#[test]
+fn who_was_taken_for_a_client_of_ocamlviz_still_goes_where_it_is_sent() {
+    let capture: &[u8] = include_bytes!("captures/alarm_second_client.bin");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (old, own) = (folder.path().join("old"), folder.path().join("own"));
+    let listeners = [&old, &own].map(|path| UnixListener::bind(path).expect("a socket"));
+    let program = Program { name: "p".into(), run: "this one".into(), ..Program::default() };
+    let (_client, incoming) = connect(&old, false);
+    let (mut stream, _) = listeners[0].accept().expect("a client");
+    send(&mut stream, |bytes| bytes.extend(capture));
+    assert_eq!(next(&incoming), Incoming::Connected(Protocol::Ocamlviz));
+    greeting(&mut stream);
+    let reply = Reply::Elsewhere { socket: own.display().to_string(), run: program.run.clone() };
+    send(&mut stream, |bytes| wire::put_reply(bytes, &reply));
+    welcome(&mut listeners[1].accept().expect("a client").0, &program);
+    let later: Vec<Incoming> = incoming.into_iter().collect();
+    let own = later.iter().position(|it| *it == Incoming::Connected(Protocol::Own));
+    assert_eq!(later[own.expect("it goes there") + 1], Incoming::Event(Event::Hello(program)));
+}

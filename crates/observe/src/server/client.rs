@@ -56,8 +56,8 @@ pub(crate) enum Protocol {
     Stranger { frames: Frames, heard: usize, at: Speaks },
     /// Our own.
     Own { frames: Frames },
-    /// That of Ocamlviz, in which clients say nothing. One of ours that greeted too late is not heard.
-    Old { heard: usize },
+    /// That of Ocamlviz, in which clients say nothing. If it greets after all it is one of ours, which had no processor in time.
+    Old { frames: Frames, heard: usize },
 }
 
 /// What became of sending or reading.
@@ -87,7 +87,8 @@ impl Client {
 
     /// It has greeted, and is let in or is to go.
     pub fn greeted(&mut self, is_let_in: bool) {
-        if let Protocol::Stranger { frames, .. } = &mut self.protocol {
+        if let Protocol::Stranger { frames, .. } | Protocol::Old { frames, .. } = &mut self.protocol
+        {
             self.protocol = Protocol::Own { frames: std::mem::take(frames) };
         }
         self.is_leaving = !is_let_in;
@@ -95,8 +96,8 @@ impl Client {
 
     /// It has come to where Ocamlviz's protocol is spoken, and has said nothing: it is told what there is in that one.
     pub fn says_nothing(&mut self) {
-        if self.is_silent_stranger() {
-            self.protocol = Protocol::Old { heard: 0 };
+        if let Protocol::Stranger { frames, heard, at: Speaks::Old } = &mut self.protocol {
+            self.protocol = Protocol::Old { frames: std::mem::take(frames), heard: *heard };
         }
     }
 

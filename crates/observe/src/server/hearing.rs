@@ -37,22 +37,16 @@ impl Audience<'_> {
         bytes: &[u8],
         sampler: &Sampler,
     ) -> Fate {
+        let (Protocol::Stranger { frames, .. }
+        | Protocol::Old { frames, .. }
+        | Protocol::Own { frames }) = &mut client.protocol;
+        frames.push(bytes);
         let mut heard = Vec::new();
-        match &mut client.protocol {
-            // Its clients say nothing, and ours no more than a greeting; who does is neither.
-            Protocol::Old { heard } => {
-                *heard += bytes.len();
-                return if *heard > LONGEST_GREETING { Fate::Gone } else { Fate::Stays };
-            }
-            Protocol::Stranger { frames, .. } | Protocol::Own { frames } => {
-                frames.push(bytes);
-                loop {
-                    match frames.next() {
-                        Ok(Some(frame)) => heard.push(frame),
-                        Ok(None) => break,
-                        Err(_) => return Fate::Gone,
-                    }
-                }
+        loop {
+            match frames.next() {
+                Ok(Some(frame)) => heard.push(frame),
+                Ok(None) => break,
+                Err(_) => return Fate::Gone,
             }
         }
         for frame in &heard {
@@ -60,7 +54,9 @@ impl Audience<'_> {
                 return Fate::Gone;
             }
         }
-        if let Protocol::Stranger { heard, .. } = &mut client.protocol {
+        // Who says more than a greeting before it has greeted is nobody's client.
+        if let Protocol::Stranger { heard, .. } | Protocol::Old { heard, .. } = &mut client.protocol
+        {
             *heard += bytes.len();
             if *heard > LONGEST_GREETING {
                 return Fate::Gone;
@@ -73,7 +69,12 @@ impl Audience<'_> {
         if client.is_leaving {
             return Fate::Stays;
         }
-        if let Protocol::Stranger { at, .. } = &client.protocol {
+        let at = match &client.protocol {
+            Protocol::Stranger { at, .. } => Some(at),
+            Protocol::Old { .. } => Some(&Speaks::Old),
+            Protocol::Own { .. } => None,
+        };
+        if let Some(at) = at {
             let Ok(greeting) = wire::take_greeting(frame) else { return Fate::Gone };
             let (reply, is_let_in) = match at {
                 Speaks::Own { token } => own::answer(&greeting, token.as_deref()),
