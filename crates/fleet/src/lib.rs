@@ -14,3 +14,4 @@ pub use origin::Origin;
 pub use profiler::{Counts, FrameText, NewStack, Profile, Profiler};
 pub use ship::{ShipError, Shipped, Shipper};
 pub use store::Folder;
+pub use tables::Recorded;

@@ -4,6 +4,7 @@
 //! there ([`Profiler::skip_to`]), and goes on as if nothing had happened.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bactrian_tables::StackNumbers;
@@ -32,7 +33,7 @@ pub struct Counts {
 }
 
 /// A frame of a stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FrameText {
     /// The function.
     pub function: String,
@@ -48,7 +49,7 @@ pub struct NewStack {
     /// Its name wherever the same program runs.
     pub id: i64,
     /// Its frames, the innermost first.
-    pub frames: Vec<FrameText>,
+    pub frames: Vec<Arc<FrameText>>,
 }
 
 /// A minute of a program.
@@ -171,6 +172,8 @@ impl Profiler {
         }
         profile.new_stacks.sort_by_key(|stack| stack.id);
         profile.new_stacks.dedup_by_key(|stack| stack.id);
+        // Stacks with the same callers side by side: their text is compressed to a fraction.
+        profile.new_stacks.sort_by(|a, b| a.frames.iter().rev().cmp(b.frames.iter().rev()));
         // What is alive is alive in the next minute, too.
         self.counts.retain(|_, counts| counts.live_blocks > 0);
         for counts in self.counts.values_mut() {

@@ -11,15 +11,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bactrian_export::write_table;
-use bactrian_tables::schema::{FLEET_STACKS, SAMPLES};
 use bactrian_trace::{Follower, Recorder, State};
 
 use crate::layout::Run;
 use crate::origin::Origin;
 use crate::profiler::{Profile, Profiler, minute_of};
 use crate::store::Folder;
-use crate::tables::ProfileTables;
+use crate::tables::Recorded;
 
 /// So much is read at once, less than a packet has: a minute is cut no finer than that.
 const PIECE: usize = 1 << 12;
@@ -201,21 +199,12 @@ impl Shipper {
 
     /// Puts what waits into the store.
     fn send(&mut self) -> Result<usize, ShipError> {
-        let Some(run) = &self.run else { return Ok(0) };
+        let (Some(run), Some(info)) = (&self.run, self.profiler.info()) else { return Ok(0) };
+        let recorder = Recorder::parse(&info.context);
+        let recorded = Recorded { rate: info.sample_rate, ocaml: recorder.map(|it| it.ocaml) };
         let mut sent = 0;
         while let Some(profile) = self.waiting.front() {
-            let tables = ProfileTables::new(profile, run, &self.origin, self.profiler.info());
-            // Stacks first: samples that are there have theirs.
-            if !profile.new_stacks.is_empty() {
-                let path = run.stacks(&self.origin.build_id, profile.minute);
-                let put = self
-                    .folder
-                    .put(&path, |file| write_table(&tables, &FLEET_STACKS, file).map(drop));
-                put.map_err(ShipError::Store)?;
-            }
-            let path = run.samples(profile.minute, profile.end);
-            let put = self.folder.put(&path, |file| write_table(&tables, &SAMPLES, file).map(drop));
-            put.map_err(ShipError::Store)?;
+            profile.put(&self.folder, run, &self.origin, &recorded).map_err(ShipError::Store)?;
             self.waiting.pop_front();
             sent += 1;
         }

@@ -1,5 +1,8 @@
 //! What stacks are called wherever the same program runs: a number made from the names of their frames.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use bactrian_tables::StackNumbers;
 use bactrian_trace::{FrameId, Frames};
 use bactrian_types::written;
@@ -10,6 +13,8 @@ use crate::profiler::FrameText;
 #[derive(Default)]
 pub struct StackIds {
     known: Vec<Option<u64>>,
+    /// What frames stand for: many stacks have the same.
+    texts: HashMap<FrameId, Arc<[Arc<FrameText>]>>,
 }
 
 /// FNV-1a, whose numbers are the same in every version and on every machine.
@@ -37,7 +42,8 @@ impl StackIds {
             at = outer;
         }
         for (at, frame) in way.into_iter().rev() {
-            for FrameText { function, file, line } in texts(frame, frames) {
+            for text in &*self.texts(frame, frames) {
+                let FrameText { function, file, line } = &**text;
                 hash = mix(hash, function.as_bytes());
                 hash = mix(mix(hash, &[0]), file.as_bytes());
                 hash = mix(mix(hash, &[0]), &line.to_le_bytes());
@@ -54,14 +60,33 @@ impl StackIds {
     }
 
     /// The frames of a stack, the innermost first.
-    pub fn frames(&self, stack: u32, numbers: &StackNumbers, frames: &Frames) -> Vec<FrameText> {
-        let all = numbers.frames(stack);
-        all.flat_map(|frame| texts(frame, frames).into_iter().rev()).collect()
+    pub fn frames(
+        &mut self,
+        stack: u32,
+        numbers: &StackNumbers,
+        frames: &Frames,
+    ) -> Vec<Arc<FrameText>> {
+        let mut all = Vec::new();
+        for frame in numbers.frames(stack) {
+            all.extend(self.texts(frame, frames).iter().rev().cloned());
+        }
+        all
+    }
+
+    /// What a frame stands for, the outermost of what was inlined first.
+    fn texts(&mut self, frame: FrameId, frames: &Frames) -> Arc<[Arc<FrameText>]> {
+        if let Some(known) = self.texts.get(&frame) {
+            return Arc::clone(known);
+        }
+        let texts: Arc<[Arc<FrameText>]> = read(frame, frames).into_iter().map(Arc::new).collect();
+        if frames.is_announced(frame) {
+            self.texts.insert(frame, Arc::clone(&texts));
+        }
+        texts
     }
 }
 
-/// What a frame stands for, the outermost of what was inlined first.
-fn texts(frame: FrameId, frames: &Frames) -> Vec<FrameText> {
+fn read(frame: FrameId, frames: &Frames) -> Vec<FrameText> {
     let names = frames.names();
     let locations = frames.locations(frame);
     if locations.is_empty() {

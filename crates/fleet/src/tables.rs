@@ -1,39 +1,59 @@
 //! A profile as rows.
 
+use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 
-use bactrian_tables::schema::{self, Table};
+use bactrian_export::write_table;
+use bactrian_tables::schema::{self, FLEET_STACKS, SAMPLES, Table};
 use bactrian_tables::{Columns, Scan, Sink, Tables, Values};
-use bactrian_trace::{Recorder, TraceInfo};
 
 use crate::layout::Run;
 use crate::origin::Origin;
 use crate::profiler::{Counts, FrameText, NewStack, Profile};
+use crate::store::Folder;
+
+/// How a run was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Samples for each word that is allocated.
+    pub rate: f64,
+    /// The version of OCaml, if the recorder has said so.
+    pub ocaml: Option<String>,
+}
+
+impl Profile {
+    /// Puts it into a store, where it is as a whole or not at all.
+    ///
+    /// # Errors
+    /// If the store cannot be written to.
+    pub fn put(
+        &self,
+        folder: &Folder,
+        run: &Run,
+        origin: &Origin,
+        recorded: &Recorded,
+    ) -> io::Result<()> {
+        let tables = ProfileTables { profile: self, run, origin, recorded };
+        // Stacks first: samples that are there have theirs.
+        if !self.new_stacks.is_empty() {
+            let path = run.stacks(&origin.build_id, self.minute);
+            folder.put(&path, |file| write_table(&tables, &FLEET_STACKS, file).map(drop))?;
+        }
+        let path = run.samples(self.minute, self.end);
+        folder.put(&path, |file| write_table(&tables, &SAMPLES, file).map(drop))
+    }
+}
 
 /// The tables of a profile.
-pub struct ProfileTables<'p> {
+struct ProfileTables<'p> {
     profile: &'p Profile,
     run: &'p Run,
     origin: &'p Origin,
-    rate: f64,
-    ocaml: Option<Arc<str>>,
+    recorded: &'p Recorded,
 }
 
-impl<'p> ProfileTables<'p> {
-    /// Of a profile of a run.
-    pub fn new(
-        profile: &'p Profile,
-        run: &'p Run,
-        origin: &'p Origin,
-        info: Option<&TraceInfo>,
-    ) -> ProfileTables<'p> {
-        let rate = info.map_or(f64::NAN, |info| info.sample_rate);
-        let recorder = info.and_then(|info| Recorder::parse(&info.context));
-        let ocaml = recorder.map(|recorder| recorder.ocaml.into());
-        ProfileTables { profile, run, origin, rate, ocaml }
-    }
-
+impl ProfileTables<'_> {
     fn samples(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let rows: Vec<(&i64, &Counts)> = self.profile.counts.iter().collect();
         let all = |text: &str| {
@@ -42,20 +62,24 @@ impl<'p> ProfileTables<'p> {
         };
         let same = |number: u64| Values::whole(rows.iter().map(|_| Some(number)));
         let count = |of: fn(&Counts) -> u64| Values::whole(rows.iter().map(|row| Some(of(row.1))));
-        let version: Option<Arc<str>> = self.origin.version.as_deref().map(Arc::from);
+        let maybe = |text: Option<&str>| {
+            let text: Option<Arc<str>> = text.map(Arc::from);
+            Values::text(rows.iter().map(|_| text.clone()))
+        };
+        let Recorded { rate, ocaml } = self.recorded;
         Columns::offer(scan, sink, rows.len(), |columns| {
             columns
                 .next("time", || same(self.profile.minute * 60))
                 .next("service", || all(&self.origin.service))
-                .next("version", || Values::text(rows.iter().map(|_| version.clone())))
+                .next("version", || maybe(self.origin.version.as_deref()))
                 .next("host", || all(&self.run.host))
                 .next("pid", || same(self.run.pid))
                 .next("start", || same(self.run.start / 1_000_000))
                 .next("build_id", || all(&self.origin.build_id))
-                .next("ocaml", || Values::text(rows.iter().map(|_| self.ocaml.clone())))
+                .next("ocaml", || maybe(ocaml.as_deref()))
                 .next("labels", || all(&self.origin.labels()))
                 .next("stack_id", || Values::Whole(rows.iter().map(|row| Some(*row.0)).collect()))
-                .next("rate", || Values::Real(rows.iter().map(|_| Some(self.rate)).collect()))
+                .next("rate", || Values::Real(rows.iter().map(|_| Some(*rate)).collect()))
                 .next("blocks", || count(|it| it.blocks))
                 .next("samples", || count(|it| it.samples))
                 .next("promoted", || count(|it| it.promoted))
@@ -66,25 +90,33 @@ impl<'p> ProfileTables<'p> {
 
     fn stacks(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let rows = &self.profile.new_stacks;
-        let leaf = |stack: &NewStack| stack.frames.first().cloned();
-        let text = |of: fn(FrameText) -> String| {
-            let texts = rows.iter().map(|row| leaf(row).map(of).filter(|it| !it.is_empty()));
+        let text = |of: fn(&FrameText) -> &str| {
+            let leaves = rows.iter().map(|row| row.frames.first());
+            let texts = leaves.map(|leaf| leaf.map(|leaf| of(leaf)).filter(|it| !it.is_empty()));
             Values::text(texts.map(|text| text.map(Arc::from)))
         };
-        let line = |frame: FrameText| (frame.line > 0).then(|| u64::from(frame.line));
-        let frame = |FrameText { function, file, line }: &FrameText| match line {
-            0 => function.clone(),
-            line => format!("{function} {file}:{line}"),
+        let line = |row: &NewStack| {
+            row.frames.first().filter(|leaf| leaf.line > 0).map(|leaf| u64::from(leaf.line))
         };
-        let frames = |row: &NewStack| row.frames.iter().map(frame).collect::<Vec<_>>().join("\n");
+        let frames = |row: &NewStack| {
+            let mut text = String::new();
+            for FrameText { function, file, line } in row.frames.iter().map(|frame| &**frame) {
+                text += if text.is_empty() { "" } else { "\n" };
+                text += function;
+                if *line > 0 {
+                    let _ = write!(text, " {file}:{line}");
+                }
+            }
+            text
+        };
         let build: Arc<str> = self.origin.build_id.as_str().into();
         Columns::offer(scan, sink, rows.len(), |columns| {
             columns
                 .next("stack_id", || Values::Whole(rows.iter().map(|row| Some(row.id)).collect()))
                 .next("build_id", || Values::text(rows.iter().map(|_| Some(Arc::clone(&build)))))
-                .next("leaf", || text(|frame| frame.function))
-                .next("file", || text(|frame| frame.file))
-                .next("line", || Values::whole(rows.iter().map(|row| leaf(row).and_then(line))))
+                .next("leaf", || text(|frame| &frame.function))
+                .next("file", || text(|frame| &frame.file))
+                .next("line", || Values::whole(rows.iter().map(line)))
                 .next("frames", || Values::text(rows.iter().map(|row| Some(frames(row).into()))))
         })
     }

@@ -1,0 +1,248 @@
+//! Makes the store of a fleet that does not exist, from the stacks of a real trace: as many machines and minutes as are wanted,
+//! written as `bactrian ship` writes them. Three things are wrong with it, and a fourth only looks like that: see [`Planted`].
+//!
+//! ```text
+//! cargo run --release -p bactrian-fleet --example make_fleet -- TRACE STORE [HOSTS [MINUTES]]
+//! ```
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+
+use bactrian_fleet::{Counts, Folder, NewStack, Origin, Profile, Profiler, Recorded, Run};
+
+/// 2026-11-18, 14:00 UTC.
+const FIRST_MINUTE: u64 = 1_795_010_400 / 60;
+const RATE: f64 = 1e-5;
+/// Samples of a minute, and of what is alive.
+const ALLOCATED: u64 = 240;
+const ALIVE: u64 = 160;
+
+/// Services, and how many machines of a thousand each has.
+const SERVICES: [(&str, u64); 4] = [("shop", 400), ("search", 300), ("mail", 200), ("login", 100)];
+
+/// What is wrong. Each is of one stack, and no stack has two.
+struct Planted {
+    /// `search` never lets go of what this one allocates: two samples a minute on every machine.
+    leak: usize,
+    /// The second build of `shop` allocates eight times as much here.
+    regression: usize,
+    /// `login` fills a cache here in its first minutes, and then it is full: that is no leak.
+    cache: usize,
+}
+
+/// A machine of `mail` that holds three times as much as the others.
+const ODD: u64 = 777;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [trace, store, rest @ ..] = &words[..] else {
+        return Err("usage: make_fleet TRACE STORE [HOSTS [MINUTES]]".into());
+    };
+    let number = |at: usize, default: u64| rest.get(at).map_or(Ok(default), |text| text.parse());
+    let (hosts, minutes) = (number(0, 1000)?, number(1, 60)?);
+    let stacks = Stacks::of(Path::new(trace))?;
+    let planted = stacks.plant().ok_or("the trace has too few stacks")?;
+    for (what, stack) in
+        [("leak", planted.leak), ("regression", planted.regression), ("cache", planted.cache)]
+    {
+        let leaf = stacks.all[stack].frames.first().map_or("", |frame| frame.function.as_str());
+        writeln!(std::io::stdout(), "{what}: {leaf}")?;
+    }
+    let folder = Folder::new(Path::new(store));
+    let workers = thread::available_parallelism()?.get() as u64;
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers)
+            .map(|worker| {
+                let (stacks, planted, folder) = (&stacks, &planted, &folder);
+                scope.spawn(move || {
+                    let own = (0..hosts).filter(|host| host % workers == worker);
+                    own.map(|host| Machine::new(host, hosts, stacks, planted))
+                        .try_for_each(|mut it| it.live(minutes, folder).map_err(|e| e.to_string()))
+                })
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| match worker.join() {
+            Ok(done) => done,
+            Err(_) => Err("a thread failed".to_owned()),
+        })
+    })?;
+    let stacks = stacks.all.len();
+    Ok(writeln!(std::io::stdout(), "{stacks} stacks, {hosts} hosts, {minutes} minutes")?)
+}
+
+/// Stacks of a real program, and how often each allocates.
+struct Stacks {
+    all: Vec<NewStack>,
+    /// Samples of each and all before it.
+    sums: Vec<u64>,
+}
+
+impl Stacks {
+    fn of(trace: &Path) -> Result<Stacks, Box<dyn Error>> {
+        let mut profiler = Profiler::default();
+        profiler.push(&std::fs::read(trace)?)?;
+        let Profile { counts, new_stacks: all, .. } = profiler.cut(0);
+        let mut sum = 0;
+        let sums = all.iter().map(|stack| {
+            sum += counts.get(&stack.id).map_or(0, |counts| counts.samples);
+            sum
+        });
+        Ok(Stacks { sums: sums.collect(), all })
+    }
+
+    fn samples(&self, stack: usize) -> u64 {
+        self.sums[stack] - stack.checked_sub(1).map_or(0, |before| self.sums[before])
+    }
+
+    fn drawn(&self, random: &mut Random) -> usize {
+        let at = random.below(self.sums.last().copied().unwrap_or_default());
+        self.sums.partition_point(|sum| *sum <= at)
+    }
+
+    /// Stacks of three functions that allocate a little, as most do.
+    fn plant(&self) -> Option<Planted> {
+        let leaf = |at: &usize| self.all[*at].frames.first().map(|frame| &frame.function);
+        let mut by_samples: Vec<usize> = (0..self.all.len()).collect();
+        by_samples.sort_by_key(|stack| std::cmp::Reverse(self.samples(*stack)));
+        let mut chosen: Vec<usize> = Vec::new();
+        for stack in by_samples.into_iter().skip(self.all.len() / 20) {
+            if leaf(&stack).is_some() && chosen.iter().all(|other| leaf(other) != leaf(&stack)) {
+                chosen.push(stack);
+            }
+            if let [leak, regression, cache] = chosen[..] {
+                return Some(Planted { leak, regression, cache });
+            }
+        }
+        None
+    }
+}
+
+fn service_of(host: u64, hosts: u64) -> &'static str {
+    let mut place = host * 1000 / hosts;
+    for (name, share) in SERVICES {
+        match place.checked_sub(share) {
+            Some(rest) => place = rest,
+            None => return name,
+        }
+    }
+    SERVICES[0].0
+}
+
+/// A machine with one program.
+struct Machine<'f> {
+    run: Run,
+    origin: Origin,
+    stacks: &'f Stacks,
+    planted: &'f Planted,
+    is_first_of_build: bool,
+    is_new_build: bool,
+    random: Random,
+    /// The stack of each sample that is alive.
+    alive: Vec<usize>,
+}
+
+impl<'f> Machine<'f> {
+    fn new(host: u64, hosts: u64, stacks: &'f Stacks, planted: &'f Planted) -> Machine<'f> {
+        let service = service_of(host, hosts);
+        let is_new_build = service == "shop" && host % 2 == 1;
+        let version = if is_new_build { "2.1" } else { "2.0" };
+        let mut random = Random(host + 1);
+        let is_odd = host * 1000 / hosts == ODD;
+        let alive = (0..if is_odd { 3 * ALIVE } else { ALIVE }).map(|_| stacks.drawn(&mut random));
+        let alive = alive.collect();
+        // The new build came the day before.
+        let start = (FIRST_MINUTE - if is_new_build { 1440 } else { 14_400 }) * 60_000_000 + host;
+        Machine {
+            run: Run { host: format!("{service}-{host:04}"), pid: 1000 + host % 7, start },
+            origin: Origin {
+                service: service.to_owned(),
+                version: Some(version.to_owned()),
+                build_id: format!("{service}-{version}"),
+                labels: vec![("zone".to_owned(), format!("{}", host % 3))],
+                ..Origin::default()
+            },
+            stacks,
+            planted,
+            // As it is after a roll-up: the stacks of a build are there once.
+            is_first_of_build: host < 2 || service_of(host - 1, hosts) != service,
+            is_new_build,
+            random,
+            alive,
+        }
+    }
+
+    fn live(&mut self, minutes: u64, folder: &Folder) -> std::io::Result<()> {
+        let recorded = Recorded { rate: RATE, ocaml: Some("5.4.0".to_owned()) };
+        for minute in 0..minutes {
+            let profile = self.minute(minute);
+            profile.put(folder, &self.run, &self.origin, &recorded)?;
+        }
+        Ok(())
+    }
+
+    fn minute(&mut self, minute: u64) -> Profile {
+        let mut profile = Profile {
+            minute: FIRST_MINUTE + minute,
+            end: (minute + 1) * 1000,
+            counts: Default::default(),
+            new_stacks: Vec::new(),
+        };
+        if minute == 0 && self.is_first_of_build {
+            profile.new_stacks = self.stacks.all.clone();
+        }
+        let mut allocated: Vec<usize> =
+            (0..ALLOCATED).map(|_| self.stacks.drawn(&mut self.random)).collect();
+        if self.origin.service == "shop" {
+            let times = if self.is_new_build { 16 } else { 2 };
+            allocated.extend((0..times).map(|_| self.planted.regression));
+        }
+        // A tenth of what is alive dies, and as much comes.
+        let places = self.alive.len() as u64;
+        for _ in 0..places / 10 {
+            let stack = self.stacks.drawn(&mut self.random);
+            let place = self.random.below(places) as usize;
+            if ![self.planted.leak, self.planted.cache].contains(&self.alive[place]) {
+                self.alive[place] = stack;
+            }
+        }
+        match self.origin.service.as_str() {
+            "search" => self.alive.extend([self.planted.leak; 2]),
+            "login" if minute < 10 => self.alive.extend([self.planted.cache; 12]),
+            _ => {}
+        }
+        let mut count = |stack: usize, add: fn(&mut Counts)| {
+            add(profile.counts.entry(self.stacks.all[stack].id).or_default());
+        };
+        for stack in allocated {
+            count(stack, |counts| {
+                counts.blocks += 1;
+                counts.samples += 1;
+            });
+        }
+        for stack in &self.alive {
+            count(*stack, |counts| {
+                counts.live_blocks += 1;
+                counts.live += 1;
+            });
+        }
+        profile
+    }
+}
+
+/// Splitmix: the same numbers in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+}
