@@ -1,32 +1,58 @@
-//! `bactrian-query`: the engine of `bactrian query`.
+//! `bactrian-query`: the engine of `bactrian query` and `bactrian fleet`.
 //!
 //! DataFusion asks the tables of `crates/tables` directly: [`provider`] hands it their rows, [`columns`] in its own form, and
 //! [`functions`] what SQL cannot say of a graph. [`answers`] tells what came of it, [`mistakes`] what is wrong with a query,
-//! [`prompt`] asks for the next one.
+//! [`prompt`] asks for the next one. [`fleet`] has it read the files of a store, and [`store`] reaches stores that are no folders.
 
 mod answers;
 mod columns;
 mod engine;
+mod fleet;
 mod functions;
 mod mistakes;
 mod prompt;
 mod provider;
+mod store;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use bactrian::query::{Request, program};
+use bactrian::engine::{Engine, FleetEngine, program};
+use bactrian::query::Request;
 use bactrian::{Console, Failure};
-
-use engine::Engine;
+use bactrian_fleet::Store;
+use bactrian_fleet::roll_up::Packer;
+use tokio::runtime::Runtime;
 
 fn main() -> ExitCode {
-    program(answer)
+    program(&DataFusion)
 }
 
-fn answer(request: Request, console: &mut Console) -> Result<(), Failure> {
-    let engine = Engine::new(&request.files)?;
-    match &request.sql {
-        Some(sql) => engine.tell(sql, &request, console),
-        None => prompt::run(&engine, &request, console),
+/// The engine.
+struct DataFusion;
+
+impl Engine for DataFusion {
+    fn query(&self, request: Request, console: &mut Console) -> Result<(), Failure> {
+        let engine = engine::Engine::new(&request.files)?;
+        match &request.sql {
+            Some(sql) => engine.tell(sql, &request, console),
+            None => prompt::run(&engine, &request, console),
+        }
     }
+
+    fn fleet(&self, store: &str, samples: &[&str]) -> Result<Box<dyn FleetEngine>, Failure> {
+        Ok(Box::new(fleet::Fleet::open(store, samples, runtime()?)?))
+    }
+
+    fn store(&self, store: &str) -> Result<Arc<dyn Store>, Failure> {
+        Ok(Arc::new(store::RemoteStore::open(&fleet::address(store)?, runtime()?)?))
+    }
+
+    fn packer(&self, store: &str) -> Result<Box<dyn Packer>, Failure> {
+        Ok(Box::new(fleet::FilePacker::new(store, runtime()?)))
+    }
+}
+
+fn runtime() -> Result<Arc<Runtime>, Failure> {
+    Ok(Arc::new(tokio::runtime::Builder::new_multi_thread().enable_all().build()?))
 }

@@ -16,7 +16,7 @@ use crate::test::is_whole;
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     get()?;
-    let mut only = vec!["export export", "export heap", "bactrian tables"];
+    let mut only = vec!["export export", "export heap", "bactrian tables", "bactrian fleet"];
     if is_whole() {
         only.push("bactrian answers");
     }
@@ -46,6 +46,7 @@ pub fn get() -> Outcome {
     // It takes minutes where PyPI is far.
     if is_whole() {
         wanted.push(("mcp", "mcp", "PyPI"));
+        wanted.push(("spark", "spark", "PyPI"));
     }
     for (tool, file, from) in wanted {
         if !tools.join(file).exists() {

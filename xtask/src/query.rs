@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::Outcome;
 use crate::command::{cargo, root, succeed};
 use crate::test::binaries::{self, Start};
+use crate::test::is_whole;
 use crate::{consumers, page};
 
 const ENGINE: &str = "bactrian-query";
@@ -52,10 +53,30 @@ pub fn check() -> Outcome {
     succeed(&mut binaries::with_lints(cargo(&BUILD.replace("build", "test"))))?;
     let tools = consumers::folder().display().to_string();
     binaries::run(&Start {
-        only: &["bactrian tables"],
+        only: &["bactrian tables", "bactrian fleet"],
         arguments: &["--ignored", "queries::"],
         set: &[("BACTRIAN_CONSUMERS", &tools)],
         ..Start::default()
     })?;
+    if is_whole() {
+        let garage = get_garage()?.display().to_string();
+        binaries::run(&Start {
+            only: &["bactrian fleet"],
+            arguments: &["--ignored", "stores::", "spark::"],
+            set: &[("BACTRIAN_GARAGE", &garage), ("BACTRIAN_CONSUMERS", &tools)],
+            ..Start::default()
+        })?;
+    }
     page::run(&["query".to_owned()])
+}
+
+/// A distributed store, whose build takes half an hour of a processor.
+fn get_garage() -> Result<PathBuf, String> {
+    let folder = root().join(".cache/garage");
+    if !folder.join("bin/garage").exists() {
+        println!("building Garage: half an hour");
+        let mut install = cargo("install garage --version ^2.5 --locked");
+        succeed(install.arg("--root").arg(&folder))?;
+    }
+    Ok(folder)
 }

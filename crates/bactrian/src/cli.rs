@@ -58,6 +58,7 @@ pub enum Command {
     Export(commands::export::Args),
     Query(commands::query::Args),
     Ship(commands::ship::Args),
+    Fleet(commands::fleet::Args),
     /// Who holds the memory of a heap snapshot, and what it is
     Heap(DeferredArgs<commands::heap::Args>),
     Types(commands::types::Args),
@@ -98,7 +99,8 @@ impl Command {
             Command::Convert(args) => commands::convert::run(&args, console),
             Command::Export(args) => commands::export::run(&args, console),
             Command::Query(args) => commands::query::run(&args),
-            Command::Ship(args) => commands::ship::run(&args, console),
+            Command::Ship(args) => commands::ship::run(&args, None, console),
+            Command::Fleet(_) => commands::fleet::run(),
             Command::Heap(args) => commands::heap::run(&args.0, console),
             Command::Types(args) => commands::types::run(&args, console),
             Command::Agent(args) => commands::agent::run(&args, console),

@@ -4,13 +4,14 @@
 //! `bactrian-analysis`, and shows the answer. `cli.rs` defines the command line once, for parsing, help,
 //! completions and man pages.
 //!
-//! This is a library for one reason: `bactrian-query`, which has the engine of `bactrian query` and is built apart, understands
-//! the same command line and opens files in the same way ([`query`]).
+//! This is a library for one reason: `bactrian-query`, which has the engine of queries and is built apart, understands the same
+//! command line and opens files in the same way ([`engine`]).
 
 mod cli;
 mod commands;
 mod demo;
 mod derived_args;
+pub mod engine;
 mod evidence;
 mod failure;
 mod file_args;

@@ -6,6 +6,7 @@ mod heaps;
 #[allow(dead_code, reason = "shared with the tests of the live view, which use more of it")]
 #[path = "live_view/recorded.rs"]
 mod recorded;
+mod sql_engines;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -130,29 +131,8 @@ fn what_is_shipped_is_not_shipped_again_and_what_cannot_be_is_told() {
 }
 
 mod consumers {
-    use std::io::Write;
-    use std::process::Stdio;
-
+    use super::sql_engines::answers_of_duckdb as answers;
     use super::*;
-
-    /// What DuckDB says to queries.
-    pub fn answers(folder: &str, queries: &[String]) -> Vec<Value> {
-        let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it");
-        let script =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../consumers/duckdb_answers.py");
-        let mut command = Command::new(Path::new(&tools).join("duckdb/bin/python"));
-        command.arg(script).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("cargo xtask consumers gets it");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        stdin.write_all((queries.join("\n;\n") + "\n;\n").as_bytes()).expect("it reads");
-        drop(stdin);
-        let output = child.wait_with_output().expect("it ends");
-        let text = String::from_utf8(output.stdout).expect("text");
-        let answers: Vec<Value> =
-            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        assert_eq!(answers.len(), queries.len(), "{text}");
-        answers
-    }
 
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
@@ -212,6 +192,18 @@ mod consumers {
         assert_eq!((&origins[0][0], &origins[0][2]), (&"shop".into(), &"zone=a".into()));
         // By function it is what the tables of the trace say.
         assert_eq!(told[3]["rows"], told[4]["rows"]);
+        // And no names are told if that is wished.
+        let redacted = format!("{store}/redacted");
+        let shipped = bactrian(&["ship", trace, "--to", &redacted, "--once", "--redact", "names"]);
+        assert!(shipped.status.success(), "{shipped:?}");
+        let names = |store: &str| {
+            let query = format!(
+                "select count(*) from '{store}/stacks/**/*.parquet' where frames like '%leaky%'"
+            );
+            answers(store, &[query])[0]["rows"][0][0].as_u64().expect("a number")
+        };
+        assert!(names(&store) > 0);
+        assert_eq!(names(&redacted), 0);
     }
 
     /// Of a program whose types are known.
@@ -346,7 +338,9 @@ mod queries {
             _ => query.clone(),
         };
         let queries: Vec<String> = cookbook().iter().map(whole).collect();
-        for (query, expected) in queries.iter().zip(consumers::answers(&folder, &queries)) {
+        for (query, expected) in
+            queries.iter().zip(sql_engines::answers_of_duckdb(&folder, &queries))
+        {
             let expected: Vec<Vec<Value>> =
                 serde_json::from_value(expected["rows"].clone()).expect("rows");
             let told = rows(&[&heap, &trace, &recording, query]);
@@ -453,7 +447,8 @@ mod queries {
         let answer = Path::new(&folder).join("answer.parquet");
         let answer = answer.to_str().expect("a text");
         text(&[&heap, query, "--to", "parquet", "-o", answer]);
-        let counted = consumers::answers(&folder, &["select count(*) from answer".to_owned()]);
+        let counted =
+            sql_engines::answers_of_duckdb(&folder, &["select count(*) from answer".to_owned()]);
         assert_eq!(counted[0]["rows"][0][0], 2);
         // Whoever reads it may have seen enough.
         let mut shell = Command::new("sh");

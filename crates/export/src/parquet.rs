@@ -1,7 +1,7 @@
 //! Tables as Parquet files, one for each, in a folder: for DuckDB, pandas, polars, Spark and others.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,7 +44,11 @@ pub fn write_parquet(tables: &dyn Tables, folder: &Path) -> io::Result<Vec<Writt
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_table(tables: &dyn Tables, table: &Table, file: File) -> io::Result<usize> {
+pub fn write_table(
+    tables: &dyn Tables,
+    table: &Table,
+    out: impl Write + Send,
+) -> io::Result<usize> {
     let version = KeyValue::new("bactrian.schema_version".to_owned(), VERSION.to_string());
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -52,7 +56,7 @@ pub fn write_table(tables: &dyn Tables, table: &Table, file: File) -> io::Result
         .build();
     let schema = Arc::new(schema_of(table).map_err(io::Error::other)?);
     let mut writer =
-        SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(io::Error::other)?;
+        SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io::Error::other)?;
     let mut waiting: Vec<Batch> = Vec::new();
     let (mut rows, mut all) = (0, 0);
     tables.scan(&Scan::whole(table), &mut |batch| {
@@ -107,7 +111,7 @@ fn put<D: DataType>(
 }
 
 fn write_group(
-    writer: &mut SerializedFileWriter<File>,
+    writer: &mut SerializedFileWriter<impl Write + Send>,
     table: &Table,
     batches: &[Batch],
 ) -> Result<(), ParquetError> {

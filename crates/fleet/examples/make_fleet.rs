@@ -18,6 +18,8 @@ const RATE: f64 = 1e-5;
 /// Samples of a minute, and of what is alive.
 const ALLOCATED: u64 = 240;
 const ALIVE: u64 = 160;
+/// And of what is cached.
+const CACHED: u64 = 120;
 
 /// Services, and how many machines of a thousand each has.
 const SERVICES: [(&str, u64); 4] = [("shop", 400), ("search", 300), ("mail", 200), ("login", 100)];
@@ -28,7 +30,7 @@ struct Planted {
     leak: usize,
     /// The second build of `shop` allocates eight times as much here.
     regression: usize,
-    /// `login` fills a cache here in its first minutes, and then it is full: that is no leak.
+    /// `login` fills a cache here in the first sixth of the time, and then it is full: that is no leak.
     cache: usize,
 }
 
@@ -149,7 +151,7 @@ impl<'f> Machine<'f> {
         let is_new_build = service == "shop" && host % 2 == 1;
         let version = if is_new_build { "2.1" } else { "2.0" };
         let mut random = Random(host + 1);
-        let is_odd = host * 1000 / hosts == ODD;
+        let is_odd = host == hosts * ODD / 1000;
         let alive = (0..if is_odd { 3 * ALIVE } else { ALIVE }).map(|_| stacks.drawn(&mut random));
         let alive = alive.collect();
         // The new build came the day before.
@@ -176,13 +178,13 @@ impl<'f> Machine<'f> {
     fn live(&mut self, minutes: u64, folder: &Folder) -> std::io::Result<()> {
         let recorded = Recorded { rate: RATE, ocaml: Some("5.4.0".to_owned()) };
         for minute in 0..minutes {
-            let profile = self.minute(minute);
+            let profile = self.minute(minute, minutes);
             profile.put(folder, &self.run, &self.origin, &recorded)?;
         }
         Ok(())
     }
 
-    fn minute(&mut self, minute: u64) -> Profile {
+    fn minute(&mut self, minute: u64, minutes: u64) -> Profile {
         let mut profile = Profile {
             minute: FIRST_MINUTE + minute,
             end: (minute + 1) * 1000,
@@ -209,17 +211,23 @@ impl<'f> Machine<'f> {
         }
         match self.origin.service.as_str() {
             "search" => self.alive.extend([self.planted.leak; 2]),
-            "login" if minute < 10 => self.alive.extend([self.planted.cache; 12]),
+            "login" if minute * 6 < minutes => {
+                let share = CACHED / minutes.div_ceil(6);
+                self.alive.extend((0..share).map(|_| self.planted.cache));
+            }
             _ => {}
         }
         let mut count = |stack: usize, add: fn(&mut Counts)| {
             add(profile.counts.entry(self.stacks.all[stack].id).or_default());
         };
-        for stack in allocated {
+        for (at, stack) in allocated.into_iter().enumerate() {
             count(stack, |counts| {
                 counts.blocks += 1;
                 counts.samples += 1;
             });
+            if at % 4 == 0 {
+                count(stack, |counts| counts.promoted += 1);
+            }
         }
         for stack in &self.alive {
             count(*stack, |counts| {

@@ -8,7 +8,9 @@
 //! The name of a file of samples says up to where the trace is told with it. That it is there is all that has to be known to
 //! go on: one file is one step, and there is no other place that could disagree with it.
 
-use std::path::PathBuf;
+use std::io;
+
+use crate::store::Store;
 
 /// A run of a program on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,24 +30,44 @@ impl Run {
     }
 
     /// The file of a minute's samples, up to this place of the trace.
-    pub fn samples(&self, minute: u64, end: u64) -> PathBuf {
+    pub fn samples(&self, minute: u64, end: u64) -> String {
         let (date, hour) = date_and_hour(minute * 60);
-        let name = format!("{}{minute}.{end}.parquet", self.prefix());
-        PathBuf::from(format!("samples/date={date}/hour={hour:02}")).join(name)
+        format!("samples/date={date}/hour={hour:02}/{}{minute}.{end}.parquet", self.prefix())
     }
 
     /// The file of stacks that are first told with a minute. Should that minute be told again, it is replaced.
-    pub fn stacks(&self, build_id: &str, minute: u64) -> PathBuf {
-        let name = format!("{}{minute}.parquet", self.prefix());
-        PathBuf::from(format!("stacks/build={}", plain(build_id))).join(name)
+    pub fn stacks(&self, build_id: &str, minute: u64) -> String {
+        format!("stacks/build={}/{}{minute}.parquet", plain(build_id), self.prefix())
     }
 
-    /// The minute of a file of samples and up to where it tells the trace, if it is of this run.
-    pub fn told(&self, name: &str) -> Option<(u64, u64)> {
-        let (minute, rest) = name.strip_prefix(&self.prefix())?.split_once('.')?;
-        let end = rest.strip_suffix(".parquet")?;
-        Some((minute.parse().ok()?, end.parse().ok()?))
+    /// The last minute that a store was told of it, and up to where that tells the trace.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn last_in(&self, store: &dyn Store) -> io::Result<Option<(u64, u64)>> {
+        // There is nothing of it from before its start.
+        let (first, _) = date_and_hour(self.start / 1_000_000);
+        let mut last = None;
+        for name in store.names("samples")? {
+            if name.as_str() >= format!("samples/date={first}").as_str() {
+                last = last.max(self.told(&name));
+            }
+        }
+        Ok(last)
     }
+
+    fn told(&self, name: &str) -> Option<(u64, u64)> {
+        let (run, minute, end) = minute_file(name)?;
+        (format!("{run}.") == self.prefix()).then_some((minute, end))
+    }
+}
+
+/// What the name of a file of one minute says: the run, the minute, and up to where it tells the trace.
+pub fn minute_file(name: &str) -> Option<(&str, u64, u64)> {
+    let (_, file) = name.rsplit_once('/')?;
+    let mut parts = file.strip_suffix(".parquet")?.rsplitn(3, '.');
+    let (end, minute, run) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((run, minute.parse().ok()?, end.parse().ok()?))
 }
 
 /// A name that is a part of a path everywhere, and of nothing else.
@@ -56,7 +78,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The day of a second since 1970, in UTC, as `2026-11-18`, and its hour.
-fn date_and_hour(seconds: u64) -> (String, u64) {
+pub fn date_and_hour(seconds: u64) -> (String, u64) {
     let (days, hour) = (seconds / 86_400, seconds / 3600 % 24);
     // Days of a calendar whose years begin in March, so that the leap day is the last.
     let shifted = days + 719_468;
@@ -90,10 +112,9 @@ mod tests {
     #[test]
     fn a_name_says_what_was_told() {
         let run = Run { host: "web/../1".to_owned(), pid: 7, start: 99 };
-        let path = run.samples(29_000_000, 1234);
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
-        assert_eq!(run.told(name), Some((29_000_000, 1234)));
-        assert_eq!(Run { pid: 8, ..run.clone() }.told(name), None);
-        assert!(path.components().all(|part| part.as_os_str() != ".."));
+        let name = run.samples(29_000_000, 1234);
+        assert_eq!(run.told(&name), Some((29_000_000, 1234)));
+        assert_eq!(Run { pid: 8, ..run.clone() }.told(&name), None);
+        assert!(name.split('/').all(|part| part != ".."));
     }
 }

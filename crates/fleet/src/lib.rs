@@ -4,6 +4,9 @@
 mod layout;
 mod origin;
 mod profiler;
+pub mod questions;
+mod redact;
+pub mod roll_up;
 mod ship;
 mod stack_ids;
 mod store;
@@ -12,6 +15,7 @@ mod tables;
 pub use layout::Run;
 pub use origin::Origin;
 pub use profiler::{Counts, FrameText, NewStack, Profile, Profiler};
+pub use redact::Redact;
 pub use ship::{ShipError, Shipped, Shipper};
-pub use store::Folder;
+pub use store::{Folder, Store};
 pub use tables::Recorded;

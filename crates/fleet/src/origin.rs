@@ -5,6 +5,7 @@ use std::path::Path;
 use bactrian_ocaml::executable::Identity;
 use bactrian_trace::{Input, TraceInfo};
 
+use crate::redact::Redact;
 use crate::stack_ids::{FIRST, mix};
 
 /// Whose profiles they are.
@@ -20,6 +21,8 @@ pub struct Origin {
     pub labels: Vec<(String, String)>,
     /// Which build it is; empty: that of the executable, as long as it is there.
     pub build_id: String,
+    /// What is not told of it.
+    pub redact: Redact,
 }
 
 impl Origin {

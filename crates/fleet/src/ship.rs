@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bactrian_trace::{Follower, Recorder, State};
@@ -16,7 +17,7 @@ use bactrian_trace::{Follower, Recorder, State};
 use crate::layout::Run;
 use crate::origin::Origin;
 use crate::profiler::{Profile, Profiler, minute_of};
-use crate::store::Folder;
+use crate::store::Store;
 use crate::tables::Recorded;
 
 /// So much is read at once, less than a packet has: a minute is cut no finer than that.
@@ -72,7 +73,7 @@ pub struct Shipper {
     file: File,
     at: u64,
     profiler: Profiler,
-    folder: Folder,
+    store: Arc<dyn Store>,
     origin: Origin,
     run: Option<Run>,
     /// Up to where it was told by whoever shipped it before: that is read, and not told again.
@@ -92,13 +93,13 @@ impl Shipper {
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub fn open(path: &Path, folder: Folder, origin: Origin) -> io::Result<Shipper> {
+    pub fn open(path: &Path, store: Arc<dyn Store>, origin: Origin) -> io::Result<Shipper> {
         Ok(Shipper {
             path: path.to_owned(),
             file: File::open(path)?,
             at: 0,
             profiler: Profiler::default(),
-            folder,
+            store,
             origin,
             run: None,
             skip: 0,
@@ -166,7 +167,7 @@ impl Shipper {
         };
         let run = Run { host, pid: info.pid, start: info.start };
         self.origin.complete(info);
-        if let Some((minute, end)) = self.folder.last_of(&run)? {
+        if let Some((minute, end)) = run.last_in(&*self.store)? {
             if end < self.at {
                 // It is within the first piece: from the start, and in smaller steps.
                 (self.profiler, self.at) = (Profiler::default(), 0);
@@ -204,7 +205,7 @@ impl Shipper {
         let recorded = Recorded { rate: info.sample_rate, ocaml: recorder.map(|it| it.ocaml) };
         let mut sent = 0;
         while let Some(profile) = self.waiting.front() {
-            profile.put(&self.folder, run, &self.origin, &recorded).map_err(ShipError::Store)?;
+            profile.put(&*self.store, run, &self.origin, &recorded).map_err(ShipError::Store)?;
             self.waiting.pop_front();
             sent += 1;
         }

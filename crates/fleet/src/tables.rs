@@ -11,7 +11,8 @@ use bactrian_tables::{Columns, Scan, Sink, Tables, Values};
 use crate::layout::Run;
 use crate::origin::Origin;
 use crate::profiler::{Counts, FrameText, NewStack, Profile};
-use crate::store::Folder;
+use crate::redact::Redact;
+use crate::store::Store;
 
 /// How a run was recorded.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +30,7 @@ impl Profile {
     /// If the store cannot be written to.
     pub fn put(
         &self,
-        folder: &Folder,
+        store: &dyn Store,
         run: &Run,
         origin: &Origin,
         recorded: &Recorded,
@@ -37,11 +38,10 @@ impl Profile {
         let tables = ProfileTables { profile: self, run, origin, recorded };
         // Stacks first: samples that are there have theirs.
         if !self.new_stacks.is_empty() {
-            let path = run.stacks(&origin.build_id, self.minute);
-            folder.put(&path, |file| write_table(&tables, &FLEET_STACKS, file).map(drop))?;
+            let name = run.stacks(&origin.build_id, self.minute);
+            store.put(&name, &tables.file(&FLEET_STACKS)?)?;
         }
-        let path = run.samples(self.minute, self.end);
-        folder.put(&path, |file| write_table(&tables, &SAMPLES, file).map(drop))
+        store.put(&run.samples(self.minute, self.end), &tables.file(&SAMPLES)?)
     }
 }
 
@@ -54,6 +54,12 @@ struct ProfileTables<'p> {
 }
 
 impl ProfileTables<'_> {
+    fn file(&self, table: &Table) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        write_table(self, table, &mut bytes)?;
+        Ok(bytes)
+    }
+
     fn samples(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         let rows: Vec<(&i64, &Counts)> = self.profile.counts.iter().collect();
         let all = |text: &str| {
@@ -89,7 +95,19 @@ impl ProfileTables<'_> {
     }
 
     fn stacks(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
-        let rows = &self.profile.new_stacks;
+        let redact = self.origin.redact;
+        let redacted = |stack: &NewStack| {
+            let frames = stack.frames.iter().map(|frame| Arc::new(redact.frame(frame)));
+            NewStack { id: stack.id, frames: frames.collect() }
+        };
+        let told: Vec<NewStack>;
+        let rows = match redact {
+            Redact::Nothing => &self.profile.new_stacks,
+            _ => {
+                told = self.profile.new_stacks.iter().map(redacted).collect();
+                &told
+            }
+        };
         let text = |of: fn(&FrameText) -> &str| {
             let leaves = rows.iter().map(|row| row.frames.first());
             let texts = leaves.map(|leaf| leaf.map(|leaf| of(leaf)).filter(|it| !it.is_empty()));

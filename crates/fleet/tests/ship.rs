@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bactrian_fixtures::whole_table;
@@ -162,7 +163,7 @@ fn stored(store: &Path) -> Sums {
 }
 
 fn shipper(trace: &Path, store: &Path) -> Shipper {
-    Shipper::open(trace, Folder::new(store), Origin::default()).expect("a trace")
+    Shipper::open(trace, Arc::new(Folder::new(store)), Origin::default()).expect("a trace")
 }
 
 fn later() -> SystemTime {

@@ -14,6 +14,7 @@ pub mod dump;
 pub mod export;
 mod final_gc;
 pub mod flame;
+pub mod fleet;
 pub mod heap;
 mod heap_check;
 mod heap_info;

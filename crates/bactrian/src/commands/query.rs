@@ -1,14 +1,12 @@
 //! `bactrian query`: SQL over snapshots, traces and recordings.
 //!
-//! The engine is a program of its own, `bactrian-query`, because it takes three times as long to build as all the rest. It
-//! understands this command line, opens files as every command does, and asks them ([`program`]).
+//! The engine is a program of its own ([`crate::engine`]). It understands this command line, opens files as every command does, and
+//! asks them ([`answer`]).
 
-use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +16,8 @@ use bactrian_tables::{HeapTables, RecordingTables, Tables, TraceTables};
 use bactrian_web::QueryEngine;
 use serde_json::Value;
 
+use crate::commands;
+use crate::engine::{self, Engine};
 use crate::failure::{Failure, Status};
 use crate::file_args::HeapArg;
 use crate::indexes::IndexArg;
@@ -25,10 +25,7 @@ use crate::open::{self, Evidence, account, open_evidence};
 use crate::output::Console;
 use crate::shown::is_recording;
 use crate::types::TypesArg;
-use crate::{cli, commands};
 
-/// The program that has the engine.
-const ENGINE: &str = "bactrian-query";
 /// The largest answer that the page shows.
 const MOST_BYTES: u64 = 8 << 20;
 /// And how long it waits for one.
@@ -112,19 +109,12 @@ pub struct OpenedFile {
 pub fn run(args: &Args) -> Result<Status, Failure> {
     // What is wrong with the command line is told here already.
     split(&args.words)?;
-    let engine = engine().ok_or_else(|| {
-        let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
-                    bactrian nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
-                    tables for DuckDB and others";
-        Failure::NotSupported(what.to_owned())
-    })?;
-    let error = Command::new(&engine).args(env::args_os().skip(1)).exec();
-    Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
+    engine::become_engine()
 }
 
 /// Answers queries of the page, if there is an engine.
 pub(crate) fn engine_for_page() -> Option<QueryEngine> {
-    let engine = engine()?;
+    let engine = engine::find()?;
     Some(Box::new(move |options, files, sql| {
         let mut command = Command::new(&engine);
         // What begins like an option, as a comment does, is none.
@@ -179,28 +169,10 @@ fn answered_in_time(mut command: Command) -> Result<Value, String> {
     }
 }
 
-/// Where the engine is: beside this program, or where programs are.
-fn engine() -> Option<PathBuf> {
-    let beside = env::current_exe().ok().map(|this| this.with_file_name(ENGINE));
-    let paths = env::var_os("PATH").unwrap_or_default();
-    let in_path = env::split_paths(&paths).map(|folder| folder.join(ENGINE));
-    beside.into_iter().chain(in_path).find(|path| path.is_file())
-}
-
-/// What `bactrian-query` does: parses the command line of `bactrian query`, opens what it names, and hands it to the engine.
-pub fn program(engine: impl FnOnce(Request, &mut Console) -> Result<(), Failure>) -> ExitCode {
-    crate::run(|command, console| match command {
-        cli::Command::Query(args) => answer(&args, engine, console),
-        _ => {
-            let what = "this is the engine of `bactrian query`, and does nothing else";
-            Err(Failure::Usage(what.to_owned()))
-        }
-    })
-}
-
-fn answer(
+/// Opens what the command line names, and hands it to the engine.
+pub(crate) fn answer(
     args: &Args,
-    engine: impl FnOnce(Request, &mut Console) -> Result<(), Failure>,
+    engine: &dyn Engine,
     console: &mut Console,
 ) -> Result<Status, Failure> {
     let (paths, sql) = split(&args.words)?;
@@ -218,7 +190,7 @@ fn answer(
     let files = opened.iter().map(Opened::file).collect();
     let Args { to, output, explain, .. } = args;
     let request = Request { files, sql, to: *to, output: output.clone(), explain: *explain };
-    engine(request, console)?;
+    engine.query(request, console)?;
     for file in &opened {
         args.finish(file, console)?;
     }

@@ -5,12 +5,14 @@ use std::env;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use bactrian_capture::launch::interrupts;
-use bactrian_fleet::{Folder, Origin, ShipError, Shipper};
+use bactrian_fleet::{Folder, Origin, Redact, ShipError, Shipper, Store};
 
+use crate::engine::{self, Engine};
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number};
 
@@ -26,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// as tables (docs/fleet.md). A file is there as a whole or not at all, and says up to where a trace is told: this may be ended
 /// and started again at any moment, and nothing is told twice. While the store is away, what is to be told waits in the traces.
 ///
-/// What is sent has names of functions and files and no data: no strings, no arguments.
+/// What is sent has names of functions and files, as far as --redact allows, and no data: no strings, no arguments.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian record -o /var/lib/bactrian/server.ctf -- ./server &
@@ -40,9 +42,9 @@ pub struct Args {
     /// Traces, and folders of traces
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The store: a folder
-    #[arg(long, value_name = "FOLDER")]
-    to: PathBuf,
+    /// The store: a folder, or s3://BUCKET/FOLDER (also gs://, az://), which needs bactrian-query
+    #[arg(long, value_name = "STORE")]
+    to: String,
     /// Of which service they are [default: the name of the program]
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
@@ -55,12 +57,36 @@ pub struct Args {
     /// Anything else to say of them; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
+    /// What not to tell: the folders of source files, or all names of functions and files, for each of which a number stands then
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "nothing")]
+    redact: RedactArg,
     /// Send what is there and end, also of programs that still run
     #[arg(long)]
     once: bool,
     /// Print a unit for systemd that does this, and do nothing
     #[arg(long)]
     systemd: bool,
+}
+
+/// What is not told.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum RedactArg {
+    /// Everything is told.
+    Nothing,
+    /// Folders of source files are not.
+    Folders,
+    /// Names of functions and files are not.
+    Names,
+}
+
+impl From<RedactArg> for Redact {
+    fn from(argument: RedactArg) -> Redact {
+        match argument {
+            RedactArg::Nothing => Redact::Nothing,
+            RedactArg::Folders => Redact::Folders,
+            RedactArg::Names => Redact::Names,
+        }
+    }
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
@@ -92,25 +118,36 @@ impl Args {
             host: self.host.clone().or_else(|| said("host.name")).unwrap_or_default(),
             labels,
             build_id: String::new(),
+            redact: self.redact.into(),
         }
     }
 }
 
-pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+pub fn run(
+    args: &Args,
+    engine: Option<&dyn Engine>,
+    console: &mut Console,
+) -> Result<Status, Failure> {
     if args.systemd {
         return print_unit(args, console);
     }
+    let store: Arc<dyn Store> = match engine {
+        _ if !args.to.contains("://") => Arc::new(Folder::new(Path::new(&args.to))),
+        Some(engine) => engine.store(&args.to)?,
+        // It can speak to others than folders.
+        None => return engine::become_engine(),
+    };
     if let Some(path) = args.files.iter().find(|path| !path.exists()) {
         return Err(Failure::Input(anyhow::anyhow!("{}: there is no such file", path.display())));
     }
     let interrupted = interrupts();
     let mut traces = Traces::default();
     loop {
-        let is_all = traces.ship(args, console)?;
+        let is_all = traces.ship(args, &store, console)?;
         let are_files = args.files.iter().all(|path| path.is_file());
         if args.once || (is_all && are_files) {
             let told = show_number(traces.profiles as u64, "profile");
-            writeln!(console.out(), "{told} in {}", args.to.display())?;
+            writeln!(console.out(), "{told} in {}", args.to)?;
             return match traces.failed.or(traces.unreadable) {
                 Some(reason) => Err(Failure::Input(anyhow::anyhow!(reason))),
                 None => Ok(Status::Done),
@@ -164,8 +201,12 @@ struct Traces {
 
 impl Traces {
     /// Ships what is new of all; whether that was everything.
-    fn ship(&mut self, args: &Args, console: &mut Console) -> Result<bool, Failure> {
-        let folder = Folder::new(&args.to);
+    fn ship(
+        &mut self,
+        args: &Args,
+        store: &Arc<dyn Store>,
+        console: &mut Console,
+    ) -> Result<bool, Failure> {
         let (mut is_all, mut failed) = (true, None);
         for path in found(&args.files) {
             let is_new = match self.known.get(&path) {
@@ -177,7 +218,7 @@ impl Traces {
             if !is_new {
                 continue;
             }
-            match Shipper::open(&path, folder.clone(), args.origin()) {
+            match Shipper::open(&path, Arc::clone(store), args.origin()) {
                 Ok(shipper) => {
                     self.known.insert(path, Known::UnderWay(Box::new(shipper)));
                 }
@@ -210,7 +251,7 @@ impl Traces {
                     *known = Known::Told(identity);
                 }
                 Err(ShipError::Store(error)) => {
-                    failed = Some(format!("{}: {error}", args.to.display()));
+                    failed = Some(format!("{}: {error}", args.to));
                     is_all = false;
                 }
             }
@@ -270,7 +311,7 @@ fn print_unit(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         "[Unit]\nDescription=Profiles of OCaml programs, into {}\nAfter=network.target\n\n[Service]\nExecStart={} {}\n\
          Restart=always\nRestartSec=10\nNice=10\nMemoryMax=200M\nNoNewPrivileges=yes\nProtectSystem=full\n\n\
          [Install]\nWantedBy=multi-user.target",
-        args.to.display(),
+        args.to,
         this.display(),
         words.join(" ")
     )?;

@@ -1,5 +1,6 @@
 //! Tables that fit: numbers keep their width, names give way.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -27,14 +28,19 @@ const LEAST_NAME: usize = 16;
 /// Rows of text under headings. The last column takes what is left of the line.
 #[derive(Debug)]
 pub struct Table {
-    headings: Vec<(&'static str, Align)>,
+    headings: Vec<(Cow<'static, str>, Align)>,
     rows: Vec<(Vec<String>, Style)>,
 }
 
 impl Table {
     /// A table with these columns.
     pub fn new(headings: &[(&'static str, Align)]) -> Table {
-        Table { headings: headings.to_vec(), rows: Vec::new() }
+        Table::named(headings.iter().map(|(name, align)| (Cow::Borrowed(*name), *align)))
+    }
+
+    /// A table whose columns have names that are not known before.
+    pub fn named(headings: impl Iterator<Item = (Cow<'static, str>, Align)>) -> Table {
+        Table { headings: headings.collect(), rows: Vec::new() }
     }
 
     /// Adds a row, one text per column.
@@ -57,7 +63,7 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let width_of = |column: usize| {
             let cells = self.rows.iter().map(|(cells, _)| width(&cells[column]));
-            cells.chain([width(self.headings[column].0)]).max().unwrap_or(0)
+            cells.chain([width(&self.headings[column].0)]).max().unwrap_or(0)
         };
         (0..self.headings.len()).map(width_of).collect()
     }
@@ -95,7 +101,8 @@ impl Table {
             let taken: usize = others.iter().map(|width| width + GAP).sum();
             *last = (*last).min(line.saturating_sub(taken).max(LEAST_NAME));
         }
-        let headings: Vec<_> = self.headings.iter().map(|(text, _)| (*text).to_owned()).collect();
+        let headings: Vec<_> =
+            self.headings.iter().map(|(text, _)| text.clone().into_owned()).collect();
         self.line(&headings, HEADING, &widths, console.out())?;
         for (cells, style) in &self.rows {
             self.line(cells, *style, &widths, console.out())?;

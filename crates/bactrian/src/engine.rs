@@ -1,0 +1,83 @@
+//! The engine of queries, a program of its own: it takes three times as long to build as all the rest. It is looked for beside this
+//! program, and understands the same command line ([`program`]).
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use bactrian_fleet::Store;
+use bactrian_fleet::roll_up::Packer;
+use serde_json::{Map, Value};
+
+use crate::failure::{Failure, Status};
+use crate::output::Console;
+use crate::{cli, commands};
+
+/// The program that has the engine.
+const ENGINE: &str = "bactrian-query";
+
+/// A row of an answer, by its columns.
+pub type Row = Map<String, Value>;
+
+/// What the engine can do.
+pub trait Engine {
+    /// Answers a query about some files.
+    fn query(
+        &self,
+        request: commands::query::Request,
+        console: &mut Console,
+    ) -> Result<(), Failure>;
+
+    /// Opens the tables of a fleet: samples from these folders of the store, and all stacks.
+    fn fleet(&self, store: &str, samples: &[&str]) -> Result<Box<dyn FleetEngine>, Failure>;
+
+    /// Opens a store, wherever it is.
+    fn store(&self, store: &str) -> Result<Arc<dyn Store>, Failure>;
+
+    /// What packs the files of a store.
+    fn packer(&self, store: &str) -> Result<Box<dyn Packer>, Failure>;
+}
+
+/// An engine with the tables of a fleet.
+pub trait FleetEngine {
+    /// Keeps an answer as a table.
+    fn keep(&mut self, name: &str, sql: &str) -> Result<(), Failure>;
+
+    /// Answers.
+    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, Failure>;
+}
+
+/// Where it is: beside this program, or where programs are.
+pub fn find() -> Option<PathBuf> {
+    let beside = env::current_exe().ok().map(|this| this.with_file_name(ENGINE));
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let in_path = env::split_paths(&paths).map(|folder| folder.join(ENGINE));
+    beside.into_iter().chain(in_path).find(|path| path.is_file())
+}
+
+/// Becomes the program that has the engine.
+pub fn become_engine() -> Result<Status, Failure> {
+    let engine = find().ok_or_else(|| {
+        let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
+                    bactrian nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
+                    tables for DuckDB and others";
+        Failure::NotSupported(what.to_owned())
+    })?;
+    let error = Command::new(&engine).args(env::args_os().skip(1)).exec();
+    Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
+}
+
+/// What `bactrian-query` does: understands the command line as `bactrian` does, and has the engine do what needs one.
+pub fn program(engine: &dyn Engine) -> ExitCode {
+    crate::run(|command, console| match command {
+        cli::Command::Query(args) => commands::query::answer(&args, engine, console),
+        cli::Command::Fleet(args) => commands::fleet::answer(&args, engine, console),
+        cli::Command::Ship(args) => commands::ship::run(&args, Some(engine), console),
+        _ => {
+            let what = "this has the engine of queries, and does nothing else: use `bactrian`";
+            Err(Failure::Usage(what.to_owned()))
+        }
+    })
+}

@@ -1,0 +1,264 @@
+//! What a fleet is asked, in SQL that every engine understands.
+//!
+//! A fleet has many rows and few sites: [`STEPS`] read the store once and make small tables of it, which [`QUESTIONS`] are asked.
+//! The names of parameters ([`Window`]) are replaced in the text.
+
+/// A table that is made from those before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its rows.
+    pub sql: &'static str,
+}
+
+/// A question.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// What it is called.
+    pub name: &'static str,
+    /// And on the command line.
+    pub option: &'static str,
+    /// What the answer is.
+    pub about: &'static str,
+    /// The question.
+    pub sql: &'static str,
+}
+
+/// Which profiles are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// From this second since 1970 on.
+    pub begin: u64,
+    /// Up to this one.
+    pub end: u64,
+    /// Of this service only.
+    pub service: Option<String>,
+}
+
+impl Window {
+    /// A question about what it shows. What is early is in its first quarter, what is late in the last: whatever grows is more then.
+    pub fn of(&self, sql: &str) -> String {
+        let quarter = (self.end - self.begin) / 4;
+        let service = match &self.service {
+            Some(name) => format!("service = '{}'", name.replace('\'', "''")),
+            None => "1 = 1".to_owned(),
+        };
+        sql.replace(":early", &(self.begin + quarter).to_string())
+            .replace(":late", &(self.end - quarter).to_string())
+            .replace(":begin", &self.begin.to_string())
+            .replace(":end", &self.end.to_string())
+            .replace(":service", &service)
+    }
+}
+
+/// The window of everything that there is.
+pub const EXTENT: &str = "select min(time) as first, max(time) as last from samples";
+
+/// What is made once. Bytes are estimates, what was sampled divided by the rate; the variance of such an estimate is itself times
+/// `noise`, the bytes that a sample stands for.
+pub const STEPS: [Step; 6] = [
+    Step {
+        name: "stack_sites",
+        sql: "select stack_id, min(stack_id) over (partition by leaf, file, line) as site, leaf, file, line
+from (select stack_id, min(leaf) as leaf, min(file) as file, min(line) as line from stacks group by stack_id) as known",
+    },
+    Step {
+        name: "sites",
+        sql: "select site, min(coalesce(leaf, '[unknown]')) as leaf, min(file) as file, min(line) as line
+from stack_sites group by site",
+    },
+    Step {
+        name: "site_runs",
+        sql: "select service, build_id, host, pid, start, site, max(8 / rate) as noise,
+  sum(samples / rate) * 8 as allocated, sum(promoted / rate) * 8 as promoted,
+  sum(case when time < :early then live / rate else 0 end) * 8 as early,
+  sum(case when time >= :early and time < :late then live / rate else 0 end) * 8 as middle,
+  sum(case when time >= :late then live / rate else 0 end) * 8 as late
+from samples join stack_sites using (stack_id)
+where time >= :begin and time < :end and :service
+group by service, build_id, host, pid, start, site",
+    },
+    Step {
+        name: "profiles",
+        sql: "select time, service, build_id, host, pid, start, min(version) as version, min(ocaml) as ocaml,
+  sum(samples / rate) * 8 as allocated, sum(promoted / rate) * 8 as promoted, sum(live / rate) * 8 as live
+from samples where time >= :begin and time < :end and :service
+group by time, service, build_id, host, pid, start",
+    },
+    Step {
+        name: "runs",
+        sql: "select service, build_id, host, pid, start, min(version) as version, min(ocaml) as ocaml,
+  count(*) as minutes, sum(allocated) / count(*) as allocated_per_minute,
+  sum(case when time < :early then 1 else 0 end) as early_minutes,
+  sum(case when time >= :early and time < :late then 1 else 0 end) as middle_minutes,
+  sum(case when time >= :late then 1 else 0 end) as late_minutes,
+  coalesce(avg(case when time < :early then live end), 0) as early_live,
+  coalesce(avg(case when time >= :late then live end), 0) as late_live
+from profiles group by service, build_id, host, pid, start",
+    },
+    Step {
+        // A run in which a function was not sampled counts as nothing, and no variance is believed to be smaller than sampling
+        // makes it.
+        name: "function_builds",
+        sql: "select service, build_id, place, leaf, allocated / runs as allocated, live / runs as live,
+  greatest(case when runs > 1 then (allocated_squares - allocated * allocated / runs) / (runs - 1) else 0 end,
+    allocated_variance / runs) / runs as allocated_error,
+  greatest(case when runs > 1 then (live_squares - live * live / runs) / (runs - 1) else 0 end,
+    live_variance / runs) / runs as live_error
+from (select service, build_id, leaf, sum(allocated) as allocated, sum(allocated * allocated) as allocated_squares,
+    sum(allocated_variance) as allocated_variance, sum(live) as live, sum(live * live) as live_squares,
+    sum(live_variance) as live_variance
+  from (select service, build_id, host, pid, start, leaf, sum(allocated / minutes) as allocated,
+      sum(allocated / minutes / minutes * noise) as allocated_variance,
+      sum(case when late_minutes > 0 then late / late_minutes else 0 end) as live,
+      sum(case when late_minutes > 0 then late / late_minutes * noise else 0 end) as live_variance
+    from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
+    group by service, build_id, host, pid, start, leaf) as of_runs
+  group by service, build_id, leaf) as of_builds
+join (select service, build_id, count(*) as runs, row_number() over (partition by service order by min(start), build_id) as place
+  from runs group by service, build_id) as begun using (service, build_id)",
+    },
+];
+
+/// The questions. Answers are ordered by what matters most, in whole bytes: engines add in another order.
+pub const QUESTIONS: [Question; 12] = [
+    Question {
+        name: "services",
+        option: "services",
+        about: "each service: its machines, and what they allocate and hold",
+        sql: "select service, count(distinct host) as hosts, count(distinct build_id) as builds, count(*) as runs,
+  sum(minutes) as profiles, sum(allocated_per_minute) as allocated_per_minute, sum(late_live) as live
+from runs group by service order by round(live) desc, service",
+    },
+    Question {
+        name: "builds",
+        option: "builds",
+        about: "each build: since when it runs, on how many machines, and what one of them allocates and holds",
+        sql: "select service, build_id, min(version) as version, min(ocaml) as ocaml, count(distinct host) as hosts,
+  min(start) as since, avg(allocated_per_minute) as allocated_per_minute, avg(late_live) as live
+from runs group by service, build_id order by service, since, build_id",
+    },
+    Question {
+        name: "over_time",
+        option: "over-time",
+        about: "each minute of each service",
+        sql: "select service, time, count(distinct host) as hosts, sum(allocated) as allocated, sum(promoted) as promoted,
+  sum(live) as live
+from profiles group by service, time order by service, time",
+    },
+    Question {
+        name: "live_sites",
+        option: "live-sites",
+        about: "where that was allocated which is held at the end",
+        sql: "select service, leaf, file, line, count(distinct host) as hosts, sum(late / late_minutes) as live,
+  sqrt(sum(late / late_minutes * noise)) as error
+from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
+where late_minutes > 0 and late > 0
+group by service, site, leaf, file, line order by round(live) desc, service, site limit 50",
+    },
+    Question {
+        name: "allocating_sites",
+        option: "allocating-sites",
+        about: "where most is allocated",
+        sql: "select service, leaf, file, line, count(distinct host) as hosts, sum(allocated / minutes) as per_minute,
+  sqrt(sum(allocated / minutes / minutes * noise)) as error
+from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
+where allocated > 0
+group by service, site, leaf, file, line order by round(per_minute) desc, service, site limit 50",
+    },
+    Question {
+        name: "promoting_sites",
+        option: "promoting-sites",
+        about: "where that is allocated which goes to the major heap",
+        sql: "select service, leaf, file, line, count(distinct host) as hosts, sum(promoted / minutes) as per_minute,
+  sqrt(sum(promoted / minutes / minutes * noise)) as error
+from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
+where promoted > 0
+group by service, site, leaf, file, line order by round(per_minute) desc, service, site limit 50",
+    },
+    Question {
+        // What only fills up grows at first: it is asked to have grown as much in the second half as an eighth of all.
+        name: "growing_sites",
+        option: "growing-sites",
+        about: "what is held more and more, by programs that ran all the time",
+        sql: "select service, leaf, file, line, hosts, hosts_growing, early, middle, late, growth, error, growth / error as significance
+from (select service, site, leaf, file, line, count(distinct host) as hosts,
+    sum(case when late / late_minutes > middle / middle_minutes and middle / middle_minutes > early / early_minutes
+      then 1 else 0 end) as hosts_growing,
+    sum(early / early_minutes) as early, sum(middle / middle_minutes) as middle, sum(late / late_minutes) as late,
+    sum(late / late_minutes - early / early_minutes) as growth,
+    sqrt(sum((late / late_minutes + early / early_minutes) * noise)) as error
+  from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
+  where early_minutes > 0 and middle_minutes > 0 and late_minutes > 0
+  group by service, site, leaf, file, line) as grown
+where growth > 4.5 * error and late - middle > growth / 4
+order by round(growth) desc, service, leaf, line limit 20",
+    },
+    Question {
+        name: "growing_hosts",
+        option: "growing-hosts",
+        about: "machines that hold more and more",
+        sql: "select service, host, build_id, sum(early_live) as early, sum(late_live) as late, sum(late_live - early_live) as growth
+from runs where early_minutes > 0 and late_minutes > 0
+group by service, host, build_id having sum(late_live - early_live) > 0.5
+order by round(growth) desc, service, host limit 50",
+    },
+    Question {
+        name: "builds_allocate",
+        option: "builds-allocate",
+        about: "what a build allocates per machine and minute, beside the build before it",
+        sql: "select later.service, earlier.build_id as build_before, later.build_id as build, later.leaf, earlier.allocated as before,
+  later.allocated as now, later.allocated - earlier.allocated as difference,
+  (later.allocated - earlier.allocated) / sqrt(earlier.allocated_error + later.allocated_error) as significance
+from function_builds as later join function_builds as earlier
+  on later.service = earlier.service and later.leaf = earlier.leaf and later.place = earlier.place + 1
+where abs(later.allocated - earlier.allocated) > 4.5 * sqrt(earlier.allocated_error + later.allocated_error)
+  and (later.allocated > 1.1 * earlier.allocated or later.allocated < 0.9 * earlier.allocated)
+order by round(abs(later.allocated - earlier.allocated)) desc, later.service, later.leaf limit 20",
+    },
+    Question {
+        name: "builds_hold",
+        option: "builds-hold",
+        about: "what a build holds per machine, beside the build before it",
+        sql: "select later.service, earlier.build_id as build_before, later.build_id as build, later.leaf, earlier.live as before,
+  later.live as now, later.live - earlier.live as difference,
+  (later.live - earlier.live) / sqrt(earlier.live_error + later.live_error) as significance
+from function_builds as later join function_builds as earlier
+  on later.service = earlier.service and later.leaf = earlier.leaf and later.place = earlier.place + 1
+where abs(later.live - earlier.live) > 4.5 * sqrt(earlier.live_error + later.live_error)
+  and (later.live > 1.1 * earlier.live or later.live < 0.9 * earlier.live)
+order by round(abs(later.live - earlier.live)) desc, later.service, later.leaf limit 20",
+    },
+    Question {
+        // Beside all others, so that the one that is odd does not make the rest look so.
+        name: "odd_hosts",
+        option: "odd-hosts",
+        about: "machines that hold more or less than the others of their service",
+        sql: "select service, host, live, others, deviation, (live - others) / deviation as significance
+from (select service, host, live, (total - live) / (hosts - 1) as others,
+    greatest(sqrt(greatest((squares - live * live) / (hosts - 1)
+      - (total - live) / (hosts - 1) * (total - live) / (hosts - 1), 0)), (total - live) / (hosts - 1) / 50) as deviation
+  from (select service, host, live, sum(live) over (partition by service) as total,
+      sum(live * live) over (partition by service) as squares, count(*) over (partition by service) as hosts
+    from (select service, host, sum(late_live) as live from runs group by service, host) as held) as summed
+  where hosts > 4 and total > live) as compared
+where abs(live - others) > 6 * deviation
+order by round(abs(live - others)) desc, service, host limit 20",
+    },
+    Question {
+        name: "odd_sites",
+        option: "odd-sites",
+        about: "what a machine holds of one site, many times more than the others of its service",
+        sql: "select service, host, leaf, file, line, live, others, (live - others) / sqrt((live + others) * noise) as significance
+from (select service, host, site, live, noise, (total - live) / (hosts - 1) as others
+  from (select service, host, site, live, noise, sum(live) over (partition by service, site) as total
+    from (select service, host, site, max(noise) as noise, sum(late / late_minutes) as live
+      from site_runs join runs using (service, build_id, host, pid, start)
+      where late_minutes > 0 group by service, host, site) as held) as summed
+  join (select service, count(distinct host) as hosts from runs group by service) as counted using (service)
+  where hosts > 4) as compared join sites using (site)
+where live > 3 * others and live - others > 6 * sqrt((live + others) * noise)
+order by round(live - others) desc, service, host, leaf, line limit 20",
+    },
+];
