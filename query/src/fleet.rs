@@ -1,7 +1,8 @@
 //! The tables of a fleet: Parquet files of a store, in which columns that a file does not have are null, so that files of every
 //! version are read.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,16 +20,23 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::metadata::KeyValue;
 use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::TryStreamExt;
 use tokio::runtime::Runtime;
 use url::Url;
 
 use crate::columns::schema;
 use crate::store;
+
+/// How many files are open at once.
+const MOST_OPEN: usize = 500;
+/// How much memory answers may take.
+const MOST_MEMORY: usize = 2 << 30;
 
 /// A session in which a store can be read.
 struct Session {
@@ -44,7 +52,10 @@ fn broken(error: DataFusionError) -> Failure {
 
 impl Session {
     fn open(store: &str, runtime: Arc<Runtime>) -> Result<Session, Failure> {
-        let context = SessionContext::new_with_config(SessionConfig::new());
+        // What does not fit goes to the disk meanwhile.
+        let limits = RuntimeEnvBuilder::new().with_memory_limit(MOST_MEMORY, 1.0).build_arc();
+        let context =
+            SessionContext::new_with_config_rt(SessionConfig::new(), limits.map_err(broken)?);
         let mut address = address(store)?;
         if address.scheme() != "file" {
             let (objects, _) = store::at(&address)?;
@@ -67,6 +78,26 @@ impl Session {
             .with_schema(nullable(&schema(table, None)));
         let table = ListingTable::try_new(config).map_err(broken)?;
         self.context.register_table(name, Arc::new(table)).map(drop).map_err(broken)
+    }
+
+    /// Writes an answer as a Parquet file, while it comes.
+    fn write(&self, sql: &str, out: impl Write + Send) -> Result<(), Failure> {
+        let version = bactrian_tables::schema::VERSION.to_string();
+        let version = KeyValue::new("bactrian.schema_version".to_owned(), version);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_key_value_metadata(Some(vec![version]))
+            .build();
+        let written = self.runtime.block_on(async {
+            let mut rows = self.context.sql(sql).await?.execute_stream().await?;
+            let mut writer = ArrowWriter::try_new(out, rows.schema(), Some(properties))?;
+            while let Some(batch) = rows.try_next().await? {
+                writer.write(&batch)?;
+            }
+            writer.close()?;
+            Ok(())
+        });
+        written.map_err(broken)
     }
 
     fn batches(&self, sql: &str) -> Result<(SchemaRef, Vec<RecordBatch>)> {
@@ -140,24 +171,21 @@ impl FilePacker {
     }
 
     fn packed(&self, names: &[String], sql: &str) -> Result<Vec<u8>, Failure> {
-        let session = Session::open(&self.store, Arc::clone(&self.runtime))?;
         let is_of_stacks = names.iter().all(|name| name.starts_with("stacks/"));
         let table = if is_of_stacks { &FLEET_STACKS } else { &SAMPLES };
-        session.register("files", table, names)?;
-        let (schema, batches) = session.batches(sql).map_err(broken)?;
-        let version = bactrian_tables::schema::VERSION.to_string();
-        let version = KeyValue::new("bactrian.schema_version".to_owned(), version);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_key_value_metadata(Some(vec![version]))
-            .build();
+        // All at once would be more open files than a process may have: many become few first.
+        let few = tempfile::tempdir()?;
+        for (at, names) in names.chunks(MOST_OPEN).enumerate() {
+            let session = Session::open(&self.store, Arc::clone(&self.runtime))?;
+            session.register("files", table, names)?;
+            let file = File::create(few.path().join(format!("{at}.parquet")))?;
+            session.write("select * from files", file)?;
+        }
+        let few = few.path().to_string_lossy();
+        let session = Session::open(&few, Arc::clone(&self.runtime))?;
+        session.register("files", table, &[String::new()])?;
         let mut file = Vec::new();
-        let write = |file: &mut Vec<u8>| {
-            let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
-            batches.iter().try_for_each(|batch| writer.write(batch))?;
-            writer.close()
-        };
-        write(&mut file).map_err(|error| broken(error.into()))?;
+        session.write(sql, &mut file)?;
         Ok(file)
     }
 }

@@ -66,7 +66,7 @@ fn summed(seconds: u64) -> String {
         "select min(time - time % {seconds}) as time, service, version, host, pid, start, build_id, ocaml, labels, stack_id, rate,
   sum(blocks) as blocks, sum(samples) as samples, sum(promoted) as promoted,
   sum(case when time = last then live_blocks else 0 end) as live_blocks, sum(case when time = last then live else 0 end) as live
-from (select *, max(time) over (partition by host, pid, start) as last from files) as timed
+from (select host, pid, start, max(time) as last from files group by host, pid, start) as ends join files using (host, pid, start)
 group by service, version, host, pid, start, build_id, ocaml, labels, stack_id, rate
 order by service, stack_id, host"
     )
