@@ -388,3 +388,11 @@ fn a_number_is_a_file_if_there_is_one() {
     assert_eq!(said["process"], Value::Null);
     assert_eq!(said["program"]["path"], format!("./{name}"));
 }
+
+#[test]
+fn options_behind_a_process_number_are_refused_with_the_command_that_works() {
+    let output = bactrian(&["record", "2147483647", "--for", "5s"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("bactrian record --for 5s 2147483647"), "{said}");
+}

@@ -86,8 +86,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             "standard output is the program's: name a file for the trace, as in -o trace.ctf";
         return Err(Failure::Usage(what.to_owned()));
     }
-    if let Some(pid) = process(&args.command) {
-        return record_running::run(pid, args, console);
+    if let Some(pid) = process(name) {
+        return match arguments {
+            [] => record_running::run(pid, args, console),
+            _ => Err(options_behind_process(pid, arguments)),
+        };
     }
     let program = find_program(name).map_err(anyhow::Error::from)?;
     // Snapshots need no sampler.
@@ -236,10 +239,18 @@ impl Written<'_> {
 }
 
 /// The process that is meant, if that is what it is: a number, and no program of that name.
-fn process(command: &[OsString]) -> Option<u32> {
-    let [word] = command else { return None };
+fn process(word: &OsStr) -> Option<u32> {
     let pid = word.to_str()?.parse().ok().filter(|pid| *pid > 0)?;
     find_program(word).is_err().then_some(pid)
+}
+
+/// What follows a program's name belongs to the program, so options cannot follow the number of a process.
+fn options_behind_process(pid: u32, arguments: &[OsString]) -> Failure {
+    let options: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let options = options.join(" ");
+    Failure::Usage(format!(
+        "{pid} is the number of a process, and options come before it: bactrian record {options} {pid}"
+    ))
 }
 
 /// Puts what the compiler knew of the program beside what was recorded: it may be built anew before somebody asks. Without
