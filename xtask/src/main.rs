@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a chore reports to the person who runs it")]
 
 mod bench;
+mod book;
 mod consumers;
 mod demo;
 mod demo_files;
@@ -80,6 +81,7 @@ const TASKS: &[Task] = &[
         about: "build the engine of `bactrian query`, which takes long, and test it; --build: only build it",
         run: query::run,
     },
+    Task { name: "book", about: "make a book of docs/, with mdBook", run: book::run },
     Task {
         name: "reach",
         about: "observe every kind of program in every way, and write docs/reach.md",

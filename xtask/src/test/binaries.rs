@@ -20,8 +20,9 @@ use crate::command::{cargo, output, root};
 const LONGEST: &[&str] =
     &["bactrian snapshot", "bactrian record", "capture live", "capture attach", "bactrian types"];
 
-/// Tests at a time in one program, though there is one for each processor: they wait a good part of their time.
-const THREADS: usize = 4;
+/// Tests at a time in one program. Several programs run at a time, which keeps the processors busy; more threads only
+/// make tests wait for each other until their time limits fail.
+const THREADS: usize = 2;
 
 /// No test program takes as long, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(20 * 60);

@@ -80,7 +80,9 @@ fn calls_in_a_row_wait_for_each_other_and_say_what_became_of_them() {
         assert!(taken == 6 || start.elapsed() > Duration::from_secs(10), "{compiler:?}: {said:?}");
         let (said, files) = in_a_row(compiler, &["--snapshots-when-busy", "skip"]);
         let taken = said.iter().filter(|line| *line == "taken").count();
-        let skipped = said.iter().filter(|line| line.starts_with("skipped: too many copies"));
+        // Mostly because too many copies are being read; on a busy machine also because nobody could say in time whether
+        // the program may be copied.
+        let skipped = said.iter().filter(|line| line.starts_with("skipped: "));
         assert_eq!((taken, taken + skipped.count()), (files, 6), "{compiler:?}: {said:?}");
         assert!(taken < 6, "{compiler:?}: {said:?}");
     }
