@@ -1,21 +1,22 @@
-//! A mark that children do not inherit: by it a process knows, without a system call, that it is not a copy of the one that
-//! was marked, however the copy was made.
+//! A mark that children do not inherit. By it a process knows, without a system call, that it is not a copy
+//! of the marked one, however the copy was made.
 //!
-//! It is a word of memory that the kernel wipes in children. One that shares our memory (vfork) has the mark as well.
+//! The mark is a word of memory that the kernel wipes in children (MADV_WIPEONFORK). A child that shares our
+//! memory (vfork) has the mark as well.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::process;
 use crate::sys::{self, Pid};
 
-/// The page that is wiped; null if there is none.
+/// The page that is wiped; null if the kernel cannot do that.
 static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-/// Who is marked, for kernels that wipe nothing (before 4.14).
+/// The id of the marked process, for kernels that cannot wipe memory on fork (before 4.14).
 static MARKED: AtomicU32 = AtomicU32::new(0);
 
 const BYTES: usize = 4096;
 
-/// Marks this process. There is one thread.
+/// Marks this process. Must be called while there is only one thread.
 pub fn set() {
     if PAGE.load(Ordering::Acquire).is_null()
         && let Ok(page) = sys::map(BYTES)
@@ -35,7 +36,7 @@ pub fn set() {
     }
 }
 
-/// Whether this process was marked, and not only one that it is a copy of.
+/// Whether this very process was marked, rather than one that it is a copy of.
 pub fn is_here() -> bool {
     // SAFETY: null, or a page of ours that stays mapped.
     match unsafe { PAGE.load(Ordering::Acquire).as_ref() } {

@@ -1,5 +1,5 @@
-//! What the compiler takes from libc for moving and comparing bytes, in our own code: for an agent that was put into a program
-//! from outside, where libc's own are chosen by the dynamic linker.
+//! Our own versions of the functions that the compiler calls to move and compare bytes. An agent that is
+//! injected into a running program cannot use libc's: those are chosen by the dynamic linker.
 
 use core::arch::asm;
 use core::ffi::{c_char, c_int, c_void};
@@ -28,7 +28,8 @@ pub unsafe extern "C" fn bactrian_memmove(
     from: *const c_void,
     length: usize,
 ) -> *mut c_void {
-    // SAFETY: by the caller. Backwards, from the last byte, if the end would be overwritten.
+    // SAFETY: by the caller. If the destination overlaps the end of the source, bytes are copied backwards
+    // from the last one.
     unsafe {
         if (to as usize).wrapping_sub(from as usize) >= length {
             return bactrian_memcpy(to, from, length);
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn bactrian_memset(
 }
 
 /// # Safety
-/// As for memcmp(3), of which only is asked whether the bytes are the same.
+/// As for memcmp(3); the result only says whether the bytes are equal.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bactrian_bcmp(
     one: *const c_void,
@@ -66,7 +67,8 @@ pub unsafe extern "C" fn bactrian_bcmp(
     length: usize,
 ) -> c_int {
     let (one, other) = (one.cast::<u8>(), other.cast::<u8>());
-    // SAFETY: by the caller. Volatile, so that the compiler does not take it for what it would call us for.
+    // SAFETY: by the caller. Volatile, so that the compiler does not recognise the loop and replace it by a
+    // call of this function.
     let differs = |at| unsafe { one.add(at).read_volatile() != other.add(at).read_volatile() };
     (0..length).any(differs).into()
 }
@@ -92,7 +94,7 @@ mod tests {
         let from: Vec<u8> = (0..200).collect();
         for length in [0, 1, 7, 64, 100] {
             let mut to = [7_u8; 200];
-            // SAFETY: both are as long.
+            // SAFETY: both arrays are longer than `length`.
             unsafe {
                 bactrian_memcpy(to.as_mut_ptr().cast(), from.as_ptr().cast(), length);
                 assert_eq!(to[..length], from[..length]);
@@ -111,7 +113,7 @@ mod tests {
                 assert_eq!(ours, theirs, "{length} bytes from {other} to {one}");
             }
         }
-        // SAFETY: both are as long; a text ends with NUL.
+        // SAFETY: both strings have at least 4 bytes; the last one ends with NUL.
         unsafe {
             assert_ne!(bactrian_bcmp(c"abcd".as_ptr().cast(), c"abce".as_ptr().cast(), 4), 0);
             assert_eq!(bactrian_strlen(c"four".as_ptr()), 4);

@@ -1,17 +1,20 @@
-//! The lowest layer of the agent, which lives inside the observed program: what it needs of an operating system, without a
-//! standard library and with next to nothing of the program's own libc.
+//! The agent's lowest layer. The agent lives inside the observed program; this crate gives it what it needs
+//! of the operating system, without a standard library and with almost nothing of the program's own libc.
 //!
-//! For: crates/agent. Nothing here knows of OCaml, of traces or of snapshots, so all of it can be tested on the host.
+//! Used by crates/agent. Nothing here knows about OCaml, traces or snapshots, so all of it can be tested on
+//! the host.
 //!
-//! - [`sys`] and [`process`]: system calls, made directly; [`proc`]: what the kernel tells in /proc and /sys.
-//! - [`lock`], [`memory`], [`stacks`]: a lock that signal handlers may meet, an allocator, stacks of our own with a way back
-//!   from a panic.
-//! - [`loaded`]: objects and symbols of this process; [`patch`]: jumps in place of functions.
-//! - [`bytes`]: what the compiler takes from libc, without libc.
-//! - [`confined`]: whether the program has forbidden itself system calls; [`birthmark`]: whether this is a copy of it.
 //!
-//! Promises: no function waits for anything but the lock it is asked to take, none but those that return collections
-//! allocates, and none panics.
+//! - [`sys`] and [`process`]: direct system calls; [`proc`]: what the kernel reports in /proc and /sys.
+//! - [`lock`], [`memory`], [`stacks`]: a lock that a signal handler may meet while it is held, an allocator,
+//!   and stacks of our own that a panic can be unwound from.
+//! - [`loaded`]: objects and symbols of this process; [`patch`]: jumps written over functions.
+//! - [`bytes`]: the functions that the compiler expects of libc (memcpy and others), without libc.
+//! - [`confined`]: whether the program has set a seccomp filter; [`birthmark`]: whether this process is a
+//!   copy of the marked one.
+//!
+//! Guarantees: no function blocks on anything but the lock that it is asked to take, only functions that
+//! return collections allocate, and none panics.
 
 #![cfg_attr(not(test), no_std)]
 

@@ -1,23 +1,23 @@
 //! What is loaded into this process: objects, their symbols, and which code belongs to which symbol.
 //!
-//! OCaml exports all symbols of an executable for its plugins, so they are there even after `strip`. They
-//! are looked up here rather than by dlsym, whose home differs between versions of libc.
+//! OCaml exports all symbols of an executable for its plugins, so they are there even after `strip`. They are
+//! looked up here rather than by dlsym, which lives in different libraries depending on the version of libc.
 
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// An object of the process: the executable, a library, a plugin.
+/// An object of the process: the executable, a library or a plugin.
 pub struct Object {
     base: usize,
     name: *const c_char,
     segments: &'static [Segment],
-    /// This thread's copy of the object's thread-local variables.
+    /// The calling thread's copy of the object's thread-local variables.
     tls: *const u8,
 }
 
-/// An entry of the program header table.
+/// An entry of the program header table (Elf64_Phdr).
 #[repr(C)]
 pub struct Segment {
     kind: u32,
@@ -33,7 +33,7 @@ pub struct Segment {
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 
-/// What dl_iterate_phdr tells of an object.
+/// The record that dl_iterate_phdr passes for an object (struct dl_phdr_info).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Info {
@@ -55,12 +55,13 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What whoever put us into a program without a dynamic linker tells of it, as that would: the address of an [`Info`], whose
-/// `tls_data` is how far below a thread's own pointer its variables begin. 0 elsewhere.
+/// For a program without a dynamic linker: the address of an [`Info`] that our injector has written, with
+/// what a dynamic linker would report. Its `tls_data` is the distance from the start of a thread's variables
+/// up to its thread pointer. 0 elsewhere.
 #[unsafe(no_mangle)]
 pub static bactrian_told: AtomicUsize = AtomicUsize::new(0);
 
-/// Is in the place of dl_iterate_phdr in such a program.
+/// Replaces dl_iterate_phdr in such a program.
 ///
 /// # Safety
 /// As of dl_iterate_phdr.
@@ -84,9 +85,9 @@ pub unsafe extern "C" fn bactrian_dl_iterate_phdr(
 /// Calls `f` with each object until it breaks; the executable comes first.
 pub fn each(mut f: impl FnMut(&Object) -> ControlFlow<()>) {
     type Each<'a> = &'a mut dyn FnMut(&Object) -> ControlFlow<()>;
-    // SAFETY: called by dl_iterate_phdr with what `each` gives it.
+    // SAFETY: called by dl_iterate_phdr with the arguments that `each` gives it.
     unsafe extern "C" fn visit(info: *const Info, _size: usize, data: *mut c_void) -> c_int {
-        // SAFETY: dl_iterate_phdr passes a good record and our own pointer.
+        // SAFETY: dl_iterate_phdr passes a valid record and our own pointer.
         let (info, f) = unsafe { (&*info, &mut *data.cast::<Each<'_>>()) };
         if info.segments.is_null() {
             return 0;
@@ -127,7 +128,7 @@ impl Symbol {
         self.section != 0 && matches!(self.kind(), Symbol::FUNCTION | Symbol::UNTYPED)
     }
 
-    /// Whether it may be a function in which this is; some do not say how long they are.
+    /// Whether this may be the function that contains `target`; some symbols have no size.
     fn may_hold(&self, target: usize) -> bool {
         let is_within = self.size == 0 || target < self.value + self.size;
         self.is_code() && self.value <= target && is_within
@@ -142,9 +143,9 @@ struct Symbols {
     hash: *const u32,
 }
 
-/// The address that a dynamic section tells. glibc has made addresses of what is written there, others leave how far it is from the
-/// object's beginning. An object may lie low, below its own length: valgrind puts it at 0x108000. But these tables come first
-/// in it.
+/// The address that an entry of the dynamic section stands for. glibc relocates these entries to addresses,
+/// other linkers leave offsets from the object's base. An object may be loaded at an address lower than its
+/// own length (valgrind uses 0x108000), but these tables come first in an object.
 fn address_of(value: usize, base: usize) -> usize {
     if value < base { base + value } else { value }
 }
@@ -184,22 +185,22 @@ impl Symbols {
     }
 
     /// # Safety
-    /// `index` is of the table, as the hash table says.
+    /// `index` comes from the hash table, so it is within the symbol table.
     unsafe fn get(&self, index: usize) -> &Symbol {
         // SAFETY: by the caller.
         unsafe { &*self.symbols.add(index) }
     }
 
-    /// The name of a symbol of the table.
+    /// The name of a symbol of this table.
     fn name(&self, symbol: &Symbol) -> *const c_char {
         // SAFETY: names are offsets into the string table.
         unsafe { self.strings.add(symbol.name as usize) }
     }
 
-    /// Buckets, their number, the chains, and the index of the first symbol in them.
+    /// The buckets, their number, the chains, and the index of the first symbol in the chains.
     fn table(&self) -> (*const u32, usize, *const u32, usize) {
-        // SAFETY: the layout of a GNU hash table: four counts, the bloom filter in words of 8 bytes,
-        // the buckets, the chains.
+        // SAFETY: the layout of a GNU hash table: four counts, the bloom filter in words of 8 bytes, the
+        // buckets, the chains.
         unsafe {
             let [buckets, first, bloom] = [0, 1, 2].map(|at| *self.hash.add(at) as usize);
             let bucket_table = self.hash.add(4 + 2 * bloom);
@@ -213,7 +214,7 @@ impl Symbols {
             return None;
         }
         let hash = gnu_hash(name);
-        // SAFETY: buckets hold indices of symbols, or 0; a chain ends with an odd hash.
+        // SAFETY: buckets hold symbol indices, or 0; the last link of a chain is odd.
         unsafe {
             let mut index = *buckets.add(hash as usize % bucket_count) as usize;
             if index < first {
@@ -236,7 +237,7 @@ impl Symbols {
         }
     }
 
-    /// Calls `f` with each symbol that others may find, and its number.
+    /// Calls `f` with each exported symbol and its index.
     fn each(&self, mut f: impl FnMut(usize, &Symbol)) {
         let (buckets, bucket_count, chains, first) = self.table();
         for bucket in 0..bucket_count {
@@ -259,10 +260,12 @@ impl Symbols {
 }
 
 impl Object {
-    /// The address of a symbol that the object defines; of this thread's copy if it is thread-local.
+    /// The address of a symbol that the object defines; if it is thread-local, that of the calling thread's
+    /// copy.
     ///
-    /// An executable whose code is not position-independent has copies of the variables of libraries that it uses, and
-    /// the libraries use the copies, too: theirs are dead. Then it is the address of the copy.
+    /// A position-dependent executable has copies of the library variables that it uses (copy relocations),
+    /// and the libraries use those copies, too: their own variables are dead. Then this is the address of the
+    /// copy.
     pub fn find(&self, name: &str) -> Option<usize> {
         let symbols = Symbols::of(self)?;
         let symbol = symbols.find(name.as_bytes())?;
@@ -288,7 +291,7 @@ impl Object {
         })
     }
 
-    /// Where it is: from its first page to the end of its last.
+    /// Its address range, from its first page to the end of its last.
     pub fn extent(&self) -> core::ops::Range<usize> {
         const PAGE: usize = 4096;
         let loaded = || self.segments.iter().filter(|segment| segment.kind == PT_LOAD);
@@ -297,7 +300,7 @@ impl Object {
         (self.base + start) & !(PAGE - 1)..(self.base + end).next_multiple_of(PAGE)
     }
 
-    /// Memory that is not in its file and was zero when it was loaded: variables without a first value.
+    /// Memory that is not in the file and was zero when the object was loaded (.bss).
     pub fn zeroed(&self) -> impl Iterator<Item = core::ops::Range<usize>> {
         const PF_W: u32 = 2;
         let writable = |segment: &&Segment| segment.kind == PT_LOAD && segment.flags & PF_W != 0;
@@ -307,33 +310,34 @@ impl Object {
         })
     }
 
-    /// The file it comes from; empty for the executable. Objects of OCaml stay until the end.
+    /// The file it was loaded from; empty for the executable. The string is never freed: objects of OCaml
+    /// programs are not unloaded.
     pub fn name(&self) -> &'static [u8] {
         // SAFETY: the dynamic linker's strings end with NUL and stay.
         unsafe { crate::sys::text(self.name) }.unwrap_or_default()
     }
 
-    /// The name of the function that holds `address`, as far as symbols tell.
+    /// The name of the function that contains `address`, according to the symbol table.
     fn function_at(&self, address: usize) -> Option<&'static [u8]> {
         let symbols = Symbols::of(self)?;
         let target = address.wrapping_sub(self.base);
         let mut best: Option<(usize, *const c_char)> = None;
-        // A large program has a million: only the symbols are looked at, not their names.
+        // A large program has a million symbols: this loop reads the entries, not their names.
         symbols.each(|_, symbol| {
             let better = best.is_none_or(|(value, _)| symbol.value > value);
             if symbol.may_hold(target) && better {
                 best = Some((symbol.value, symbols.name(symbol)));
             }
         });
-        // SAFETY: a name of the string table, which stays as long as the object.
+        // SAFETY: a name in the string table, which stays as long as the object.
         best.and_then(|(_, name)| unsafe { crate::sys::text(name) })
     }
 }
 
-/// The function at an address.
+/// Converts the address of a function to a function pointer.
 ///
 /// # Safety
-/// There is a function, and `F` is the type of a pointer to it.
+/// There is a function at the address, and `F` is its pointer type.
 pub unsafe fn function<F: Copy>(address: usize) -> F {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
     // SAFETY: by the caller; pointers to functions are addresses.
@@ -351,14 +355,15 @@ fn variable_of_executable(name: &str) -> Option<usize> {
         {
             address = Some(object.base + symbol.value);
         }
-        // It comes first.
+        // The executable comes first.
         ControlFlow::Break(())
     });
     address
 }
 
-/// The address of a symbol in the first object behind this one that defines it: what the program would find
-/// without us. If this code is in no object, because it was put into a program that ran already, all are behind it.
+/// The address of a symbol in the first object after this one that defines it, which is what the program
+/// would find without us. If this code is in no object, because it was injected into a running program, all
+/// objects count.
 pub fn find_behind(name: &str) -> Option<usize> {
     let here = find_behind as *const () as usize;
     let (mut is_behind, mut address) = (true, None);
@@ -387,7 +392,7 @@ pub fn is_before(name: &str) -> bool {
     found
 }
 
-/// Calls `f` with the object that holds an address.
+/// Calls `f` with the object that contains an address.
 pub fn holding(address: usize, mut f: impl FnMut(&Object)) {
     each(|object| {
         if !object.holds(address) {
@@ -402,30 +407,30 @@ pub fn holding(address: usize, mut f: impl FnMut(&Object)) {
 pub struct Function {
     /// Its symbol.
     pub name: &'static [u8],
-    /// The file it comes from; empty for the executable.
+    /// The file it was loaded from; empty for the executable.
     pub object: &'static [u8],
 }
 
-/// The functions of the executable, sorted: for whoever asks more often than some times. A large one has a million of
-/// them, and looking at each takes milliseconds.
+/// The functions of the executable, sorted by address, for repeated lookups. A large executable has a
+/// million, and a linear search takes milliseconds.
 pub struct Functions {
     base: usize,
     extent: core::ops::Range<usize>,
     symbols: Symbols,
-    /// Where they begin, counted from the base, and the numbers of their symbols.
+    /// The start of each function, relative to the base, with the index of its symbol.
     sorted: Vec<(u32, u32)>,
 }
 
-// SAFETY: the tables are the executable's, stay until its end, and nobody writes to them.
+// SAFETY: the tables are the executable's, stay until its end, and are never written.
 unsafe impl Send for Functions {}
 
 impl Functions {
-    /// None if there is no memory for it.
+    /// None if there is no memory for the table.
     pub fn of_executable() -> Option<Functions> {
         let mut functions = None;
         each(|object| {
             functions = object.functions();
-            // It comes first.
+            // The executable comes first.
             ControlFlow::Break(())
         });
         functions
@@ -436,17 +441,17 @@ impl Functions {
         self.extent.contains(&address)
     }
 
-    /// The function that holds an address, as far as symbols tell.
+    /// The function that contains an address, according to the symbol table.
     pub fn at(&self, address: usize) -> Option<Function> {
-        /// So many symbols are looked at that begin before the address and end before it, too.
+        /// The largest number of symbols examined that begin before the address but may also end before it.
         const MOST: usize = 64;
         let target = address.wrapping_sub(self.base);
         let end = self.sorted.partition_point(|(value, _)| *value as usize <= target);
         let before = self.sorted.get(..end)?.iter().rev().take(MOST);
-        // SAFETY: the numbers are of this table, and the executable stays.
+        // SAFETY: the indices are of this table, and the executable stays.
         let mut symbols = before.map(|(_, index)| unsafe { self.symbols.get(*index as usize) });
         let symbol = symbols.find(|symbol| symbol.may_hold(target))?;
-        // SAFETY: a name of the string table, which stays.
+        // SAFETY: a name in the string table, which stays.
         let name = unsafe { crate::sys::text(self.symbols.name(symbol)) }?;
         Some(Function { name, object: &[] })
     }
@@ -466,13 +471,13 @@ impl Object {
                 sorted.push((value, index));
             }
         });
-        // Of several with one address, the first in the table comes last, and is met first.
+        // Of several symbols at one address, the first of the table sorts last, and so is found first.
         sorted.sort_unstable_by_key(|(value, index)| (*value, core::cmp::Reverse(*index)));
         Some(Functions { base: self.base, extent: self.extent(), symbols, sorted })
     }
 }
 
-/// The function that holds an address, as far as symbols tell.
+/// The function that contains an address, according to the symbol table.
 pub fn function_at(address: usize) -> Option<Function> {
     let mut function = None;
     holding(address, |object| {
@@ -500,10 +505,10 @@ mod tests {
         let cases = [
             (0x350, 0x5555_5555_4000, 0x5555_5555_4350),
             (0x5555_5555_4350, 0x5555_5555_4000, 0x5555_5555_4350),
-            // Low, and longer than 1 MB: the address is less than its length.
+            // Low and longer than 1 MB: the address is less than the object's length.
             (0x10_8350, 0x10_8000, 0x10_8350),
             (0x350, 0x10_8000, 0x10_8350),
-            // At a fixed place.
+            // A position-dependent object.
             (0x40_0350, 0, 0x40_0350),
         ];
         for (value, base, address) in cases {
@@ -513,7 +518,7 @@ mod tests {
 
     #[test]
     fn sorted_functions_are_those_that_symbols_tell() {
-        // A library that stays and has many.
+        // A library that stays loaded and has many functions.
         let malloc = find_behind("malloc").expect("a libc has it");
         holding(malloc, |object| {
             let (functions, extent) = (object.functions().expect("room"), object.extent());

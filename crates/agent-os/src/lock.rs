@@ -1,19 +1,19 @@
-//! A lock that needs nothing but the kernel, and a cell that is filled once.
+//! A lock that needs nothing but the kernel, and a cell that is set once.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::sys;
 
-/// The lock is open. Otherwise its state is the name of the thread that holds it.
+/// The lock is free. Otherwise the low bits of its state are the id of the thread that holds it.
 const OPEN: u32 = 0;
-/// Somebody waits for it.
+/// Some thread waits for the lock.
 const AWAITED: u32 = 1 << 31;
 
-/// Something that one thread at a time may use.
+/// A value that one thread at a time may use.
 pub struct Lock<T> {
-    /// Who holds it is told by the same word that says that it is held: a signal handler may come between any two
-    /// instructions, and ask.
+    /// One word says both that the lock is held and by whom: a signal handler may interrupt between any two
+    /// instructions and ask.
     state: AtomicU32,
     inside: UnsafeCell<T>,
 }
@@ -21,19 +21,19 @@ pub struct Lock<T> {
 // SAFETY: `inside` is used only by the thread that holds the lock.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// A name for this thread, never 0: of its thread pointer, what differs between threads.
+/// An id for this thread, never 0: the bits of its thread pointer that differ between threads.
 #[inline]
 pub fn me() -> u32 {
     ((sys::thread_pointer() >> 4) as u32 & !AWAITED).max(1)
 }
 
 impl<T> Lock<T> {
-    /// An open lock.
+    /// A free lock.
     pub const fn new(inside: T) -> Lock<T> {
         Lock { state: AtomicU32::new(OPEN), inside: UnsafeCell::new(inside) }
     }
 
-    /// Takes the lock; [`Lock::release`] must follow. It must not be mine already.
+    /// Takes the lock. [`Lock::release`] must follow. This thread must not hold it already.
     #[inline]
     pub fn take(&self) {
         let me = me();
@@ -46,7 +46,7 @@ impl<T> Lock<T> {
     fn wait(&self, me: u32) {
         loop {
             let now = self.state.load(Ordering::Relaxed);
-            // Who has waited does not know whether others still do.
+            // A thread that has waited does not know whether others still wait.
             let wanted = if now == OPEN { me | AWAITED } else { now | AWAITED };
             let changed =
                 self.state.compare_exchange(now, wanted, Ordering::Acquire, Ordering::Relaxed);
@@ -58,22 +58,22 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Whether this thread holds the lock: then a signal handler has interrupted what it does with it, or has
-    /// jumped out of it.
+    /// Whether this thread holds the lock. If so, the caller is a signal handler that has interrupted the
+    /// holder, or the holder has jumped out of its work.
     #[inline]
     pub fn is_mine(&self) -> bool {
         self.state.load(Ordering::Relaxed) & !AWAITED == me()
     }
 
-    /// The word that is 0 while the lock is open, for whoever looks from outside.
+    /// The state word, which is 0 while the lock is free, for observers outside the process.
     pub const fn state(&'static self) -> &'static AtomicU32 {
         &self.state
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     ///
     /// # Safety
-    /// The caller holds it: it took it, or was forked by the thread that did.
+    /// The caller holds the lock: it took it, or is the forked child of the thread that did.
     #[inline]
     pub unsafe fn release(&self) {
         if self.state.swap(OPEN, Ordering::Release) & AWAITED != 0 {
@@ -81,10 +81,10 @@ impl<T> Lock<T> {
         }
     }
 
-    /// What the lock protects.
+    /// The value that the lock protects.
     ///
     /// # Safety
-    /// The caller holds the lock, and no other reference to the inside is in use.
+    /// The caller holds the lock, and no other reference to the value is in use.
     #[expect(clippy::mut_from_ref, reason = "the lock stands for the exclusive reference")]
     pub unsafe fn inside(&self) -> &mut T {
         // SAFETY: by the caller.
@@ -92,7 +92,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// A cell that is filled once, before anybody looks into it from another thread.
+/// A cell that is set once, before another thread may read it.
 pub struct SetOnce<T> {
     filled: AtomicBool,
     inside: UnsafeCell<Option<T>>,
@@ -107,7 +107,7 @@ impl<T> SetOnce<T> {
         SetOnce { filled: AtomicBool::new(false), inside: UnsafeCell::new(None) }
     }
 
-    /// Fills the cell.
+    /// Sets the value.
     ///
     /// # Safety
     /// Called at most once, by one thread.
@@ -117,13 +117,13 @@ impl<T> SetOnce<T> {
         self.filled.store(true, Ordering::Release);
     }
 
-    /// What is in the cell, if it was filled.
+    /// The value, or None if it has not been set.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         if !self.filled.load(Ordering::Acquire) {
             return None;
         }
-        // SAFETY: filled, and never changed again.
+        // SAFETY: set, and never changed again.
         unsafe { (*self.inside.get()).as_ref() }
     }
 }

@@ -1,12 +1,13 @@
-//! The agent's own memory. It never calls the program's malloc: that may be the program's own, may be held
-//! by the thread that was interrupted, and what it hands out would be the program's memory.
+//! The agent's own allocator. It never calls the program's malloc: the program may bring its own, the
+//! interrupted thread may hold its lock, and the memory that it hands out would count as the program's.
 //!
-//! Small blocks come in sizes of powers of two, cut from larger pieces and kept in lists when freed; large
-//! ones are mapped one by one.
+//! Small blocks have sizes of powers of two. They are cut from larger pieces, and kept in free lists when
+//! they are freed. Large blocks are mapped one by one.
 //!
-//! The lists have a lock, and no thread waits for it long: it may be held by the very thread that asks, which a signal
-//! handler has interrupted in here, to end the process for example or to fork. A thread that does not get it goes on
-//! without the lists: a block is mapped by itself, one that is freed is given up. Both are rare.
+//! The free lists have a lock, and no thread waits for it long: it may be held by the very thread that asks,
+//! if a signal handler has interrupted that thread in here (to end the process, for example, or to fork). A
+//! thread that does not get the lock goes on without the lists: a new block is mapped by itself, a freed
+//! block is leaked. Both are rare.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -18,13 +19,14 @@ use crate::sys;
 
 const SMALLEST: usize = 16;
 const CLASSES: usize = 12;
-/// Blocks above this are mapped by themselves: 32 KiB.
+/// Larger blocks are mapped by themselves: 32 KiB.
 const LARGEST: usize = SMALLEST << (CLASSES - 1);
 const PIECE: usize = 1 << 20;
 const PAGE: usize = 4096;
-/// So often another thread is given time to leave the lists. It needs some instructions, unless it has left by a jump.
+/// How often a thread spins for the lock. The holder needs only some instructions, unless it has left by a
+/// jump.
 const PATIENCE: usize = 10_000;
-/// Nobody is at the lists.
+/// No thread holds the lists.
 const NOBODY: u32 = 0;
 
 struct Free {
@@ -33,18 +35,18 @@ struct Free {
     left: usize,
 }
 
-/// An allocator, for `#[global_allocator]`.
+/// The allocator, for `#[global_allocator]`.
 pub struct Memory {
-    /// The thread that is at the lists.
+    /// The thread that uses the lists.
     holder: AtomicU32,
     free: UnsafeCell<Free>,
 }
 
-// SAFETY: `free` is used only by the thread that has become the holder.
+// SAFETY: only the thread that has become the holder uses `free`.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// With no memory yet.
+    /// An allocator without memory yet.
     pub const fn new() -> Memory {
         let lists = [ptr::null_mut(); CLASSES];
         Memory {
@@ -53,18 +55,18 @@ impl Memory {
         }
     }
 
-    /// Works on the lists; none if they are not to be had.
+    /// Runs `f` on the lists; returns None if they cannot be had.
     fn with<T>(&self, f: impl FnOnce(&mut Free) -> T) -> Option<T> {
         let me = lock::me();
         for _ in 0..PATIENCE {
             match self.holder.compare_exchange(NOBODY, me, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => {
-                    // SAFETY: nobody else is here now.
+                    // SAFETY: no other thread uses the lists now.
                     let result = f(unsafe { &mut *self.free.get() });
                     self.holder.store(NOBODY, Ordering::Release);
                     return Some(result);
                 }
-                // It will not go on before we do.
+                // The holder is this thread, interrupted: it cannot go on before we return.
                 Err(holder) if holder == me => return None,
                 Err(_) => core::hint::spin_loop(),
             }
@@ -73,7 +75,8 @@ impl Memory {
     }
 }
 
-/// The list for blocks of this layout, none if it is mapped by itself. Alignment follows from size.
+/// The list for blocks of this layout; None if they are mapped by themselves. The size class implies the
+/// alignment.
 fn class(layout: Layout) -> Option<usize> {
     let size = layout.size().max(layout.align()).max(SMALLEST).next_power_of_two();
     (size <= LARGEST).then(|| (size / SMALLEST).trailing_zeros() as usize)
@@ -93,26 +96,26 @@ impl Free {
         }
         let size = SMALLEST << class;
         if self.left < size {
-            // What is left of the old piece is given up: less than one block.
+            // The rest of the old piece, less than one block, is lost.
             let Ok(piece) = sys::map(PIECE) else { return ptr::null_mut() };
             (self.piece, self.left) = (piece, PIECE);
         }
         self.left -= size;
-        // Cut from the end, so that a block of 2^n bytes after larger ones is aligned to 2^n only if
-        // the rest is: round down.
+        // Blocks are cut from the end of the piece. A block of 2^n bytes is aligned only if the offset is a
+        // multiple of 2^n, which it need not be after smaller blocks: round down.
         self.left -= self.left % size;
         // SAFETY: within the piece.
         unsafe { self.piece.add(self.left) }
     }
 }
 
-// SAFETY: blocks are disjoint, as long as asked for, and aligned: pieces are page-aligned, and each block
-// starts at a multiple of its size.
+// SAFETY: blocks are disjoint, at least as long as asked for, and aligned: pieces are page-aligned, and each
+// block starts at a multiple of its size.
 unsafe impl GlobalAlloc for Memory {
     // SAFETY: duties are the trait's.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
-            // As long as one of the list, so that it can go there when it is freed.
+            // As long as a block of its list, so that it can go there when it is freed.
             Some(class) => self
                 .with(|free| free.take(class))
                 .unwrap_or_else(|| sys::map(pages(SMALLEST << class)).unwrap_or(ptr::null_mut())),
@@ -125,7 +128,7 @@ unsafe impl GlobalAlloc for Memory {
         match class(layout) {
             Some(class) => {
                 self.with(|free| {
-                    // SAFETY: the block is ours again and holds at least one address.
+                    // SAFETY: the block is ours again and has room for an address.
                     unsafe { *block.cast::<*mut u8>() = free.lists[class] };
                     free.lists[class] = block;
                 });
@@ -166,7 +169,7 @@ mod tests {
 
     use std::thread;
 
-    /// Allocates, fills, enlarges and frees blocks of many sizes; says whether each kept what was in it.
+    /// Allocates, fills, enlarges and frees blocks of many sizes, and checks that each keeps its contents.
     fn exercise(memory: &Memory, seed: u8) {
         let mut blocks = Vec::new();
         for step in 0..2000usize {

@@ -1,9 +1,9 @@
-//! Replacing the first bytes of a function of the program by a jump to one of ours.
+//! Replaces the first bytes of a function of the program with a jump to one of ours.
 //!
-//! Where a system does not allow code to be changed, a patch cannot be put up, and we do without it. Patches are
-//! put up while the program has one thread. When one is lifted, other threads may come by: they are held at the
-//! door, by a jump to itself, while the bytes behind it change. In a program with many threads only the door is closed by us:
-//! whoever can stop them all puts up the rest.
+//! Where a system does not allow code to be changed, patching fails and we do without it. A patch is
+//! installed while the program has one thread. When it is removed, other threads may call the function: they
+//! are held at the *door*, the first two bytes, by a jump to itself while the bytes behind it change. In a
+//! program with many threads we only close the door; a tracer that can stop all threads installs the rest.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use bactrian_agent_abi::control::{DOOR, HELD, JUMP, JUMP_LENGTH as LENGTH};
 
 use crate::sys;
 
-/// A patch of one function.
+/// The patch of one function.
 pub struct Patch {
     saved: UnsafeCell<[u8; LENGTH]>,
-    /// The function that is patched; 0 when none is. With [`HELD`], callers wait at its door.
+    /// The address of the patched function, or 0. With the bit [`HELD`], callers spin at its door.
     function: AtomicUsize,
 }
 
@@ -23,16 +23,16 @@ pub struct Patch {
 unsafe impl Sync for Patch {}
 
 impl Patch {
-    /// Not put up.
+    /// A patch that is not installed.
     pub const fn new() -> Patch {
         Patch { saved: UnsafeCell::new([0; LENGTH]), function: AtomicUsize::new(0) }
     }
 
-    /// Calls of `function` come to `ours` from now on; false if code cannot be changed here.
+    /// Redirects calls of `function` to `ours`; returns false if code cannot be changed here.
     ///
     /// # Safety
-    /// `function` is one of the program's, of at least 14 bytes; no thread is in it; `ours` is of its
-    /// type. Called once.
+    /// `function` is a function of the program, at least 14 bytes long; no thread is inside it; `ours` has
+    /// its type. Called once.
     pub unsafe fn put_up(&self, function: usize, ours: usize) -> bool {
         let mut bytes = [0; LENGTH];
         bytes[..JUMP.len()].copy_from_slice(&JUMP);
@@ -48,20 +48,21 @@ impl Patch {
         true
     }
 
-    /// The word that says which function is patched, for whoever puts it up from outside.
+    /// The word that says which function is patched, for a tracer that installs the patch from outside.
     pub const fn patched(&'static self) -> &'static AtomicUsize {
         &self.function
     }
 
-    /// Has callers of `function` wait until the patch is put up from outside, or lifted; false if code cannot be changed here.
+    /// Makes callers of `function` spin until the patch is installed from outside or removed; returns false
+    /// if code cannot be changed here.
     ///
     /// # Safety
-    /// `function` is one of the program's, of at least 14 bytes. One thread at a time calls this.
+    /// `function` is a function of the program, at least 14 bytes long. Only one thread at a time calls this.
     pub unsafe fn hold(&self, function: usize) -> bool {
         if self.function.load(Ordering::Acquire) != 0 {
             return true;
         }
-        // SAFETY: by the caller; nobody looks at what is saved while there is no patch.
+        // SAFETY: by the caller; `saved` is read only while there is a patch.
         let is_held = unsafe {
             *self.saved.get() = *(function as *const [u8; LENGTH]);
             with_writable_code(function, || door(function).store(WAIT, Ordering::SeqCst))
@@ -72,15 +73,15 @@ impl Patch {
         is_held
     }
 
-    /// Puts the function's own bytes back.
+    /// Restores the function's own bytes.
     pub fn lift(&self) {
         let word = self.function.swap(0, Ordering::AcqRel);
         let function = word & !HELD;
         if function == 0 {
             return;
         }
-        // SAFETY: these are its own bytes. It was allowed before; if it is refused now, calls go on
-        // coming to us.
+        // SAFETY: these are the function's own bytes. Changing the code was allowed before; if it is refused
+        // now, calls keep coming to us.
         unsafe {
             let saved = &*self.saved.get();
             if word & HELD != 0 {
@@ -95,31 +96,31 @@ impl Patch {
 
 const WAIT: u16 = u16::from_le_bytes(DOOR);
 
-/// The first two bytes of a function. Functions are aligned, so these change at once.
+/// The first two bytes of a function. Functions are aligned, so the two bytes change atomically.
 ///
 /// # Safety
-/// There is a function, and its code can be written when the door is.
+/// There is a function at this address, and its code is writable while the door is written.
 unsafe fn door(function: usize) -> &'static AtomicU16 {
     // SAFETY: by the caller.
     unsafe { &*(function as *const AtomicU16) }
 }
 
-/// Replaces code while no other thread can come by.
+/// Replaces code while no other thread can execute it.
 ///
 /// # Safety
-/// The bytes make sense there.
+/// The bytes are valid code there.
 unsafe fn change(address: usize, bytes: &[u8; LENGTH]) -> bool {
     // SAFETY: by the caller.
     unsafe { with_writable_code(address, || *(address as *mut [u8; LENGTH]) = *bytes) }
 }
 
-/// Replaces code that other threads may come to.
+/// Replaces code that other threads may execute meanwhile.
 ///
 /// # Safety
-/// The bytes make sense there.
+/// The bytes are valid code there.
 unsafe fn change_beside_others(address: usize, bytes: &[u8; LENGTH]) -> bool {
     let [first, second, rest @ ..] = *bytes;
-    // SAFETY: nobody is behind the door when the other bytes change.
+    // SAFETY: no thread is behind the door when the other bytes change.
     unsafe {
         with_writable_code(address, || {
             let door = door(address);
@@ -133,7 +134,7 @@ unsafe fn change_beside_others(address: usize, bytes: &[u8; LENGTH]) -> bool {
 }
 
 /// # Safety
-/// The pages are of the program's code, and `change` leaves sense in them.
+/// The pages are the program's code, and `change` leaves valid code in them.
 unsafe fn with_writable_code(address: usize, change: impl FnOnce()) -> bool {
     const PAGE: usize = 4096;
     let first = address & !(PAGE - 1);
@@ -144,7 +145,7 @@ unsafe fn with_writable_code(address: usize, change: impl FnOnce()) -> bool {
             return false;
         }
         change();
-        // If this is refused the code stays writable, and works.
+        // If this is refused the code stays writable, and still works.
         let _ = sys::protect_code(first, length, false);
     }
     true
@@ -158,7 +159,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
-    /// A function that is long enough to be patched, and gives a number.
+    /// A function that is long enough to be patched and returns a number.
     macro_rules! gives {
         ($name:ident, $number:literal) => {
             #[unsafe(naked)]
@@ -182,7 +183,7 @@ mod tests {
         2
     }
 
-    /// Code of both tests is on the same page, whose rights change meanwhile.
+    /// The functions of both tests are on the same page, whose protection changes meanwhile.
     static PAGE_OF_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the kernel tells of this process and of the machine in /proc and /sys: the only place of the agent where that is
-//! read. Where /proc is not there, nothing is known, and nobody fails.
+//! What the kernel reports about this process and the machine in /proc and /sys. The agent reads these files
+//! nowhere else. If /proc is not mounted, every answer is unknown and nothing fails.
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
@@ -7,31 +7,31 @@ use core::ffi::CStr;
 
 use crate::sys;
 
-/// The file of this process's program.
+/// The executable of this process.
 pub const EXECUTABLE: &CStr = c"/proc/self/exe";
-/// The memory of this process, for whoever is handed it.
+/// The memory of this process, to be opened and handed to the walker.
 pub const MEMORY: &CStr = c"/proc/self/mem";
-/// Where that memory is.
+/// The memory mappings of this process.
 pub const MAPS: &CStr = c"/proc/self/maps";
-/// How soon this process goes when memory is short.
+/// How early the OOM killer chooses this process.
 pub const OOM_SCORE: &CStr = c"/proc/self/oom_score_adj";
 
-/// The path of this process's program; empty if it is not told.
+/// The path of this process's executable; empty if it cannot be read.
 pub fn executable() -> Vec<u8> {
     let mut name = alloc::vec![0; 4096];
-    // SAFETY: the path ends with NUL, the buffer is as long as said.
+    // SAFETY: the path ends with NUL, the buffer has the given length.
     let read = unsafe { sys::readlink(EXECUTABLE.as_ptr(), name.as_mut_ptr().cast(), name.len()) };
     name.truncate(read.unwrap_or(0));
     name
 }
 
-/// The arguments of this process, its own name first.
+/// The arguments of this process, starting with argv[0].
 pub fn arguments() -> Vec<CString> {
     let text = sys::read_file(c"/proc/self/cmdline").unwrap_or_default();
     text.split(|byte| *byte == 0).filter_map(|name| CString::new(name).ok()).collect()
 }
 
-/// How many seccomp filters this thread has; none if the kernel does not tell.
+/// The number of seccomp filters of this thread; None if the kernel does not report it.
 pub fn filters() -> Option<u32> {
     filters_in(&sys::read_file(c"/proc/thread-self/status").ok()?)
 }
@@ -42,7 +42,7 @@ fn filters_in(status: &[u8]) -> Option<u32> {
     u32::try_from(count).ok()
 }
 
-/// Bytes of memory that are there for whoever asks, as the kernel estimates it.
+/// Available memory in bytes, as estimated by the kernel (MemAvailable).
 pub fn available_memory() -> Option<u64> {
     available_in(&sys::read_file(c"/proc/meminfo").ok()?)
 }
@@ -52,7 +52,7 @@ fn available_in(meminfo: &[u8]) -> Option<u64> {
     number(lines.find_map(|line| line.strip_prefix(b"MemAvailable:"))?)?.checked_mul(1024)
 }
 
-/// Bytes of memory that this process has now.
+/// The resident set size of this process in bytes.
 pub fn resident_memory() -> Option<u64> {
     resident_in(&sys::read_file(c"/proc/self/statm").ok()?)
 }
@@ -61,15 +61,15 @@ fn resident_in(statm: &[u8]) -> Option<u64> {
     number(statm.split(|byte| *byte == b' ').nth(1)?)?.checked_mul(4096)
 }
 
-/// The limit of memory of a control group.
+/// A memory control group with a limit.
 pub struct MemoryGroup {
-    /// Where it tells what is used.
+    /// The file with the current usage.
     used: CString,
     most: u64,
 }
 
 impl MemoryGroup {
-    /// That of this process, if it has one.
+    /// The control group of this process, if it has a memory limit.
     pub fn of_self() -> Option<MemoryGroup> {
         let groups = sys::read_file(c"/proc/self/cgroup").ok()?;
         groups_in(&groups).find_map(|[used, most]| {
@@ -78,17 +78,18 @@ impl MemoryGroup {
         })
     }
 
-    /// Bytes that may still be had.
+    /// Bytes left below the limit.
     pub fn left(&self) -> u64 {
         let used = sys::read_file(&self.used).ok().and_then(|text| number(&text));
         self.most.saturating_sub(used.unwrap_or(0))
     }
 }
 
-/// Files with what is used and what is allowed, of each tree of groups that knows of memory. Version 2 has one tree of
-/// groups, version 1 one for memory.
+/// The files with the usage and the limit, for each cgroup hierarchy that controls memory. Version 2 has a
+/// single hierarchy, version 1 has one for memory.
 fn groups_in(cgroup: &[u8]) -> impl Iterator<Item = [Vec<u8>; 2]> + '_ {
-    /// How a line about a tree begins, where the tree is, and its files of what is used and allowed.
+    /// The mark of a hierarchy's line in /proc/self/cgroup, its mount point, and the names of its usage and
+    /// limit files.
     const TREES: [[&str; 4]; 2] = [
         ["0::", "/sys/fs/cgroup", "/memory.current", "/memory.max"],
         [":memory:", "/sys/fs/cgroup/memory", "/memory.usage_in_bytes", "/memory.limit_in_bytes"],
@@ -100,13 +101,13 @@ fn groups_in(cgroup: &[u8]) -> impl Iterator<Item = [Vec<u8>; 2]> + '_ {
     })
 }
 
-/// What comes after a mark, which may have a number before it.
+/// The text after a mark, which may be preceded by a number.
 fn after<'a>(line: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     line.strip_prefix(mark).or_else(|| line.get(digits..)?.strip_prefix(mark))
 }
 
-/// The first number of a text.
+/// The first number in a text; None if there is none or it overflows.
 fn number(text: &[u8]) -> Option<u64> {
     let digits = text.iter().skip_while(|byte| !byte.is_ascii_digit());
     let mut digits = digits.take_while(|byte| byte.is_ascii_digit()).peekable();

@@ -1,5 +1,5 @@
-//! System calls about processes: making a frozen copy of this one, and all that the copy needs. They are made by the
-//! program, too, while it stands still, so none of them touches libc.
+//! System calls about processes: making a frozen copy of this process, and everything that the copy needs.
+//! The program makes them, too, while it is stopped, so none of them goes through libc.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_int, c_void};
@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys::{Errno, Fd, Pid, SysResult, call};
 
-/// Numbers of system calls on x86-64.
+/// System call numbers on x86-64.
 mod number {
     pub const STAT: usize = 4;
     pub const LSEEK: usize = 8;
@@ -35,10 +35,10 @@ mod number {
     pub const CLOSE_RANGE: usize = 436;
 }
 
-/// Signals, the lowest bit for signal 1.
+/// A set of signals; the lowest bit is signal 1.
 pub type SignalSet = u64;
 
-/// Sets which signals are held back in this thread; gives those that were.
+/// Sets the signal mask of this thread and returns the previous one.
 pub fn set_blocked_signals(signals: SignalSet) -> SignalSet {
     const SET: usize = 2;
     let mut before = 0u64;
@@ -48,51 +48,53 @@ pub fn set_blocked_signals(signals: SignalSet) -> SignalSet {
     before
 }
 
-/// Clones this process, with this thread alone, without an exit signal and hidden from wait(). Gives the copy's id, and in
-/// the copy none.
+/// Clones this process with only the calling thread, without an exit signal and hidden from wait(). Returns
+/// the copy's id, and None in the copy.
 ///
-/// The copy has the very descriptors of the program, not copies of them: a pipe that the program closes is closed. It
-/// has to let them go (`let_descriptors_go`) before it does anything with descriptors.
+/// The copy shares the program's descriptor table rather than copying it: a pipe that the program closes is
+/// closed. The copy has to leave the shared table (`let_descriptors_go`) before it does anything with
+/// descriptors.
 ///
 /// # Safety
-/// In the copy nothing may be used that another thread might have been in the middle of.
+/// The copy must not use anything that another thread may have been in the middle of changing.
 pub unsafe fn clone_quietly() -> SysResult<Option<Pid>> {
     const CLONE_FILES: usize = 0x400;
-    // SAFETY: by the caller. Memory is a copy, and there is no signal at the end.
+    // SAFETY: by the caller. Memory is copied, and there is no exit signal.
     let process = unsafe { call(number::CLONE, [CLONE_FILES, 0, 0, 0, 0, 0]) }?;
     Ok((process != 0).then_some(Pid(process as u32)))
 }
 
-/// Whether the kernel can make copies of this process in this way: it can since Linux 5.9, which brought the call that
-/// lets descriptors go.
+/// Whether the kernel can make such copies of this process: it can since Linux 5.9, which introduced
+/// close_range, the call by which a copy leaves the shared table.
 ///
-/// The program asks, so it must not come to that: a table of its own would cut this thread off from what other threads
-/// open, and libraries may have started some. An empty range is refused by a kernel that knows the call, and nothing
-/// is done.
+/// The program itself asks, so the probe must not take effect: a descriptor table of its own would cut this
+/// thread off from what other threads open, and libraries may already have started some. close_range on an
+/// empty range fails with EINVAL on a kernel that knows the call, and does nothing.
 pub fn can_clone_quietly() -> bool {
     // SAFETY: touches no memory, and closes nothing.
     let answer = unsafe { call(number::CLOSE_RANGE, [1, 0, 0, 0, 0, 0]) };
     answer == Err(Errno::INVAL)
 }
 
-/// Lets go of all descriptors, in a copy; those that it shares stay as they are for others.
+/// Called in a copy: leaves the shared descriptor table and closes all descriptors; they stay open for the
+/// other processes.
 pub fn let_descriptors_go() -> bool {
     const UNSHARE: usize = 2;
     // SAFETY: touches no memory.
     unsafe { call(number::CLOSE_RANGE, [0, u32::MAX as usize, UNSHARE, 0, 0, 0]) }.is_ok()
 }
 
-/// Leaves the session and the process group.
+/// Starts a new session and process group.
 pub fn leave_session() {
     // SAFETY: touches no memory.
     let _ = unsafe { call(number::SETSID, [0; 6]) };
 }
 
-/// Starts a process that shares our memory, on the stack that is given, where it calls `f`; we go on when it has
-/// become another program or has ended.
+/// Starts a process that shares our memory and calls `f` on the given stack. This thread continues when the
+/// new process has called exec or has ended (vfork).
 ///
 /// # Safety
-/// `top` is the upper end of a stack that nobody is on; `f` must not return into what it does not own.
+/// `top` is the upper end of an unused stack; `f` must not return into what it does not own.
 pub unsafe fn start_sharing(
     top: usize,
     f: extern "C" fn(*mut c_void),
@@ -135,38 +137,38 @@ pub unsafe fn start_sharing(
     }
     const CLONE_VM: usize = 0x100;
     const CLONE_VFORK: usize = 0x4000;
-    /// The signal at its end, by which `wait_for_signal` hears of that.
+    /// The exit signal of the new process, which `wait_for_signal` waits for.
     const SIGCHLD: usize = 17;
-    // SAFETY: by the caller; while the other runs on its stack, we do not.
+    // SAFETY: by the caller; while the child runs on its stack, this thread does not run.
     let result = unsafe { start(top & !15, f, data, CLONE_VM | CLONE_VFORK | SIGCHLD) };
     if result < 0 { Err(Errno(-result as i32)) } else { Ok(Pid(result as u32)) }
 }
 
-/// Waits for one of some signals, which are held back; gives its number, or 0.
+/// Waits for one of some blocked signals; returns its number, or 0.
 pub fn wait_for_signal(signals: SignalSet) -> usize {
     let arguments = [&raw const signals as usize, 0, 0, 8, 0, 0];
     // SAFETY: the kernel reads the set.
     unsafe { call(number::RT_SIGTIMEDWAIT, arguments) }.unwrap_or(0)
 }
 
-/// Gives memory back: whoever reads it next finds zeros, or what is in the file that it comes from.
+/// Releases memory (MADV_DONTNEED): the next read finds zeros, or the contents of the mapped file.
 ///
 /// # Safety
-/// Nobody needs what is there.
+/// Nobody needs the contents.
 pub unsafe fn give_back(memory: Range<usize>) {
     const DONTNEED: usize = 4;
     if memory.is_empty() {
         return;
     }
     let arguments = [memory.start, memory.end - memory.start, DONTNEED, 0, 0, 0];
-    // SAFETY: by the caller. Where nothing is mapped nothing is done.
+    // SAFETY: by the caller. Unmapped ranges are left alone.
     let _ = unsafe { call(number::MADVISE, arguments) };
 }
 
-/// From now on children find zeros there, instead of a copy.
+/// Makes children find zeros in this memory instead of a copy (MADV_WIPEONFORK).
 ///
 /// # Safety
-/// The memory is mapped, private, and of no file.
+/// The memory is mapped, private, and anonymous.
 pub unsafe fn wipe_in_children(memory: *mut u8, bytes: usize) -> SysResult<()> {
     const WIPEONFORK: usize = 18;
     // SAFETY: by the caller.
@@ -176,13 +178,13 @@ pub unsafe fn wipe_in_children(memory: *mut u8, bytes: usize) -> SysResult<()> {
 /// How a process ended.
 #[derive(Clone, Copy)]
 pub enum End {
-    /// It exited, or is not there any more.
+    /// It exited, or no longer exists.
     ByItself,
     /// A signal killed it.
     BySignal,
 }
 
-/// Looks whether a process that we have made has ended. One that is not there any more has.
+/// Whether a process that we created has ended, without waiting. A process that no longer exists has ended.
 pub fn end_of(process: Pid) -> Option<End> {
     const ALL_WITHOUT_WAITING: usize = 0x4000_0000 | 1;
     let mut status = 0i32;
@@ -196,7 +198,7 @@ pub fn end_of(process: Pid) -> Option<End> {
     }
 }
 
-/// Becomes another program; gives what was in the way.
+/// Replaces this process by another program; returns only on failure, with the error.
 ///
 /// # Safety
 /// The lists end with null, and their strings with NUL.
@@ -221,49 +223,49 @@ fn open(path: &CStr, flags: usize) -> SysResult<Fd> {
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
 }
 
-/// Opens a file to read it, also by the program that we become.
+/// Opens a file for reading; the descriptor survives exec.
 pub fn open_to_hand_on(path: &CStr) -> SysResult<Fd> {
     open(path, 0)
 }
 
-/// Opens a file that is there, to add to it.
+/// Opens an existing file for appending.
 pub fn open_to_append(path: &CStr) -> SysResult<Fd> {
     open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
 }
 
-/// Opens a file that is there, to write into it.
+/// Opens an existing file for writing.
 pub fn open_to_write(path: &CStr) -> SysResult<Fd> {
     open(path, O_WRONLY | O_CLOEXEC)
 }
 
-/// A file that is in memory only, handed on to the program that we become.
+/// Creates a file that exists in memory only (memfd); the descriptor survives exec.
 pub fn file_in_memory(name: &CStr) -> SysResult<Fd> {
     // SAFETY: the name ends with NUL.
     unsafe { call(number::MEMFD_CREATE, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) }
         .map(|fd| Fd(fd as c_int))
 }
 
-/// Goes back to the beginning of a file.
+/// Seeks to the beginning of a file.
 pub fn rewind(fd: Fd) {
     // SAFETY: touches no memory.
     let _ = unsafe { call(number::LSEEK, [fd.0 as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Reads from a place of a file; how many bytes.
+/// Reads from an offset of a file; returns the number of bytes.
 pub fn read_at(fd: Fd, bytes: &mut [u8], offset: usize) -> SysResult<usize> {
     let arguments = [fd.0 as usize, bytes.as_mut_ptr() as usize, bytes.len(), offset, 0, 0];
     // SAFETY: the slice is writable.
     unsafe { call(number::PREAD, arguments) }
 }
 
-/// Goes to another directory.
+/// Changes the current directory.
 pub fn change_directory(path: &CStr) {
     // SAFETY: the path ends with NUL.
     let _ = unsafe { call(number::CHDIR, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Whether processes of the same user may read this one's memory, itself by name included; sets it, and gives what
-/// it was.
+/// Sets whether processes of the same user may read this one's memory (the dumpable flag), which includes
+/// opening its own /proc/self/mem by name. Returns the previous setting.
 pub fn set_readable(readable: bool) -> bool {
     const GET_DUMPABLE: usize = 3;
     const SET_DUMPABLE: usize = 4;
@@ -275,7 +277,7 @@ pub fn set_readable(readable: bool) -> bool {
     }
 }
 
-/// Whether descendants of this process become its children when their parents end.
+/// Whether this process adopts its orphaned descendants (it is a subreaper, or process 1).
 pub fn adopts_orphans() -> bool {
     const GET_CHILD_SUBREAPER: usize = 37;
     let mut adopts: c_int = 0;
@@ -285,47 +287,47 @@ pub fn adopts_orphans() -> bool {
     adopts != 0 || crate::sys::process_id() == Pid(1)
 }
 
-/// Has the signal of the alarm sent after some seconds; 0 for never.
+/// Schedules SIGALRM after some seconds; 0 cancels it.
 pub fn alarm(seconds: usize) {
     // SAFETY: touches no memory.
     let _ = unsafe { call(number::ALARM, [seconds, 0, 0, 0, 0, 0]) };
 }
 
-/// A page that copies of this process share with it, zeroed.
+/// Maps a zeroed page that is shared with copies of this process.
 pub fn map_shared_page() -> SysResult<*mut u8> {
     const READ_WRITE: usize = 3;
     const SHARED_ANONYMOUS: usize = 0x21;
-    // SAFETY: asks for memory that nobody has.
+    // SAFETY: maps memory at an address that is unused.
     unsafe { call(number::MMAP, [0, 4096, READ_WRITE, SHARED_ANONYMOUS, usize::MAX, 0]) }
         .map(|address| address as *mut u8)
 }
 
-/// Waits while a word that processes share is as expected, for some milliseconds at most.
+/// Waits while a word shared between processes has the expected value, for at most some milliseconds.
 pub fn wait_while(word: &AtomicU32, expected: u32, milliseconds: i64) {
     const WAIT: usize = 0;
     let time = [milliseconds / 1000, milliseconds % 1000 * 1_000_000];
     let place = word.as_ptr() as usize;
-    // SAFETY: word and time live.
+    // SAFETY: word and time outlive the call.
     let _ = unsafe {
         call(number::FUTEX, [place, WAIT, expected as usize, &raw const time as usize, 0, 0])
     };
 }
 
-/// Waits for some milliseconds.
+/// Sleeps for some milliseconds.
 pub fn nap(milliseconds: i64) {
     wait_while(&AtomicU32::new(0), 0, milliseconds);
 }
 
-/// Stores a word and wakes all that wait for it to change.
+/// Stores a word and wakes all threads that wait for it to change.
 pub fn store_and_wake(word: &AtomicU32, value: u32) {
     const WAKE: usize = 1;
     word.store(value, Ordering::Release);
-    // SAFETY: the word lives.
+    // SAFETY: the word outlives the call.
     let _ =
         unsafe { call(number::FUTEX, [word.as_ptr() as usize, WAKE, i32::MAX as usize, 0, 0, 0]) };
 }
 
-/// The id of a thread.
+/// A thread id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId(pub u32);
 
@@ -335,19 +337,19 @@ pub fn thread_id() -> ThreadId {
     ThreadId(unsafe { call(number::GETTID, [0; 6]) }.unwrap_or(0) as u32)
 }
 
-/// Whether a thread of this process is still there.
+/// Whether a thread of this process still exists.
 pub fn thread_lives(thread: ThreadId) -> bool {
     let process = crate::sys::process_id().0 as usize;
-    // SAFETY: touches no memory; signal 0 is none.
+    // SAFETY: touches no memory; signal 0 only checks.
     unsafe { call(number::TGKILL, [process, thread.0 as usize, 0, 0, 0, 0]) }.is_ok()
 }
 
-/// The size of a file; none if there is none.
+/// The size of a file in bytes; None if it cannot be examined.
 pub fn file_size(path: &CStr) -> Option<u64> {
     stat(path).map(|stat| stat[6])
 }
 
-/// The inode of a file; none if there is none.
+/// The inode of a file; None if it cannot be examined.
 pub fn inode(path: &CStr) -> Option<u64> {
     stat(path).map(|stat| stat[1])
 }
@@ -359,9 +361,9 @@ fn stat(path: &CStr) -> Option<[u64; 18]> {
     unsafe { call(number::STAT, arguments) }.ok().map(|_| stat)
 }
 
-/// Bytes that are free in the file system of a path.
+/// Free bytes in the file system of a path, for unprivileged users.
 pub fn free_space(path: &CStr) -> Option<u64> {
-    // struct statfs: type, block size, blocks, free, free for us, ...
+    // struct statfs: type, block size, blocks, free blocks, free blocks for unprivileged users, ...
     let mut record = [0u64; 15];
     let arguments = [path.as_ptr() as usize, record.as_mut_ptr() as usize, 0, 0, 0, 0];
     // SAFETY: the path ends with NUL, the kernel fills the record.
@@ -369,9 +371,9 @@ pub fn free_space(path: &CStr) -> Option<u64> {
     record[4].checked_mul(record[1])
 }
 
-/// Bytes of memory that nothing is in.
+/// Bytes of memory that hold nothing at all, not even caches.
 pub fn unused_memory() -> u64 {
-    // struct sysinfo: uptime, three loads, total, free, ...; the unit is near its end.
+    // struct sysinfo: uptime, three load averages, total, free, ...; the unit is near its end.
     let mut record = [0u64; 14];
     // SAFETY: the kernel fills the record.
     if unsafe { call(number::SYSINFO, [record.as_mut_ptr() as usize, 0, 0, 0, 0, 0]) }.is_err() {
@@ -380,9 +382,9 @@ pub fn unused_memory() -> u64 {
     record[5].saturating_mul(u64::from(record[13] as u32).max(1))
 }
 
-/// The most memory that this process has had, in bytes.
+/// The peak resident set size of this process in bytes.
 pub fn most_memory() -> u64 {
-    // struct rusage: two times of two words, then the most memory in KiB, ...
+    // struct rusage: two times of two words each, then the peak resident set in KiB, ...
     let mut record = [0u64; 18];
     let arguments = [0, record.as_mut_ptr() as usize, 0, 0, 0, 0];
     // SAFETY: the kernel fills the record.

@@ -1,8 +1,8 @@
-//! A stack of our own, and a way back from a panic.
+//! Stacks of our own, and a way back from a panic.
 //!
-//! OCaml 4 runs callbacks on the program's stack, of which there may be little left: the runtime makes sure
-//! of 4 KiB and raises Stack_overflow otherwise. So our work is done on a stack of our own. And if there is
-//! a mistake in it, the program must not pay for it: a panic ends our work, not the program.
+//! OCaml 4 runs callbacks on the program's stack, of which little may be left: the runtime only guarantees 4
+//! KiB, and raises Stack_overflow otherwise. So our work runs on a stack of our own. And if there is a bug in
+//! it, the program must not pay for it: a panic ends our work, not the program.
 
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
@@ -14,14 +14,14 @@ use crate::sys;
 const STACK_SIZE: usize = 256 << 10;
 const PAGE: usize = 4096;
 
-/// What a stack is for. Work on one may lead to work on another, but not back.
+/// What a stack is for. Work on one may call into work on another, but never back onto the first.
 #[derive(Clone, Copy)]
 pub enum Stack {
-    /// The recording, and what happens before the program runs.
+    /// The recording, and everything that happens before the program runs.
     Recording,
     /// Taking a snapshot.
     Snapshot,
-    /// All that a frozen copy does.
+    /// Everything that a frozen copy does.
     Copy,
     /// The runtime's functions that a frozen copy calls.
     Listing,
@@ -29,7 +29,7 @@ pub enum Stack {
 
 const STACKS: usize = 4;
 
-/// A stack, and below it a page that nobody may touch.
+/// A stack, and a guard page below it.
 #[repr(C, align(4096))]
 struct Room(UnsafeCell<[u8; PAGE + STACK_SIZE]>);
 
@@ -37,18 +37,19 @@ struct Room(UnsafeCell<[u8; PAGE + STACK_SIZE]>);
 unsafe impl Sync for Room {}
 
 static ROOMS: [Room; STACKS] = [const { Room(UnsafeCell::new([0; PAGE + STACK_SIZE])) }; STACKS];
-/// The stack pointer to go back to while something is on a stack.
+/// For each stack in use, the stack pointer to return to.
 static WAYS_BACK: [AtomicUsize; STACKS] = [const { AtomicUsize::new(0) }; STACKS];
 
-/// Has the kernel stop whoever goes below the end of a stack. Where that is refused, stacks are used without it.
+/// Protects the guard pages, so that a stack overflow faults. Where that is refused, stacks are used without
+/// guard pages.
 pub fn guard() {
     for room in &ROOMS {
-        // SAFETY: the page is part of a stack that nobody is on, and nothing of ours is in it.
+        // SAFETY: the page is below a stack that is not in use, and holds nothing of ours.
         let _ = unsafe { sys::forbid(room.0.get() as usize, PAGE) };
     }
 }
 
-/// Runs `f` on the recording's stack; false if it panicked.
+/// Runs `f` on the recording's stack; returns false if it panicked.
 ///
 /// # Safety
 /// As for `run_on`.
@@ -57,10 +58,11 @@ pub unsafe fn run<F: FnOnce()>(f: F) -> bool {
     unsafe { run_on(Stack::Recording, f) }
 }
 
-/// Runs `f` on a stack of our own; false if it panicked.
+/// Runs `f` on one of our stacks; returns false if it panicked.
 ///
 /// # Safety
-/// One thread at a time may be on a stack; after a panic, whatever `f` was working on is in an unknown state.
+/// Only one thread at a time may use a stack; after a panic, whatever `f` was working on is in an unknown
+/// state.
 pub unsafe fn run_on<F: FnOnce()>(stack: Stack, f: F) -> bool {
     extern "C" fn call<F: FnOnce()>(data: *mut c_void) {
         // SAFETY: `data` is the option below.
@@ -71,7 +73,7 @@ pub unsafe fn run_on<F: FnOnce()>(stack: Stack, f: F) -> bool {
     let mut f = Some(f);
     let top = top_of(stack);
     let way_back = &WAYS_BACK[stack as usize];
-    // SAFETY: the stack is nobody else's now.
+    // SAFETY: no other thread uses the stack now.
     let done = unsafe { call_on((&raw mut f).cast(), call::<F>, top, way_back) };
     way_back.store(0, Ordering::Relaxed);
     done != 0
@@ -82,24 +84,24 @@ pub fn top_of(stack: Stack) -> usize {
     ROOMS[stack as usize].0.get() as usize + size_of::<Room>()
 }
 
-/// Gives up what is done on the stack that we are on; none if that is none of ours.
+/// Abandons the work on the current stack. Returns None if this stack is not one of ours or runs no work.
 ///
 /// # Safety
-/// What was being done is in an unknown state.
+/// What was being done is left in an unknown state.
 pub unsafe fn give_up_here() -> Option<core::convert::Infallible> {
     let stack = stack_pointer().wrapping_sub(&raw const ROOMS as usize) / size_of::<Room>();
     let way_back = WAYS_BACK.get(stack)?.load(Ordering::Relaxed);
     if way_back == 0 {
         return None;
     }
-    // SAFETY: `call_on` is still there, on the stack below.
+    // SAFETY: the frame of `call_on` still exists, on the stack that called it.
     unsafe { give_up(way_back) }
 }
 
-/// Calls `f` on another stack, having noted the way back; gives 1.
+/// Saves the stack pointer in `way_back`, calls `f` on another stack, and returns 1.
 ///
 /// # Safety
-/// `top` is the high end of a stack that nobody is on.
+/// `top` is the upper end of an unused stack.
 #[unsafe(naked)]
 unsafe extern "C" fn call_on(
     data: *mut c_void,
@@ -130,10 +132,10 @@ unsafe extern "C" fn call_on(
     )
 }
 
-/// Returns 0 from the `call_on` that left its stack pointer there.
+/// Makes the `call_on` that saved this stack pointer return 0.
 ///
 /// # Safety
-/// That call is still going on.
+/// That call has not returned.
 #[unsafe(naked)]
 unsafe extern "C" fn give_up(stack: usize) -> ! {
     naked_asm!(
@@ -161,7 +163,7 @@ fn stack_pointer() -> usize {
 mod tests {
     use super::*;
 
-    /// Stacks are for one thread at a time.
+    /// Each stack may be used by one thread at a time.
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]
@@ -178,7 +180,7 @@ mod tests {
     fn work_that_gives_up_comes_back_and_the_stack_can_be_used_again() {
         let _one = ONE.lock();
         let mut steps = Vec::new();
-        // SAFETY: the lock above. What is given up here owns nothing.
+        // SAFETY: the lock above. The abandoned closure owns nothing.
         unsafe {
             assert!(!run(|| {
                 steps.push(1);

@@ -1,5 +1,5 @@
-//! System calls, made directly: the agent uses as little as it can of the program's own libc, which may be
-//! older or newer than the one it was built beside.
+//! Direct system calls. The agent uses as little as it can of the program's own libc, which may be older or
+//! newer than the one it was built with.
 
 use alloc::vec::Vec;
 use core::arch::asm;
@@ -12,20 +12,20 @@ pub struct Errno(pub i32);
 impl Errno {
     /// No such file.
     pub const NOENT: Errno = Errno(2);
-    /// A signal came between.
+    /// A signal interrupted the call.
     pub const INTR: Errno = Errno(4);
     /// Permission denied.
     pub const ACCES: Errno = Errno(13);
-    /// The file is there already.
+    /// The file exists already.
     pub const EXIST: Errno = Errno(17);
-    /// A part of the path is no directory.
+    /// A component of the path is not a directory.
     pub const NOTDIR: Errno = Errno(20);
-    /// An argument makes no sense.
+    /// Invalid argument.
     pub const INVAL: Errno = Errno(22);
-    /// The kernel does not know the call.
+    /// The kernel does not have this system call.
     pub const NOSYS: Errno = Errno(38);
 
-    /// What it means, for the errors that creating a file can give.
+    /// Its meaning, for the errors that can occur when a file is created.
     pub fn words(self) -> &'static str {
         match self.0 {
             1 | 13 => "permission denied",
@@ -44,10 +44,10 @@ impl Errno {
     }
 }
 
-/// What a system call gives.
+/// The result of a system call.
 pub type SysResult<T> = Result<T, Errno>;
 
-/// Numbers of system calls on x86-64.
+/// System call numbers on x86-64.
 mod number {
     pub const READ: usize = 0;
     pub const WRITE: usize = 1;
@@ -84,7 +84,7 @@ mod number {
 pub unsafe fn call(number: usize, arguments: [usize; 6]) -> SysResult<usize> {
     let [a, b, c, d, e, f] = arguments;
     let result: isize;
-    // SAFETY: the kernel changes rcx and r11 besides what the caller vouches for.
+    // SAFETY: beyond what the caller vouches for, the kernel only changes rcx and r11.
     unsafe {
         asm!("syscall", inlateout("rax") number as isize => result,
             in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
@@ -103,7 +103,7 @@ const O_CREAT: usize = 0o100;
 const O_EXCL: usize = 0o200;
 const O_CLOEXEC: usize = 0o2_000_000;
 
-/// Creates a file that nobody else may read; an error if there is one of that name.
+/// Creates a file that only this user can read; fails if the name exists.
 pub fn create(path: &CStr) -> SysResult<Fd> {
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, flags, 0o600, 0, 0];
@@ -111,30 +111,30 @@ pub fn create(path: &CStr) -> SysResult<Fd> {
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
 }
 
-/// Opens a file to read it.
+/// Opens a file for reading.
 pub fn open_to_read(path: &CStr) -> SysResult<Fd> {
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0];
     // SAFETY: the path ends with NUL.
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
 }
 
-/// A kind of access to a file or folder.
+/// A kind of access to a file or directory.
 #[derive(Clone, Copy)]
 pub enum Access {
-    /// Read it.
+    /// Reading it.
     Read = 4,
-    /// Make files in it.
+    /// Creating files in it.
     Fill = 3,
 }
 
-/// Whether this process may, with its effective user and groups.
+/// Whether this process has this access, with its effective user and groups.
 pub fn may(access: Access, path: &CStr) -> SysResult<()> {
     const EFFECTIVE: usize = 0x200;
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, access as usize, EFFECTIVE, 0, 0];
     // SAFETY: the path ends with NUL.
     let answer = match unsafe { call(number::FACCESSAT2, arguments) } {
-        // Before Linux 5.8, and under a seccomp filter that does not know the call: the real user's rights, which differ
-        // only while the effective user is another.
+        // Before Linux 5.8, and under a seccomp filter that does not know the call: check the real user's
+        // rights, which differ only if the effective user is another.
         // SAFETY: the same.
         Err(Errno::NOSYS | Errno(1)) => unsafe { call(number::FACCESSAT, arguments) },
         answer => answer,
@@ -142,26 +142,26 @@ pub fn may(access: Access, path: &CStr) -> SysResult<()> {
     answer.map(|_| ())
 }
 
-/// Gives a folder to another user, if this process may.
+/// Changes the owner of a directory, if this process may.
 pub fn give(path: &CStr, user: u32) {
     const SAME: usize = usize::MAX;
     // SAFETY: the path ends with NUL.
     let _ = unsafe { call(number::LCHOWN, [path.as_ptr() as usize, user as usize, SAME, 0, 0, 0]) };
 }
 
-/// Removes the name of a file, if this process may.
+/// Unlinks a file, if this process may.
 pub fn remove(path: &CStr) {
     // SAFETY: the path ends with NUL.
     let _ = unsafe { call(number::UNLINK, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// The user whose rights this process has.
+/// The effective user id of this process.
 pub fn effective_user() -> u32 {
     // SAFETY: touches no memory, and cannot fail.
     unsafe { call(number::GETEUID, [0; 6]) }.unwrap_or(0) as u32
 }
 
-/// The contents of a small file, or of one that the kernel makes up.
+/// The contents of a small file, or of a file in /proc or /sys.
 pub fn read_file(path: &CStr) -> SysResult<Vec<u8>> {
     const STEP: usize = 4096;
     let fd = open_to_read(path)?;
@@ -170,7 +170,7 @@ pub fn read_file(path: &CStr) -> SysResult<Vec<u8>> {
         let length = contents.len();
         contents.resize(length + STEP, 0);
         let place = contents[length..].as_mut_ptr() as usize;
-        // SAFETY: there is room for so much.
+        // SAFETY: the vector has room for that many bytes.
         let count = unsafe { call(number::READ, [fd.0 as usize, place, STEP, 0, 0, 0]) };
         contents.truncate(length + *count.as_ref().unwrap_or(&0));
         match count {
@@ -186,24 +186,24 @@ pub fn read_file(path: &CStr) -> SysResult<Vec<u8>> {
     Ok(contents)
 }
 
-/// The contents of a file, mapped for good. A file that is made shorter meanwhile must not be read: programs'
-/// files are not.
+/// The contents of a file, mapped forever. A file that may be truncated meanwhile must not be read this way;
+/// executables are not truncated.
 pub fn map_file(path: &CStr) -> SysResult<&'static [u8]> {
     const MAP_PRIVATE: usize = 2;
     let fd = open_to_read(path)?;
     let mapped = status(fd).and_then(|status| {
-        // SAFETY: asks for memory that nobody has.
+        // SAFETY: maps memory at an address that is unused.
         let memory = unsafe {
             call(number::MMAP, [0, status.size, PROT_READ, MAP_PRIVATE, fd.0 as usize, 0])
         };
-        // SAFETY: so much is mapped, and stays.
+        // SAFETY: that many bytes are mapped, and stay mapped.
         memory.map(|at| unsafe { core::slice::from_raw_parts(at as *const u8, status.size) })
     });
     close(fd);
     mapped
 }
 
-/// Maps the beginning of a file that is at least so long, to read and write it together with others.
+/// Maps the beginning of a file shared, for reading and writing; fails if the file is shorter than `bytes`.
 pub fn map_shared(path: &CStr, bytes: usize) -> SysResult<*mut u8> {
     const O_RDWR: usize = 2;
     const MAP_SHARED: usize = 1;
@@ -215,27 +215,27 @@ pub fn map_shared(path: &CStr, bytes: usize) -> SysResult<*mut u8> {
             return Err(Errno::INVAL);
         }
         let access = PROT_READ | PROT_WRITE;
-        // SAFETY: asks for memory that nobody has.
+        // SAFETY: maps memory at an address that is unused.
         unsafe { call(number::MMAP, [0, bytes, access, MAP_SHARED, fd.0 as usize, 0]) }
     });
     close(fd);
     mapped.map(|address| address as *mut u8)
 }
 
-/// Opens a file that is there, to write more.
+/// Opens an existing file for writing.
 pub fn reopen(path: &CStr) -> SysResult<Fd> {
     let arguments = [AT_FDCWD as usize, path.as_ptr() as usize, O_WRONLY | O_CLOEXEC, 0, 0, 0];
     // SAFETY: the path ends with NUL.
     unsafe { call(number::OPENAT, arguments) }.map(|fd| Fd(fd as c_int))
 }
 
-/// Writes at the end of what was written; how many bytes.
+/// Writes at the file position; returns the number of bytes.
 pub fn write(fd: Fd, bytes: &[u8]) -> SysResult<usize> {
     // SAFETY: the slice is readable.
     unsafe { call(number::WRITE, [fd.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) }
 }
 
-/// Writes at a place of a file; how many bytes.
+/// Writes at an offset of a file; returns the number of bytes.
 pub fn write_at(fd: Fd, bytes: &[u8], offset: u64) -> SysResult<usize> {
     let arguments = [fd.0 as usize, bytes.as_ptr() as usize, bytes.len(), offset as usize, 0, 0];
     // SAFETY: the slice is readable.
@@ -244,11 +244,11 @@ pub fn write_at(fd: Fd, bytes: &[u8], offset: u64) -> SysResult<usize> {
 
 /// Closes a descriptor.
 pub fn close(fd: Fd) {
-    // SAFETY: touches no memory. An error leaves nothing to be done.
+    // SAFETY: touches no memory. After an error there is nothing left to do.
     let _ = unsafe { call(number::CLOSE, [fd.0 as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// What the kernel knows of a file.
+/// What fstat reports about a file.
 struct Status {
     device: u64,
     inode: u64,
@@ -256,19 +256,19 @@ struct Status {
 }
 
 fn status(fd: Fd) -> SysResult<Status> {
-    // struct stat is 144 bytes: device, inode, then others, the size at 48.
+    // struct stat is 144 bytes: device, inode, others, with the size at offset 48.
     let mut stat = [0u64; 18];
     // SAFETY: the kernel fills the array.
     unsafe { call(number::FSTAT, [fd.0 as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) }?;
     Ok(Status { device: stat[0], inode: stat[1], size: stat[6] as usize })
 }
 
-/// Which file a descriptor stands for: device and inode.
+/// The device and inode of the file behind a descriptor.
 pub fn identity(fd: Fd) -> SysResult<(u64, u64)> {
     status(fd).map(|status| (status.device, status.inode))
 }
 
-/// A copy of a descriptor with a number of at least `least`.
+/// Duplicates a descriptor to a number of at least `least`.
 pub fn duplicate_above(fd: Fd, least: usize) -> SysResult<Fd> {
     const F_DUPFD_CLOEXEC: usize = 1030;
     // SAFETY: touches no memory.
@@ -289,7 +289,7 @@ pub enum Resource {
     AddressSpace = 9,
 }
 
-/// The limits of a resource.
+/// A soft and a hard limit.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Limit {
@@ -299,7 +299,7 @@ pub struct Limit {
     pub most: u64,
 }
 
-/// The limits of a resource.
+/// The limits of a resource; `u64::MAX` is unlimited.
 pub fn limit(resource: Resource) -> Limit {
     let mut limit = Limit { now: u64::MAX, most: u64::MAX };
     let arguments = [resource as usize, &raw mut limit as usize, 0, 0, 0, 0];
@@ -319,23 +319,23 @@ const PROT_READ: usize = 1;
 const PROT_WRITE: usize = 2;
 const PROT_EXEC: usize = 4;
 
-/// New memory, zeroed.
+/// Maps new zeroed memory.
 pub fn map(bytes: usize) -> SysResult<*mut u8> {
     const MAP_PRIVATE_ANONYMOUS: usize = 0x22;
     let arguments = [0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE_ANONYMOUS, usize::MAX, 0];
-    // SAFETY: asks for memory that nobody has.
+    // SAFETY: maps memory at an address that is unused.
     unsafe { call(number::MMAP, arguments) }.map(|address| address as *mut u8)
 }
 
 /// # Safety
-/// `address` and `bytes` are of a mapping that nobody uses any more.
+/// `address` and `bytes` are a mapping that nobody uses any more.
 pub unsafe fn unmap(address: *mut u8, bytes: usize) {
     // SAFETY: by the caller.
     let _ = unsafe { call(number::MUNMAP, [address as usize, bytes, 0, 0, 0, 0]) };
 }
 
 /// # Safety
-/// `address` and `old` are of a mapping; only the result is used afterwards.
+/// `address` and `old` are a mapping; only the result is used afterwards.
 pub unsafe fn remap(address: *mut u8, old: usize, new: usize) -> SysResult<*mut u8> {
     const MAY_MOVE: usize = 1;
     // SAFETY: by the caller.
@@ -343,19 +343,19 @@ pub unsafe fn remap(address: *mut u8, old: usize, new: usize) -> SysResult<*mut 
     result.map(|address| address as *mut u8)
 }
 
-/// Forbids all access to some pages.
+/// Makes pages inaccessible.
 ///
 /// # Safety
-/// Nobody needs what is there.
+/// Nobody needs their contents.
 pub unsafe fn forbid(address: usize, bytes: usize) -> SysResult<()> {
     // SAFETY: by the caller.
     unsafe { call(number::MPROTECT, [address, bytes, 0, 0, 0, 0]) }.map(|_| ())
 }
 
-/// Makes code writable, or unwritable again; it can be executed all the time.
+/// Makes code writable, or read-only again; it stays executable all the time.
 ///
 /// # Safety
-/// The pages are of a program's code.
+/// The pages are a program's code.
 pub unsafe fn protect_code(address: usize, bytes: usize, writable: bool) -> SysResult<()> {
     let access = PROT_READ | PROT_EXEC | if writable { PROT_WRITE } else { 0 };
     // SAFETY: by the caller.
@@ -372,13 +372,13 @@ pub fn process_id() -> Pid {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pid(pub u32);
 
-/// Lets others run.
+/// Yields the processor.
 pub fn yield_now() {
     // SAFETY: touches no memory.
     let _ = unsafe { call(number::SCHED_YIELD, [0; 6]) };
 }
 
-/// The name of this machine.
+/// Passes this machine's host name to `found`.
 pub fn host_name(found: &mut dyn FnMut(&[u8])) {
     const FIELD: usize = 65;
     let mut names = [0u8; 6 * FIELD];
@@ -389,7 +389,7 @@ pub fn host_name(found: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// The current directory, if its name fits.
+/// The current directory; None if its name does not fit.
 pub fn current_directory(buffer: &mut [u8]) -> Option<&[u8]> {
     let arguments = [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0];
     // SAFETY: the kernel fills the buffer.
@@ -397,7 +397,7 @@ pub fn current_directory(buffer: &mut [u8]) -> Option<&[u8]> {
     buffer.get(..length.checked_sub(1)?)
 }
 
-/// A path as it is from the root, wherever the program goes later.
+/// The absolute path, valid even if the program changes its directory later.
 pub fn absolute(path: &[u8]) -> Vec<u8> {
     let mut buffer = [0; 4096];
     match current_directory(&mut buffer) {
@@ -417,18 +417,18 @@ pub unsafe fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) ->
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
     const WAIT_PRIVATE: usize = 128;
     let arguments = [word.as_ptr() as usize, WAIT_PRIVATE, expected as usize, 0, 0, 0];
-    // SAFETY: the word lives.
+    // SAFETY: the word outlives the call.
     let _ = unsafe { call(number::FUTEX, arguments) };
 }
 
-/// Wakes one that waits on `word`.
+/// Wakes one thread that waits on `word`.
 pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
     const WAKE_PRIVATE: usize = 129;
-    // SAFETY: the word lives.
+    // SAFETY: the word outlives the call.
     let _ = unsafe { call(number::FUTEX, [word.as_ptr() as usize, WAKE_PRIVATE, 1, 0, 0, 0]) };
 }
 
-/// Ends the process, with all its threads, and nothing else.
+/// Ends the process with all its threads, without running exit handlers.
 pub fn exit_group(status: c_int) -> ! {
     loop {
         // SAFETY: ends the process.
@@ -436,12 +436,13 @@ pub fn exit_group(status: c_int) -> ! {
     }
 }
 
-/// Makes sure that no thread of this process is still doing what it had begun before.
+/// Makes all threads of this process pass a serialising barrier (membarrier SYNC_CORE), so that none executes
+/// instructions that it fetched before.
 pub fn let_all_threads_catch_up() {
     const REGISTER: usize = 1 << 6;
     const SYNC_CORE: usize = 1 << 5;
     for command in [REGISTER, SYNC_CORE] {
-        // SAFETY: touches no memory. Kernels before 4.16 do not know it; there we go without.
+        // SAFETY: touches no memory. Kernels before 4.16 do not have the command; there we go without.
         let _ = unsafe { call(number::MEMBARRIER, [command, 0, 0, 0, 0, 0]) };
     }
 }
@@ -454,14 +455,14 @@ struct KernelSigaction {
     mask: u64,
 }
 
-/// Installs a handler for a signal. Interrupted system calls go on where they can.
+/// Installs a signal handler. Interrupted system calls are restarted where possible.
 pub fn handle_signal(signal: u8, handler: extern "C" fn(c_int)) -> SysResult<()> {
     const SA_RESTART: u64 = 0x1000_0000;
     const SA_ONSTACK: u64 = 0x0800_0000;
     handle(signal, handler, SA_RESTART | SA_ONSTACK)
 }
 
-/// Installs a handler for a fault: it runs on the stack where that happens, and need not return.
+/// Installs a handler for a fault. It runs on the stack on which the fault occurs, and need not return.
 pub fn handle_fault(signal: u8, handler: extern "C" fn(c_int)) -> SysResult<()> {
     const SA_NODEFER: u64 = 0x4000_0000;
     handle(signal, handler, SA_NODEFER)
@@ -476,17 +477,17 @@ fn handle(signal: u8, handler: extern "C" fn(c_int), flags: u64) -> SysResult<()
         mask: 0,
     };
     let arguments = [usize::from(signal), &raw const action as usize, 0, 8, 0, 0];
-    // SAFETY: the record is laid out as the kernel wants it, the handler lives as long as the process.
+    // SAFETY: the record has the kernel's layout, the handler lives as long as the process.
     unsafe { call(number::RT_SIGACTION, arguments) }.map(|_| ())
 }
 
-/// Has a signal ignored.
+/// Ignores a signal.
 pub fn ignore_signal(signal: u8) {
     const SIG_IGN: usize = 1;
     set_disposition(signal, SIG_IGN);
 }
 
-/// Has a signal do what it does by itself.
+/// Restores the default action of a signal.
 pub fn default_signal(signal: u8) {
     const SIG_DFL: usize = 0;
     set_disposition(signal, SIG_DFL);
@@ -495,35 +496,35 @@ pub fn default_signal(signal: u8) {
 fn set_disposition(signal: u8, handler: usize) {
     let action = KernelSigaction { handler, flags: 0, restorer: 0, mask: 0 };
     let arguments = [usize::from(signal), &raw const action as usize, 0, 8, 0, 0];
-    // SAFETY: the record is laid out as the kernel wants it.
+    // SAFETY: the record has the kernel's layout.
     let _ = unsafe { call(number::RT_SIGACTION, arguments) };
 }
 
-/// What a signal handler returns to.
+/// The restorer that a signal handler returns to (rt_sigreturn).
 ///
 /// # Safety
-/// Reached by the kernel only.
+/// Only the kernel arranges a return here.
 #[unsafe(naked)]
 unsafe extern "C" fn restore_signal() {
     core::arch::naked_asm!("mov eax, 15", "syscall")
 }
 
-// SAFETY: the declarations of libc.
+// SAFETY: these are libc's declarations.
 unsafe extern "C" {
     fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
     fn __errno_location() -> *mut c_int;
 }
 
-/// A clock of the kernel.
+/// A clock of clock_gettime(2).
 #[derive(Clone, Copy)]
 pub enum Clock {
     /// The time of day.
     Realtime = 0,
-    /// Time that only goes forward.
+    /// Time that never goes backwards.
     Monotonic = 1,
 }
 
-/// The time in nanoseconds. Through libc, which asks the kernel without a system call.
+/// The time in nanoseconds. Goes through libc, which reads it from the vDSO without a system call.
 #[inline]
 pub fn nanos(clock: Clock) -> u64 {
     let mut time = [0; 2];
@@ -538,29 +539,29 @@ pub fn micros(clock: Clock) -> u64 {
     nanos(clock) / 1000
 }
 
-/// The address that this thread's own variables are counted from.
+/// The address from which this thread's thread-local variables are addressed (the FS base).
 #[inline]
 pub fn thread_pointer() -> usize {
     let pointer;
-    // SAFETY: on x86-64 it is in the first word of what it points to.
+    // SAFETY: on x86-64 the first word at the FS base holds its own address.
     unsafe { asm!("mov {}, fs:0", out(reg) pointer, options(pure, readonly, nostack)) };
     pointer
 }
 
-/// The processor's own counter.
+/// The processor's time stamp counter.
 #[inline]
 pub fn ticks() -> u64 {
     // SAFETY: every x86-64 processor has it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Sets this thread's `errno`, for callers of libc.
+/// Sets this thread's `errno`, for callers of libc functions that we replace.
 pub fn set_errno(errno: Errno) {
     // SAFETY: the place is this thread's own. Every libc has this function.
     unsafe { *__errno_location() = errno.0 };
 }
 
-/// The memory of a C string.
+/// The bytes of a C string, without the NUL; None if the pointer is null.
 ///
 /// # Safety
 /// The pointer is null or points to a string that ends with NUL and outlives `'a`.
@@ -606,7 +607,7 @@ mod tests {
         let path = temporary("shared");
         std::fs::write(path.to_str().expect("plain"), vec![0; 4096]).expect("it can be written");
         let [one, other] = [(); 2].map(|()| map_shared(&path, 4096).expect("it is long enough"));
-        // SAFETY: so many bytes are mapped.
+        // SAFETY: that many bytes are mapped.
         unsafe {
             *one.add(7) = 9;
             assert_eq!(*other.add(7), 9);
