@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_functions_are_those_that_symbols_tell() {
+    fn sorted_functions_agree_with_a_linear_search() {
         // A library that stays loaded and has many functions.
         let malloc = find_behind("malloc").expect("a libc has it");
         holding(malloc, |object| {

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_awaited_is_still_known_to_be_mine() {
+    fn a_lock_with_waiters_still_knows_its_holder() {
         static LOCK: Lock<()> = Lock::new(());
         LOCK.take();
         thread::scope(|scope| {

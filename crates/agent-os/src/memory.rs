@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_was_interrupted_at_the_lists_gets_memory_without_them() {
+    fn a_thread_interrupted_while_holding_the_free_lists_still_gets_memory() {
         let memory = Memory::new();
         memory.holder.store(lock::me(), Ordering::Relaxed);
         let layout = Layout::from_size_align(100, 8).expect("a layout");

@@ -187,7 +187,7 @@ mod tests {
     static PAGE_OF_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]
-    fn callers_wait_at_the_door_until_it_is_lifted() {
+    fn callers_of_a_held_function_wait_until_the_patch_is_lifted() {
         let _page = PAGE_OF_TESTS.lock().expect("no test panics");
         static PATCH: Patch = Patch::new();
         // SAFETY: it is long enough.

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_are_counted_where_the_kernel_tells() {
+    fn seccomp_filters_are_counted_if_the_kernel_reports_them() {
         assert_eq!(filters_in(b"Seccomp:\t2\nSeccomp_filters:\t3\nSpeculation:\tx\n"), Some(3));
         assert_eq!(filters_in(b"Seccomp:\t2\n"), None);
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_told_as_the_standard_library_tells_it() {
+    fn executable_and_arguments_agree_with_the_standard_library() {
         use std::os::unix::ffi::OsStrExt;
         let exe = std::env::current_exe().expect("this program");
         assert_eq!(executable(), exe.as_os_str().as_bytes());

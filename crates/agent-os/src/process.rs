@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_never_there_has_ended() {
+    fn a_process_that_never_existed_has_ended() {
         assert!(end_of(Pid(u32::MAX >> 1)).is_some());
     }
 
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn blocked_signals_are_set_and_told() {
+    fn setting_blocked_signals_returns_the_previous_mask() {
         let before = set_blocked_signals(1 << 9);
         assert_eq!(set_blocked_signals(before), 1 << 9);
     }

@@ -167,7 +167,7 @@ mod tests {
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]
-    fn work_is_done_on_the_stack_that_it_is_for() {
+    fn work_runs_on_the_stack_that_was_asked_for() {
         let _one = ONE.lock();
         let mut at = 0;
         // SAFETY: the lock above.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_gives_up_comes_back_and_the_stack_can_be_used_again() {
+    fn a_stack_can_be_used_again_after_giving_up() {
         let _one = ONE.lock();
         let mut steps = Vec::new();
         // SAFETY: the lock above. The abandoned closure owns nothing.
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn giving_up_within_other_work_comes_back_to_that() {
+    fn giving_up_nested_work_resumes_the_outer_work() {
         let _one = ONE.lock();
         let mut inner = true;
         // SAFETY: the lock above.
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_page_below_each_stack_that_may_not_be_touched() {
+    fn each_stack_has_a_guard_page_below_it() {
         let _one = ONE.lock();
         guard();
         let maps = std::fs::read_to_string("/proc/self/maps").expect("this process has maps");

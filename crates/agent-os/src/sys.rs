@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn access_is_told_for_files_and_folders() {
+    fn may_reports_access_to_files_and_directories() {
         assert_eq!(may(Access::Read, c"/proc/self/exe"), Ok(()));
         assert_eq!(may(Access::Fill, c"/nonexistent"), Err(Errno::NOENT));
         assert_eq!(may(Access::Read, c"/proc/self/exe/x"), Err(Errno::NOTDIR));
@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn a_futex_waits_only_for_the_expected_value_and_is_woken() {
+    fn a_futex_waits_only_while_the_word_is_as_expected() {
         let word = AtomicU32::new(0);
         futex_wait(&word, 1);
         std::thread::scope(|scope| {
