@@ -1,52 +1,55 @@
-//! How an agent is told what to do that was put into a program that ran already (`bactrian record PID`), and how it tells
-//! what became of it.
+//! How an agent that was injected into a running program (`bactrian record PID`) is told what to do, and how
+//! it reports the outcome.
 //!
-//! Such an agent gets control by variables of the runtime that hold functions to call ([`Hook`]): whoever put it there
-//! sets them while all threads stand still, and says by [`Control::asked`] that a recording is wanted. Each domain starts its
-//! sampler when the runtime calls one of them.
+//! Such an agent gets control through function pointers of the runtime ([`Hook`]). The injector sets them
+//! while all threads are stopped, and requests a recording by [`Control::asked`]. Each domain starts its
+//! sampler when the runtime calls one of the hooks.
 
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
-/// The first word of a page before the agent's own: so it is known in a program that had one before.
+/// The first word of the page before the agent's own, by which a program that was recorded before is
+/// recognised.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"bactrian");
-/// The name of the agent's [`Control`] among its symbols.
+/// The symbol of the agent's [`Control`].
 pub const SYMBOL: &str = "bactrian_control";
-/// Room for settings.
+/// Room for the settings, in bytes.
 pub const SETTINGS: usize = 16 << 10;
 
-/// A hook of ours.
+/// A function pointer of the runtime that leads to the agent.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Hook<Answer = ()> {
-    /// Our function.
+    /// The agent's function.
     pub ours: extern "C" fn() -> Answer,
-    /// What was there before; 0 for nothing.
+    /// Its previous value; 0 if it was null.
     pub previous: &'static AtomicUsize,
 }
 
-/// A function of the program that is led to us while we sample: `Gc.Memprof.start`, for example.
+/// A function of the program whose calls are redirected to the agent while it samples: `Gc.Memprof.start`,
+/// for example.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// Where its calls come to us.
+    /// The agent's replacement.
     pub ours: unsafe extern "C" fn() -> usize,
-    /// The word that says which function is patched, with [`HELD`] if callers wait at its door until it is patched.
+    /// The word that holds the address of the patched function, with the bit [`HELD`] if callers spin at its
+    /// door until it is patched.
     pub patched: &'static AtomicUsize,
 }
 
-/// How many there are.
+/// The number of gates.
 pub const GATES: usize = 3;
-/// Functions are aligned: this bit is none of an address.
+/// A bit that is clear in the address of any function, since functions are aligned.
 pub const HELD: usize = 1;
-/// A jump to itself, at the first instruction of a function.
+/// The door: a jump to itself, at the first instruction of a function.
 pub const DOOR: [u8; 2] = [0xEB, 0xFE];
 
-/// How many bytes of a function are replaced by a jump.
+/// How many bytes of a function a patch replaces.
 pub const JUMP_LENGTH: usize = JUMP.len() + 8;
-/// `jmp [rip + 0]`, behind which the address stands.
+/// `jmp [rip + 0]`, followed by the target address.
 pub const JUMP: [u8; 6] = [0xFF, 0x25, 0, 0, 0, 0];
 
-/// Variables of the runtime that hold functions to call around pauses. The last is the one by which OCaml 4 polls, too.
+/// The runtime's hooks around pauses. The last is also the one by which OCaml 4 polls.
 pub const PAUSE_HOOKS: [&str; 4] = [
     "caml_minor_gc_begin_hook",
     "caml_minor_gc_end_hook",
@@ -54,55 +57,56 @@ pub const PAUSE_HOOKS: [&str; 4] = [
     "caml_major_slice_begin_hook",
 ];
 
-/// So long, in microseconds, after whoever put us here was last seen, no sampler is started: it was killed.
+/// If the recorder was last seen this many microseconds ago, it has been killed, and no sampler is started.
 pub const GONE_AFTER: u64 = 1_000_000;
 
-/// What both look at.
+/// The memory that the agent and the recorder share.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Control {
-    /// The number of the recording that is wanted; each has its own, from 1 on.
+    /// The number of the recording that is wanted; recordings are numbered from 1.
     pub asked: AtomicU64,
-    /// When whoever asked was last there: microseconds of the monotonic clock.
+    /// When the recorder was last seen, in microseconds of the monotonic clock.
     pub seen: AtomicU64,
-    /// The process that asked.
+    /// The process id of the recorder.
     pub recorder: AtomicU64,
-    /// The number of the last recording that was prepared.
+    /// The number of the last recording that the agent has prepared.
     pub prepared: AtomicU64,
-    /// Why it could not be, as a [`Trouble`]; 0 if it could.
+    /// Why it could not be prepared, as a [`Trouble`]; 0 if it could.
     pub trouble: AtomicU64,
     /// How many domains have started their sampler for it.
     pub started: AtomicU64,
-    /// How many threads are in a hook of ours, and about to start a sampler or to leave it.
+    /// How many threads are in one of our hooks and about to start a sampler, or to leave.
     pub busy: AtomicU64,
-    /// 0 while no thread works on the recording.
+    /// The state of the recording's lock: 0 while no thread works on the recording.
     pub lock: &'static AtomicU32,
-    /// Whether callbacks are answered.
+    /// Whether callbacks of the sampler are recorded.
     pub running: &'static AtomicBool,
     /// OCaml 4: `caml_major_slice_begin_hook`. OCaml 5: `caml_domain_external_interrupt_hook`.
     pub poll: Hook,
     /// `caml_leave_blocking_section_hook`.
     pub leave: Hook,
-    /// `caml_domain_initialize_hook` of OCaml 5, `caml_domain_initialize_hook_exn` since 5.5, which answers whether it failed.
+    /// `caml_domain_initialize_hook` of OCaml 5, `caml_domain_initialize_hook_exn` since 5.5, which returns
+    /// whether it failed.
     pub spawn: Hook<usize>,
     /// `caml_enter_blocking_section_hook`, which the agent sets itself.
     pub enter: Hook,
-    /// If pauses are to be measured: see [`PAUSE_HOOKS`].
+    /// The hooks that measure pauses, if that is wanted: see [`PAUSE_HOOKS`].
     pub pauses: [Hook; PAUSE_HOOKS.len()],
-    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
+    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where it exists.
     pub gates: [Gate; GATES],
-    /// Settings as in an environment: each `NAME=VALUE` and NUL. They are written from outside, so nobody may take them for
-    /// constant.
+    /// The settings, encoded like an environment: each `NAME=VALUE` followed by NUL. They are written from
+    /// outside, so the compiler must not take them for constants.
     pub settings: [AtomicU8; SETTINGS],
 }
 
-/// Why a recording was not begun.
+/// Why a recording was not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Trouble {
-    /// The settings make no sense to the agent.
+    /// The settings are invalid.
     Settings = 1,
-    /// It does not find the runtime.
+    /// The agent did not find the runtime.
     Runtime = 2,
     /// The trace cannot be created.
     Trace = 3,
@@ -111,7 +115,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// As it stands in [`Control::trouble`].
+    /// Decodes [`Control::trouble`].
     pub fn of(word: u64) -> Option<Trouble> {
         use Trouble::{ProgramSamples, Runtime, Settings, Trace};
         [Settings, Runtime, Trace, ProgramSamples].into_iter().find(|it| *it as u64 == word)

@@ -1,20 +1,23 @@
-//! A rate that falls: high at first, and halved as the trace grows, down to about what is asked for otherwise.
+//! A falling sampling rate: high at first, and halved as the trace grows, down to about the rate that is the
+//! default otherwise.
 //!
-//! So a short program has thousands of samples, and a long one stays cheap: what is sampled before the last rate is reached takes
-//! some tenths of a second in all. A trace has one rate, the first. A sample that is taken at half of it counts
-//! twice, at a quarter four times: sums are as they should be, for every reader of the format. How often the rate was halved
-//! stands in the recorder's note, for intervals: they are as wide as if all had been sampled at the last rate.
+//! So a short program has thousands of samples, and a long one stays cheap: the samples before the last rate
+//! is reached take some tenths of a second in all. A trace has a single rate, the first one. A sample taken
+//! at half of it counts twice, at a quarter four times, so sums are right for every reader of the format. The
+//! number of halvings is in the recorder's note and is used for confidence intervals: they are as wide as if
+//! everything had been sampled at the last rate.
 
-/// What asks for it.
+/// The value of the rate variable that asks for it.
 pub const WORD: &str = "auto";
 
-/// The first rate. The runtime collects stacks below 1e-3; above, we would patch it to do so ourselves.
+/// The first rate. The runtime collects stacks itself below 1e-3; above, we would patch it to collect them
+/// ourselves.
 pub const FIRST: f64 = 1.0 / 1024.0;
 
-/// It is halved so often at most: to 7.6e-6.
+/// The maximal number of halvings: the last rate is 7.6e-6.
 pub const HALVINGS: u32 = 7;
 
-/// The first allocation of a trace that is sampled at half the rate, and how many later the next halving is.
+/// The number of the first allocation that is sampled at half the rate.
 pub const FIRST_HALVING: u64 = 8192;
-/// How many allocations come between one halving and the next.
+/// The number of sampled allocations between one halving and the next.
 pub const BETWEEN: u64 = 4096;

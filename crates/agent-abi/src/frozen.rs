@@ -1,12 +1,12 @@
-//! What a frozen copy tells its walker: which program it is a copy of, what is wanted, and where the runtime says its
-//! roots are.
+//! What a frozen copy tells its walker: which program it is a copy of, what is wanted, and which roots the
+//! runtime reports.
 //!
-//! The copy writes it ([`Writer`]) without memory of its own into a file that exists in memory only; the walker reads it
-//! ([`Frozen::read`]). Descriptors of a walker: [`MEMORY`], [`MAPS`] and [`TOLD`].
+//! The copy writes it ([`Writer`]), without allocating, into a file that exists in memory only; the walker
+//! reads it ([`Frozen::read`]). The walker inherits the descriptors [`MEMORY`], [`MAPS`] and [`TOLD`].
 //!
-//! Layout, little endian: [`MAGIC`]; the facts in the order of [`Facts`]; then items until [`END`]. A text is its
-//! length and its bytes. The reader takes any bytes; what was cut is told, not an error, as long as the
-//! facts are there.
+//! Layout, little endian: [`MAGIC`]; the facts in the order of [`Facts`]; then items until [`END`]. A text is
+//! its length followed by its bytes. The reader accepts any bytes; truncation is reported, but not an error,
+//! as long as the facts are complete.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -14,27 +14,27 @@ use core::ops::Range;
 
 /// The walker's descriptor of the copy's memory.
 pub const MEMORY: i32 = 3;
-/// The walker's descriptor of the list of the copy's mappings.
+/// The walker's descriptor of the copy's mappings.
 pub const MAPS: i32 = 4;
-/// The walker's descriptor of what the copy tells.
+/// The walker's descriptor of this file.
 pub const TOLD: i32 = 5;
-/// The signal (SIGUSR1) by which the walker tells its copy that it needs some of its memory no more. [`TOLD`] then holds
-/// which: a [`list_of`] addresses. The copy gives that back. It must not be killed itself: the walker would become
-/// a child of whoever adopts orphans, which may be the program.
+/// The signal (SIGUSR1) by which the walker tells its copy that it no longer needs some of its memory.
+/// [`TOLD`] then holds the ranges: a [`list_of`] addresses. The copy releases them. The copy itself must not
+/// be killed: the walker would become a child of the process that adopts orphans, which may be the program.
 pub const RELEASE: i32 = 10;
-/// Bytes of one range of addresses in a [`list_of`] them.
+/// Bytes of one address range in a [`list_of`].
 pub const RANGE: usize = 16;
-/// The hidden command of the walker.
+/// The hidden command that runs the walker.
 pub const COMMAND: &str = "walk-frozen";
 
 const MAGIC: [u8; 8] = *b"BacFroz1";
 
-/// Ranges of addresses, as the walker writes them.
+/// Encodes address ranges, for the copy to read.
 pub fn list_of(ranges: &[Range<u64>]) -> Vec<u8> {
     ranges.iter().flat_map(|range| [range.start, range.end]).flat_map(u64::to_le_bytes).collect()
 }
 
-/// One range of a [`list_of`] them, as the copy reads it.
+/// Decodes one range of a [`list_of`].
 pub fn range_of(bytes: [u8; RANGE]) -> Range<u64> {
     let bytes = u128::from_le_bytes(bytes);
     bytes as u64..(bytes >> 64) as u64
@@ -45,11 +45,11 @@ pub fn range_of(bytes: [u8; RANGE]) -> Range<u64> {
 pub enum Reason {
     /// A major collection has ended.
     Major,
-    /// Its time has come.
+    /// The interval has passed.
     Every,
-    /// A signal came.
+    /// The signal arrived.
     Signal,
-    /// The program ends.
+    /// The program exits.
     Exit,
     /// The heap has grown past its last peak.
     Peak,
@@ -61,7 +61,7 @@ impl Reason {
     const ALL: [Reason; 6] =
         [Reason::Major, Reason::Every, Reason::Signal, Reason::Exit, Reason::Peak, Reason::Call];
 
-    /// As one word.
+    /// Its name, one word.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Major => "major",
@@ -74,55 +74,55 @@ impl Reason {
     }
 }
 
-/// Snapshots of this process that were not taken, by what was in the way.
+/// Counts of snapshots of this process that were skipped, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// There were enough frozen copies.
+    /// The maximal number of frozen copies existed.
     pub copies: u64,
     /// There was not enough memory.
     pub memory: u64,
-    /// There was not enough room on the disk.
+    /// There was not enough disk space.
     pub disk: u64,
-    /// The kernel allowed no further process.
+    /// The kernel did not allow another process.
     pub process: u64,
 }
 
-/// What is known of a frozen copy, but for its roots.
+/// Everything known about a frozen copy except its roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts<'a> {
     /// Process id of the program.
     pub program: u32,
     /// Process id of the copy.
     pub copy: u32,
-    /// Snapshots of the program are counted from 1.
+    /// The number of the snapshot in this program, counted from 1.
     pub number: u64,
-    /// Its number in the ledger, where several processes may write.
+    /// Its number in the ledger, which several processes may share.
     pub key: u64,
     /// Why it is taken.
     pub reason: Reason,
-    /// Bytes of each string to keep.
+    /// The number of bytes to keep of each string.
     pub strings: u32,
     /// Microseconds since 1970.
     pub time: u64,
     /// Microseconds since the program started.
     pub elapsed: u64,
-    /// How long the program stood still, in nanoseconds; 0 if it is not known.
+    /// How long the program was paused, in nanoseconds; 0 if unknown.
     pub pause: u64,
-    /// Snapshots that were not taken so far.
+    /// Snapshots that were skipped so far.
     pub skipped: Skipped,
-    /// Bytes that the files may come to; none: as long as there is room.
+    /// Bytes that all files together may take; if None, as long as there is disk space.
     pub disk_limit: Option<u64>,
-    /// What the thread that was copied has its own variables counted from.
+    /// The thread pointer (FS base) of the thread that was copied.
     pub thread_pointer: u64,
-    /// What the program calls this snapshot.
+    /// The name that the program gave this snapshot.
     pub name: Option<&'a [u8]>,
-    /// The file to write, absolute. It is not there yet, but may be when it is written.
+    /// The absolute path of the file to write. It does not exist yet, but may by the time it is written.
     pub heap: &'a [u8],
-    /// The trace that is being recorded, absolute, with all in it that was sampled so far.
+    /// The absolute path of the trace that is being recorded, which contains everything sampled so far.
     pub trace: Option<&'a [u8]>,
     /// The ledger to write to.
     pub ledger: Option<&'a [u8]>,
-    /// Where the program was started, absolute: relative paths are from there.
+    /// The absolute directory in which the program was started; relative paths refer to it.
     pub directory: Option<&'a [u8]>,
 }
 
@@ -137,7 +137,7 @@ pub enum List {
     Threads,
     /// `caml_scan_global_roots`, where `caml_do_roots` does not call it.
     Global,
-    /// `caml_do_roots`, with all that it is made of.
+    /// `caml_do_roots`, with everything that it calls.
     All,
 }
 
@@ -145,38 +145,38 @@ impl List {
     const ALL: [List; 5] = [List::Final, List::Memprof, List::Threads, List::Global, List::All];
 }
 
-/// A root that the runtime has reported.
+/// A root as the runtime has reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Where the value is kept.
+    /// The address where the value is kept.
     pub slot: u64,
     /// The value.
     pub value: u64,
 }
 
-/// What one function reported.
+/// What one function has reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// Which function.
     pub list: List,
-    /// For which domain: a place in [`Frozen::domains`]. 0 if it is not asked about one.
+    /// For which domain: an index into [`Frozen::domains`]; 0 if the function does not take one.
     pub domain: u32,
-    /// The roots, in its order.
+    /// The roots, in the order in which they were reported.
     pub slots: Vec<Slot>,
-    /// The function came to its end.
+    /// Whether the function has returned.
     pub whole: bool,
 }
 
-/// All that a frozen copy tells.
+/// Everything that a frozen copy tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frozen<'a> {
-    /// The copy.
+    /// The facts about the copy.
     pub facts: Facts<'a>,
-    /// Addresses of domain states: of all domains, the one that took the snapshot first.
+    /// Addresses of the states of all domains; the domain that took the snapshot comes first.
     pub domains: Vec<u64>,
-    /// Roots. A function that is not there could not be called.
+    /// The reported roots. A list that is missing could not be asked for.
     pub lists: Vec<Listed>,
-    /// Nothing is missing behind.
+    /// Whether nothing is missing at the end.
     pub whole: bool,
 }
 
@@ -186,10 +186,10 @@ const SLOT: u8 = b'S';
 const WHOLE: u8 = b'W';
 const END: u8 = b'.';
 
-/// Bytes that are not what a frozen copy tells.
+/// Bytes that are not the output of a frozen copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadFrozen {
-    /// Where.
+    /// The offset of the error in bytes.
     pub offset: usize,
     /// What is wrong.
     pub reason: &'static str,
@@ -204,10 +204,10 @@ impl fmt::Display for BadFrozen {
 impl core::error::Error for BadFrozen {}
 
 impl Frozen<'_> {
-    /// Reads what a copy has told.
+    /// Reads what a copy has written.
     ///
     /// # Errors
-    /// If the facts are not there, or something else is.
+    /// If the facts are incomplete, or the bytes are something else.
     pub fn read(bytes: &[u8]) -> Result<Frozen<'_>, BadFrozen> {
         let mut input = Input { bytes, at: 0 };
         if input.take(MAGIC.len())? != MAGIC {
@@ -219,17 +219,17 @@ impl Frozen<'_> {
         Ok(frozen)
     }
 
-    /// What a function reported about a domain.
+    /// What a function has reported about a domain.
     pub fn list(&self, list: List, domain: u32) -> Option<&Listed> {
         self.lists.iter().find(|listed| (listed.list, listed.domain) == (list, domain))
     }
 
-    /// Reads one item; false if there are no more.
+    /// Reads one item; returns false if there are no more.
     fn item(&mut self, input: &mut Input<'_>) -> Result<bool, BadFrozen> {
         let start = input.at;
         let bad = |reason| BadFrozen { offset: start, reason };
         let Ok(kind) = input.byte() else { return Ok(false) };
-        // What is cut in the middle of an item is cut before it.
+        // An item that is cut off in the middle is dropped.
         match kind {
             END => {
                 self.whole = true;
@@ -259,7 +259,7 @@ impl Frozen<'_> {
     }
 }
 
-/// Bytes that are read from the front.
+/// Input that is read from the front.
 struct Input<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -341,7 +341,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Writes what a frozen copy tells, through a buffer that is given.
+/// Writes what a frozen copy tells, through a given buffer.
 pub struct Writer<'a, F: FnMut(&[u8])> {
     buffer: &'a mut [u8],
     used: usize,
@@ -349,7 +349,7 @@ pub struct Writer<'a, F: FnMut(&[u8])> {
 }
 
 impl<'a, F: FnMut(&[u8])> Writer<'a, F> {
-    /// Begins with the facts. What is in the buffer when it is full goes to `put`.
+    /// Begins with the facts. Whenever the buffer is full, its contents go to `put`.
     pub fn new(buffer: &'a mut [u8], put: F, facts: &Facts<'_>) -> Writer<'a, F> {
         let mut writer = Writer { buffer, used: 0, put };
         writer.bytes(&MAGIC);
@@ -357,37 +357,37 @@ impl<'a, F: FnMut(&[u8])> Writer<'a, F> {
         writer
     }
 
-    /// A domain's state.
+    /// Writes a domain's state.
     pub fn domain(&mut self, state: u64) {
         self.bytes(&[DOMAIN]);
         self.word(state);
     }
 
-    /// A function is about to be called.
+    /// Begins a list: a function is about to be called.
     pub fn list(&mut self, list: List, domain: u32) {
         self.bytes(&[LIST, list as u8]);
         self.half(domain);
     }
 
-    /// It reports a root.
+    /// The function reports a root.
     pub fn slot(&mut self, slot: Slot) {
         self.bytes(&[SLOT]);
         self.word(slot.slot);
         self.word(slot.value);
     }
 
-    /// It has come to its end.
+    /// The function has returned.
     pub fn list_is_whole(&mut self) {
         self.bytes(&[WHOLE]);
     }
 
-    /// That is all.
+    /// Ends the output.
     pub fn end(&mut self) {
         self.bytes(&[END]);
         self.flush();
     }
 
-    /// Hands on what is in the buffer.
+    /// Flushes the buffer.
     fn flush(&mut self) {
         (self.put)(&self.buffer[..self.used]);
         self.used = 0;
@@ -400,7 +400,7 @@ impl<'a, F: FnMut(&[u8])> Writer<'a, F> {
             }
             let room = &mut self.buffer[self.used..];
             if room.is_empty() {
-                // A buffer of nothing holds nothing.
+                // A buffer without room drops everything.
                 return;
             }
             let (now, later) = bytes.split_at(bytes.len().min(room.len()));
@@ -517,7 +517,7 @@ mod tests {
                 readable += 1;
             }
         }
-        // All that is cut behind the facts.
+        // Everything cut off after the facts.
         assert!(readable > 60, "{readable}");
     }
 

@@ -1,8 +1,9 @@
-//! The ledger: what became of each snapshot, told by the agent, the frozen copy and the walker while they are at it.
+//! The ledger: a log of what becomes of each snapshot, written by the agent, the frozen copy and the walker
+//! as it happens.
 //!
-//! A text of lines, each appended by one write to a file that nobody shortens, so that writers need not know
-//! of each other. Several processes may write to one ledger. The first one's snapshots have the numbers of their files;
-//! to those of others a multiple of 2^32 is added, the process id.
+//! It is a text file that nobody truncates. Each line is appended by a single write, so that writers need not
+//! know of each other. Several processes may write to one ledger. The snapshots of the first have the numbers
+//! of their files; those of other processes have their process id times 2^32 added.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,55 +14,55 @@ use core::str::{self, FromStr};
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A snapshot was begun: its number and the process id of the frozen copy.
+    /// A snapshot has begun: its number and the process id of the frozen copy.
     Begun(u64, u32),
     /// The frozen copy has started a walker: the number and the walker's process id.
     Walker(u64, u32),
-    /// How long the program stood still for it, in nanoseconds.
+    /// How long the program was paused for it: its number and nanoseconds.
     Pause(u64, u64),
-    /// How much of it is done, in percent.
+    /// Its number and how much of it is done, in percent.
     Progress(u64, u8),
-    /// It is written.
+    /// The snapshot is complete.
     Done {
         /// Its number.
         number: u64,
-        /// Where it is.
+        /// The path of its file.
         path: Vec<u8>,
-        /// Blocks in it.
+        /// The number of blocks in it.
         blocks: u64,
-        /// Words of these blocks.
+        /// The total words of these blocks.
         words: u64,
-        /// Things that could not be read.
+        /// The number of things that could not be read.
         gaps: u64,
     },
-    /// It came to nothing, for this reason.
+    /// The snapshot failed, for this reason.
     Failed(u64, String),
-    /// None was taken, because of a limit.
+    /// No snapshot was taken, because of a limit.
     Skipped(Limit),
 }
 
 /// Why a snapshot was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// There are enough frozen copies.
+    /// The maximal number of frozen copies exists.
     Copies,
-    /// The keeper had no time to say that the program may be copied.
+    /// The keeper did not answer in time whether the program may be copied.
     Busy,
-    /// Another one would be more memory than was allowed.
+    /// Another copy would exceed the memory that was allowed.
     Memory,
-    /// There is not enough memory for another one.
+    /// The machine has not enough memory for another copy.
     NoMemory,
-    /// The files have got as large as was allowed.
+    /// The files have reached the allowed size.
     Disk,
     /// The disk is full.
     NoDisk,
-    /// The kernel allows no further process.
+    /// The kernel does not allow another process.
     Process,
-    /// The program would meet it among its children: it adopts orphans, and this is a child of it.
+    /// The copy could become a child of the program that started this one: that program adopts orphans.
     Adopted,
-    /// System calls are filtered (seccomp), and nobody knows whether the filters allow to copy a process.
+    /// The program has seccomp filters that are not known to allow copying.
     Filtered,
-    /// The kernel cannot make copies that the program does not notice, or a filter refuses that.
+    /// The kernel cannot make copies that are hidden from the program, or a filter refuses it.
     Kernel,
 }
 
@@ -97,7 +98,7 @@ impl Limit {
 }
 
 impl fmt::Display for Line {
-    /// Without the line's end. A path is written with escapes, as `escape_ascii` does.
+    /// The line without its newline. A path is escaped as by `escape_ascii`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Line::Begun(number, process) => write!(f, "begun {number} {process}"),
@@ -116,12 +117,12 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// The line with its end, for one write.
+    /// The line with its newline, to be appended by a single write.
     pub fn text(&self) -> String {
         format!("{self}\n")
     }
 
-    /// Reads a line without its end; none if it is not one.
+    /// Parses a line without its newline; None if it is not a ledger line.
     pub fn parse(line: &str) -> Option<Line> {
         let (kind, rest) = line.split_once(' ')?;
         if kind == "skipped" {
@@ -147,7 +148,7 @@ impl Line {
     }
 }
 
-/// What `escape_ascii` made a text of.
+/// The inverse of `escape_ascii`.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,11 +1,13 @@
-//! What the agent and whoever works with it agree on: the environment variables that carry its settings, what a
-//! frozen copy of a program tells its walker ([`frozen`]), the [`ledger`] of snapshots, the [`ring`] through which a trace
-//! goes to its keeper, the [`page`] by which a program is watched, and the [`control`] of an agent in a program that ran already.
+//! The interface between the agent and everything that works with it: the environment variables that carry
+//! its settings, what a frozen copy of a program tells its walker ([`frozen`]), the [`ledger`] of snapshots,
+//! the [`ring`] buffer that carries a trace to its keeper, the [`page`] through which a program is watched,
+//! and the [`control`] block of an agent that was injected into a running program.
 //!
-//! For: `bactrian record`, which sets the variables; the agent, which reads them in the observed program; and
-//! service managers, which may set them without us (`bactrian agent` prints them, docs/record.md explains).
+//! Used by `bactrian record`, which sets the variables; by the agent, which reads them in the observed
+//! program; and by service managers, which may set them without us (`bactrian agent` prints them,
+//! docs/record.md explains).
 //!
-//! Promises: any environment, any bytes of a frozen copy and any ledger can be read; what makes no sense is an
+//! Guarantees: any environment, any bytes of a frozen copy and any ledger can be read; invalid input is an
 //! error that names it.
 
 #![no_std]
@@ -29,9 +31,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::{self, FromStr};
 
-/// Names of the variables.
+/// Names of the environment variables.
 pub mod variable {
-    /// Defines each name, and the list of all.
+    /// Defines a constant for each name, and the list of all.
     macro_rules! ours {
         ($($(#[$about:meta])* $name:ident = $text:literal;)*) => {
             $($(#[$about])* pub const $name: &str = $text;)*
@@ -45,7 +47,7 @@ pub mod variable {
         TRACE = "BACTRIAN_TRACE";
         /// Samples per word, more than 0 and at most 1.
         RATE = "BACTRIAN_RATE";
-        /// How many frames of a stack are kept, the innermost first.
+        /// The maximal number of frames kept per stack, the innermost first.
         DEPTH = "BACTRIAN_DEPTH";
         /// `follow` or `ignore`.
         CHILDREN = "BACTRIAN_CHILDREN";
@@ -55,66 +57,69 @@ pub mod variable {
         AFTER = "BACTRIAN_AFTER";
         /// Seconds until recording ends, counted from its start.
         FOR = "BACTRIAN_FOR";
-        /// `runtime`: let OCaml's runtime collect all stacks, as it is done where our own way is not possible.
+        /// `runtime`: let OCaml's runtime collect all stacks, as it does wherever our own collection is not
+        /// possible.
         STACKS = "BACTRIAN_STACKS";
-        /// When snapshots of the heap are taken: a list of `major[=N]`, `every=SECONDS`, `signal=NUMBER`, `exit`,
-        /// `peak[=PERCENT]` and `call`. Without it none are.
+        /// When snapshots of the heap are taken: a list of `major[=N]`, `every=SECONDS`, `signal=NUMBER`,
+        /// `exit`, `peak[=PERCENT]` and `call`. Without it no snapshots are taken.
         SNAPSHOTS = "BACTRIAN_SNAPSHOTS";
-        /// What the names of snapshots begin with.
+        /// The prefix of snapshot file names.
         HEAP = "BACTRIAN_HEAP";
-        /// The same, for what is started by a program with snapshots: its own have its process id in their names. As
-        /// long as the other name, so that the agent can change one into the other where it stands.
+        /// The same prefix, for programs started by a program with snapshots: they put their process id into
+        /// the names. As long as the other name, so that the agent can change one into the other in place.
         HEIR = "BACTRIAN_HEIR";
-        /// The same, for what is started by a program that adopts orphans, which would adopt the copies of its children: they take
-        /// no snapshots. Also as long.
+        /// The same prefix, for programs started by a program that adopts orphans. It would adopt the frozen
+        /// copies of its children, so these take no snapshots. Also of the same length.
         WARD = "BACTRIAN_WARD";
         /// The executable that writes snapshots: `bactrian` itself.
         WALKER = "BACTRIAN_WALKER";
-        /// The file to which is written what became of each snapshot.
+        /// The file that records what became of each snapshot.
         LEDGER = "BACTRIAN_LEDGER";
         /// `copies=N,memory=BYTES,disk=BYTES,busy=wait|skip`: what snapshots may cost.
         SNAPSHOT_LIMITS = "BACTRIAN_SNAPSHOT_LIMITS";
-        /// How many bytes of each string a snapshot keeps.
+        /// The number of bytes that a snapshot keeps of each string.
         STRINGS = "BACTRIAN_STRINGS";
-        /// How many seccomp filters a process may have that is to be copied: so many were there when it was tried out whether
-        /// they allow it. Without it none.
+        /// The number of seccomp filters that a process may have and still be copied: that many existed when
+        /// we tried out that they allow it. Without it, none.
         FILTERS = "BACTRIAN_FILTERS";
-        /// The file by which the program is watched while it runs; see `page`.
+        /// The file through which the program is watched while it runs; see `page`.
         PAGE = "BACTRIAN_PAGE";
-        /// The folder of the keeper of traces; see `ring`. Without it the program's own process writes its trace.
+        /// The directory of the trace keeper; see `ring`. Without it the observed process writes its trace
+        /// itself.
         KEEPER = "BACTRIAN_KEEPER";
-        /// What the program is to inherit that the launcher cannot hand on; see `Inherited`.
+        /// Inherited state that the launcher cannot pass on by itself; see `Inherited`.
         INHERITED = "BACTRIAN_INHERITED";
-        /// Whether the variables of OCaml 5 below are ours: set to anything, the agent takes them out of the environment
-        /// when the runtime has read them.
+        /// Set to anything if the variables of OCaml 5 below are ours: the agent then removes them from the
+        /// environment after the runtime has read them.
         EVENTS = "BACTRIAN_EVENTS";
     }
 
-    /// OCaml 5's own: runtime_events are written from the start, into which folder, and the runtime does not remove its file at the
-    /// end: a program that has confined itself may be killed for that. The agent does, if it can.
+    /// OCaml 5's own variables: write runtime_events from the start, into which directory, and do not let the
+    /// runtime remove its file at exit (a program that has confined itself may be killed for the unlink). The
+    /// agent removes it, if it can.
     pub const RUNTIME_EVENTS: [&str; 3] =
         ["OCAML_RUNTIME_EVENTS_START", "OCAML_RUNTIME_EVENTS_DIR", "OCAML_RUNTIME_EVENTS_PRESERVE"];
-    /// The dynamic linker's variable that brings the agent into a program.
+    /// The dynamic linker's variable that loads the agent into a program.
     pub const PRELOAD: &str = "LD_PRELOAD";
 
-    /// Whether a variable is one of ours. Others that begin alike are the program's, such as those by which our library for
-    /// observed programs is told what to do.
+    /// Whether a variable is one of ours. Others with the same prefix belong to the program, such as those
+    /// that configure our library for observed programs.
     pub fn is_ours(name: &[u8]) -> bool {
         OURS.iter().any(|ours| ours.as_bytes() == name)
     }
 }
 
-/// What becomes of a program's children.
+/// What happens to a program's child processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Children {
-    /// Those that are OCaml programs are recorded too, each into a file of its own.
+    /// Children that are OCaml programs are recorded too, each into a file of its own.
     #[default]
     Follow,
     /// They are left alone, and the environment they inherit does not show the agent.
     Ignore,
 }
 
-/// Who collects the stacks of allocations.
+/// Who collects the call stacks of allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StackSource {
     /// The agent at high rates, where it is much cheaper; the runtime otherwise.
@@ -124,27 +129,28 @@ pub enum StackSource {
     Runtime,
 }
 
-/// What a program is to inherit that its launcher, having a life of its own, cannot hand on.
+/// State that the observed program must inherit, but that its launcher, which has changed its own, cannot
+/// pass on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inherited {
-    /// Signals that are ignored, the lowest bit for signal 1.
+    /// Ignored signals; the lowest bit is signal 1.
     pub ignored_signals: u64,
-    /// Standard streams that are closed, the lowest bit for standard input.
+    /// Closed standard streams; the lowest bit is standard input.
     pub closed_streams: u8,
 }
 
 impl Inherited {
-    /// Whether there is anything to hand on.
+    /// Whether there is nothing to pass on.
     pub fn is_empty(self) -> bool {
         self == Inherited::default()
     }
 
-    /// As the value of a variable.
+    /// Encodes it as the value of a variable.
     pub fn value(self) -> String {
         format!("{:x}:{:x}", self.ignored_signals, self.closed_streams)
     }
 
-    /// Reads the value of a variable.
+    /// Decodes the value of a variable.
     pub fn parse(text: &[u8]) -> Option<Inherited> {
         let (signals, streams) = str::from_utf8(text).ok()?.split_once(':')?;
         let ignored_signals = u64::from_str_radix(signals, 16).ok()?;
@@ -155,46 +161,46 @@ impl Inherited {
 /// What the agent is asked to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The trace to write; none: nothing is sampled.
+    /// The trace to write; if None, nothing is sampled.
     pub trace: Option<Vec<u8>>,
     /// The snapshots to take.
     pub snapshots: Option<Snapshots>,
-    /// The file by which the program is watched.
+    /// The file through which the program is watched.
     pub page: Option<Vec<u8>>,
-    /// The folder of the keeper.
+    /// The keeper's directory.
     pub keeper: Option<Vec<u8>>,
-    /// Samples per word.
+    /// The sampling rate: samples per word.
     pub rate: f64,
     /// Whether the rate falls as the trace grows ([`falling`]).
     pub falls: bool,
-    /// How many frames of a stack are kept.
+    /// The maximal number of frames kept per stack.
     pub depth: u32,
-    /// What becomes of children.
+    /// What happens to child processes.
     pub children: Children,
-    /// The signal that starts and stops recording; recording is off until it comes.
+    /// The signal that starts and stops recording; if there is one, recording is off until it arrives.
     pub signal: Option<u8>,
     /// Microseconds until recording starts.
     pub after: u64,
     /// Microseconds until recording ends, counted from its start.
     pub duration: Option<u64>,
-    /// Who collects stacks.
+    /// Who collects call stacks.
     pub stacks: StackSource,
 }
 
-/// Samples per word if nothing is said: one in 100,000.
+/// The default sampling rate, in samples per word: one in 100,000.
 pub const DEFAULT_RATE: f64 = 1e-5;
-/// Frames per stack if nothing is said. So many new frames fit into what the trace format allows for one
+/// The default number of frames per stack. That many new frames fit into what the trace format allows for one
 /// stack.
 pub const DEFAULT_DEPTH: u32 = 400;
-/// More frames than this are not kept.
+/// The largest number of frames that can be asked for.
 pub const MAX_DEPTH: u32 = 4096;
 
-/// A variable that makes no sense.
+/// A variable with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadVariable {
-    /// Its name.
+    /// The variable's name.
     pub name: &'static str,
-    /// What it should be.
+    /// A description of valid values.
     pub expected: &'static str,
 }
 
@@ -205,12 +211,12 @@ impl fmt::Display for BadVariable {
 }
 
 impl Settings {
-    /// What is done with a trace if nothing else is said.
+    /// The default settings for a trace.
     pub fn new(trace: Vec<u8>) -> Settings {
         Settings { trace: Some(trace), ..Settings::nothing() }
     }
 
-    /// Snapshots, and no trace.
+    /// The default settings for snapshots without a trace.
     pub fn only_snapshots(snapshots: Snapshots) -> Settings {
         Settings { snapshots: Some(snapshots), ..Settings::nothing() }
     }
@@ -232,11 +238,11 @@ impl Settings {
         }
     }
 
-    /// Reads the settings from an environment; none if there is neither a trace to write nor a snapshot to take, nor
-    /// anybody who watches.
+    /// Reads the settings from an environment; None if there is no trace to write, no snapshot to take and no
+    /// observer.
     ///
     /// # Errors
-    /// If a variable makes no sense.
+    /// If a variable has an invalid value.
     pub fn read<'a>(
         get: impl Fn(&str) -> Option<&'a [u8]>,
     ) -> Result<Option<Settings>, BadVariable> {
@@ -292,7 +298,7 @@ impl Settings {
         Ok(Some(settings))
     }
 
-    /// The variables that [`Settings::read`] reads these settings from, all but those of [`Settings::paths`].
+    /// The variables from which [`Settings::read`] reads these settings, except those of [`Settings::paths`].
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let mut list = Vec::new();
         if let Some(snapshots) = &self.snapshots {
@@ -321,7 +327,7 @@ impl Settings {
         list
     }
 
-    /// The variables that are paths, which need not be text.
+    /// The variables with paths, which need not be UTF-8.
     pub fn paths(&self) -> Vec<(&'static str, &[u8])> {
         let mut list: Vec<(&'static str, &[u8])> = Vec::new();
         list.extend(self.trace.as_deref().map(|path| (variable::TRACE, path)));
@@ -340,7 +346,7 @@ pub(crate) fn number<T: FromStr>(text: &[u8]) -> Option<T> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Seconds in text to microseconds.
+/// Parses seconds and converts them to microseconds.
 pub(crate) fn micros(text: &[u8]) -> Option<u64> {
     let seconds: f64 = number(text)?;
     (0.0..=1e9).contains(&seconds).then_some((seconds * 1e6) as u64)

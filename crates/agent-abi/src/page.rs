@@ -1,55 +1,55 @@
-//! The page: a small file that the agent and an observer have in common while the program runs.
+//! The page: a small file that the agent and an observer share while the program runs.
 //!
-//! The observer makes it, with a head and zeros; the agent maps it, writes its process into it, and from then on how long
-//! the program stood still each time. Nothing is waited for and nothing locked: the
-//! observer reads words as they stand, and what it sees may be one pause old.
+//! The observer creates it with a header and zeros. The agent maps it, writes its process id into it, and
+//! from then on the length of each pause of the program. There is no waiting and no locking: the observer
+//! reads the words as they are, and what it sees may be one pause old.
 //!
-//! It is not a format: reader and writer are of one build, which its magic number checks.
+//! It is not a file format: reader and writer come from the same build, which the magic number checks.
 
-/// Words of 8 bytes.
+/// The size of the file in words of 8 bytes.
 pub const WORDS: usize = 2048;
-/// Bytes of the file.
+/// The size of the file in bytes.
 pub const BYTES: usize = WORDS * 8;
 
-/// What the first word is.
+/// The value of the first word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTLIVE");
-/// What the second word is; it changes with the layout.
+/// The value of the second word; it changes with the layout.
 pub const VERSION: u64 = 2;
 
-/// Where things are, in words.
+/// Offsets of the fields, in words.
 pub mod word {
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
     /// [`VERSION`](super::VERSION).
     pub const VERSION: usize = 1;
-    /// The process that writes here; 0 until there is one. Only that one does.
+    /// The id of the process that writes here, which is the only one that does; 0 until there is one.
     pub const OWNER: usize = 2;
-    /// Written by the observer: whether to sample.
+    /// Whether to sample; written by the observer.
     pub const SAMPLING: usize = 3;
     /// Whether pauses are measured.
     pub const MEASURES: usize = 4;
     /// The sum of all pauses, in nanoseconds.
     pub const SUM: usize = 5;
-    /// The shortest; nothing if there was none.
+    /// The shortest pause in nanoseconds; meaningless if there was none.
     pub const SHORTEST: usize = 6;
-    /// The longest.
+    /// The longest pause in nanoseconds.
     pub const LONGEST: usize = 7;
-    /// How many long ones there were.
+    /// How many long pauses there were.
     pub const LONG: usize = 8;
-    /// The last of those, in turn: what each was, of which domain, when it began, how long it took.
+    /// A ring buffer of the last long pauses, each with its kind, domain, start and duration.
     pub const LONG_ONES: usize = 16;
-    /// How many pauses there were, by [`bucket_of`](super::bucket_of).
+    /// The histogram: the number of pauses per [`bucket_of`](super::bucket_of).
     pub const COUNTS: usize = 512;
 }
 
-/// A pause from which on it is kept by itself, in nanoseconds.
+/// A pause of at least this many nanoseconds is long, and kept individually.
 pub const LONG: u64 = 1_000_000;
-/// How many of those are kept.
+/// How many long pauses are kept.
 pub const LONG_KEPT: usize = 64;
-/// Words of each.
+/// Words of a long pause.
 pub const LONG_WORDS: usize = 4;
 
-/// What the program stood still for.
+/// What the program was paused for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// A minor collection.
@@ -59,7 +59,7 @@ pub enum Pause {
 }
 
 impl Pause {
-    /// As OCaml 5 names its phases.
+    /// The name of the phase in OCaml 5.
     pub fn name(self) -> &'static str {
         match self {
             Pause::Minor => "minor",
@@ -67,17 +67,17 @@ impl Pause {
         }
     }
 
-    /// From the number in the page; none if it is no such number.
+    /// Converts the number in the page; None if it is not valid.
     pub fn from_number(number: u64) -> Option<Pause> {
         [Pause::Minor, Pause::Slice].into_iter().find(|pause| *pause as u64 == number)
     }
 }
 
-/// Buckets of counts.
+/// The number of histogram buckets.
 pub const BUCKETS: usize = 976;
 
-/// The bucket of a number of nanoseconds: 16 to an octave, as the histograms of bactrian-live have them. That crate
-/// needs the standard library; a test of capture holds both together.
+/// The bucket of a duration in nanoseconds: 16 buckets per octave, like the histograms of bactrian-live. That
+/// crate needs the standard library; a test in capture checks that both agree.
 pub const fn bucket_of(nanos: u64) -> usize {
     if nanos < 16 {
         return nanos as usize;

@@ -1,132 +1,140 @@
-//! Rings: memory that a recorder shares with a keeper, so that neither loses anything when the other is killed.
+//! Ring buffers: memory that a recorder shares with a keeper, so that neither loses anything when the other
+//! is killed.
 //!
-//! The keeper, which is `record` itself, owns a folder in memory. In it is a board ([`board`]), by which all recorded
-//! processes hear of it, and files of one ring each. A process that records takes a ring that is free ([`FREE`]
-//! (board::FREE)) and writes into it what would go into its trace, as a stream of bytes: the keeper takes them out at the other
-//! end and writes them to the file, each at the place that it has in the stream. Beside the stream are copies of the packets
-//! that are in the making, from which the keeper completes the trace of a process that was killed.
+//! The keeper, which is part of `record`, owns a directory in a memory file system. It contains a board
+//! ([`board`]), through which recorded processes and the keeper find each other, and one file per ring
+//! buffer. A process that records takes a free ring ([`FREE`](board::FREE)) and writes what would go into its
+//! trace into it, as a stream of bytes. The keeper takes the bytes out at the other end and writes each to
+//! the file at its offset in the stream. Beside the stream are copies of the packets that are still being
+//! filled; from these the keeper completes the trace of a process that was killed.
 //!
-//! Each word has one writer, but for those that are taken by exchange. If the keeper leaves, or its heart stops, the process
-//! writes what is in its ring to the file by itself, and goes on so: both write the same bytes to the same places.
+//! Each word has a single writer, except those that are taken by compare-and-exchange. If the keeper leaves
+//! or its heartbeat stops, the process writes the contents of its ring to the file itself, and continues that
+//! way. If both do it, they write the same bytes to the same offsets.
 //!
-//! It is not a format: reader and writer are of one build, which its magic number checks.
+//! It is not a file format: reader and writer come from the same build, which the magic number checks.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What the first word of a board and of a ring is; it changes with the layout.
+/// The value of the first word of a board and of a ring; it changes with the layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG4");
 
-/// The board: its file, its words.
+/// The board: its file, and offsets of its fields in words.
 pub mod board {
-    /// Its name in the folder.
+    /// Its name in the directory.
     pub const NAME: &str = "board";
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub const BYTES: usize = 4096;
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
-    /// The number of a ring that is free, and one more; 0 if there is none now. Taken by exchange.
+    /// One more than the number of a free ring; 0 if there is none now. Taken by exchange.
     pub const FREE: usize = 1;
-    /// Counts up as long as the keeper lives.
+    /// The heartbeat: counts up as long as the keeper lives.
     pub const HEART: usize = 2;
-    /// Not 0 when the keeper has left.
+    /// Nonzero when the keeper has left.
     pub const LEFT: usize = 3;
-    /// Counts up when the keeper is to look at all rings soon: somebody waits for an answer.
+    /// Counts up to make the keeper look at all rings soon: a process waits for an answer.
     pub const CALLS: usize = 4;
 }
 
-/// The heart beats at least so often, in milliseconds, unless the machine has no time for it.
+/// The longest interval between heartbeats, in milliseconds, unless the machine is overloaded.
 pub const BEAT: u64 = 50;
-/// The keeper looks so often, in milliseconds, whether somebody calls.
+/// The interval at which the keeper looks for calls, in milliseconds.
 pub const TICK: u64 = 2;
-/// Without a beat for so long, in microseconds, the keeper is dead.
+/// If the heartbeat has stopped for this many microseconds, the keeper is dead.
 pub const DEAD_AFTER: u64 = 1_000_000;
 
-/// By which a process knows its PID namespace.
+/// The file that identifies a process's PID namespace.
 pub const NAMESPACE_OF_SELF: &core::ffi::CStr = c"/proc/self/ns/pid";
 
-/// The file of a ring in the folder.
+/// The name of a ring's file in the directory.
 pub fn name(number: u64) -> String {
     format!("ring.{number}")
 }
 
-/// Where things are at the beginning of a ring, in words.
+/// Offsets of the fields at the beginning of a ring, in words.
 pub mod word {
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
-    /// The process that writes here, by its own number for itself; 0 until there is one.
+    /// The process that writes here, by its id in its own namespace; 0 until there is one.
     pub const OWNER: usize = 1;
-    /// Bytes that were put into the stream.
+    /// The number of bytes put into the stream so far.
     pub const HEAD: usize = 2;
-    /// Bytes that were taken out, by the keeper.
+    /// The number of bytes taken out so far, written by the keeper.
     pub const TAIL: usize = 3;
-    /// How many notes were written: the last is the one with the number, odd or even.
+    /// How many notes were written. There are two places; the parity of the count says which holds the last.
     pub const NOTES: usize = 4;
-    /// Where the note is in the trace.
+    /// The offset of the note in the trace.
     pub const NOTE_AT: usize = 5;
-    /// Bytes of the name of the trace, by the keeper; 0 until it is known.
+    /// The length of the trace's name, written by the keeper; 0 until it is known.
     pub const NAME: usize = 6;
-    /// The inode of the owner's PID namespace, in which its number counts; 0 if it cannot tell.
+    /// The inode of the owner's PID namespace, in which its id is valid; 0 if unknown.
     pub const NAMESPACE: usize = 7;
-    /// How many seccomp filters the owner had when it took the ring, and one more; 0 if it cannot tell.
+    /// One more than the number of seccomp filters that the owner had when it took the ring; 0 if unknown.
     pub const FILTERS: usize = 8;
-    /// Not 0 when the keeper has seen that the owner has got another filter.
+    /// Nonzero when the keeper has seen that the owner has another filter.
     pub const FILTERED: usize = 9;
-    /// How often the owner has asked: for its filters, and for what it has put to be written.
+    /// How many questions the owner has asked. Each asks for its filters and for everything it has put to be
+    /// written.
     pub const ASKED: usize = 10;
-    /// How many of these questions are answered, by the keeper.
+    /// How many of these questions the keeper has answered.
     pub const ANSWERED: usize = 11;
-    /// Not 0 when the keeper does not look here any more, because the owner has ended. Its children may still have it mapped.
+    /// Nonzero when the keeper no longer looks at this ring because its owner has ended. Children of the
+    /// owner may still have it mapped.
     pub const LEFT: usize = 12;
 }
 
-/// Where the two notes are, in bytes, and room for each.
+/// The byte offset of the two notes.
 pub const NOTES: usize = 512;
-/// Room for a note.
+/// Room for each note, in bytes.
 pub const NOTE: usize = 512;
-/// Where the name of the trace is.
+/// The byte offset of the trace's name.
 pub const NAME: usize = 2048;
-/// Room for it.
+/// Room for the name, in bytes.
 pub const NAME_ROOM: usize = 4096;
-/// Where the stream is.
+/// The byte offset of the stream.
 pub const STREAM: usize = 8192;
-/// Bytes of it that are there at once; a power of two.
+/// The capacity of the stream in bytes; a power of two.
 pub const ROOM: usize = 1 << 20;
 
-/// Domains whose packets in the making are shared; others have theirs written every second.
+/// The number of domains whose unfinished packets are shared; those of other domains are flushed every
+/// second.
 pub const MAKINGS: usize = 8;
-/// Bytes of a packet, at most.
+/// The maximal size of a packet in bytes.
 pub const PACKET: usize = 32 << 10;
 
-/// A place for what a domain has in the making: words, a packet of events, a packet of locations.
+/// A domain's unfinished packets: a header, a packet of events, and a packet of locations. Offsets in words.
 pub mod making {
-    /// Bytes before the packets.
+    /// Bytes of the header, before the packets.
     pub const HEAD: usize = 4096;
-    /// Bytes of the events in the lower half, how many are allocations in the upper: one word, so that both are of the same
-    /// moment. 0 if there is nothing.
+    /// Bytes of events in the lower half, the number of allocations in the upper half: a single word, so that
+    /// both are of the same moment. 0 if there are no events.
     pub const EVENTS: usize = 0;
-    /// When the last event was.
+    /// The time of the last event.
     pub const TIME_END: usize = 1;
-    /// Bytes of the locations.
+    /// Bytes of locations.
     pub const LOCATIONS: usize = 2;
-    /// Not 0 if the packets are in the stream, before this place: then they count only if the stream did not come so far.
+    /// Nonzero if the packets have been put into the stream, at this offset: then they count only if the
+    /// stream that was received does not reach that far.
     pub const PUT: usize = 3;
-    /// Bytes of all of it.
+    /// The size of all of it in bytes.
     pub const BYTES: usize = HEAD + 2 * super::PACKET;
 }
 
-/// Where the place of a domain is.
+/// The byte offset of the unfinished packets of a domain.
 pub const fn making_at(place: usize) -> usize {
     STREAM + ROOM + place * making::BYTES
 }
 
-/// Bytes of the file of a ring.
+/// The size of a ring's file in bytes.
 pub const BYTES: usize = making_at(MAKINGS);
 
-/// Names for the trace of a process, best first: the path itself, with the process id before its extension, with the id and
-/// a number. So neither children nor a program after exec overwrite what is there. The first is the program's: a forked child may need a
-/// file before the program's own is there, and does not take its name.
+/// Candidate names for the trace of a process, best first: the path itself, with the process id before its
+/// extension, with the id and a number. So neither children nor a program after exec overwrite an existing
+/// trace. The first candidate belongs to the program: a forked child may need a file before the program's own
+/// exists, and never takes that name.
 pub fn names(path: &[u8], process: u32, is_child: bool) -> impl Iterator<Item = Vec<u8>> {
     const ATTEMPTS: u32 = 1000;
     let name_start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);

@@ -8,72 +8,73 @@ use core::str;
 
 use crate::{BadVariable, micros, number, variable};
 
-/// The heap has to grow by so many percent before another snapshot is taken of its peak, if nothing is said.
+/// By how many percent the heap has to grow before another snapshot of its peak is taken, by default.
 pub const DEFAULT_MARGIN: u32 = 10;
-/// So many frozen copies may be there at a time, if nothing is said. With one, a program that collects all the time is
-/// copied a part of the time only.
+/// How many frozen copies may exist at a time, by default. With one, a program that collects all the time
+/// spends only part of its time with a copy.
 pub const DEFAULT_COPIES: u32 = 1;
-/// More copies than this are never there at a time.
+/// The largest number of copies at a time that can be asked for.
 pub const MAX_COPIES: u32 = 64;
 
-/// Snapshots that are asked for.
+/// A request for snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshots {
     /// When they are taken.
     pub when: When,
-    /// What the names of their files begin with: `PREFIX.1.heap`, `PREFIX.2.heap`, ...
+    /// The prefix of their file names: `PREFIX.1.heap`, `PREFIX.2.heap`, ...
     pub heap: Vec<u8>,
     /// The executable that reads a frozen copy, as `WALKER walk-frozen`.
     pub walker: Vec<u8>,
-    /// The file that says what became of each of them; see [`crate::ledger`].
+    /// The file that records what became of each snapshot; see [`crate::ledger`].
     pub ledger: Option<Vec<u8>>,
     /// What they may cost.
     pub limits: Limits,
-    /// So many bytes of each string are kept.
+    /// The number of bytes kept of each string.
     pub strings: u32,
-    /// So many seccomp filters are known to allow what copies are made by.
+    /// The number of seccomp filters that are known to allow copying.
     pub filters: u32,
 }
 
-/// When snapshots are taken. The program may ask for one at any time if there is any setting at all.
+/// When snapshots are taken. If there is any setting at all, the program itself may ask for one at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct When {
-    /// At the end of every so manieth major collection.
+    /// At the end of every Nth major collection.
     pub major: Option<u32>,
-    /// Every so many microseconds.
+    /// At this interval, in microseconds.
     pub every: Option<u64>,
-    /// When this signal comes.
+    /// When this signal arrives.
     pub signal: Option<u8>,
-    /// At the end of the program.
+    /// When the program exits.
     pub exit: bool,
-    /// When a major collection leaves so many percent more than was there at the last peak.
+    /// When a major collection leaves this many percent more than at the last peak.
     pub peak: Option<u32>,
 }
 
-/// What snapshots may cost; beyond that they are skipped, and counted.
+/// Limits on what snapshots may cost; beyond them, snapshots are skipped and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Frozen copies at a time.
+    /// The number of frozen copies at a time.
     pub copies: u32,
-    /// Bytes of memory that the copies may come to; none: as much as the machine has to spare.
+    /// Bytes of memory that all copies together may take; if None, as much as the machine can spare.
     pub memory: Option<u64>,
-    /// Bytes that the files may come to; none: as long as there is room.
+    /// Bytes that all files together may take; if None, as long as there is disk space.
     pub disk: Option<u64>,
-    /// What becomes of a snapshot for which there are too many copies; none: those that somebody asked for wait.
+    /// What happens to a snapshot while there are too many copies; if None, only snapshots that somebody
+    /// asked for wait.
     pub busy: Option<Busy>,
 }
 
-/// What is done when there are as many copies as there may be.
+/// What to do when the maximal number of copies exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Busy {
-    /// The program waits until one has ended, but not for ever.
+    /// The program waits until a copy has ended, up to a time limit.
     Wait,
-    /// The snapshot is skipped, and counted.
+    /// The snapshot is skipped and counted.
     Skip,
 }
 
 impl Busy {
-    /// One word for it.
+    /// Its name in the variable.
     pub fn name(self) -> &'static str {
         match self {
             Busy::Wait => "wait",
@@ -81,7 +82,7 @@ impl Busy {
         }
     }
 
-    /// Reads the word.
+    /// Parses the name.
     pub fn parse(text: &[u8]) -> Option<Busy> {
         [Busy::Wait, Busy::Skip].into_iter().find(|busy| busy.name().as_bytes() == text)
     }
@@ -94,7 +95,7 @@ impl Default for Limits {
 }
 
 impl When {
-    /// Reads a list such as `major=10,exit`; none if it makes no sense.
+    /// Parses a list such as `major=10,exit`; None if it is invalid.
     pub fn parse(text: &[u8]) -> Option<When> {
         let mut when = When::default();
         for item in str::from_utf8(text).ok()?.split(',') {
@@ -121,7 +122,7 @@ impl When {
         Some(when)
     }
 
-    /// As the value of a variable.
+    /// Encodes it as the value of a variable.
     pub fn value(&self) -> String {
         let mut items = Vec::new();
         items.extend(self.major.map(|n| format!("major={n}")));
@@ -129,13 +130,13 @@ impl When {
         items.extend(self.signal.map(|n| format!("signal={n}")));
         items.extend(self.exit.then(|| "exit".into()));
         items.extend(self.peak.map(|n| format!("peak={n}")));
-        // What is always allowed stands for what has nothing else.
+        // An empty list is not valid; `call` adds nothing.
         if items.is_empty() { "call".into() } else { items.join(",") }
     }
 }
 
 impl Limits {
-    /// Reads a list such as `copies=2,disk=1000000`; none if it makes no sense.
+    /// Parses a list such as `copies=2,disk=1000000`; None if it is invalid.
     pub fn parse(text: &[u8]) -> Option<Limits> {
         let mut limits = Limits::default();
         for item in str::from_utf8(text).ok()?.split(',') {
@@ -154,7 +155,7 @@ impl Limits {
         Some(limits)
     }
 
-    /// As the value of a variable.
+    /// Encodes it as the value of a variable.
     pub fn value(&self) -> String {
         let mut text = format!("copies={}", self.copies);
         if let Some(bytes) = self.memory {
@@ -171,7 +172,7 @@ impl Limits {
 }
 
 impl Snapshots {
-    /// Reads what is asked for from an environment; none if nothing is.
+    /// Reads the request from an environment; None if there is none.
     pub(crate) fn read<'a>(
         get: &impl Fn(&str) -> Option<&'a [u8]>,
     ) -> Result<Option<Snapshots>, BadVariable> {
@@ -204,7 +205,7 @@ impl Snapshots {
         }))
     }
 
-    /// The variables that they are read from, all but the paths.
+    /// The variables from which this is read, except the paths.
     pub(crate) fn variables(&self, list: &mut Vec<(&'static str, String)>) {
         list.push((variable::SNAPSHOTS, self.when.value()));
         if self.limits != Limits::default() {
