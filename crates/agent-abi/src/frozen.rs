@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_heard() {
+    fn a_frozen_copys_facts_and_roots_are_read_back_as_written() {
         for buffer in [1, 7, 64, 4096] {
             let bytes = written(buffer);
             let frozen = Frozen::read(&bytes).expect("what was written");
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_told() {
+    fn truncation_behind_the_facts_is_reported() {
         let bytes = written(64);
         let mut readable = 0;
         for length in 0..bytes.len() {
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error_at_most() {
+    fn damaged_bytes_never_panic() {
         let bytes = written(64);
         for at in 0..bytes.len() {
             for flip in [1, 0x80, 0xFF] {

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_survive_the_ledger() {
+    fn ledger_lines_are_read_back_as_written() {
         let path = b"/a b/\xFF\\\n\"'.heap".to_vec();
         for line in [
             Line::Begun(1, 4711),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_none() {
+    fn invalid_ledger_lines_are_refused() {
         for text in ["", "begun", "begun 1", "begun x 1", "done 1 2 3 4", "skipped all", "a 1 2"] {
             assert_eq!(Line::parse(text), None, "{text}");
         }

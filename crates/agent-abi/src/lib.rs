@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_others_that_begin_alike_are_theirs() {
+    fn variables_of_others_with_our_prefix_are_not_ours() {
         assert!(variable::is_ours(b"BACTRIAN_TRACE") && variable::is_ours(b"BACTRIAN_EVENTS"));
         for theirs in ["BACTRIAN_LIVE", "BACTRIAN_TEST", "BACTRIAN", "LD_PRELOAD", ""] {
             assert!(!variable::is_ours(theirs.as_bytes()), "{theirs}");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_trace_there_is_nothing_to_do() {
+    fn without_a_trace_a_snapshot_or_a_page_nothing_is_asked_for() {
         assert_eq!(read(&[]), Ok(None));
         assert_eq!(read(&[("BACTRIAN_TRACE", ""), ("BACTRIAN_RATE", "x")]), Ok(None));
     }
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_need_a_place_and_a_walker() {
+    fn snapshots_need_a_path_and_a_walker() {
         let when = ("BACTRIAN_SNAPSHOTS", "exit");
         let (heap, walker) = (("BACTRIAN_HEAP", "h"), ("BACTRIAN_WALKER", "w"));
         let name = |said: Result<Option<Settings>, BadVariable>| said.map_err(|bad| bad.name);
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named() {
+    fn the_error_names_the_invalid_variable() {
         for (name, value) in [
             ("BACTRIAN_RATE", "0"),
             ("BACTRIAN_RATE", "nan"),

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_survive_the_environment() {
+    fn snapshot_moments_survive_the_environment() {
         for text in ["major=1", "every=0.5", "signal=12", "exit", "peak=25", "call"] {
             let when = When::parse(text.as_bytes());
             assert_eq!(when.map(|when| when.value()).as_deref(), Some(text));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_survive_the_environment() {
+    fn snapshot_limits_survive_the_environment() {
         for (memory, disk) in [(None, None), (Some(5), None), (None, Some(6)), (Some(7), Some(0))] {
             let limits = Limits { copies: 3, memory, disk, busy: disk.map(|_| Busy::Skip) };
             assert_eq!(Limits::parse(limits.value().as_bytes()), Some(limits));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_moments_and_limits_are_refused() {
         for text in
             ["", "major=0", "every", "every=0", "signal", "signal=65", "exit=1", "peak=0", "x"]
         {
