@@ -1,4 +1,4 @@
-//! Links the agent against nothing: what it needs of a libc is looked for where it is loaded.
+//! Links the agent against nothing: the libc symbols that it needs are resolved wherever it is loaded.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

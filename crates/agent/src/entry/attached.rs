@@ -1,10 +1,11 @@
-//! Starting in a program that runs already (`bactrian record PID`).
+//! Starting in a program that is already running (`bactrian record PID`).
 //!
-//! We were written into its memory from outside, while it stood still; the dynamic linker does not know of us, and none of
-//! libc's functions come by us. The runtime calls us by two hooks of its own, at moments when a collection could begin or a
-//! system call has ended. The first such call prepares the recording, and each domain starts its sampler at the first one of
-//! its own. When the recording is over, callbacks are not answered any more, and each sampler is stopped where it shows itself
-//! (`guard`). We stay mapped: the heap of OCaml 5 goes on pointing to closures of ours.
+//! A tracer has written us into its memory while it was stopped. The dynamic linker does not know of us, and
+//! none of libc's functions go through us. The runtime calls us through two of its hooks, at moments when a
+//! collection could begin or a system call has returned. The first such call prepares the recording, and each
+//! domain starts its sampler at its own first call. When the recording is over, callbacks are ignored, and
+//! each sampler is stopped when it next calls us (`guard`). We stay mapped: the heap of OCaml 5 keeps
+//! pointers to our closures.
 
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -25,7 +26,7 @@ use crate::runtime::agent::{self, Agent};
 use crate::runtime::blocking;
 use crate::runtime::program::{DOMAINS, Program};
 
-/// What whoever put us here looks at.
+/// The control block that the injector reads and writes.
 #[unsafe(no_mangle)]
 pub static bactrian_control: Control = Control {
     asked: AtomicU64::new(0),
@@ -46,15 +47,16 @@ pub static bactrian_control: Control = Control {
     settings: [const { AtomicU8::new(0) }; SETTINGS],
 };
 
-/// The hooks that were there before ours.
+/// The previous values of our hooks.
 static POLL: AtomicUsize = AtomicUsize::new(0);
 static LEAVE: AtomicUsize = AtomicUsize::new(0);
 static SPAWN: AtomicUsize = AtomicUsize::new(0);
 
-/// For which recording each domain has started its sampler, or tried to.
+/// The recording for which each domain has started its sampler, or tried to.
 static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
 
-/// A slice of a major collection begins (OCaml 4), or the domain was asked to look what there is to do (OCaml 5).
+/// Called when a slice of a major collection begins (OCaml 4), or when the domain was interrupted to look for
+/// work (OCaml 5).
 extern "C" fn poll() {
     let is_slice = |agent: &Agent| matches!(agent.program.runtime.polling, Polling::ToEnd { .. });
     if agent::prepared().is_some_and(is_slice) {
@@ -62,7 +64,7 @@ extern "C" fn poll() {
     }
     let busy = Busy::begin();
     if let Some(here) = wanted() {
-        // What the runtime was asked for is done: its own hook does not take note of it (OCaml 5).
+        // The interrupt is served: clear it, since the runtime's own hook does not (OCaml 5).
         if let Polling::ToHighest { interrupt, .. } = here.agent.program.runtime.polling {
             set(here.agent, interrupt, 0);
         }
@@ -72,7 +74,7 @@ extern "C" fn poll() {
     call(&POLL);
 }
 
-/// A system call has ended, and the thread may run OCaml again.
+/// Called when a system call has returned and the thread may run OCaml again.
 extern "C" fn leave_blocking_section() {
     call(&LEAVE);
     let _busy = Busy::begin();
@@ -81,9 +83,9 @@ extern "C" fn leave_blocking_section() {
     }
 }
 
-/// A domain begins (OCaml 5). What it inherits may be what another recording has left.
+/// Called when a domain begins (OCaml 5). It may inherit the sampler of an earlier recording.
 extern "C" fn domain_begins() -> usize {
-    // Before 5.5 it answers nothing, and neither is our answer read.
+    // Before 5.5 the hook returns nothing, and our return value is not read.
     let answer = call(&SPAWN).unwrap_or(UNIT);
     let _busy = Busy::begin();
     if let Some(here) = Here::find() {
@@ -95,12 +97,12 @@ extern "C" fn domain_begins() -> usize {
     answer
 }
 
-/// Starts the sampler of this domain where that is possible at once.
+/// Starts this domain's sampler, now if possible, otherwise soon.
 fn start_soon(here: Here) {
     let agent = here.agent;
     match agent.program.runtime.polling {
         Polling::ToEnd { .. } => start(here),
-        // A sampler of OCaml 5 allocates when it starts, for which this is not the moment.
+        // In OCaml 5, starting a sampler allocates, which is not allowed here: request an interrupt.
         Polling::ToHighest { limit, pending, interrupt } => {
             set(agent, interrupt, 1);
             set(agent, pending, 1);
@@ -109,7 +111,7 @@ fn start_soon(here: Here) {
     }
 }
 
-/// While this lives, whoever put us here does not go.
+/// While a value of this type exists, the injector does not leave.
 struct Busy;
 
 impl Busy {
@@ -125,26 +127,28 @@ impl Drop for Busy {
     }
 }
 
-/// Calls the hook that was there before ours, if there was one: what it answers, if it answers.
+/// Calls the hook that was there before ours, if there was one; returns its result, if it has one.
 fn call(previous: &AtomicUsize) -> Option<usize> {
     let previous = previous.load(Ordering::Acquire);
     (previous != 0).then(|| {
-        // SAFETY: the hook that was there. One that answers nothing leaves something where the answer would be.
+        // SAFETY: the previous hook. If it returns nothing, the return register holds an arbitrary value.
         let previous: extern "C" fn() -> usize = unsafe { loaded::function(previous) };
         previous()
     })
 }
 
-/// Sets a word of the state of this thread's domain.
+/// Sets a word in the state of this thread's domain.
 fn set(agent: &Agent, at: usize, word: usize) {
     let state = agent.program.state();
     if !state.is_null() {
-        // SAFETY: a word of the domain state by the table of runtimes; the runtime itself sets it from other threads.
+        // SAFETY: a word of the domain state, by the table of runtimes; the runtime itself sets it from other
+        // threads.
         unsafe { &*state.add(at).cast::<AtomicUsize>() }.store(word, Ordering::SeqCst);
     }
 }
 
-/// The domain of this thread, unless its sampler was started already. The first thread that asks prepares the recording.
+/// This thread's domain, unless it has already tried to start its sampler. The first thread that gets here
+/// prepares the recording.
 fn wanted() -> Option<Here> {
     static AT_WORK: AtomicBool = AtomicBool::new(false);
     let control = &bactrian_control;
@@ -155,7 +159,7 @@ fn wanted() -> Option<Here> {
     }
     if control.prepared.load(Ordering::Acquire) != asked {
         while AT_WORK.swap(true, Ordering::AcqRel) {
-            // Another domain is at it, for some microseconds.
+            // Another domain is preparing it, which takes some microseconds.
             core::hint::spin_loop();
         }
         if control.prepared.load(Ordering::Acquire) != asked {
@@ -172,25 +176,25 @@ fn wanted() -> Option<Here> {
     Here::find().filter(|here| TRIED[here.domain].load(Ordering::Acquire) != asked)
 }
 
-/// Starts the sampler of this domain.
+/// Starts this domain's sampler.
 fn start(here: Here) {
     let agent = here.agent;
-    // Looked for when the recording was made.
+    // `begin` has checked that there is one.
     let Some(sampler) = &agent.program.sampler else { return };
     let control = &bactrian_control;
     let asked = control.asked.load(Ordering::Acquire);
     TRIED[here.domain].store(asked, Ordering::Release);
     let (rate, depth) = (agent.settings.rate, agent.settings.depth as usize);
-    // SAFETY: the runtime is initialised; it is the same each time.
+    // SAFETY: the runtime is initialised; the arguments are the same each time.
     let prepared = unsafe { tracker::prepare(&agent.program, asked, rate, depth) };
     let has_started = match agent.program.runtime.polling {
-        // That of the recording before has not shown itself since: it goes on.
+        // The sampler of the previous recording has not called us since that ended: it continues.
         Polling::ToEnd { .. } if here.is_on() => true,
-        // SAFETY: nothing is allocated.
+        // SAFETY: OCaml 4 allocates nothing here.
         Polling::ToEnd { .. } => unsafe { samplers::start(here, prepared) },
-        // The domain that has spawned this one has started it.
+        // This domain inherited the sampler from the domain that spawned it.
         Polling::ToHighest { .. } if here.is_on_with(prepared[2]) => true,
-        // SAFETY: the runtime may collect here, and no callback is under way.
+        // SAFETY: the runtime may collect here, and no callback is running.
         Polling::ToHighest { .. } => unsafe {
             if here.is_on() {
                 samplers::stop(here);
@@ -208,7 +212,7 @@ fn start(here: Here) {
     }
 }
 
-/// Makes the recording that was asked for. From then on callbacks are answered.
+/// Creates the recording that was asked for. From then on callbacks are recorded.
 fn prepare(asked: u64) -> Result<(), Trouble> {
     static IS_FIRST: AtomicBool = AtomicBool::new(true);
     stacks::guard();
@@ -244,7 +248,7 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
     birthmark::set();
     agent::prepare(Agent {
         program,
-        // Our own way of collecting stacks replaces a function of the runtime, which some thread may be in.
+        // Our own stack collection would patch a function of the runtime while some thread may be inside it.
         settings: Settings {
             stacks: StackSource::Runtime,
             children: Children::Ignore,
@@ -269,10 +273,10 @@ fn begin(asked: u64) -> Result<Recording, Trouble> {
     Ok(recording)
 }
 
-/// One of the settings.
+/// The value of one of the settings.
 fn setting(name: &str) -> Option<&'static [u8]> {
     let settings = &raw const bactrian_control.settings;
-    // SAFETY: they are written while all threads stand still and none is in here.
+    // SAFETY: the settings are written while all threads are stopped and none is in here.
     let settings: &'static [u8; SETTINGS] = unsafe { &*settings.cast() };
     let mut all = settings.split(|byte| *byte == 0);
     all.find_map(|text| text.strip_prefix(name.as_bytes())?.strip_prefix(b"="))

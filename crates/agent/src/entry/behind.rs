@@ -1,31 +1,31 @@
-//! Functions that we stand before, as the program would find them without us: libc's, or those of another library that
-//! stands before libc.
+//! The functions that we interpose, as the program would find them without us: those of libc, or of another
+//! library that interposes before libc.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bactrian_agent_os::loaded;
 
-/// A function that we stand before.
+/// A function that we interpose.
 pub struct Real(&'static str, AtomicUsize);
 
 impl Real {
-    /// The function of this name.
+    /// The function with this name, not looked up yet.
     pub const fn new(name: &'static str) -> Real {
         Real(name, AtomicUsize::new(0))
     }
 
-    /// Looks for it; before the program runs, because later it may be a signal handler that asks.
+    /// Looks it up. Done before the program runs, because later a signal handler may be the caller.
     pub fn look(&self) {
         self.1.store(loaded::find_behind(self.0).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// The function, if it is there.
+    /// The function, if it exists.
     ///
     /// # Safety
-    /// `F` is the type of a function of that name.
+    /// `F` is the type of the function of that name.
     pub unsafe fn function<F: Copy>(&self) -> Option<F> {
         if self.1.load(Ordering::Relaxed) == 0 {
-            // Another library's initialiser came before ours.
+            // The initialiser of another library ran before ours.
             self.look();
         }
         let address = self.1.load(Ordering::Relaxed);

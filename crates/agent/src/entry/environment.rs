@@ -1,5 +1,5 @@
-//! The program's environment: our settings are read from it and, if children are not to be followed, we
-//! are taken out of it.
+//! The program's environment: our settings are read from it and, if children are not to be followed, we are
+//! removed from it.
 
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -8,13 +8,13 @@ use bactrian_agent_abi::{Inherited, variable};
 use bactrian_agent_os::loaded;
 use bactrian_agent_os::sys::{self, Fd};
 
-/// The strings of the environment, ending with a null pointer, as the program was started with.
+/// The environment that the program was started with: an array of strings that ends with a null pointer.
 static STRINGS: AtomicPtr<*mut c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Looks for the environment. (glibc passes it to initialisers, other libcs do not.)
+/// Finds the environment. (glibc passes it to initialisers, other libcs do not.)
 pub fn look() {
-    // One variable by three names. The first is the one by which libc itself sets it; the others a program may use for
-    // something else.
+    // One variable with three names. libc itself sets it under the first one; a program may define the others
+    // for something else.
     for name in ["__environ", "environ", "_environ"] {
         if let Some(variable) = loaded::find_behind(name) {
             // SAFETY: libc's variable, which is set before libraries are initialised.
@@ -24,14 +24,14 @@ pub fn look() {
     }
 }
 
-/// Walks over the strings; `f` says whether each stays.
+/// Visits all strings; `f` returns whether a string stays.
 fn retain(mut f: impl FnMut(*mut c_char) -> bool) {
     let strings = STRINGS.load(Ordering::Relaxed);
     if strings.is_null() {
         return;
     }
     let (mut from, mut to) = (strings, strings);
-    // SAFETY: the list ends with null, and what stays is moved towards its start only.
+    // SAFETY: the array ends with null, and strings that stay only move towards its start.
     unsafe {
         while !(*from).is_null() {
             let string = *from;
@@ -53,7 +53,7 @@ fn value_of<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     text.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }
 
-/// A variable. Asked before the program runs: later it may have changed its environment.
+/// The value of a variable. Only called before the program runs: later it may have changed its environment.
 pub fn get(name: &str) -> Option<&'static [u8]> {
     let mut value = None;
     retain(|string| {
@@ -65,14 +65,15 @@ pub fn get(name: &str) -> Option<&'static [u8]> {
     value
 }
 
-/// Gives a variable another name of the same length, also for children; false if it is not there.
+/// Renames a variable to a name of the same length, in place, so that children see it too; returns false if
+/// there is none.
 pub fn rename(old: &str, new: &str) -> bool {
     let mut found = false;
     retain(|string| {
         // SAFETY: strings of the environment end with NUL.
         let text = unsafe { sys::text(string) }.unwrap_or_default();
         if old.len() == new.len() && value_of(text, old).is_some() {
-            // SAFETY: so many bytes are there.
+            // SAFETY: the string is at least as long as its name.
             unsafe { core::ptr::copy_nonoverlapping(new.as_ptr().cast(), string, new.len()) };
             found = true;
         }
@@ -81,8 +82,8 @@ pub fn rename(old: &str, new: &str) -> bool {
     found
 }
 
-/// Gives the program what its starter meant it to inherit: the launcher could not hand on ignored signals and
-/// closed standard streams. Once: children of the program inherit from the program.
+/// Restores what the launcher could not pass on to the program: ignored signals and closed standard streams.
+/// Done once: children of the program inherit from the program.
 pub fn restore_inheritance() {
     let Some(inherited) = get(variable::INHERITED).and_then(Inherited::parse) else { return };
     for signal in (1..=64).filter(|signal| inherited.ignored_signals >> (signal - 1) & 1 == 1) {
@@ -96,7 +97,7 @@ pub fn restore_inheritance() {
     retain(|string| !is_it(unsafe { sys::text(string) }.unwrap_or_default()));
 }
 
-/// Takes variables out.
+/// Removes variables.
 pub fn remove(names: &[&str]) {
     retain(|string| {
         // SAFETY: strings of the environment end with NUL.
@@ -105,7 +106,7 @@ pub fn remove(names: &[&str]) {
     });
 }
 
-/// Takes our variables out, and ourselves out of `LD_PRELOAD`. Nothing is allocated.
+/// Removes our variables, and us from `LD_PRELOAD`. Allocates nothing.
 pub fn forget_us() {
     let us = us();
     retain(|string| {
@@ -116,7 +117,8 @@ pub fn forget_us() {
             return false;
         }
         let Some(length) = value_of(text, variable::PRELOAD).map(<[u8]>::len) else { return true };
-        // SAFETY: the end of the string, with its NUL, which nobody else writes to; the other reference is not used any more.
+        // SAFETY: the rest of the string, with its NUL. No other thread writes to it; the other reference is
+        // no longer used.
         let list = unsafe {
             let start = string.add(text.len() - length);
             core::slice::from_raw_parts_mut(start.cast::<u8>(), length + 1)
@@ -127,14 +129,14 @@ pub fn forget_us() {
     });
 }
 
-/// Our own path, as the dynamic linker was told it.
+/// Our own path, as the dynamic linker knows it.
 pub fn us() -> &'static [u8] {
     let mut us: &[u8] = b"";
     loaded::holding(forget_us as *const () as usize, |object| us = object.name());
     us
 }
 
-/// Takes a name out of a list for the dynamic linker; gives the length of what is left.
+/// Removes a name from an `LD_PRELOAD` list in place; returns the new length.
 fn without(list: &mut [u8], name: &[u8]) -> usize {
     let (mut from, mut to, mut is_first) = (0, 0, true);
     while from <= list.len() {

@@ -1,4 +1,5 @@
-//! Around each fork: locks are held while the process is doubled, and the child is recorded by itself or not at all.
+//! Around each fork: our locks are held while the process is duplicated, and the child gets a recording of
+//! its own or none.
 
 use core::ffi::c_void;
 
@@ -13,7 +14,7 @@ use crate::snapshot;
 /// From now on forks are noticed.
 pub fn follow() {
     type Register = extern "C" fn(extern "C" fn(), extern "C" fn(), extern "C" fn(), *mut c_void);
-    // glibc's own name of pthread_atfork, which is not in the shared library.
+    // glibc's internal name of pthread_atfork, which is not in the shared library itself.
     if let Some(address) = loaded::find_behind("__register_atfork") {
         // SAFETY: the function has this type since glibc 2.3.2.
         let register: Register = unsafe { loaded::function(address) };
@@ -22,9 +23,10 @@ pub fn follow() {
 }
 
 extern "C" fn before() {
-    // The child will make system calls to be observed; and by the answer the program's trace has its name.
+    // Ask first: the child will make system calls to be observed, and by the answer the program's trace has
+    // its name.
     filters::ask();
-    // In the order in which a snapshot takes the locks.
+    // In the same order in which a snapshot takes the locks.
     snapshot::before_fork();
     session::before_fork();
     doors::before_fork();
@@ -39,7 +41,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     doors::after_fork();
     if agent::prepared().is_some_and(|agent| agent.came_late) {
-        // If doors are closed, nobody will come to open them here.
+        // If doors are closed, the tracer that would open them will not come to this process.
         doors::open();
     }
     page::let_go();

@@ -1,5 +1,5 @@
-//! Functions of libc that we stand before: where the runtime is ready, where the process ends or becomes another program,
-//! and where it confines itself.
+//! The functions of libc that we interpose: where the runtime becomes ready, where the process exits or calls
+//! exec, and where it sets a seccomp filter.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -12,7 +12,7 @@ use crate::record::recording::Recording;
 use crate::record::session;
 use crate::snapshot;
 
-/// What is behind each of them.
+/// The interposed functions themselves.
 struct Behind {
     readlink: Real,
     exit: Real,
@@ -35,7 +35,7 @@ static BEHIND: Behind = Behind {
     syscall: Real::new("syscall"),
 };
 
-/// Looks for all of them.
+/// Looks all of them up.
 pub fn look() {
     BEHIND.look();
 }
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
-/// Before the process becomes another program: all is written; after, if it did not come to that: we go on.
+/// Writes everything before the process calls exec. If exec fails, recording continues.
 fn around_exec(exec: impl FnOnce() -> c_int) -> c_int {
     let ended = session::with_recording(Recording::before_exec) == Some(true);
     let result = exec();
@@ -119,18 +119,19 @@ exec!(execv(path: *const c_char, arguments: Strings));
 exec!(execvp(file: *const c_char, arguments: Strings));
 exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));
 
-/// The program has called `prctl`: if it adopts orphans from now on, programs that it starts have to know.
+/// The program has called `prctl`. If it adopts orphans from now on, programs that it starts must know.
 fn after_adoption(option: c_int, adopts: usize, result: c_int) {
     const PR_SET_CHILD_SUBREAPER: c_int = 36;
     if option == PR_SET_CHILD_SUBREAPER && adopts != 0 && result == 0 {
-        // The program may have made itself another environment since.
+        // The program may have replaced its environment since.
         environment::look();
         environment::rename(variable::HEIR, variable::WARD);
     }
 }
 
 /// # Safety
-/// As for prctl(2). It has as many arguments as the option needs; others are whatever was in their registers.
+/// As for prctl(2). The caller passes as many arguments as the option needs; the others are whatever is in
+/// their registers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     type Prctl = unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int;
@@ -144,7 +145,8 @@ pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: u
 }
 
 /// # Safety
-/// As for syscall(2). It has as many arguments as the call needs; others are whatever was in their registers.
+/// As for syscall(2). The caller passes as many arguments as the call needs; the others are whatever is in
+/// their registers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: isize,

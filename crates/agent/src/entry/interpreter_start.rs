@@ -1,6 +1,7 @@
-//! When the interpreter of a bytecode program starts.
+//! Detects when the interpreter of a bytecode program starts.
 //!
-//! It calls `__sigsetjmp` whenever it starts to run bytecode; the first time with the program loaded is where we begin.
+//! It calls `__sigsetjmp` whenever it starts to run bytecode; we begin at the first such call after the
+//! program has been loaded.
 
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,18 +10,18 @@ use bactrian_agent_os::loaded;
 
 use crate::runtime::agent;
 
-/// libc's own function behind ours.
+/// libc's own function.
 static SIGSETJMP: AtomicUsize = AtomicUsize::new(0);
-/// The interpreter is expected to start.
+/// Whether the interpreter has yet to start.
 static IS_EXPECTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on the start of the interpreter is waited for.
+/// From now on, wait for the start of the interpreter.
 pub fn expect() {
     IS_EXPECTED.store(true, Ordering::Relaxed);
 }
 
-/// Stands before libc's function of this name. It returns to its caller a second time, later, so nothing of
-/// ours may be on the stack when libc's own is entered.
+/// Interposes libc's function of this name. That function returns to its caller a second time, later, so
+/// nothing of ours may be on the stack when it is entered.
 ///
 /// # Safety
 /// As for libc's.

@@ -1,9 +1,10 @@
-//! How we get control: before the program, when its runtime is ready, when it forks, and when it ends.
+//! How the agent gets control: before the program starts, when its runtime is ready, when it forks, and when
+//! it exits.
 //!
-//! The dynamic linker calls `init` before the program. A native OCaml program asks for its own name after
-//! its runtime is initialised and before any OCaml code runs, on the main thread, by `readlink`; OCaml 4
-//! and 5 do the same. We stand before libc's functions of these names, so that is where we start. In a program that runs
-//! already, the runtime calls us by its hooks (`attached`).
+//! The dynamic linker calls `init` before the program starts. A native OCaml program, of OCaml 4 or 5, calls
+//! `readlink` for its own name after its runtime is initialised and before any OCaml code runs, on the main
+//! thread. We interpose libc's function, so that is where we start. In a program that is already running, the
+//! runtime calls us through its hooks (`attached`).
 
 mod attached;
 mod behind;
@@ -40,20 +41,20 @@ static FINI: extern "C" fn() = fini;
 
 extern "C" fn init() {
     stacks::guard();
-    // SAFETY: there is one thread. A panic leaves us unprepared.
+    // SAFETY: there is one thread. After a panic nothing is prepared.
     unsafe { stacks::run(prepare) };
 }
 
-/// Reads the settings and looks at the program.
+/// Reads the settings and examines the program.
 fn prepare() {
     hooks::look();
     environment::look();
     environment::restore_inheritance();
     if loaded::is_before("bactrian_agent") {
-        // One of us is enough.
+        // Another agent is loaded before this one; one is enough.
         return;
     }
-    // Who is started by a process with snapshots finds the path by another name.
+    // A process that was started by a process with snapshots finds the path under another name.
     let is_heir = environment::get(variable::HEAP).is_none();
     let is_ward = is_heir && environment::get(variable::WARD).is_some();
     let get = |name: &str| match name {
@@ -74,7 +75,7 @@ fn prepare() {
     if settings.children == Children::Ignore {
         environment::forget_us();
     }
-    // Not an OCaml program, or one we know nothing of: there is nothing to do in this process.
+    // Not an OCaml program, or of an unknown version: there is nothing to do in this process.
     let Some(program) = Program::find() else {
         if hides_events && settings.children == Children::Ignore {
             environment::remove(&variable::RUNTIME_EVENTS);
@@ -114,13 +115,13 @@ fn prepare() {
     }
 }
 
-/// Says what is not done, and why. Only before the program runs: then standard error is what its starter
-/// made it.
+/// Reports what is not done, and why. Only before the program runs: then standard error is still that of its
+/// starter.
 fn complain(what: &str, why: &str) {
     let _ = sys::write(Fd(2), format!("bactrian: {what}: {why}\n").as_bytes());
 }
 
-/// By this name another agent in the same process is known.
+/// The symbol by which a second agent in the same process is recognised.
 #[unsafe(no_mangle)]
 pub static bactrian_agent: u8 = 0;
 
@@ -135,7 +136,7 @@ fn runtime_may_be_ready() {
     }
 }
 
-/// Starts what is asked for. The runtime is initialised, and no OCaml code runs yet.
+/// Starts everything that was asked for. The runtime is initialised, and no OCaml code runs yet.
 fn start(agent: &'static Agent) {
     forks::follow();
     // SAFETY: once, with one thread.
@@ -146,10 +147,10 @@ fn start(agent: &'static Agent) {
         })
     };
     if agent.hides_events {
-        // The runtime has read them.
+        // The runtime has already read them.
         environment::remove(&variable::RUNTIME_EVENTS);
     }
-    // SAFETY: there is one thread. A panic leaves the page alone.
+    // SAFETY: there is one thread. After a panic there is no page.
     unsafe { stacks::run(|| page::start(agent)) };
     if let (Some(trace), Some(sampler)) = (&agent.settings.trace, &agent.program.sampler) {
         start_recording(agent, sampler, trace);
@@ -158,7 +159,7 @@ fn start(agent: &'static Agent) {
         if process::adopts_orphans() {
             environment::rename(variable::HEIR, variable::WARD);
         }
-        // SAFETY: there is one thread. A panic leaves snapshots off.
+        // SAFETY: there is one thread. After a panic no snapshots are taken.
         unsafe {
             stacks::run(|| {
                 if let Err(why) = snapshot::start(agent, snapshots, BESIDE) {
@@ -169,13 +170,13 @@ fn start(agent: &'static Agent) {
     }
 }
 
-/// What snapshots have of the recording.
+/// What snapshots need of the recording.
 const BESIDE: BesideRecording = BesideRecording {
     write_all: || session::with_recording(Recording::for_snapshot).flatten(),
     is_at_work: session::is_at_work,
 };
 
-/// The program leaves OCaml for a system call, which may take long, and may be killed meanwhile.
+/// The program leaves OCaml for a system call, which may take long and during which it may be killed.
 fn before_blocking() {
     session::with_recording(Recording::before_waiting);
     snapshot::before_waiting();
@@ -183,13 +184,14 @@ fn before_blocking() {
 
 /// Starts the recording and the sampler.
 fn start_recording(agent: &'static Agent, sampler: &Sampler, trace: &'static [u8]) {
-    // SAFETY: the runtime is initialised and no OCaml code runs yet. No callback is answered before there is a recording.
+    // SAFETY: the runtime is initialised and no OCaml code runs yet. Callbacks are ignored until there is a
+    // recording.
     unsafe {
         rate::begin(agent, sampler, |rate| tracker::start(&agent.program, sampler, rate, 1));
     }
     let mut recording = None;
-    // SAFETY: the runtime is initialised and no OCaml code runs yet. Nobody else is on our stack before the recording
-    // begins; a panic leaves what the environment says of the parameters.
+    // SAFETY: the runtime is initialised and no OCaml code runs yet. No other thread uses our stack before
+    // the recording begins; after a panic the parameters are those of the environment.
     unsafe {
         agent.program.with_parameters(|parameters| {
             stacks::run(|| {
@@ -234,7 +236,7 @@ extern "C" fn fini() {
     rings::remove_ours();
 }
 
-/// The process ends.
+/// The process is about to exit.
 fn end() {
     snapshot::at_end(false);
     session::with_recording(|recording| recording.end(State::Ended));

@@ -1,13 +1,14 @@
-//! The program gives up rights: it changes its user, its groups, or the folder that is its root.
+//! The program drops privileges: it changes its user, its groups, or its root directory.
 //!
-//! Its children have our file in `LD_PRELOAD`. One that may not open that file, which may be in a folder of the former user
-//! alone, is told so by the dynamic linker on its standard error, and the program may be reading that. One that can load us but
-//! not write where traces go would hear it from us. So, whenever rights have changed, we look whether a child could do both, and
-//! if not, we leave the environment: such children are not followed.
+//! Its children have our file in `LD_PRELOAD`. If a child may not open that file, which may be in a directory
+//! that only the former user can read, the dynamic linker reports so on its standard error, which the program
+//! may be reading. A child that can load us but not write to the traces' directory would get such a message
+//! from us. So, whenever privileges have changed, we check whether a child could do both. If not, we remove
+//! ourselves from the environment: such children are not followed.
 //!
-//! This is done when rights change and not when children are started: there are many ways to start one, and most are
-//! within libc (`system`, `posix_spawn`), where nobody stands between. To let everybody read our file would not do: in
-//! another root it is not there at all.
+//! We check when privileges change and not when children are started: there are many ways to start one, and
+//! most are inside libc (`system`, `posix_spawn`), where nobody can interpose. Making our file readable for
+//! everybody would not be enough: in another root it does not exist at all.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -19,16 +20,16 @@ use super::behind::Real;
 use super::{environment, rings};
 use crate::keeper::filters;
 
-/// Paths that are longer cannot be opened.
+/// The kernel does not open longer paths.
 const LONGEST: usize = 4096;
 
-/// Leaves the environment if children cannot be followed any more.
+/// Removes us from the environment if children can no longer be followed.
 fn look() {
     filters::ask();
     if confined::is_confined() {
         return;
     }
-    // The program may have made itself another since.
+    // The program may have replaced its environment since.
     environment::look();
     let outputs = [variable::TRACE, variable::HEAP, variable::HEIR, variable::WARD];
     let can_fill = |name: &&str| {
@@ -39,7 +40,7 @@ fn look() {
     }
 }
 
-/// Whether it is possible, as far as can be told.
+/// Whether the access is possible; yes if unknown.
 fn is_possible(access: Access, path: &[u8]) -> bool {
     let mut buffer = [0; LONGEST];
     let Some(place) = buffer.get_mut(..path.len()) else { return false };

@@ -1,4 +1,4 @@
-//! The board, by which we hear of the keeper and it of us.
+//! The board, through which the agent and the keeper find each other.
 
 use alloc::ffi::CString;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -6,35 +6,35 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use bactrian_agent_abi::ring::{self, board};
 use bactrian_agent_os::sys::{self, Clock};
 
-/// Its words; null if there is no keeper.
+/// The board's words; null if there is no keeper.
 static BOARD: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 
-/// How often the keeper's heart had beaten when it was found dead.
+/// The count of heartbeats at which the keeper was found dead.
 static LAST_BEAT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 fn word(at: usize) -> Option<&'static AtomicU64> {
     let words = BOARD.load(Ordering::Acquire);
-    // SAFETY: null, or a board that stays mapped, with more words than there are names for.
+    // SAFETY: null, or a board that stays mapped and has more words than the indices used.
     unsafe { words.add(at).as_ref().filter(|_| !words.is_null()) }
 }
 
-/// Finds the board of the keeper whose folder this is. There is one thread.
+/// Maps the board of the keeper with this directory. Called while there is one thread.
 pub fn find(folder: &[u8]) {
     let Ok(path) = CString::new([folder, b"/", board::NAME.as_bytes()].concat()) else { return };
     let Ok(memory) = sys::map_shared(&path, board::BYTES) else { return };
     let words = memory.cast::<AtomicU64>();
-    // SAFETY: so many bytes are mapped, and aligned to pages.
+    // SAFETY: that many bytes are mapped, and aligned to pages.
     if unsafe { &*words.add(board::MAGIC) }.load(Ordering::Relaxed) == ring::MAGIC {
         BOARD.store(words, Ordering::Release);
     }
 }
 
-/// Where the keeper offers rings, as long as it is there.
+/// The word in which the keeper offers rings, unless it has left.
 pub(super) fn offers() -> Option<&'static AtomicU64> {
     if has_left() { None } else { word(board::FREE) }
 }
 
-/// Whether there is no keeper, or none any more, as far as it has said so.
+/// Whether there is no keeper, or it has announced that it left.
 pub(super) fn has_left() -> bool {
     word(board::LEFT).is_none_or(|left| left.load(Ordering::Acquire) != 0)
 }
@@ -46,30 +46,30 @@ pub(super) fn call() {
     }
 }
 
-/// Whether the keeper was found dead, and gives no sign of life since.
+/// Whether the keeper was found dead and has not shown a heartbeat since.
 pub(super) fn is_dead() -> bool {
     beats() == LAST_BEAT.load(Ordering::Relaxed)
 }
 
-/// How often the keeper's heart has beaten.
+/// The count of the keeper's heartbeats.
 pub(super) fn beats() -> u64 {
     word(board::HEART).map_or(0, |beats| beats.load(Ordering::Relaxed))
 }
 
-/// The keeper's pulse, as it was felt last.
+/// The keeper's heartbeat as last observed.
 pub(super) struct Pulse {
     beats: u64,
-    /// When that number was seen first, in microseconds.
+    /// When that count was first seen, in microseconds.
     since: u64,
 }
 
 impl Pulse {
-    /// Feels it for the first time.
+    /// Observes it for the first time.
     pub fn new() -> Pulse {
         Pulse { beats: beats(), since: sys::micros(Clock::Monotonic) }
     }
 
-    /// Whether it can be felt: a heart that does not beat for so long is dead.
+    /// Whether the keeper is alive: it is dead if its heartbeat has not changed for [`ring::DEAD_AFTER`].
     pub fn is_felt(&mut self) -> bool {
         let (beats, now) = (beats(), sys::micros(Clock::Monotonic));
         if beats != self.beats {

@@ -1,7 +1,8 @@
-//! What the keeper tells of this process's seccomp filters, in words of the ring buffer.
+//! What the keeper reports about this process's seccomp filters, in words of the ring buffer.
 //!
-//! We cannot look ourselves, since that takes system calls. The keeper looks every few milliseconds, and at once if it is asked
-//! ([`ask`]), which takes none: so it is asked before each system call that we make for ourselves while the program runs.
+//! We cannot look ourselves, since that takes system calls. The keeper looks every few milliseconds, and at
+//! once when it is asked ([`ask`]), which takes none. So we ask before each system call that we make for
+//! ourselves while the program runs.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -12,15 +13,15 @@ use bactrian_agent_os::sys::{self, Clock};
 
 use super::board::{self, Pulse};
 
-/// The words; null if there are none.
+/// The words of the ring; null if there are none.
 static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on the keeper tells of filters in these words, until they are forgotten.
+/// From now on the keeper reports filters in these words, until they are forgotten.
 pub(super) fn listen_to(words: *mut AtomicU64) {
     WORDS.store(words, Ordering::Release);
 }
 
-/// The words go. Others may be listened to already.
+/// Stops listening to these words. Others may have replaced them already.
 pub(super) fn forget(words: *mut AtomicU64) {
     let _ = WORDS.compare_exchange(words, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
 }
@@ -31,35 +32,35 @@ fn at(which: usize) -> Option<&'static AtomicU64> {
     unsafe { words.add(which).as_ref().filter(|_| !words.is_null()) }
 }
 
-/// Hears whether this process has got a filter, as far as the keeper has noticed: if so, it is confined.
+/// Checks whether the keeper has noticed that this process has a new filter. If so, it is confined.
 pub fn listen() {
     if at(word::FILTERED).is_some_and(|filtered| filtered.load(Ordering::Relaxed) != 0) {
         confined::confine();
     }
 }
 
-/// So long, in microseconds, a program waits at most, whatever the keeper does.
+/// The longest that a program waits for an answer, whatever the keeper does, in microseconds.
 const LONGEST: u64 = 5_000_000;
 
-/// What comes of a question.
+/// The outcome of a question to the keeper.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The keeper has looked; and all that was published before is in the file.
+    /// The keeper has looked, and everything published before is in the file.
     Given,
-    /// It lives, but had no time to look.
+    /// The keeper lives, but had no time to look.
     Late,
-    /// There is none, or it is dead.
+    /// There is no keeper, or it is dead.
     Nobody,
 }
 
-/// Has the keeper look whether this process has got a filter, and waits for what it says. Gives whether it did say something.
+/// Has the keeper check for new filters, and waits for its answer. Returns whether it answered.
 pub fn ask() -> bool {
     ask_within(u64::MAX) == Answer::Given
 }
 
-/// The same, but waits no longer than so many microseconds.
+/// The same, but waits at most this many microseconds.
 ///
-/// Nothing is waited for where there is no keeper, and a dead one is waited for once.
+/// There is no wait where there is no keeper, and a dead one is waited for only once.
 pub fn ask_within(patience: u64) -> Answer {
     listen();
     let words = (at(word::ASKED), at(word::ANSWERED), at(word::LEFT));

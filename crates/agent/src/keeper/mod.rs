@@ -1,5 +1,5 @@
-//! Memory that we share with the keeper, the process that writes our traces: the board, a ring buffer, and what it tells of
-//! seccomp filters.
+//! Memory shared with the keeper, the process that writes our traces: the board, a ring buffer, and reports
+//! of seccomp filters.
 
 pub mod board;
 pub mod filters;

@@ -1,7 +1,8 @@
-//! The agent's end of the ring buffer that the trace goes through: memory shared with the keeper, which writes the file.
+//! The agent's end of the ring buffer that carries the trace: memory shared with the keeper, which writes the
+//! file.
 //!
-//! Recording makes no system call, and a program that is killed loses nothing: the keeper has what is in the ring. The
-//! layout is in agent-abi's `ring`.
+//! Recording makes no system calls, and a program that is killed loses nothing: the keeper has what is in the
+//! ring. The layout is defined in agent-abi's `ring`.
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
@@ -18,15 +19,15 @@ use bactrian_trace::Making;
 use super::board::{self, Pulse};
 use super::filters;
 
-/// The longest wait, in microseconds, for something that the keeper is about to do.
+/// The longest wait for something that the keeper is about to do, in microseconds.
 const PATIENCE: u64 = 50_000;
-/// The longest wait for it to make room.
+/// The longest wait for the keeper to make room, in microseconds.
 const PATIENCE_FOR_ROOM: u64 = 200_000;
 
 const PAGE: usize = 4096;
 const _: () = assert!(word::LEFT * 8 < PAGE && BYTES > PAGE);
 
-/// Waits, up to `PATIENCE`, until the keeper has stored a number other than 0.
+/// Waits, up to `PATIENCE`, until the keeper has stored a nonzero number.
 fn wait_for(number: impl Fn() -> u64) -> Option<u64> {
     let start = sys::micros(Clock::Monotonic);
     loop {
@@ -38,34 +39,35 @@ fn wait_for(number: impl Fn() -> u64) -> Option<u64> {
     }
 }
 
-/// What comes of waiting for room.
+/// The outcome of waiting for room.
 pub enum Waited {
     /// There is room.
     Room,
-    /// There is none, though the keeper lives: its disk may be full.
+    /// There is none, although the keeper lives: its disk may be full.
     Full,
-    /// The keeper gives no sign of life.
+    /// The keeper has no heartbeat.
     Alone,
 }
 
-/// A ring that is ours.
+/// A ring buffer that this process owns.
 pub struct Ring {
     memory: *mut u8,
-    /// Bytes in the stream, also those that were not published yet.
+    /// Bytes put into the stream, including those that are not published yet.
     put: u64,
-    /// How many of them are whole packets.
+    /// How many of these bytes belong to complete packets.
     whole: u64,
-    /// How many bytes of events and locations are copied, for each place.
+    /// How many bytes of events and locations have been copied, for each place.
     shown: [(usize, usize); MAKINGS],
-    /// The keeper's, as we felt it last.
+    /// The keeper's heartbeat as last observed.
     pulse: Pulse,
 }
 
-// SAFETY: the memory is ours alone to write, but for the keeper's words.
+// SAFETY: only we write to the memory, except for the keeper's words.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Takes a ring of the keeper's, if there is a keeper and it lives.
+    /// Takes a free ring from the keeper, if there is a living keeper. `note_at` is the offset of the
+    /// recorder's note.
     pub fn take(folder: &[u8], note_at: u64) -> Option<Ring> {
         let offers = board::offers().filter(|_| !confined::is_confined())?;
         let number = wait_for(|| offers.swap(0, Ordering::AcqRel))? - 1;
@@ -87,7 +89,8 @@ impl Ring {
         Some(ring)
     }
 
-    /// Copies as many bytes as there is room for into the ring; gives their number. The keeper sees them once they are published.
+    /// Copies as many bytes into the ring as there is room for; returns their number. The keeper sees them
+    /// once they are published.
     pub fn put(&mut self, bytes: &[u8]) -> usize {
         let taken = self.word(word::TAIL).load(Ordering::Acquire);
         let room = (ROOM as u64).saturating_sub(self.put.saturating_sub(taken)) as usize;
@@ -100,14 +103,15 @@ impl Ring {
         bytes.len()
     }
 
-    /// Waits for room, up to `PATIENCE_FOR_ROOM`. Whole packets are published before: the keeper takes out only what was. A
-    /// part of one is not, since the program may end while we wait, and what is in the making has all of it.
+    /// Waits for room, up to `PATIENCE_FOR_ROOM`. It first publishes all complete packets, since the keeper
+    /// only takes out what is published. Part of a packet is not published: the program may be killed while
+    /// we wait, and the copy of the unfinished packet has all of it.
     #[cold]
     pub fn wait_for_room(&mut self) -> Waited {
         if self.whole > self.word(word::TAIL).load(Ordering::Acquire) {
             self.word(word::HEAD).fetch_max(self.whole, Ordering::Release);
         } else {
-            // What waits is more than the ring holds.
+            // The waiting bytes are more than the ring holds: publish part of them.
             self.publish(None);
         }
         let taken = || self.word(word::TAIL).load(Ordering::Acquire);
@@ -118,19 +122,20 @@ impl Ring {
             if sys::micros(Clock::Monotonic) - start > PATIENCE_FOR_ROOM {
                 return if board::beats() == first_beat { Waited::Alone } else { Waited::Full };
             }
-            // To let others run would take a system call, and the program may have forbidden itself that.
+            // Yielding would take a system call, which a seccomp filter may forbid.
             core::hint::spin_loop();
         }
         Waited::Room
     }
 
-    /// All that was put ends with a packet.
+    /// Marks the end of a packet: everything put so far is complete.
     #[inline]
     pub fn end_packet(&mut self) {
         self.whole = self.put;
     }
 
-    /// Shows the keeper all that was put. If that completes the packet in the making at a place, a new one begins there.
+    /// Publishes everything put so far. If that completes the unfinished packet of a place, a new one begins
+    /// there.
     pub fn publish(&mut self, made: Option<usize>) {
         let made = made.filter(|place| *place < MAKINGS);
         if let Some(place) = made {
@@ -144,7 +149,7 @@ impl Ring {
         }
     }
 
-    /// Shares what a domain has in the making.
+    /// Shares a domain's unfinished packets.
     #[inline]
     pub fn show(&mut self, place: usize, making: &Making<'_>) {
         if place >= MAKINGS {
@@ -169,7 +174,7 @@ impl Ring {
         self.shown[place] = (events.len(), locations.len());
     }
 
-    /// Shares the headers of packets that are begun.
+    /// Shares the headers of packets that have just begun.
     #[cold]
     fn begin(&mut self, place: usize, making: &Making<'_>) {
         let base = making_at(place) + making::HEAD;
@@ -180,15 +185,15 @@ impl Ring {
         self.shown[place] = (events.len(), locations.len());
     }
 
-    /// Shares what the recorder says of itself.
+    /// Shares the recorder's note about itself.
     pub fn note(&mut self, note: &[u8]) {
         let count = self.word(word::NOTES).load(Ordering::Relaxed) + 1;
         self.copy(NOTES + count as usize % 2 * NOTE, &note[..note.len().min(NOTE)]);
         self.word(word::NOTES).store(count, Ordering::Release);
     }
 
-    /// Whether the keeper has died before it made a file for the trace: it has none, and did not get one in the time in which
-    /// a living keeper would have made it.
+    /// Whether the keeper died before it created a file for the trace: the trace has no name, and did not get
+    /// one in the time that a living keeper would have needed.
     pub fn is_orphaned(&self) -> bool {
         let is_named = || self.word(word::NAME).load(Ordering::Acquire) != 0;
         let (first_beat, start) = (board::beats(), sys::micros(Clock::Monotonic));
@@ -201,21 +206,21 @@ impl Ring {
         false
     }
 
-    /// The name of the trace, as soon as the keeper has one for it.
+    /// The name of the trace, as soon as the keeper has chosen one; None if that takes too long.
     pub fn name(&self) -> Option<CString> {
         let length = wait_for(|| self.word(word::NAME).load(Ordering::Acquire))? as usize;
         let mut name = alloc::vec![0u8; length.min(NAME_ROOM)];
-        // SAFETY: the name is within the ring, and does not change any more.
+        // SAFETY: the name is within the ring, and no longer changes.
         unsafe { self.memory.add(NAME).copy_to(name.as_mut_ptr(), name.len()) };
         CString::new(name).ok()
     }
 
-    /// Whether the keeper still takes out what is put. Asked about once a second.
+    /// Whether the keeper still takes out what is put. Called about once a second.
     pub fn is_kept(&mut self) -> bool {
         !board::has_left() && self.pulse.is_felt()
     }
 
-    /// Bytes that the keeper has not taken out, and their offset in the trace.
+    /// The bytes that the keeper has not taken out, and their offset in the trace.
     pub fn untaken(&self) -> (u64, Vec<u8>) {
         let taken = self.word(word::TAIL).load(Ordering::Acquire).min(self.put);
         let bytes = (taken..self.put).map(|at| {
@@ -225,7 +230,8 @@ impl Ring {
         (taken, bytes.collect())
     }
 
-    /// Leaves the ring because the keeper is dead. A keeper that was only slow must not complete packets any more.
+    /// Leaves the ring because the keeper is dead. In case it was only slow, this keeps it from completing
+    /// packets.
     pub fn leave(self) {
         for place in 0..MAKINGS {
             self.making(place, making::EVENTS).store(0, Ordering::Release);
@@ -234,13 +240,14 @@ impl Ring {
         self.let_go();
     }
 
-    /// Unmaps the ring, but for its first page.
+    /// Unmaps the ring, except its first page.
     pub fn let_go(self) {
         filters::forget(self.memory.cast());
         if confined::is_confined() {
             return;
         }
-        // SAFETY: nobody else here knows of it, but that another thread may just be listening to words on its first page.
+        // SAFETY: no other thread of this process uses it, except that one may be reading words on its first
+        // page.
         unsafe { sys::unmap(self.memory.add(PAGE), BYTES - PAGE) };
     }
 
@@ -256,7 +263,7 @@ impl Ring {
     #[inline]
     fn copy(&self, at: usize, bytes: &[u8]) {
         debug_assert!(at + bytes.len() <= BYTES);
-        // SAFETY: places of what is copied are within the ring, by the lengths of packets and of the stream.
+        // SAFETY: all offsets are within the ring, by the maximal lengths of packets and of the stream.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.memory.add(at), bytes.len()) };
     }
 }

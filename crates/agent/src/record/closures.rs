@@ -1,9 +1,9 @@
 //! How the sampler calls us in a bytecode program.
 //!
-//! There closures are of bytecode, and bytecode reaches C through a table of primitives. Each of our closures is
-//! `ACC0; C_CALL1 0; RETURN 1`: it passes its argument to primitive 0. That place of the table is borrowed: a call from
-//! our closures comes to our callback, any other goes on to the primitive that is at home there. (A place of our own
-//! would change the numbers that dynamic linking counts on.)
+//! There, closures consist of bytecode, and bytecode calls C through a table of primitives. Each of our
+//! closures is `ACC0; C_CALL1 0; RETURN 1`: it passes its argument to primitive 0. We borrow that entry of
+//! the table: a call from our closures goes to our callback, any other goes on to the original primitive. (A
+//! new entry of our own would change the numbers that dynamic linking relies on.)
 
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
@@ -14,7 +14,7 @@ use bactrian_ocaml::bytecode::Opcode;
 use crate::runtime::agent;
 use crate::runtime::interpreter::Interpreter;
 
-/// Instructions of one of our closures; the last word makes a power of two.
+/// Instruction words of one of our closures; [`ROOM`] rounds them up to a power of two.
 const LENGTH: usize = 5;
 const ROOM: usize = 8;
 type Code = [i32; ROOM];
@@ -25,15 +25,15 @@ struct Codes(UnsafeCell<[Code; 5]>);
 unsafe impl Sync for Codes {}
 
 static CODES: Codes = Codes(UnsafeCell::new([[0; ROOM]; 5]));
-/// Where each closure's callback is.
+/// The address of each closure's callback.
 static CALLBACKS: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
-/// The primitive whose place we borrow.
+/// The original primitive 0, whose table entry we borrow.
 static AT_HOME: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes closures of bytecode that call these functions of one argument; gives the addresses of their code.
+/// Makes bytecode closures that call these functions of one argument; returns the addresses of their code.
 ///
 /// # Safety
-/// The interpreter is initialised and runs nothing yet. Called once.
+/// The interpreter is initialised and not running. Called once.
 pub unsafe fn make(interpreter: &Interpreter, callbacks: [usize; 5]) -> [usize; 5] {
     let codes = CODES.0.get();
     // SAFETY: by the caller.
@@ -41,7 +41,7 @@ pub unsafe fn make(interpreter: &Interpreter, callbacks: [usize; 5]) -> [usize; 
         for code in &mut *codes {
             let [acc0, c_call1, return_] = [Opcode::ACC0, Opcode::C_CALL1, Opcode::RETURN]
                 .map(|code| i32::from(code.number()));
-            // The same numbers in all versions that are recorded.
+            // The opcodes are the same in all versions that are recorded.
             let instructions = [acc0, c_call1, 0, return_, 1];
             code[..LENGTH].copy_from_slice(&instructions);
             (interpreter.thread_code)(code.as_mut_ptr(), size_of_val(&instructions));
@@ -56,7 +56,7 @@ pub unsafe fn make(interpreter: &Interpreter, callbacks: [usize; 5]) -> [usize; 
     [0, 1, 2, 3, 4].map(|at| codes as usize + at * size_of::<Code>())
 }
 
-/// What is called as primitive 0: goes on to where the caller wants, with its arguments.
+/// Installed as primitive 0: continues in the function that the caller wants, with its arguments.
 ///
 /// # Safety
 /// Called by the interpreter.
@@ -79,12 +79,12 @@ unsafe extern "C" fn door() {
     )
 }
 
-/// The function that a call of primitive 0 is for.
+/// The function that a call of primitive 0 is meant for.
 extern "C" fn wanted() -> usize {
     let at_home = AT_HOME.load(Ordering::Relaxed);
     let Some(agent) = agent::prepared() else { return at_home };
-    // SAFETY: the interpreter has put its stack pointer where others find it, because a primitive may
-    // look at the stack: the environment is on top, then the address after the call.
+    // SAFETY: the interpreter has stored its stack pointer where others find it, because a primitive may look
+    // at the stack: the environment is on top, then the address after the call.
     let after_call = unsafe {
         let state = agent.program.state();
         let sp = agent.program.runtime.interpreter_stack_pointer(

@@ -1,10 +1,11 @@
 //! Collecting the stacks of allocations in place of the runtime.
 //!
-//! The runtime's sampler has every stack collected by one function, at the moment of the allocation. At high
-//! rates that function is patched: it walks with `walk` or `interpreter_walk` and answers with a callstack of one slot that is a
-//! number. The sampler hands it to our callback, mostly at once, and there the number stands for the stack.
-//! Other users of that function (Printexc, a sampler of the program's own) get what they would get without us;
-//! the patch stays, since other domains may be in it at any moment.
+//! The runtime's sampler uses one function to collect every stack, at the moment of the allocation. At high
+//! rates we patch that function: it walks with `walk` or `interpreter_walk` and returns a callstack of a
+//! single slot, which is a number. The sampler passes it to our callback, mostly at once, and there the
+//! number stands for the stack. Other users of that function (Printexc, a sampler of the program's own) get
+//! what they would get without us. The patch is never removed, since other domains may be in the function at
+//! any moment.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -22,28 +23,28 @@ use crate::runtime::kept_walk::KeptWalk;
 use crate::runtime::program::{Collection, DOMAINS, Frames, Program};
 use crate::runtime::walk::{NativeWalker, each_frame};
 
-/// From this rate on stacks are collected by us.
+/// From this rate on we collect stacks.
 const HIGH_RATE: f64 = 1e-3;
-/// The sampler's own depth when we collect: it tells its calls from others.
+/// The sampler's depth when we collect: it distinguishes the sampler's calls from others.
 const OUR_DEPTH: usize = 0x3BAC_71A9;
-/// Numbers of stacks hold their domain here: another domain may get to hear of them.
+/// The position of the domain in a stack's number: another domain may receive the callback.
 const DOMAIN_SHIFT: u32 = 44;
 
 static PATCH: Patch = Patch::new();
-/// Callstacks are numbers.
+/// Whether callstacks are numbers.
 static NUMBERS: AtomicBool = AtomicBool::new(false);
 static COLLECTORS: [AtomicPtr<Collector>; DOMAINS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; DOMAINS];
 
-/// What a domain's stacks are collected with. Used by that domain only.
+/// What a domain uses to collect its stacks. Used by that domain only.
 struct Collector {
     walker: Walker,
     number: u64,
-    /// The stack with the last number was asked for.
+    /// Whether the stack with the last number has been asked for.
     is_used: bool,
 }
 
-/// What a stack is walked with.
+/// What walks a stack.
 enum Walker {
     Native(NativeWalker),
     Bytecode(InterpreterWalker),
@@ -63,7 +64,7 @@ impl Walker {
     }
 
     /// # Safety
-    /// `state` is the state of the domain that runs on this thread, which has come to C from OCaml.
+    /// `state` is the state of the domain that runs on this thread, which has called C from OCaml.
     unsafe fn walk(&mut self, state: *const usize, index: isize, program: &Program) {
         // SAFETY: by the caller.
         unsafe {
@@ -82,10 +83,10 @@ impl Walker {
     }
 }
 
-/// Takes the collection of stacks over, if that is of use and possible. Gives the depth for the sampler.
+/// Takes over the collection of stacks, if that is useful and possible. Returns the depth for the sampler.
 ///
 /// # Safety
-/// The runtime is initialised, and no thread collects stacks.
+/// The runtime is initialised, and no thread is collecting a stack.
 pub unsafe fn take_over(agent: &Agent) -> usize {
     let settings = &agent.settings;
     if settings.rate >= HIGH_RATE
@@ -105,7 +106,7 @@ pub unsafe fn take_over(agent: &Agent) -> usize {
     settings.depth as usize
 }
 
-/// Walks the stack for an allocation and gives the number it can be asked for with.
+/// Walks the stack for an allocation and returns the number under which it can be asked for.
 ///
 /// # Safety
 /// `state` is the state of this thread's domain.
@@ -122,7 +123,7 @@ unsafe fn collect(
     if collector.is_null() {
         let depth = agent.settings.depth as usize;
         let Some(walker) = Walker::new(collection.frames, depth) else { return 0 };
-        // Mapped, because this is no place where running out of memory may panic.
+        // Mapped rather than allocated: running out of memory must not panic here.
         let Ok(memory) = sys::map(size_of::<Collector>()) else { return 0 };
         collector = memory.cast();
         // SAFETY: the memory is new and long enough.
@@ -135,7 +136,7 @@ unsafe fn collect(
         };
         place.store(collector, Ordering::Relaxed);
     }
-    // SAFETY: made above, by this domain or one that had its number before; never freed.
+    // SAFETY: made above, by this domain or an earlier one with its number; never freed.
     let Collector { walker, number, is_used } = unsafe { &mut *collector };
     if !*is_used {
         let (codes, _) = walker.last().stack();
@@ -157,7 +158,7 @@ pub fn with_stack(domain: usize, slots: &[usize], f: impl FnOnce(Stack<'_>) -> V
     }
     let wanted = slots.first().map_or(0, |slot| *slot as u64 >> 1);
     let collector = COLLECTORS.get(domain).map_or(ptr::null_mut(), |c| c.load(Ordering::Relaxed));
-    // SAFETY: this is the domain's own callback, so nobody else uses it.
+    // SAFETY: this is the domain's own callback, so no other thread uses it.
     let Some(Collector { walker, number, is_used }) = (unsafe { collector.as_mut() }) else {
         return f(Stack::Slots(&[]));
     };
@@ -177,7 +178,8 @@ pub fn with_stack(domain: usize, slots: &[usize], f: impl FnOnce(Stack<'_>) -> V
     verdict
 }
 
-/// OCaml 4's function: up to `most` slots, as values, into a buffer that it may have to make or enlarge.
+/// OCaml 4's function: puts up to `most` slots, as values, into a buffer that it may have to allocate or
+/// enlarge.
 ///
 /// # Safety
 /// Called by the runtime.
@@ -208,7 +210,7 @@ unsafe extern "C" fn collect_4(
     }
 }
 
-/// OCaml 5's function: up to `most` slots into a buffer that it may have to make or enlarge.
+/// OCaml 5's function: puts up to `most` slots into a buffer that it may have to allocate or enlarge.
 ///
 /// # Safety
 /// Called by the runtime.
@@ -239,7 +241,7 @@ fn collecting() -> Option<(&'static Agent, &'static Collection)> {
     Some((agent, agent.program.collection.as_ref()?))
 }
 
-/// Makes sure that a buffer of the runtime has room for so many slots.
+/// Makes sure that a buffer of the runtime has room for this many slots.
 ///
 /// # Safety
 /// The buffer and its room are the runtime's.
@@ -253,7 +255,7 @@ unsafe fn has_room(
         return true;
     }
     let wanted = (2 * *room).max(32).max(slots);
-    // SAFETY: the runtime's memory, and its function for it. A room of 0 stands for no buffer.
+    // SAFETY: the runtime's memory, and its own realloc. A room of 0 means that there is no buffer.
     unsafe {
         let old = if *room == 0 { ptr::null_mut() } else { *buffer };
         let new = (collection.resize)(old, wanted * size_of::<usize>());
@@ -266,8 +268,8 @@ unsafe fn has_room(
     true
 }
 
-/// What the runtime's own function does: up to `most` slots of the stack, each as `shown`, the first for the
-/// allocation of an index.
+/// What the runtime's own function does: up to `most` slots of the stack, each converted by `shown`; the
+/// first is that of the allocation with the given index.
 ///
 /// # Safety
 /// As for `collect` and `has_room`.

@@ -1,9 +1,9 @@
-//! The runtime's functions for samplers, `caml_memprof_start`, `caml_memprof_stop` and (since 5.5) `caml_memprof_is_sampling`, and
-//! who gets in: calls of the program's come to `guard` while the sampler is ours.
+//! Redirects the program's calls of the runtime's sampler functions, `caml_memprof_start`,
+//! `caml_memprof_stop` and (since 5.5) `caml_memprof_is_sampling`, to `guard` while the sampler is ours.
 //!
-//! In a program that is about to start we put the patches up ourselves. In one that runs, other threads may be in these
-//! functions: there only their doors are closed by us, so that no call of the program's comes between, and whoever put us there
-//! stops all threads some milliseconds later and puts the patches up.
+//! In a program that is about to start we install the patches ourselves. In one that is already running,
+//! other threads may be inside these functions: there we only close their doors, so that no call of the
+//! program gets through, and some milliseconds later the tracer stops all threads and installs the patches.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -15,16 +15,16 @@ use crate::runtime::program::Sampler;
 pub static START: Patch = Patch::new();
 pub static STOP: Patch = Patch::new();
 pub static IS_SAMPLING: Patch = Patch::new();
-/// Where the program's calls go on.
+/// The functions in which the program's calls continue.
 pub static START_TARGET: AtomicUsize = AtomicUsize::new(0);
 pub static STOP_TARGET: AtomicUsize = AtomicUsize::new(0);
 
-/// Held by who changes the patches.
+/// Held by the thread that changes the patches.
 static AT_WORK: Lock<()> = Lock::new(());
-/// A fork was made by a signal handler that had interrupted that.
+/// A signal handler that interrupted such a change has forked.
 static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
 
-/// Leads calls of the program's to these functions; false if code cannot be changed here.
+/// Redirects the program's calls to these functions; returns false if code cannot be changed here.
 ///
 /// # Safety
 /// There is one thread. Called once.
@@ -39,13 +39,13 @@ pub unsafe fn put_up(sampler: &Sampler, [start, stop, is_sampling]: [usize; 3]) 
     }
 }
 
-/// Callers of these functions wait until the patches are put up from outside, or lifted, if that `is_wanted` still. Where code
-/// cannot be changed, they go on.
+/// Makes callers of the sampler's functions spin until the patches are installed from outside or removed,
+/// provided that `is_wanted` still. Where code cannot be changed, callers get through.
 pub fn close(sampler: &Sampler, is_wanted: impl FnOnce() -> bool) {
     with(|| {
         let [start, stop] = note_targets(sampler);
         if is_wanted() {
-            // SAFETY: they are of this runtime, and one thread is here.
+            // SAFETY: these are functions of this runtime, and only one thread is here.
             unsafe {
                 START.hold(start);
                 STOP.hold(stop);
@@ -55,17 +55,17 @@ pub fn close(sampler: &Sampler, is_wanted: impl FnOnce() -> bool) {
     });
 }
 
-/// Lifts one of the patches, for a call of ours.
+/// Removes the patch of the start function, for a call of ours.
 pub fn open_start() {
     with(|| START.lift());
 }
 
-/// The same of the other one.
+/// Removes the patch of the stop function, for a call of ours.
 pub fn open_stop() {
     with(|| STOP.lift());
 }
 
-/// Lifts all patches.
+/// Removes all patches.
 pub fn open() {
     with(|| {
         START.lift();
@@ -89,7 +89,7 @@ fn note_targets(sampler: &Sampler) -> [usize; 2] {
     [start, stop]
 }
 
-/// A fork is about to happen: no thread may be in the middle of a change.
+/// Before a fork: no thread may be in the middle of a change.
 pub fn before_fork() {
     let interrupted = AT_WORK.is_mine();
     FORKED_WITHIN.store(interrupted, Ordering::Relaxed);

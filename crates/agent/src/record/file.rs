@@ -1,9 +1,9 @@
 //! The file of a trace, in a process whose descriptors are not ours.
 //!
-//! The program may close all descriptors, count on their numbers, or need as many as it may have. So ours is
-//! above the limit of what the program may have, where that is allowed; where it is not, the file is opened
-//! for each write. Before each write it is checked that the descriptor still is of the file that we made: if
-//! not, the file is opened again, and the number left to the program.
+//! The program may close all descriptors, rely on their numbers, or need as many as its limit allows. So our
+//! descriptor is above the program's limit, where that is permitted; otherwise the file is opened for each
+//! write. Before each write we check that the descriptor still refers to the file that we created: if not,
+//! the file is opened again, and the descriptor number is left to the program.
 
 use alloc::ffi::CString;
 use core::ffi::CStr;
@@ -11,7 +11,7 @@ use core::ffi::CStr;
 use bactrian_agent_abi::ring::names;
 use bactrian_agent_os::sys::{self, Errno, Fd, Limit, Pid, Resource, SysResult};
 
-/// The kernel's table of descriptors grows with the highest one: above this it would be a waste.
+/// The kernel's descriptor table grows with the highest number in use: above this it would waste memory.
 const HIGHEST: u64 = 1 << 16;
 
 pub struct File {
@@ -19,12 +19,12 @@ pub struct File {
     /// Device and inode.
     identity: (u64, u64),
     length: u64,
-    /// None if it is opened for each write.
+    /// None if the file is opened for each write.
     held: Option<Fd>,
 }
 
 impl File {
-    /// Creates a file that was not there, of one of the names there are for a process's trace.
+    /// Creates a new file under the first free name for the trace of this process.
     pub fn create(path: &[u8], process: Pid, is_child: bool) -> SysResult<File> {
         for name in names(path, process.0, is_child) {
             let Ok(name) = CString::new(name) else { break };
@@ -40,19 +40,20 @@ impl File {
         Err(Errno::EXIST)
     }
 
-    /// A file that somebody else has begun and left, after so many bytes.
+    /// Reopens a file that somebody else has begun and left after `length` bytes.
     pub fn go_on(name: CString, length: u64) -> Option<File> {
         let fd = sys::reopen(&name).ok()?;
         let identity = sys::identity(fd).ok()?;
         Some(File { name, identity, length, held: out_of_the_way(fd) })
     }
 
-    /// Appends as much as can be; says how much that was.
+    /// Appends as much as possible; returns how many bytes.
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let Some(fd) = self.open() else { return 0 };
         let mut done = 0;
         while done < bytes.len() {
-            // Beyond this limit the kernel would not only refuse, but kill the program by a signal.
+            // Beyond this limit the kernel would not only refuse, but kill the program with a signal
+            // (SIGXFSZ).
             let left = sys::limit(Resource::FileSize).now.saturating_sub(self.length);
             let length = (bytes.len() - done).min(usize::try_from(left).unwrap_or(usize::MAX));
             if length == 0 {
@@ -72,7 +73,7 @@ impl File {
         done
     }
 
-    /// Replaces what is at a place, if there is something.
+    /// Overwrites bytes at an offset, if they are within the file.
     pub fn replace(&mut self, offset: u64, bytes: &[u8]) {
         if offset + bytes.len() as u64 <= self.length
             && let Some(fd) = self.open()
@@ -123,20 +124,20 @@ impl File {
     }
 }
 
-/// Moves a descriptor above the soft limit, so that it does not count against the program's and a program that closes all
-/// its descriptors does not close it; closes it if that is not allowed.
+/// Moves a descriptor above the soft limit, so that it does not count against the program's limit and is not
+/// closed by a program that closes all its descriptors; closes it if that is not permitted.
 fn out_of_the_way(fd: Fd) -> Option<Fd> {
     let limit = sys::limit(Resource::Descriptors);
     let copy = if limit.now < HIGHEST {
         let raised = Limit { now: limit.now + 1, most: limit.most.max(limit.now + 1) };
         sys::set_limit(Resource::Descriptors, raised).and_then(|()| {
             let copy = sys::duplicate_above(fd, limit.now as usize);
-            // Descriptors that are there stay when the limit goes down again.
+            // Open descriptors stay open when the limit is lowered again.
             let _ = sys::set_limit(Resource::Descriptors, limit);
             copy
         })
     } else {
-        // Nobody has so many.
+        // No program has that many.
         sys::duplicate_above(fd, HIGHEST as usize - 1)
     };
     sys::close(fd);

@@ -1,9 +1,10 @@
-//! If the program uses the sampler itself, it goes first.
+//! If the program uses the sampler itself, it has precedence.
 //!
 //! The runtime allows one sampler. While ours runs, a program that calls `Gc.Memprof.start` would get an
-//! exception that it does not get without us, and one that calls `Gc.Memprof.stop` would not get one that it
-//! does. So both functions are patched while our sampler runs: then ours is stopped, the patches are lifted, and
-//! the program's call goes on. One that asks whether a sampler runs (since 5.5) is told of its own. Where code cannot be changed we do not sample at all.
+//! exception that it does not get without us, and one that calls `Gc.Memprof.stop` would not get an exception
+//! that it otherwise gets. So both functions are patched while our sampler runs: a call stops our sampler,
+//! removes the patches, and then continues. A program that asks whether a sampler is running (since 5.5) is
+//! told about its own. Where code cannot be changed we do not sample at all.
 
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,17 +19,17 @@ use super::session::with_recording;
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::program::Sampler;
 
-/// The runtime's sampler is ours.
+/// Whether the runtime's sampler is ours.
 static SAMPLING: AtomicBool = AtomicBool::new(false);
 
-/// The guards, for whoever puts them up from outside.
+/// The guards, for a tracer that installs them from outside.
 pub const GATES: [Gate; control::GATES] = [
     Gate { ours: start_gate, patched: doors::START.patched() },
     Gate { ours: stop_gate, patched: doors::STOP.patched() },
     Gate { ours: is_sampling, patched: doors::IS_SAMPLING.patched() },
 ];
 
-/// Puts the guards up; false if code cannot be changed here.
+/// Installs the guards; returns false if code cannot be changed here.
 ///
 /// # Safety
 /// There is one thread. Called once.
@@ -38,12 +39,12 @@ pub unsafe fn put_up(sampler: &Sampler) -> bool {
     unsafe { doors::put_up(sampler, ours) }
 }
 
-/// The runtime's sampler is about to be started for us.
+/// Marks the runtime's sampler as ours; it is about to be started.
 pub fn sampling_begins() {
     SAMPLING.store(true, Ordering::Release);
 }
 
-/// Stops the runtime's sampler, if it is ours. From a callback, or with the runtime at rest.
+/// Stops the runtime's sampler, if it is ours. Called from a callback, or while the runtime is idle.
 pub fn stop_sampling() {
     let Some(agent) = agent::prepared() else { return };
     doors::open();
@@ -58,8 +59,9 @@ pub fn stop_sampling() {
     }
 }
 
-/// A callback came though nothing is recorded. In a program that ran before we came, the recording is over, and its samplers
-/// are stopped where they show themselves. (A callback may also come late, when the sampler is the program's already.)
+/// A callback arrived although nothing is recorded. In a program that we attached to, the recording is over,
+/// and its samplers are stopped when they next call us. (A callback may also be late, when the sampler
+/// already is the program's.)
 #[cold]
 pub fn recording_is_over() {
     let here = Here::find().filter(|here| here.agent.came_late && here.is_on());
@@ -69,14 +71,14 @@ pub fn recording_is_over() {
     }
 }
 
-/// The program starts a sampler of its own: it goes first. We are called for all samples that are still waiting, and the
-/// collector may run.
+/// The program starts or stops a sampler of its own: ours gives way. The runtime calls us for all samples
+/// that are still pending, and may run the collector.
 fn give_way() {
     let is_here = || Here::find().is_some_and(Here::is_on);
     if (SAMPLING.load(Ordering::Acquire) || is_here())
         && let Some(tell) = agent::prepared().and_then(|agent| agent.program.sampler.as_ref()?.tell)
     {
-        // OCaml 4 forgets them when its sampler is stopped. Our callbacks do not raise.
+        // OCaml 4 drops pending samples when its sampler is stopped. Our callbacks do not raise.
         tell();
     }
     stop_sampling();
@@ -85,10 +87,10 @@ fn give_way() {
 
 macro_rules! gate {
     ($name:ident, $target:ident, $give_way:ident) => {
-        /// Where a call of the program's to a guarded function arrives.
+        /// The entry point for the program's calls of a guarded function.
         ///
         /// # Safety
-        /// Reached by the patch only.
+        /// Reached through the patch only.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() -> usize {
             naked_asm!(
@@ -111,17 +113,17 @@ macro_rules! gate {
 gate!(start_gate, START_TARGET, give_way_to_start);
 gate!(stop_gate, STOP_TARGET, give_way_to_stop);
 
-/// What is told of the sampler is whether the program's own runs.
+/// `Gc.Memprof.is_sampling` as the program should see it: whether its own sampler is running.
 ///
 /// # Safety
-/// Called by OCaml, by the patch.
+/// Called by OCaml, through the patch.
 unsafe extern "C" fn is_sampling() -> usize {
     integer(Here::find().is_some_and(Here::samples_for_program).into())
 }
 
-/// The program's arguments are values: a rate, a depth and a tracker. Before a sampler is stopped we are called for all
-/// samples that are still waiting, and these calls may lead to a collection, which moves blocks. So the arguments are
-/// roots meanwhile.
+/// The program's arguments are OCaml values: a rate, a depth and a tracker. Before our sampler is stopped we
+/// are called for all pending samples, and these calls may cause a collection, which moves blocks. So the
+/// arguments are registered as roots meanwhile.
 extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
     if samplers::is_calling() {
         return doors::open_start();
@@ -129,12 +131,12 @@ extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
     let Some(Agent { program, .. }) = agent::prepared() else { return };
     let places = arguments.each_ref().map(AtomicUsize::as_ptr);
     places.iter().for_each(|place| (program.register_root)(*place));
-    // It does not raise: then these places would stay roots. The sampler is ours, and so are its callbacks.
+    // This does not raise, else these places would stay roots: the sampler is ours, and so are its callbacks.
     give_way();
     places.iter().for_each(|place| (program.remove_root)(*place));
 }
 
-/// Its argument is `()`, which no collection moves.
+/// The argument is `()`, which no collection moves.
 extern "C" fn give_way_to_stop() {
     if samplers::is_calling() {
         return doors::open_stop();

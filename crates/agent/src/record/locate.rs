@@ -1,5 +1,5 @@
-//! Codes of frames to names: debug information where there is some, symbols where there is none, and the C
-//! function that a frame has called.
+//! Resolves codes of frames to names: from debug information if there is some, else from symbols; and names
+//! the C function that a frame has called.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,17 +18,18 @@ const IS_DEBUGINFO: usize = 2;
 /// Names for the frames of a program.
 pub struct Namer {
     agent: &'static Agent,
-    /// Frames that pointed nowhere.
+    /// The number of frames or stacks that could not be resolved.
     unknown: Cell<u64>,
-    /// The program's bytecode, if that is what it is; read when it is first asked for.
+    /// The program's bytecode, if it is bytecode; read at the first use.
     bytecode: OnceCell<bytecode::Names>,
-    /// How often a function was asked for by its address.
+    /// How often a function was looked up by its address.
     asked: Cell<u32>,
-    /// The executable's functions, once it is known that many are asked for; none if there is no memory for them.
+    /// The executable's sorted functions, once lookups turn out to be frequent; None if there is no memory
+    /// for them.
     functions: OnceCell<Option<Functions>>,
 }
 
-/// So often all symbols are looked at before they are sorted.
+/// How many lookups search all symbols before the symbols are sorted.
 const OFTEN: u32 = 8;
 
 impl Namer {
@@ -42,17 +43,17 @@ impl Namer {
         }
     }
 
-    /// How many frames, or whole stacks, could not be told.
+    /// How many frames, or whole stacks, could not be resolved.
     pub fn unknown(&self) -> u64 {
         self.unknown.get()
     }
 
-    /// Counts a frame or stack that cannot be told.
+    /// Counts a frame or stack that cannot be resolved.
     pub fn count_unknown(&self) {
         self.unknown.set(self.unknown.get() + 1);
     }
 
-    /// The function that holds an address, as far as symbols tell.
+    /// The function that contains an address, according to the symbol table.
     fn function_at(&self, address: usize) -> Option<Function> {
         self.asked.set(self.asked.get().saturating_add(1));
         let sorted = match self.asked.get() > OFTEN {
@@ -65,10 +66,10 @@ impl Namer {
         }
     }
 
-    /// Places of the source as the runtime knows them, callers first.
+    /// Source locations as the runtime reports them, callers first.
     ///
     /// # Safety
-    /// The slot is the runtime's, or at least points into a loaded object, if the program is native code.
+    /// If the program is native code, the slot is the runtime's, or at least points into a loaded object.
     unsafe fn places(&self, slot: usize) -> Vec<SourceLocation<'static>> {
         let mut places = Vec::new();
         // SAFETY: by the caller.
@@ -109,7 +110,7 @@ impl Locate for Namer {
                     }
                     (Some(_), None) => found(&[]),
                     // Code that was loaded later.
-                    // SAFETY: it is compared with where code is, and not looked at.
+                    // SAFETY: the runtime compares it with the addresses of code, and does not read it.
                     (None, _) => found(&unsafe { self.places(slot) }),
                 };
             }
@@ -134,7 +135,7 @@ impl Locate for Namer {
         if places.is_empty()
             && let Some(own) = self.function_at(return_address)
         {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let symbol = String::from_utf8_lossy(own.name);
             let _ = bactrian_ocaml::symbol::write_name(&symbol, &mut own_name);
             let function = own_name.as_bytes();
@@ -149,8 +150,8 @@ impl Locate for Namer {
 
 /// The C function that is called at a return address, if the call goes through `caml_c_call`.
 ///
-/// OCaml loads the function's address into rax just before: `lea rax, [rip + n]`, or `mov` from the table
-/// of global addresses, then `call caml_c_call`.
+/// OCaml loads the function's address into rax just before: `lea rax, [rip + n]`, or `mov` from the GOT, then
+/// `call caml_c_call`.
 ///
 /// # Safety
 /// At least 12 bytes before `return_address` are readable.
@@ -168,7 +169,7 @@ unsafe fn c_function_called(return_address: usize, c_call: usize) -> Option<usiz
     let operand = (return_address - 5).wrapping_add_signed(offset(3));
     match bytes[..3] {
         [0x48, 0x8D, 0x05] => Some(operand),
-        // SAFETY: an operand of an instruction of the program.
+        // SAFETY: the operand of an instruction of the program.
         [0x48, 0x8B, 0x05] => Some(unsafe { *(operand as *const usize) }),
         _ => None,
     }

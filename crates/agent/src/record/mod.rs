@@ -1,8 +1,9 @@
 //! Recording: from the callbacks of the runtime's sampler to a trace.
 //!
-//! The sampler calls the closures of `tracker` (in bytecode, through `closures`); `collect` walks stacks at high rates;
-//! `recording` writes events with the writer of crates/trace, under the lock of `session`; `locate` finds names for
-//! frames. What is written goes through the `keeper`'s ring, or into a `file` (`output`).
+//! The sampler calls the closures of `tracker` (in bytecode, through `closures`); `collect` walks stacks at
+//! high rates; `recording` writes events with the writer of crates/trace, under the lock of `session`;
+//! `locate` resolves frames to names. The output goes through the `keeper`'s ring buffer, or into a `file`
+//! (`output`).
 
 mod closures;
 pub mod collect;

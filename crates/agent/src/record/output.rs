@@ -1,8 +1,9 @@
-//! Where the bytes of a trace go: into the ring buffer, from which the keeper writes the file, or into the file itself where
-//! there is no keeper or it has died.
+//! Where the bytes of a trace go: into the ring buffer, from which the keeper writes the file, or into the
+//! file itself if there is no keeper or it has died.
 //!
-//! A disk may be full, or a keeper slow: what could not be put waits, new events are turned away and counted, and when
-//! there is room again, the trace goes on where it stopped. So a reader never sees a gap it does not know of.
+//! A disk may be full, or a keeper slow. Bytes that could not be put wait, new events are rejected and
+//! counted, and once there is room again the trace continues where it stopped. So a reader never meets a gap
+//! that is not accounted for.
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
@@ -16,45 +17,45 @@ use super::file::File;
 use crate::keeper::filters;
 use crate::keeper::ring::{Ring, Waited};
 
-/// So much is collected before it is written to a file, unless a second has passed.
+/// Bytes that are collected before they are written to a file, unless a second has passed.
 const ENOUGH: usize = 64 << 10;
-/// With so much waiting, no more is taken.
+/// With this many bytes waiting, new events are rejected.
 const TOO_MUCH: usize = 256 << 10;
 
 pub struct Output {
     path: Vec<u8>,
-    /// The folder of the keeper.
+    /// The keeper's directory.
     keeper: Option<&'static [u8]>,
     process: Pid,
-    /// Whether it was forked by a process that is recorded.
+    /// Whether the process was forked by a process that is recorded.
     pub is_child: bool,
     target: Target,
     waiting: Vec<u8>,
-    /// The last write failed.
+    /// Whether the last write failed.
     stuck: bool,
-    /// Where the recorder's note is in the file.
+    /// The offset of the recorder's note in the file.
     note_at: u64,
 }
 
-/// Where it goes.
+/// Where the output goes.
 enum Target {
-    /// Nowhere yet.
+    /// Not decided yet.
     Unknown,
     Ring(Ring),
     File(File),
-    /// It could not be created, and this is not tried again.
+    /// The file could not be created; we do not try again.
     Refused,
 }
 
 impl Output {
-    /// A trace for a process, not created yet.
+    /// The output of a process's trace, not created yet.
     pub fn new(path: &[u8], keeper: Option<&'static [u8]>, process: Pid) -> Output {
         let waiting = Vec::with_capacity(TOO_MUCH);
         let (path, target) = (path.into(), Target::Unknown);
         Output { path, keeper, process, is_child: false, target, waiting, stuck: false, note_at: 0 }
     }
 
-    /// Creates the trace.
+    /// Takes a ring buffer from the keeper or, if there is none, creates the file.
     pub fn create(&mut self) -> SysResult<()> {
         if !matches!(self.target, Target::Unknown) {
             return Ok(());
@@ -70,7 +71,7 @@ impl Output {
         Ok(())
     }
 
-    /// The name of the file, if there is one.
+    /// The name of the file, if there is one already.
     pub fn name(&self) -> Option<CString> {
         match &self.target {
             Target::Ring(ring) => ring.name(),
@@ -79,28 +80,28 @@ impl Output {
         }
     }
 
-    /// Whether another event may come.
+    /// Whether another event can be accepted.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < TOO_MUCH
     }
 
-    /// Whether nobody takes it from us: we write the file ourselves, or there is none.
+    /// Whether there is no keeper: we write the file ourselves, or there is none.
     pub fn is_alone(&self) -> bool {
         matches!(self.target, Target::File(_) | Target::Refused)
     }
 
-    /// Whether something waits because it could not be written.
+    /// Whether bytes wait that could not be written.
     pub fn is_stuck(&self) -> bool {
         self.stuck
     }
 
-    /// Writes what waits, as far as possible.
+    /// Writes the waiting bytes, as far as possible.
     fn drain(&mut self) {
         if self.waiting.is_empty() || self.create().is_err() {
             return;
         }
         if confined::is_confined() && matches!(self.target, Target::File(_)) {
-            // To write may be the program's end; the file has what it has.
+            // A write may get the program killed; the file keeps what it has.
             self.target = Target::Refused;
         }
         let done = match &mut self.target {
@@ -112,7 +113,7 @@ impl Output {
         self.stuck = !self.waiting.is_empty();
     }
 
-    /// Puts what waits into the ring. The first time that there is no room we wait for it.
+    /// Puts the waiting bytes into the ring. Waits for room only when it has just become stuck.
     fn put(&mut self) {
         while let Target::Ring(ring) = &mut self.target {
             let done = ring.put(&self.waiting);
@@ -132,7 +133,7 @@ impl Output {
         }
     }
 
-    /// Writes the recorder's note over the one that is in the trace.
+    /// Overwrites the recorder's note in the trace.
     pub fn update_note(&mut self, recorder: &Recorder) {
         if self.note_at == 0 {
             return;
@@ -140,18 +141,19 @@ impl Output {
         match &mut self.target {
             Target::Ring(ring) => ring.note(&recorder.context()),
             Target::File(_) if confined::is_confined() => {}
-            // If the disk is full this still works: the place is taken already.
+            // This works even if the disk is full: the space is already allocated.
             Target::File(file) => file.replace(self.note_at, &recorder.context()),
             Target::Unknown | Target::Refused => {}
         }
     }
 
-    /// The length of the first packet tells where the note is: at its end, before a NUL.
+    /// Computes the offset of the note from the length of the first packet: the note is at its end, before a
+    /// NUL.
     pub fn expect_note(&mut self) {
         self.note_at = (self.waiting.len() - 1 - Recorder::LEN) as u64;
     }
 
-    /// Forgets all that belongs to the parent after a fork.
+    /// Lets go of everything that belongs to the parent after a fork.
     pub fn abandon(&mut self) {
         match core::mem::replace(&mut self.target, Target::Unknown) {
             Target::Ring(ring) => ring.let_go(),
@@ -161,7 +163,7 @@ impl Output {
         self.waiting.clear();
     }
 
-    /// The first event of a child: from now on nothing of it is to be lost.
+    /// The first event of a forked child: from now on its events must not be lost.
     #[cold]
     fn begin(&mut self, place: usize, making: &Making<'_>) {
         self.drain();
@@ -171,8 +173,8 @@ impl Output {
         }
     }
 
-    /// Nothing may come any more, and no keeper has said that it has written everything: what is still in the ring is written to
-    /// the file by us. A keeper that is only slow will write the same bytes to the same places.
+    /// Called at the end if no keeper has confirmed that it has written everything: writes the rest of the
+    /// ring to the file. A keeper that was only slow will write the same bytes to the same offsets.
     pub fn finish(&mut self, recorder: &Recorder) {
         let Target::Ring(ring) = &self.target else { return };
         if confined::is_confined() {
@@ -187,7 +189,7 @@ impl Output {
         }
     }
 
-    /// The file of what is put into a ring, of which the keeper has written so much.
+    /// The file of a trace whose keeper has written `length` bytes.
     fn file_of(&self, ring: &Ring, length: u64) -> Option<File> {
         if ring.is_orphaned() {
             return File::create(&self.path, self.process, self.is_child).ok();
@@ -195,7 +197,7 @@ impl Output {
         ring.name().and_then(|name| File::go_on(name, length))
     }
 
-    /// Goes on without a keeper, if there is none any more.
+    /// Continues without a keeper if it has died.
     #[cold]
     fn look_for_keeper(&mut self) {
         filters::listen();
@@ -206,7 +208,7 @@ impl Output {
         }
     }
 
-    /// From now on the file is written by us, unless the keeper answers after all.
+    /// From now on we write the file ourselves, unless the keeper answers after all.
     fn go_on_alone(&mut self) {
         let is_kept = filters::ask();
         let Target::Ring(ring) = &self.target else { return };

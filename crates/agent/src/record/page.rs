@@ -1,14 +1,16 @@
-//! The page that an observer watches the program by: pauses that we measure, and a switch for sampling.
+//! The page through which an observer watches the program: pauses that we measure, and a switch for sampling.
 //!
-//! The runtime calls hooks around each minor collection and each slice of a major one, in OCaml 5 on each domain. Ours note the
-//! time, and call those that were there before. A slice may hold a minor collection, which is then part of it and no pause of its own;
-//! and what follows at once is the same pause: domains of OCaml 5 that wait for each other work off many small slices meanwhile. So a
-//! pause is told when the next one begins.
+//! The runtime calls hooks around each minor collection and each slice of a major one, in OCaml 5 on each
+//! domain. Ours note the time, and call the previous hooks. A slice may contain a minor collection, which
+//! then is part of it and not a pause of its own. What follows immediately belongs to the same pause: domains
+//! of OCaml 5 that wait for each other work through many small slices meanwhile. So a pause is reported only
+//! when the next one begins.
 //!
-//! Not measured is what no hook is called for: the rest of a cycle that the program itself asks for (`Gc.full_major`), and how long
-//! domains wait for each other.
+//! We cannot measure what has no hooks: the rest of a cycle that the program itself asks for
+//! (`Gc.full_major`), and the time that domains wait for each other.
 //!
-//! OCaml 5 has runtime_events for this, which tell more; there hooks are set only in a program that was started without.
+//! OCaml 5 has runtime_events for this, which say more; there, hooks are set only in a program that was
+//! started without them.
 
 use alloc::ffi::CString;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
@@ -26,17 +28,17 @@ use crate::runtime::program::DOMAINS;
 
 type Words = [AtomicU64; WORDS];
 
-/// The page; null if there is none, or it is that of another process.
+/// The page; null if there is none, or it belongs to another process.
 static PAGE: AtomicPtr<Words> = AtomicPtr::new(core::ptr::null_mut());
 
-/// What is measured, by domain.
+/// Measurements in progress, by domain.
 static MEASURED: [Measured; DOMAINS] = [const { Measured::none() }; DOMAINS];
 
-/// What is measured of a domain: only the thread that collects for it writes this.
+/// The measurements of a domain. Only the thread that collects for it writes them.
 struct Measured {
-    /// When what goes on now began, by kind; 0 if it does not.
+    /// When the current collection began, by kind; 0 if there is none.
     began: [AtomicU64; 2],
-    /// The last pause, which is not told yet: its kind, when it began and when it ended; 0 if there is none.
+    /// The last pause, not reported yet: its kind, start and end; all 0 if there is none.
     last: [AtomicU64; 3],
 }
 
@@ -45,7 +47,7 @@ impl Measured {
         Measured { began: [const { AtomicU64::new(0) }; 2], last: [const { AtomicU64::new(0) }; 3] }
     }
 
-    /// The last pause, which is then to be told.
+    /// Removes the last pause, to be reported.
     fn take_last(&self) -> Option<Stood> {
         let [kind, began, ended] = self.last.each_ref().map(|word| word.load(Ordering::Relaxed));
         self.last[2].store(0, Ordering::Relaxed);
@@ -66,20 +68,20 @@ impl Measured {
     }
 }
 
-/// That the program stood still: why and how long.
+/// A pause of the program.
 struct Stood {
     pause: Pause,
     began: u64,
     ended: u64,
 }
 
-/// In nanoseconds: too short a while for a program to do much between two pauses.
+/// In nanoseconds: an interval too short for the program to do much between two pauses.
 const AT_ONCE: u64 = 10_000;
 
-/// Hooks that were there before ours.
+/// The previous values of the hooks.
 static BEFORE: [AtomicUsize; PAUSE_HOOKS.len()] = [const { AtomicUsize::new(0) }; _];
 
-/// Ours, in the order of [`PAUSE_HOOKS`].
+/// Our hooks, in the order of [`PAUSE_HOOKS`].
 pub const HOOKS: [Hook; PAUSE_HOOKS.len()] = [
     Hook { ours: minor_begins, previous: &BEFORE[0] },
     Hook { ours: minor_ends, previous: &BEFORE[1] },
@@ -92,13 +94,14 @@ fn words() -> Option<&'static Words> {
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Takes the page that the settings name, and sets hooks. The runtime is initialised, no OCaml code runs yet, and there is one
-/// thread.
+/// Takes the page named by the settings, and sets the hooks. The runtime is initialised, no OCaml code runs
+/// yet, and there is one thread.
 pub fn start(agent: &Agent) {
     let Some(words) = take(agent) else { return };
     if let Some(variables) = agent.program.pause_hooks {
         for (variable, hook) in variables.into_iter().zip(&HOOKS) {
-            // SAFETY: variables of the runtime that hold a function or null, aligned, and there from start to end.
+            // SAFETY: variables of the runtime that hold a function pointer or null, aligned, and valid for
+            // the whole run.
             let variable = unsafe { &*(variable as *const AtomicUsize) };
             hook.previous.store(variable.load(Ordering::Acquire), Ordering::Release);
             variable.store(hook.ours as usize, Ordering::Release);
@@ -107,8 +110,9 @@ pub fn start(agent: &Agent) {
     }
 }
 
-/// Takes the page that the settings name, in a program that runs already, where hooks are set from outside; or lets go of that of the
-/// recording before. It stays mapped: another domain may look at it just now.
+/// Takes the page named by the settings in a program that is already running, where hooks are set from
+/// outside; or lets go of the previous recording's page. That one stays mapped: another domain may be looking
+/// at it.
 pub fn start_late(agent: &Agent) {
     let_go();
     if let Some(words) = take(agent) {
@@ -116,24 +120,24 @@ pub fn start_late(agent: &Agent) {
     }
 }
 
-/// Takes the page that the settings name, if it is one and has no owner.
+/// Takes the page named by the settings, if it is valid and has no owner.
 fn take(agent: &Agent) -> Option<&'static Words> {
     let path = CString::new(agent.settings.page.as_deref()?).ok()?;
-    // Whoever observes us sees that there is nothing; the program is not to be bothered.
+    // The observer sees that nothing happens; the program must not be bothered.
     let address = sys::map_shared(&path, BYTES).ok()?;
     let page = address.cast::<Words>();
-    // SAFETY: so many bytes are mapped, and aligned to pages.
+    // SAFETY: that many bytes are mapped, and aligned to pages.
     let words = unsafe { &*page };
     let is_one = words[word::MAGIC].load(Ordering::Relaxed) == MAGIC
         && words[word::VERSION].load(Ordering::Relaxed) == VERSION;
     let owner = &words[word::OWNER];
     let us = u64::from(sys::process_id().0);
     if !is_one || owner.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        // SAFETY: nobody else knows of it.
+        // SAFETY: no other thread knows of it.
         unsafe { sys::unmap(address, BYTES) };
         return None;
     }
-    // Of the recording before.
+    // Left over from the previous recording.
     for measured in &MEASURED {
         measured.forget();
     }
@@ -141,23 +145,23 @@ fn take(agent: &Agent) -> Option<&'static Words> {
     Some(words)
 }
 
-/// Whether somebody watches: then what is sampled is written more often.
+/// Whether there is an observer: then samples are written more often.
 pub fn is_watched() -> bool {
     words().is_some()
 }
 
-/// Whether samples are wanted: always, where nobody watches.
+/// Whether samples are wanted; always if there is no observer.
 #[inline]
 pub fn is_sampling() -> bool {
     words().is_none_or(|words| words[word::SAMPLING].load(Ordering::Relaxed) != 0)
 }
 
-/// This process is a child of the one that the page is of.
+/// Lets go of the page, because this process is a child of its owner.
 pub fn let_go() {
     PAGE.store(core::ptr::null_mut(), Ordering::Release);
 }
 
-/// Calls the hook that was there before ours.
+/// Calls the previous hook.
 fn go_on(hook: &Hook) {
     if let previous @ 1.. = hook.previous.load(Ordering::Acquire) {
         // SAFETY: all these hooks have this type.
@@ -166,7 +170,7 @@ fn go_on(hook: &Hook) {
     }
 }
 
-/// The number of this thread's domain, with what is measured of it.
+/// The number of this thread's domain, and its measurements.
 fn here() -> Option<(usize, &'static Measured)> {
     let domain = Here::find()?.domain;
     Some((domain, MEASURED.get(domain)?))
@@ -202,7 +206,7 @@ pub fn begins(pause: Pause) {
     match pause {
         Pause::Minor if slice.load(Ordering::Relaxed) != 0 => return,
         Pause::Minor => {}
-        // No slice is within a minor collection: one that is still noted was left by a jump.
+        // A slice never runs within a minor collection: one that is still noted was left by a longjmp.
         Pause::Slice => minor.store(0, Ordering::Relaxed),
     }
     let now = sys::nanos(Clock::Monotonic);
@@ -215,7 +219,7 @@ pub fn begins(pause: Pause) {
     }
 }
 
-/// A pause ends, if it was noted that it began: of a minor collection within a slice it was not.
+/// A pause ends, if its beginning was noted; that of a minor collection within a slice was not.
 fn ends(pause: Pause) {
     let Some((_, measured)) = here() else { return };
     let began = measured.began[pause as usize].swap(0, Ordering::Relaxed);
@@ -227,28 +231,28 @@ fn ends(pause: Pause) {
     measured.put_last(&Stood { pause, began, ended: sys::nanos(Clock::Monotonic) });
 }
 
-/// Tells of a pause.
+/// Reports a pause.
 fn tell(domain: usize, stood: &Stood) {
     let Some(words) = words() else { return };
-    // Not every way to become two processes is one that we are told of.
+    // There are ways to fork that bypass our handlers.
     if !birthmark::is_here() {
         return let_go();
     }
     let nanos = stood.ended.saturating_sub(stood.began);
     let add = |at: usize, more: u64| words[at].fetch_add(more, Ordering::Relaxed);
-    // Zero is none.
+    // 0 stands for none.
     let shorter = |shortest: u64| (shortest == 0 || nanos < shortest).then_some(nanos.max(1));
     let _ = words[word::SHORTEST].fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
     words[word::LONGEST].fetch_max(nanos, Ordering::Relaxed);
     add(word::SUM, nanos);
-    // Any number has a bucket.
+    // Every number has a bucket.
     if let Some(count) = words.get(word::COUNTS + bucket_of(nanos)) {
         count.fetch_add(1, Ordering::Relaxed);
     }
     if nanos >= LONG {
         let place = add(word::LONG, 1) as usize % LONG_KEPT;
         if let Some([kind, rest @ ..]) = words.get(word::LONG_ONES + place * LONG_WORDS..) {
-            // Until all of it stands there, it is of no kind.
+            // Until the entry is complete, its kind is invalid.
             kind.store(u64::MAX, Ordering::Relaxed);
             fence(Ordering::Release);
             for (word, value) in rest.iter().zip([domain as u64, stood.began, nanos]) {

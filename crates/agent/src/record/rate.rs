@@ -1,4 +1,4 @@
-//! The rate of a recording: what was asked for, or one that falls as the trace grows (`agent_abi::falling`).
+//! The sampling rate of a recording: constant, or falling as the trace grows (`agent_abi::falling`).
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +12,13 @@ use crate::runtime::program::{Program, Sampler};
 /// The rate at which the runtime samples now.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// The rate at which the runtime samples, or will when it is started.
+/// The rate at which the runtime samples, or will sample once it is started.
 pub fn now() -> f64 {
     f64::from_bits(NOW.load(Ordering::Relaxed))
 }
 
-/// Sets what is sampled at to begin with. One that cannot fall is low from the start. `start` starts a sampler at a rate.
+/// Sets the initial rate. If the rate is to fall but cannot be changed, it is low from the start. `start`
+/// starts a sampler at a rate.
 ///
 /// # Safety
 /// The runtime is initialised, no OCaml code runs yet, and there is no sampler.
@@ -37,25 +38,26 @@ pub fn set(rate: f64) {
 
 /// How the rate of a recording falls.
 ///
-/// Each domain draws by itself how far it is to its next samples, many at a time. So after a halving some of its samples are still of the
-/// rate before, however long it takes until they come: as many as it has drawn and not used, half of what it draws on average.
+/// Each domain draws the distances to its next samples by itself, many at a time. So after a halving some of
+/// its samples still have the previous rate, however long it takes until they occur: as many as it has drawn
+/// and not used, which is half of a batch on average.
 pub struct Falling {
-    /// How often it was halved since the recording began.
+    /// How often the rate has been halved since the recording began.
     pub halved: u32,
-    /// Allocations of the recording. (Their numbers have gaps where there are domains.)
+    /// The number of allocations recorded. (Their ids have gaps if there are several domains.)
     written: u64,
-    /// After so many it is halved once more.
+    /// The number of allocations at which the rate is halved next.
     next: u64,
-    /// How each domain stands, as far as it has been heard of.
+    /// The state of each domain that has been seen.
     domains: Vec<Option<Standing>>,
 }
 
-/// How a domain stands.
+/// The state of a domain.
 #[derive(Clone, Copy)]
 struct Standing {
-    /// How often the rate of its samples was halved.
+    /// How often the rate of its samples has been halved.
     halved: u32,
-    /// Samples since the rate was halved once more.
+    /// Its samples since the rate was halved last.
     since: u64,
 }
 
@@ -66,7 +68,7 @@ impl Falling {
         Falling { halved: 0, written: 0, next, domains: Vec::new() }
     }
 
-    /// What a sample of a domain stands for, in samples of the first rate.
+    /// What a sample of a domain counts for, in samples at the first rate.
     #[inline]
     pub fn weighed(&mut self, domain: DomainId, samples: u64, program: &Program) -> u64 {
         if self.halved == 0 {
@@ -75,11 +77,11 @@ impl Falling {
         samples << self.halved_of(domain, program)
     }
 
-    /// How often the rate of a domain's next sample was halved.
+    /// How often the rate of a domain's next sample has been halved.
     fn halved_of(&mut self, domain: DomainId, program: &Program) -> u32 {
         let at = usize::from(domain.0);
         if at >= self.domains.len() {
-            // One that is new draws at the present rate. The first was there before.
+            // A new domain draws at the present rate. The first domain existed from the start.
             let from_start = Standing { halved: 0, since: 0 };
             let of = |domain| (domain == 0).then_some(from_start);
             self.domains.extend((self.domains.len()..=at).map(of));
@@ -95,10 +97,10 @@ impl Falling {
         standing.halved
     }
 
-    /// An allocation was written; says whether the rate is another from now on.
+    /// To be called after an allocation was written; returns whether the rate has changed.
     ///
     /// # Safety
-    /// In a callback of our sampler.
+    /// Called in a callback of our sampler.
     #[inline]
     pub unsafe fn after_one(&mut self, program: &Program) -> bool {
         self.written += 1;
@@ -113,10 +115,11 @@ impl Falling {
     }
 }
 
-/// Has the runtime sample half as much; false if it cannot, or samples little enough.
+/// Halves the runtime's sampling rate; returns false if that is impossible, or the rate is already the
+/// lowest.
 ///
 /// # Safety
-/// In a callback of our sampler.
+/// Called in a callback of our sampler.
 #[cold]
 unsafe fn halve(program: &Program) -> bool {
     let (rate, half) = (now(), now() / 2.0);

@@ -1,7 +1,7 @@
 //! The recording of one process: from callbacks to a trace.
 //!
-//! There is one recording per process. A fork gives the child a new one; its file is made only when there
-//! is something to write, because most children execute another program at once.
+//! There is one recording per process. After a fork the child has a new one; its file is created only when
+//! there is something to write, because most children call exec at once.
 
 use alloc::ffi::CString;
 use alloc::string::ToString;
@@ -25,70 +25,70 @@ use super::waiting_stacks::WaitingStacks;
 use crate::keeper::filters;
 use crate::runtime::agent::Agent;
 
-/// What is collected is written at least so often.
+/// Events are written at least this often, in microseconds.
 const FLUSH_EVERY: u64 = 1_000_000;
 /// The same, if somebody watches the program.
 const FLUSH_IF_WATCHED: u64 = 200_000;
-/// A disk that was full is tried again after this.
+/// Microseconds until a disk that was full is tried again.
 const RETRY_AFTER: u64 = 100_000;
-/// Before the program waits for something outside, what is older than this is written.
+/// Before the program blocks, events are written if the last write is this many microseconds ago.
 const FLUSH_BEFORE_WAITING: u64 = 50_000;
 
-/// Few processors count slower than this; on faster ones the clock is asked more often.
+/// Few processors count slower than this; on faster ones we read the clock more often.
 const TICKS_PER_MICROSECOND: u64 = 1000;
 
-/// The runtime's parameters, as it tells them.
+/// The runtime's parameters, as it reports them.
 static PARAMETERS: SetOnce<Vec<u8>> = SetOnce::new();
 
-/// Sets what traces say of the runtime's parameters.
+/// Sets the runtime parameters that traces mention.
 ///
 /// # Safety
-/// Called at most once, while there is one thread that works for us.
+/// Called at most once, while only one thread runs our code.
 pub unsafe fn set_parameters(parameters: &[u8]) {
     // SAFETY: by the caller.
     unsafe { PARAMETERS.set(parameters.into()) };
 }
 
-/// A tracked block, as the runtime keeps it for us.
+/// What the runtime keeps for us with a tracked block.
 #[derive(Clone, Copy)]
 pub struct Token(pub usize);
 
 pub struct Recording {
     agent: &'static Agent,
-    /// What was asked for; the file may be called otherwise.
+    /// The path that was asked for; the file's name may differ.
     trace: &'static [u8],
     writer: Writer<Output>,
     process: Pid,
     generation: u64,
-    /// On the monotonic clock.
+    /// The start, on the monotonic clock.
     start: u64,
     flush_every: u64,
     last_flush: u64,
     last_now: u64,
     last_ticks: u64,
     recorder: Recorder,
-    /// What the note in the file says.
+    /// The note that the file contains.
     noted: Recorder,
     namer: Namer,
-    /// There is nothing to write yet, and until there is, no file is made.
+    /// Nothing has been written yet; no file is created until there is something to write.
     is_lazy: bool,
-    /// Where stacks are turned round.
+    /// A buffer in which stacks are reversed.
     stack: Vec<u64>,
-    /// Stacks of allocations that were not heard of yet.
+    /// Stacks of allocations that the runtime has not reported yet.
     waiting: WaitingStacks,
     switch: Switch,
     rate: Falling,
 }
 
-/// Whether events are wanted at a moment.
+/// Whether events are wanted at a given time.
 enum Switch {
-    /// From the first time to the second.
+    /// From the first time until the second.
     Window(u64, u64),
-    /// By a signal.
+    /// Switched by a signal.
     Signal,
 }
 
-/// A sampled allocation, all but its stack.
+/// A sampled allocation, without its stack.
 pub struct Sample {
     pub domain: DomainId,
     pub size: usize,
@@ -96,23 +96,24 @@ pub struct Sample {
     pub source: Source,
 }
 
-/// Where a stack is.
+/// The stack of an allocation.
 pub enum Stack<'a> {
-    /// As the runtime gives it: innermost first, tagged.
+    /// As the runtime gives it: innermost frame first, tagged.
     Slots(&'a [usize]),
-    /// As we walked it: outermost first; and how many outer frames are those that were written last.
+    /// As we walked it: outermost frame first, and the number of outer frames that are those of the stack
+    /// written last.
     Walked { codes: &'a [u64], unchanged: usize },
-    /// It was kept with this number.
+    /// Kept earlier under this number.
     Waiting(u64),
 }
 
-/// What a callback leads to.
+/// The answer to an allocation callback.
 pub enum Verdict {
-    /// The block is tracked.
+    /// Track the block.
     Track(Token),
-    /// It is not.
+    /// Do not track it.
     Leave,
-    /// It is not, and none will be: the time that was asked for is over.
+    /// Do not track it or any other: the recording is over.
     Stop,
 }
 
@@ -129,7 +130,7 @@ impl Recording {
         let mut host = Vec::new();
         sys::host_name(&mut |name| host.extend_from_slice(name));
         let info = TraceInfo {
-            // With one domain the launcher makes it version 2 in the end.
+            // If only one domain is seen, the launcher changes it to version 2 in the end.
             version: if program.runtime.domain_id.is_some() { 3 } else { 2 },
             sample_rate: rate::now(),
             word_bits: 64,
@@ -172,7 +173,7 @@ impl Recording {
         }
     }
 
-    /// Creates the file now, so that what is wrong with it is known.
+    /// Creates the output now, so that errors show up at once.
     pub fn create(&mut self) -> SysResult<()> {
         let output = self.writer.sink_mut();
         output.create()?;
@@ -180,8 +181,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Microseconds since the start. The clock is asked once per microsecond at most, as far as the
-    /// processor's own counter can tell: asking costs more than writing an event.
+    /// Microseconds since the start. The clock is read at most once per microsecond, judging by the time
+    /// stamp counter: reading it costs more than writing an event.
     #[inline]
     fn now(&mut self) -> u64 {
         let ticks = sys::ticks();
@@ -197,11 +198,11 @@ impl Recording {
     pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
         let now = self.now();
         if self.agent.came_late && self.recorder.state != State::Running {
-            // Whoever asked for it was killed.
+            // The recorder that asked for this recording was killed.
             return Verdict::Stop;
         }
         if let Stack::Waiting(number) = stack {
-            // Also if it is not wanted: nobody will ask again.
+            // Taken out even if it is not wanted: it will not be asked for again.
             let found = self.waiting.find(number);
             self.recorder.lost_stacks += u64::from(found.is_none());
             self.stack.clear();
@@ -249,7 +250,7 @@ impl Recording {
         };
         self.is_lazy = false;
         let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &self.namer);
-        // SAFETY: allocations are heard of in callbacks of our sampler.
+        // SAFETY: allocations are reported in callbacks of our sampler.
         if unsafe { self.rate.after_one(&self.agent.program) } {
             self.recorder.halved = self.rate.halved.into();
             self.note();
@@ -257,14 +258,14 @@ impl Recording {
         Verdict::Track(self.token(id, sample.source))
     }
 
-    /// Keeps a stack whose allocation will be heard of later.
+    /// Keeps a stack whose allocation will be reported later.
     pub fn keep_stack(&mut self, number: u64, codes: &[u64]) {
         if !self.waiting.keep(number, codes) {
             self.recorder.capped_stacks += 1;
         }
     }
 
-    /// An allocation that cannot be recorded.
+    /// Counts an allocation that cannot be recorded.
     pub fn count_lost(&mut self) {
         self.recorder.lost_allocations += 1;
     }
@@ -273,7 +274,7 @@ impl Recording {
     pub fn promote(&mut self, domain: DomainId, token: Token) {
         let Some(id) = self.object(token) else { return };
         if token.0 as u64 >> 1 & EXTERNAL != 0 {
-            // What was tracked stays where it is, outside the heap.
+            // The tracked memory is outside the heap and stays where it is.
             return;
         }
         let now = self.now();
@@ -301,7 +302,7 @@ impl Recording {
         Token(value::integer(bits as usize))
     }
 
-    /// The block a token stands for, if it is of this recording and still of interest.
+    /// The object that a token stands for, if it belongs to this recording and is still of interest.
     fn object(&self, token: Token) -> Option<ObjectId> {
         if self.recorder.state != State::Running {
             return None;
@@ -310,7 +311,7 @@ impl Recording {
         (bits >> RECORDING_SHIFT == self.generation).then_some(ObjectId(bits & (EXTERNAL - 1)))
     }
 
-    /// Writes what is due; false if there is no room for another event.
+    /// Writes what is due; returns false if there is no room for another event.
     #[inline]
     fn keep_up(&mut self, now: u64) -> bool {
         let output = self.writer.sink_mut();
@@ -328,20 +329,20 @@ impl Recording {
             return;
         }
         if self.writer.sink_mut().is_stuck() {
-            // Nothing new until the old is written: packets in the making would only add to it.
+            // Write nothing new until the old bytes are written: unfinished packets would only add to them.
             let Ok(()) = self.writer.sink_mut().flush();
         } else {
             let Ok(()) = self.writer.flush(Micros(now));
         }
         if self.agent.came_late && self.writer.sink_mut().is_alone() {
-            // Nobody would end it.
+            // No recorder is left that would end it.
             self.recorder.state = State::Ended;
         }
         self.recorder.unknown_frames = self.namer.unknown();
         self.note();
     }
 
-    /// Has the trace say how it stands.
+    /// Updates the note in the trace if it has changed.
     fn note(&mut self) {
         if self.recorder != self.noted {
             self.writer.sink_mut().update_note(&self.recorder);
@@ -349,7 +350,7 @@ impl Recording {
         }
     }
 
-    /// Writes everything and sets down how it stands.
+    /// Writes everything and records the final state.
     pub fn end(&mut self, state: State) {
         if self.recorder.state != State::Running || !birthmark::is_here() {
             return;
@@ -357,7 +358,7 @@ impl Recording {
         self.recorder.state = state;
         let now = self.now();
         self.flush(now);
-        // By its answer the keeper has written all of it.
+        // If the keeper answers, it has written everything.
         let is_kept = filters::ask();
         if !self.is_ours() {
             self.recorder.state = State::Running;
@@ -367,14 +368,14 @@ impl Recording {
         }
     }
 
-    /// The program is about to become another one; says whether the recording ends with that.
+    /// The program is about to call exec; returns whether that ends the recording.
     pub fn before_exec(&mut self) -> bool {
         let ends = self.recorder.state == State::Running;
         self.end(State::Ended);
         ends
     }
 
-    /// Goes on after an end that was none: exec failed.
+    /// Continues after exec has failed.
     pub fn resume(&mut self) {
         if self.recorder.state == State::Ended {
             self.recorder.state = State::Running;
@@ -383,7 +384,8 @@ impl Recording {
         }
     }
 
-    /// Writes everything for a snapshot that is about to be taken; gives the name of the file, if there is one.
+    /// Writes everything for a snapshot that is about to be taken; returns the name of the file, if there is
+    /// one.
     pub fn for_snapshot(&mut self) -> Option<Vec<u8>> {
         if self.recorder.state == State::Running {
             let now = self.now();
@@ -392,7 +394,7 @@ impl Recording {
         self.writer.sink_mut().name().map(CString::into_bytes)
     }
 
-    /// The program is about to wait for something outside.
+    /// The program is about to block.
     pub fn before_waiting(&mut self) {
         let now = self.now();
         if now - self.last_flush >= FLUSH_BEFORE_WAITING && self.recorder.state == State::Running {
@@ -400,7 +402,7 @@ impl Recording {
         }
     }
 
-    /// The recording of a forked child.
+    /// Replaces the recording by a new one, in a forked child.
     pub fn after_fork(&mut self) {
         let generation = (self.generation + 1) % RECORDINGS;
         self.writer.sink_mut().abandon();
@@ -410,7 +412,7 @@ impl Recording {
         self.recorder.state = state;
         self.is_lazy = true;
         if let Switch::Window(start, end) = &mut self.switch {
-            // The window is one of the program's time, not of the child's.
+            // The window is in the program's time, not the child's.
             *start = start.saturating_sub(elapsed);
             *end = if *end == u64::MAX { *end } else { end.saturating_sub(elapsed) };
         }
@@ -421,13 +423,13 @@ impl Recording {
         self.writer.sink_mut().abandon();
     }
 
-    /// Sets down that our own work failed.
+    /// Records that our own code failed.
     pub fn note_accident(&mut self) {
         self.recorder.state = State::SwitchedOff;
         self.writer.sink_mut().update_note(&self.recorder);
     }
 
-    /// Whether this is the process that the recording is of: a child made by vfork shares our memory.
+    /// Whether the recording belongs to this process: a child made by vfork shares our memory.
     fn is_ours(&self) -> bool {
         confined::is_confined() || sys::process_id() == self.process
     }

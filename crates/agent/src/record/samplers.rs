@@ -1,11 +1,14 @@
-//! The runtime's samplers that are ours, in a program that ran before we came.
+//! The runtime's samplers that are ours, in a program that was already running when we came.
 //!
-//! Started with the program, there is one sampler: the first domain has it, and hands it on to those that it spawns. In a program
-//! that runs, each domain has to start its own. Both starting and stopping may raise, if the program samples itself, and
-//! an exception must not come to its code: so they are called as OCaml functions are called from C.
+//! When we start with the program, there is one sampler: the first domain has it, and passes it on to the
+//! domains that it spawns. In a program that is already running, each domain has to start its own. Both
+//! starting and stopping raise an exception if the program uses the sampler itself, and that exception must
+//! not reach its code: so we call them the way C calls OCaml functions, through the callback that returns
+//! exceptions.
 //!
-//! Domains of OCaml 5 share what one of them has started before it spawned the others, and any of them may stop it for all. So whose
-//! a domain's sampler is, and for which recording it was started, is not remembered but read from the runtime.
+//! Domains of OCaml 5 share the sampler that one of them had started before it spawned the others, and any of
+//! them may stop it for all. So we do not remember whose a domain's sampler is, and for which recording it
+//! was started, but read it from the runtime.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -18,22 +21,22 @@ use super::static_blocks::{Block, C_CALL, door};
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::program::{DOMAINS, Sampler};
 
-/// How many we have started and not stopped.
+/// How many samplers we have started and not stopped.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// What they were started with.
+/// The parameters that they were started with.
 static RATE: AtomicU64 = AtomicU64::new(0);
 static DEPTH: AtomicU32 = AtomicU32::new(0);
-/// The first of the functions that they call, by which they are known.
+/// The first callback of our samplers, by which we recognise them.
 static CALLBACK: AtomicUsize = AtomicUsize::new(0);
 
-/// Domains that are just about to start or stop theirs: the call is ours.
+/// Domains that are just starting or stopping their sampler: the call is ours.
 static CALLING: [AtomicBool; DOMAINS] = [const { AtomicBool::new(false) }; DOMAINS];
 
 /// The domain of this thread.
 #[derive(Clone, Copy)]
 pub struct Here {
     pub agent: &'static Agent,
-    /// Its number, which another one may have had.
+    /// Its number, which an earlier domain may have had.
     pub domain: usize,
     state: *const usize,
 }
@@ -54,7 +57,7 @@ impl Here {
     /// Whether its sampler is ours.
     pub fn is_on(self) -> bool {
         match self.agent.program.runtime.polling {
-            // There is one.
+            // OCaml 4 has a single sampler.
             Polling::ToEnd { .. } => COUNT.load(Ordering::Acquire) > 0,
             Polling::ToHighest { .. } => {
                 let ours = CALLBACK.load(Ordering::Acquire);
@@ -66,22 +69,22 @@ impl Here {
     /// Whether its sampler is ours, and was started with this tracker. (OCaml 5)
     pub fn is_on_with(self, tracker: usize) -> bool {
         const LAST: usize = configuration::LAST_CALLBACK - configuration::FIRST_CALLBACK;
-        // SAFETY: a block of functions.
+        // SAFETY: the tracker is a block of closures.
         let last = unsafe { *(tracker as *const usize).add(LAST) };
         self.samples(|block| block[configuration::LAST_CALLBACK] == last)
     }
 
-    /// Whether its sampler runs, and is the program's. (OCaml 5)
+    /// Whether its sampler is running and belongs to the program. (OCaml 5)
     pub fn samples_for_program(self) -> bool {
         let ours = CALLBACK.load(Ordering::Acquire);
         self.samples(|block| block[configuration::FIRST_CALLBACK] != ours)
     }
 
-    /// Whether its sampler runs, and is configured so. (OCaml 5)
+    /// Whether its sampler is running and its configuration satisfies `so`. (OCaml 5)
     fn samples(self, so: impl FnOnce(&[usize; 9]) -> bool) -> bool {
-        // SAFETY: our own domain, which runs.
+        // SAFETY: our own domain, which is running.
         let block = unsafe { self.agent.program.sampler_configuration(self.state) };
-        // SAFETY: a block of so many fields.
+        // SAFETY: a configuration has this many fields.
         let block = block.map(|block| unsafe { &*block.cast() });
         block.is_some_and(|block: &[usize; 9]| {
             block[configuration::STATUS] == configuration::SAMPLING && so(block)
@@ -89,23 +92,24 @@ impl Here {
     }
 }
 
-/// Whether a call of the sampler's functions on this thread is ours. Another domain may have closed the doors meanwhile.
+/// Whether a call of the sampler's functions on this thread is ours. Needed because another domain may have
+/// closed the doors meanwhile.
 pub fn is_calling() -> bool {
     Here::find().is_some_and(|here| CALLING[here.domain].load(Ordering::Relaxed))
 }
 
-/// The first function that samplers of ours call is this from now on.
+/// Sets the first callback of our samplers, by which they are recognised.
 pub fn are_known_by(callback: usize) {
     CALLBACK.store(callback, Ordering::Release);
 }
 
-/// The rate and the depth of the one that is on. (OCaml 4)
+/// The rate and the depth of the sampler that is running, if any. (OCaml 4)
 pub fn parameters() -> Option<(f64, u32)> {
     let rate = f64::from_bits(RATE.load(Ordering::Acquire));
     (COUNT.load(Ordering::Acquire) > 0).then(|| (rate, DEPTH.load(Ordering::Acquire)))
 }
 
-/// Functions that start and stop the sampler, and what it is started with.
+/// OCaml functions that start and stop the sampler, and the arguments for the start.
 static START: Block<3> = Block::new(tag::CLOSURE);
 static STOP: Block<3> = Block::new(tag::CLOSURE);
 static ARGUMENTS: [AtomicUsize; 3] = [const { AtomicUsize::new(UNIT) }; 3];
@@ -130,13 +134,15 @@ fn sampler() -> Option<&'static Sampler> {
     agent::prepared()?.program.sampler.as_ref()
 }
 
-/// Starts the sampler of this thread's domain with what was prepared for it; false if it is the program's.
+/// Starts the sampler of this thread's domain with the prepared arguments; returns false if the program uses
+/// the sampler.
 ///
 /// # Safety
-/// The runtime may collect, and no callback is under way. What was prepared is the same each time, but for the rate.
+/// The runtime may collect here, and no callback is running. The prepared arguments are the same each time,
+/// except the rate.
 pub unsafe fn start(here: Here, prepared: [usize; 3]) -> bool {
     let Some(call) = here.agent.program.callback else { return false };
-    // Since 5.5 a start does not raise if there is another sampler, but takes its place.
+    // Since 5.5 starting a sampler does not raise if there is another one, but replaces it.
     if here.samples_for_program() {
         return false;
     }
@@ -157,15 +163,15 @@ pub unsafe fn start(here: Here, prepared: [usize; 3]) -> bool {
     has_started
 }
 
-/// Stops the sampler of this thread's domain, which is ours; gives how many are left.
+/// Stops the sampler of this thread's domain, which is ours; returns how many are left.
 ///
 /// # Safety
-/// From a callback, or with the runtime at rest.
+/// Called from a callback, or while the runtime is idle.
 pub unsafe fn stop(here: Here) -> usize {
     if let Some(call) = here.agent.program.callback {
         doors::open_stop();
         CALLING[here.domain].store(true, Ordering::Relaxed);
-        // If it raises, another domain has stopped what both had.
+        // If it raises, another domain has already stopped the sampler that both shared.
         let has_stopped = !is_exception(call(STOP.value(), UNIT));
         CALLING[here.domain].store(false, Ordering::Relaxed);
         if has_stopped {

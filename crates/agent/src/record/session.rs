@@ -1,4 +1,4 @@
-//! The recording of this process, its lock, and whether it is on.
+//! The recording of this process, its lock, and whether it is running.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -9,22 +9,23 @@ use super::recording::Recording;
 use crate::runtime::agent::{Agent, prepared};
 
 static RECORDING: Lock<Option<Recording>> = Lock::new(None);
-/// Callbacks are answered.
+/// Whether callbacks are recorded.
 static RUNNING: AtomicBool = AtomicBool::new(false);
-/// A fork was made by a signal handler that had interrupted us.
+/// A signal handler that interrupted our work has forked.
 static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
 
-/// For whoever looks from outside: 0 while no thread works on the recording, and whether callbacks are answered.
+/// For observers outside: the lock's word, 0 while no thread works on the recording, and whether callbacks
+/// are recorded.
 pub const LOCK: &AtomicU32 = RECORDING.state();
 pub const RUNNING_WORD: &AtomicBool = &RUNNING;
 
-/// The agent, if callbacks are to be answered.
+/// The agent, if callbacks are to be recorded.
 #[inline]
 pub fn running() -> Option<&'static Agent> {
     if RUNNING.load(Ordering::Relaxed) { prepared() } else { None }
 }
 
-/// Starts a recording; the callbacks may come.
+/// Starts a recording; from now on callbacks are recorded.
 pub fn begin(recording: Recording) {
     RECORDING.take();
     // SAFETY: we hold the lock.
@@ -35,13 +36,14 @@ pub fn begin(recording: Recording) {
     RUNNING.store(true, Ordering::Release);
 }
 
-/// Starts a recording in place of the one before, if there was one: its recorder may have been killed, and others still be at
-/// work on it. `make` runs on our own stack.
+/// Starts a recording in place of the previous one, if there was one: its recorder may have been killed while
+/// other threads are still working on it. `make` runs on our own stack.
 pub fn begin_anew(make: impl FnOnce() -> Option<Recording>) {
     turn_off();
     RECORDING.take();
     let mut has_begun = false;
-    // SAFETY: we hold the lock, for the recording as for the stack. After a panic there is none.
+    // SAFETY: we hold the lock, which covers both the recording and the stack. After a panic there is no
+    // recording.
     unsafe {
         let recording = RECORDING.inside();
         stacks::run(|| {
@@ -56,22 +58,22 @@ pub fn begin_anew(make: impl FnOnce() -> Option<Recording>) {
     RUNNING.store(has_begun, Ordering::Release);
 }
 
-/// Works on the recording, on our own stack; none if there is none. If the work panics, the agent is off
-/// from then on.
+/// Runs `f` on the recording, on our own stack; returns None if there is no recording. If `f` panics, the
+/// agent is off from then on.
 pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
     if !RUNNING.load(Ordering::Relaxed) {
         return None;
     }
     if RECORDING.is_mine() {
-        // A signal handler of the program's has interrupted us, and ends the process, for example. Its work
-        // goes before ours.
+        // A signal handler of the program has interrupted our work, for example to exit. The program's work
+        // has precedence over ours.
         return None;
     }
     RECORDING.take();
     let mut result = None;
-    // Another thread may have had an accident while we waited.
+    // Another thread may have panicked while we waited.
     if RUNNING.load(Ordering::Relaxed) {
-        // SAFETY: we hold the lock, for the recording as for the stack.
+        // SAFETY: we hold the lock, which covers both the recording and the stack.
         let done = unsafe {
             stacks::run(|| {
                 if let Some(recording) = RECORDING.inside() {
@@ -97,30 +99,32 @@ pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
     result
 }
 
-/// A callback begins. If this thread is still at work in another one, it has left that by a jump, and what it was
-/// working on is in an unknown state.
+/// To be called at the start of a callback. If this thread is still working on the recording, it has left an
+/// earlier callback by a longjmp, and the recording is in an unknown state: it is turned off, and the result
+/// is true.
 #[inline]
 pub fn is_lost() -> bool {
     let lost = RECORDING.is_mine();
     if lost {
         turn_off();
-        // SAFETY: this thread holds the lock, and will not come back to give it.
+        // SAFETY: this thread holds the lock, and will not return to release it.
         unsafe { RECORDING.release() };
     }
     lost
 }
 
-/// Whether this thread works on the recording: then a signal handler has interrupted that.
+/// Whether this thread is working on the recording; if so, the caller is a signal handler that has
+/// interrupted it.
 pub fn is_at_work() -> bool {
     RECORDING.is_mine()
 }
 
-/// Callbacks are not answered any more.
+/// From now on callbacks are ignored.
 pub fn turn_off() {
     RUNNING.store(false, Ordering::Release);
 }
 
-/// A fork is about to happen: no thread may be in the middle of something.
+/// Before a fork: no thread may be in the middle of something.
 pub fn before_fork() {
     let interrupted = RECORDING.is_mine();
     FORKED_WITHIN.store(interrupted, Ordering::Relaxed);
@@ -137,7 +141,7 @@ pub fn after_fork_in_parent() {
     }
 }
 
-/// After the fork, in the child, which is recorded by itself or not at all.
+/// After the fork, in the child, which gets a recording of its own or none.
 pub fn after_fork_in_child(follows: bool) {
     if FORKED_WITHIN.load(Ordering::Relaxed) {
         // The recording is in the middle of something that this process will not finish.

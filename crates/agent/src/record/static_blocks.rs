@@ -1,14 +1,15 @@
-//! OCaml values made of static memory: blocks, and functions that OCaml can call.
+//! OCaml values in static memory: blocks, and functions that OCaml can call.
 //!
-//! A function of OCaml's gets its argument in rax, its closure in rbx and the domain state in r14. Ours are three instructions
-//! that go on in `caml_c_call`, the runtime's own door from OCaml to C: it saves what the collector has to know and, in OCaml 5,
-//! changes from the fiber to the C stack. As that is a jump, not a call, no return address of ours is ever on an OCaml stack.
+//! An OCaml function gets its argument in rax, its closure in rbx and the domain state in r14. Ours consist
+//! of a few instructions that continue in `caml_c_call`, the runtime's own transition from OCaml to C: it
+//! saves what the collector has to know and, in OCaml 5, switches from the fiber to the C stack. As that is a
+//! jump, not a call, no return address of ours is ever on an OCaml stack.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bactrian_ocaml::value::{self, UNIT};
 
-/// A block outside the heap.
+/// A block outside the OCaml heap.
 #[repr(C, align(16))]
 pub struct Block<const WORDS: usize>([AtomicUsize; WORDS]);
 
@@ -40,11 +41,12 @@ impl Block<3> {
 /// `caml_c_call`.
 pub static C_CALL: AtomicUsize = AtomicUsize::new(0);
 
-/// Defines a function that OCaml calls, and that goes on in one of C's: `fn(argument, state) -> value`. Needs [`C_CALL`].
+/// Defines a function that OCaml calls and that continues in a C function `fn(argument, state) -> value`.
+/// Needs [`C_CALL`].
 macro_rules! door {
     ($name:ident, $callback:ident) => {
         /// # Safety
-        /// Called by OCaml, in OCaml's way.
+        /// Called by OCaml, with OCaml's calling convention.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(

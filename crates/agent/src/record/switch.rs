@@ -16,7 +16,7 @@ extern "C" fn toggle(_signal: c_int) {
     ON.fetch_xor(true, Ordering::Relaxed);
 }
 
-/// From now on the signal starts and stops recording, unless the program takes it for itself.
+/// From now on the signal starts and stops recording, unless the program installs its own handler.
 pub fn install(signal: u8) {
     // If the kernel refuses, recording stays off, and the trace says that nothing was sampled.
     let _ = sys::handle_signal(signal, toggle);

@@ -1,9 +1,9 @@
-//! What the runtime's sampler calls: a tracker of five OCaml closures made of static memory.
+//! What the runtime's sampler calls: a tracker of five OCaml closures in static memory.
 //!
-//! The runtime's sampler (Gc.Memprof) wants OCaml functions; ours go on in C (`static_blocks`).
+//! The runtime's sampler (Gc.Memprof) wants OCaml functions; ours continue in C (`static_blocks`).
 //!
-//! Nothing here allocates in the OCaml heap. `Some token`, the answer that keeps a block tracked, is a
-//! static block per domain: the runtime reads it before anything else can happen in that domain.
+//! Nothing here allocates in the OCaml heap. `Some token`, the result that keeps a block tracked, is a static
+//! block per domain: the runtime reads it before anything else can happen in that domain.
 
 use core::sync::atomic::Ordering;
 
@@ -22,8 +22,9 @@ use crate::runtime::program::{DOMAINS, Program, ProgramCode, Sampler};
 static RATE: Block<2> = Block::new(tag::DOUBLE);
 static TRACKER: Block<6> = Block::new(0);
 static CLOSURES: [Block<3>; 4] = [const { Block::new(tag::CLOSURE) }; 4];
-/// The last function of a tracker is each recording's own: by it an earlier recording's sampler is known. (Numbers are used
-/// again: one that has outlived so many recordings, in a domain that never ran, goes on at the rate that it had.)
+/// The last closure of a tracker differs between recordings, so that the sampler of an earlier recording is
+/// recognised. (There are 64 of them, used in turn: a sampler that has outlived that many recordings, in a
+/// domain that never ran, goes on at its old rate.)
 static LAST_CLOSURES: [Block<3>; 64] = [const { Block::new(tag::CLOSURE) }; 64];
 static SOME: [Block<2>; DOMAINS] = [const { Block::new(0) }; DOMAINS];
 
@@ -42,10 +43,10 @@ pub unsafe fn start(program: &Program, sampler: &Sampler, rate: f64, depth: usiz
     (sampler.start)(rate, depth, tracker);
 }
 
-/// Prepares what the sampler of a recording is started with, and gives it.
+/// Prepares the arguments with which the sampler of a recording is started, and returns them.
 ///
 /// # Safety
-/// The runtime is initialised. If it has been prepared before, it is the same again, but for rate and depth.
+/// The runtime is initialised. Repeated calls pass the same arguments, except rate and depth.
 pub unsafe fn prepare(program: &Program, recording: u64, rate: f64, depth: usize) -> [usize; 3] {
     let codes = match &program.code {
         ProgramCode::Native { c_call } => {
@@ -80,7 +81,7 @@ pub unsafe fn prepare(program: &Program, recording: u64, rate: f64, depth: usize
 
 macro_rules! primitive {
     ($name:ident, $callback:ident) => {
-        /// A callback as the interpreter calls it: the domain state is not passed.
+        /// A callback as the interpreter calls it, without the domain state.
         ///
         /// # Safety
         /// Called by the interpreter.
@@ -114,7 +115,7 @@ unsafe extern "C" fn alloc_major(record: *const Allocation, state: *const usize)
     unsafe { alloc(record, state, Source::Major) }
 }
 
-/// Memory outside the heap, kept by a custom block.
+/// The source of memory outside the heap that a custom block owns.
 const CUSTOM: usize = integer(2);
 
 /// # Safety
@@ -136,7 +137,7 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
         return UNIT;
     }
     let source = if source == CUSTOM { Source::External } else { heap };
-    // SAFETY: a value of the runtime.
+    // SAFETY: the callstack of the runtime's record.
     let slots = unsafe { frames(callstack, agent) };
     let verdict = session::with_recording(|recording| {
         let alloc = Sample {
@@ -150,7 +151,7 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
     match verdict {
         Some(Verdict::Track(token)) => some(domain, token),
         Some(Verdict::Stop) => {
-            // A tracker may stop its own sampler; the runtime is prepared for it.
+            // A tracker may stop its own sampler; the runtime allows for that.
             guard::stop_sampling();
             UNIT
         }
@@ -158,17 +159,17 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
     }
 }
 
-/// The slots of a callstack, none if it is not one: OCaml 5.3 can hand out a callstack that the collector
+/// The slots of a callstack, empty if it is not one: OCaml 5.3 can hand out a callstack that the collector
 /// has moved (ocaml#14287).
 ///
 /// # Safety
-/// `callstack` was a block once.
+/// `callstack` has once been a block.
 unsafe fn frames<'a>(callstack: usize, agent: &Agent) -> &'a [usize] {
     if !is_block(callstack) || callstack == 0 {
         return &[];
     }
     let start = callstack as *const usize;
-    // SAFETY: a block has its header before it and its fields behind.
+    // SAFETY: a block has its header before it, followed by its fields.
     unsafe {
         let header = *start.sub(1);
         let length = header_words(header);

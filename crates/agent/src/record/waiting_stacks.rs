@@ -1,31 +1,33 @@
-//! Stacks of allocations that the runtime will tell us of later: those of C code, whose callbacks have to
-//! wait until OCaml runs again.
+//! Stacks of allocations that the runtime will report later: allocations by C code, whose callbacks are
+//! deferred until OCaml runs again.
 //!
-//! A recursion that calls C at each level can have tens of thousands of them waiting, each as deep as it goes.
-//! The more wait, the fewer frames of each new one are kept, the innermost ones: where it was allocated is worth
-//! more than who called whom.
+//! A recursion that calls C at each level can have tens of thousands of them waiting, each as deep as the
+//! recursion. When many wait, only the innermost frames of each new one are kept: the allocation site is
+//! worth more than the callers.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-/// Frames that may wait in all: 64 MB. The runtime would keep as much in the program's heap.
+/// The maximal number of frames that may wait in all: 64 MB. The runtime would keep as much in the program's
+/// heap.
 const MOST: usize = 8 << 20;
-/// From half of that on, so many of each stack are kept.
+/// Once half of that is used, this many frames of each stack are kept.
 const FEW: usize = 32;
-/// What a stack takes besides its frames, in frames.
+/// The overhead of a stack besides its frames, in frames.
 const EACH: usize = 8;
 
-/// Stacks that wait, by number.
+/// Waiting stacks, by number.
 #[derive(Default)]
 pub struct WaitingStacks {
     stacks: BTreeMap<u64, Box<[u64]>>,
     frames: usize,
-    /// The one that was asked for last: blocks of one unmarshalled value share their stack.
+    /// The stack that was asked for last: the blocks of one unmarshalled value share their stack.
     last: Option<(u64, Box<[u64]>)>,
 }
 
 impl WaitingStacks {
-    /// Keeps a stack, outermost frame first; false if not all of its frames. If there are too many the oldest go.
+    /// Keeps a stack, outermost frame first; returns false if frames were dropped. If there are too many
+    /// stacks, the oldest are dropped.
     pub fn keep(&mut self, number: u64, codes: &[u64]) -> bool {
         let cut = match self.frames > MOST / 2 {
             true => codes.len().saturating_sub(FEW),
@@ -42,7 +44,7 @@ impl WaitingStacks {
         cut == 0
     }
 
-    /// The stack that was kept with a number.
+    /// The stack that was kept under a number.
     pub fn find(&mut self, number: u64) -> Option<&[u64]> {
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
             let codes = self.stacks.remove(&number)?;

@@ -1,5 +1,5 @@
-//! What the agent found and what it was asked for: known before the program starts, and never changed. In a program that
-//! ran already each recording is asked for by itself.
+//! What the agent has found and what it was asked for. It is set before the program starts and never changes;
+//! in a program that was already running, each recording sets its own.
 
 use alloc::boxed::Box;
 use alloc::ffi::CString;
@@ -14,30 +14,30 @@ use super::program::Program;
 pub struct Agent {
     pub program: Program,
     pub settings: Settings,
-    /// A process before this one, or its program before exec, has the snapshots' own names.
+    /// Whether the snapshots' own file names belong to an earlier process, or to this one before exec.
     pub is_heir: bool,
-    /// An ancestor of it would adopt its copies.
+    /// Whether an ancestor of this process would adopt its frozen copies.
     pub is_ward: bool,
-    /// The file with the program's bytecode, if that is what it is.
+    /// The file with the program's bytecode, if it is bytecode.
     pub bytecode: Option<CString>,
-    /// The variables that start runtime_events are ours, and not for the program's eyes.
+    /// Whether the variables that start runtime_events are ours, and to be hidden from the program.
     pub hides_events: bool,
-    /// Where they have rings written.
+    /// The directory in which they have the rings written.
     pub rings: Option<CString>,
-    /// The program's `OCAMLRUNPARAM`, for runtimes that do not tell their parameters.
+    /// The program's `OCAMLRUNPARAM`, for runtimes that do not report their parameters.
     pub runtime_params: Vec<u8>,
-    /// The program ran before we came.
+    /// Whether the program was already running when we came.
     pub came_late: bool,
 }
 
 static AGENT: AtomicPtr<Agent> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Sets what is known from now on. What was known before stays where it is: others may still look at it.
+/// Sets the agent. The previous one stays in memory: other threads may still use it.
 pub fn prepare(agent: Agent) {
     AGENT.store(Box::into_raw(Box::new(agent)), Ordering::Release);
 }
 
-/// The agent, if it has something to do in this process.
+/// The agent, if there is something to do in this process.
 #[inline]
 pub fn prepared() -> Option<&'static Agent> {
     // SAFETY: null, or an agent that is never freed nor changed.

@@ -1,7 +1,8 @@
-//! The hook that the runtime calls when OCaml is left for a system call that may take long.
+//! The hook that the runtime calls when it leaves OCaml for a system call that may take long.
 //!
-//! Recording and snapshots have work to do then, without a thread or timer of ours: what was collected is written, and a
-//! snapshot that is due is taken. Both are above this layer; the entry names them once.
+//! Recording and snapshots have work to do then, without a thread or timer of ours: buffered events are
+//! written, and a snapshot that is due is taken. Both are in higher layers; `entry` registers their functions
+//! once.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,17 +12,17 @@ use bactrian_agent_os::lock::SetOnce;
 
 use super::program::Program;
 
-/// What is done before the hook that was there, and after it.
+/// What to do before and after the previous hook.
 pub struct Work {
     pub before: fn(),
     pub after: fn(),
 }
 
-/// Our hook, for whoever takes it back from outside.
+/// Our hook, for a tracer that removes it from outside.
 pub const HOOK: Hook = Hook { ours: enter_blocking_section, previous: &PREVIOUS };
 
 static WORK: SetOnce<Work> = SetOnce::new();
-/// The hook that was there before ours.
+/// The previous value of the hook.
 static PREVIOUS: AtomicUsize = AtomicUsize::new(0);
 
 /// # Safety
@@ -31,11 +32,11 @@ pub unsafe fn set_work(work: Work) {
     unsafe { WORK.set(work) };
 }
 
-/// Makes sure that our hook is there: OCaml's threads put theirs in its place when they start.
+/// Makes sure that our hook is installed: OCaml's thread library replaces it when it starts.
 #[inline]
 pub fn stay(program: &Program) {
     let Some(address) = program.blocking_hook else { return };
-    // SAFETY: the runtime's variable, a pointer to a function.
+    // SAFETY: the runtime's variable, a function pointer.
     let hook = unsafe { &*(address as *const AtomicUsize) };
     let current = hook.load(Ordering::Acquire);
     let ours = enter_blocking_section as *const () as usize;
@@ -51,7 +52,7 @@ extern "C" fn enter_blocking_section() {
         (work.before)();
     }
     let previous = PREVIOUS.load(Ordering::Acquire);
-    // SAFETY: the hook that was there, with the type of ours.
+    // SAFETY: the previous hook, with the type of ours.
     let previous: extern "C" fn() = unsafe { loaded::function(previous) };
     previous();
     if let Some(work) = work {

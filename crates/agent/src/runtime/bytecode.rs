@@ -1,7 +1,7 @@
-//! The file of a bytecode program: which it is, and names for its instructions.
+//! The file of a bytecode program: finding it, and names for its instructions.
 //!
-//! The runtime could tell where an instruction comes from, but would read its debug information into the OCaml
-//! heap first. So the file is read by ourselves, into our own memory, when the first name is asked for.
+//! The runtime could tell where an instruction comes from, but would first read its debug information into
+//! the OCaml heap. So we read the file ourselves, into our own memory, when the first name is asked for.
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
@@ -10,17 +10,17 @@ use bactrian_agent_os::{proc, sys};
 use bactrian_ocaml::bytecode::{Pc, Program, Sections};
 use bactrian_trace::SourceLocation;
 
-/// Nothing is known of a location.
+/// A location of which nothing is known.
 pub const NO_PLACE: SourceLocation<'static> =
     SourceLocation { file: b"", function: b"", line: 0, start_char: 0, end_char: 0 };
 
-/// Looks for the file: the executable itself if there is bytecode in it, or the first argument that has some.
+/// Finds the file: the executable itself if it contains bytecode, else the first argument that does.
 pub fn file() -> Option<CString> {
     let itself = core::iter::once(proc::EXECUTABLE.into());
     itself.chain(proc::arguments()).find(|name| {
         sys::map_file(name).is_ok_and(|bytes| {
             let found = Sections::read(bytes).is_ok_and(|sections| sections.is_some());
-            // SAFETY: nothing of it is kept.
+            // SAFETY: nothing refers to the mapping any more.
             unsafe { sys::unmap(bytes.as_ptr().cast_mut(), bytes.len()) };
             found
         })
@@ -33,14 +33,14 @@ pub struct Names {
 }
 
 impl Names {
-    /// Reads a file; if that is not possible nothing has a name.
+    /// Reads the file; if that fails nothing has a name.
     pub fn read(file: &CString) -> Names {
         let bytes = sys::map_file(file).ok();
         Names { program: bytes.and_then(|bytes| Program::read(bytes).ok()) }
     }
 
-    /// Calls `found` with where an instruction comes from, and the C primitive that it calls. The interpreter
-    /// is in the middle of it or just after it.
+    /// Calls `found` with the source location of an instruction, and the C primitive that it calls. The
+    /// interpreter is in the middle of the instruction or just after it.
     pub fn locate(&self, place: u32, found: &mut dyn FnMut(&[SourceLocation<'_>])) {
         let mut locations = Vec::new();
         let instruction = self.program.as_ref().and_then(|p| Some((p, p.before(Pc(place))?)));

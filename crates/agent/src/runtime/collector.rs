@@ -1,5 +1,5 @@
-//! The program's collector: what it calls when it has done something, how it comes to a safe point, and its functions
-//! that report roots.
+//! The program's collector: its hooks, how to make it come to a safe point, and its functions that report
+//! roots.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicUsize;
@@ -7,11 +7,11 @@ use core::sync::atomic::AtomicUsize;
 use bactrian_agent_os::loaded::{self, Object};
 use bactrian_ocaml::{CollectorLayout, Version};
 
-/// A variable of the runtime that holds a function, or null.
+/// A variable of the runtime that holds a function pointer, or null.
 pub type Hook = &'static AtomicUsize;
-/// What OCaml 4 calls with each root: its value and its place.
+/// What OCaml 4 calls with each root: its value and its address.
 pub type Action4 = extern "C" fn(value: usize, slot: *mut usize);
-/// What OCaml 5 calls with each root.
+/// What OCaml 5 calls with each root: data, its value and its address.
 pub type Action5 = extern "C" fn(data: *mut c_void, value: usize, slot: *mut usize);
 
 /// The collector of a program.
@@ -22,12 +22,12 @@ pub struct Collector {
     pub leave_blocking: Hook,
     /// `caml_scan_roots_hook`.
     pub threads: Hook,
-    /// `caml_thread_initialize`, where it is linked: it puts its own functions into these hooks.
+    /// `caml_thread_initialize`, if it is linked: it puts its own functions into these hooks.
     pub thread_initialize: Option<usize>,
     pub domains: Domains,
 }
 
-/// What differs between collectors of one domain and of many.
+/// What differs between a collector for one domain and one for many.
 pub enum Domains {
     One(One),
     Many(Many),
@@ -37,12 +37,12 @@ pub enum Domains {
 pub struct One {
     /// `caml_major_gc_hook`.
     pub major: Hook,
-    /// `caml_request_minor_gc`: may be called from a signal handler.
+    /// `caml_request_minor_gc`: may be called in a signal handler.
     pub request: extern "C" fn(),
     pub do_roots: extern "C" fn(Action4, c_int),
     pub final_roots: extern "C" fn(Action4),
     pub memprof_roots: extern "C" fn(Action4),
-    /// `caml_fl_cur_wsz`: words in the list of free blocks.
+    /// `caml_fl_cur_wsz`: words in the free list.
     free_words: *const usize,
     cycles: usize,
     heap_words: usize,
@@ -50,7 +50,7 @@ pub struct One {
 
 /// Scans the roots of a domain in OCaml 5.
 pub type Scan5 = extern "C" fn(Action5, c_int, *mut c_void, *const usize, c_int);
-/// What is run while all domains stand still: the domain, data, and all of them.
+/// What runs while all domains are stopped: its arguments are the domain, data, and all domains.
 pub type Still = extern "C" fn(*const usize, *mut c_void, c_int, *const *const usize);
 
 /// OCaml 5.
@@ -79,18 +79,18 @@ pub struct Many {
     heap: usize,
 }
 
-// SAFETY: variables and functions of the program, there from start to end.
+// SAFETY: variables and functions of the program, valid for the whole run.
 unsafe impl Send for Collector {}
 // SAFETY: as above.
 unsafe impl Sync for Collector {}
 
 impl Collector {
-    /// The collector of a runtime; none if it is not one that we know.
+    /// Finds the collector in a runtime; None if it is of an unknown kind.
     pub fn of(object: &Object, version: Version) -> Option<Collector> {
         let find = |name| object.find(name);
-        // SAFETY: variables of the runtime that hold pointers, aligned, and there from start to end.
+        // SAFETY: variables of the runtime that hold pointers, aligned, and valid for the whole run.
         let hook = |name| find(name).map(|at| unsafe { &*(at as *const AtomicUsize) });
-        // SAFETY: functions and variables of these types in every version that has a layout.
+        // SAFETY: functions and variables with these types in every version that has a layout.
         let domains = unsafe {
             match CollectorLayout::of(version)? {
                 CollectorLayout::One { cycles, heap_words } => Domains::One(One {
@@ -134,7 +134,7 @@ impl Collector {
 }
 
 impl One {
-    /// How many major collections have ended.
+    /// The number of completed major collections.
     ///
     /// # Safety
     /// `state` is the domain state.
@@ -143,7 +143,7 @@ impl One {
         unsafe { *state.add(self.cycles) }
     }
 
-    /// Words of the major heap that are in use.
+    /// Words in use in the major heap.
     ///
     /// # Safety
     /// `state` is the domain state.
@@ -154,14 +154,14 @@ impl One {
 }
 
 impl Many {
-    /// Words of the major heap that are in use by some domains.
+    /// Words of the major heap in use by the given domains.
     ///
     /// # Safety
-    /// These are domain states, and their domains stand still.
+    /// These are domain states, and their domains are stopped.
     pub unsafe fn used_words(&self, states: &[*const usize]) -> usize {
         let mut words = 0;
         for state in states {
-            // struct heap_stats: the third is what is live in pools, the sixth what is large.
+            // struct heap_stats: the third word counts live words in pools, the sixth words of large blocks.
             let mut statistics = [0isize; 8];
             // SAFETY: by the caller and the table of layouts. The function fills the record.
             unsafe {

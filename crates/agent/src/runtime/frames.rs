@@ -1,47 +1,46 @@
-//! Frame descriptors: what the compiler tells of each return address in OCaml code.
+//! Frame descriptors: what the compiler records about each return address in OCaml code.
 //!
-//! They are read where they stand, by the layout that `ocaml/frames.rs` explains.
+//! They are read in place, by the layout that `ocaml/frames.rs` explains.
 
 use core::ptr;
 
 use bactrian_ocaml::frames::layout;
 
-/// A descriptor of the program.
+/// The address of a frame descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor(*const u8);
 
 impl Descriptor {
     /// # Safety
-    /// `address` is of a descriptor, or null.
+    /// `address` is that of a descriptor, or null.
     pub unsafe fn at(address: *const u8) -> Option<Descriptor> {
         (!address.is_null()).then_some(Descriptor(address))
     }
 
-    /// As a slot of a callstack.
+    /// The descriptor as a slot of a callstack.
     pub fn slot(self) -> usize {
         self.0 as usize
     }
 
     fn data(self) -> u16 {
-        // SAFETY: see the layout above.
+        // SAFETY: see `ocaml/frames.rs` for the layout.
         unsafe { ptr::read_unaligned(self.0.add(layout::DATA).cast()) }
     }
 
-    /// The size of the frame; none at the end of a piece of stack.
+    /// The size of the frame; None at the end of a stack chunk.
     #[inline]
     pub fn frame_size(self) -> Option<usize> {
         layout::frame_size(self.data()).map(usize::from)
     }
 
-    /// The slot for one of the allocations that are made at this return address: its own debug
-    /// information if it has some.
+    /// The slot for one of the allocations at this return address: its own debug information, if it has some.
     pub fn allocation_slot(self, allocation: usize) -> usize {
         const IS_DEBUGINFO: usize = 2;
         let data = self.data();
         if data & layout::HAS_DEBUG_INFO == 0 || data & layout::HAS_ALLOCATIONS == 0 {
             return self.slot();
         }
-        // SAFETY: see the layout above.
+        // SAFETY: see `ocaml/frames.rs` for the layout.
         unsafe {
             let live: u16 = ptr::read_unaligned(self.0.add(layout::LIVE_COUNT).cast());
             let count = self.0.add(layout::LIVE + 2 * usize::from(live));
@@ -56,10 +55,10 @@ impl Descriptor {
     }
 }
 
-/// How descriptors are found.
+/// How to find descriptors.
 #[derive(Clone, Copy)]
 pub enum Finder {
-    /// OCaml 4: a hash table in two variables.
+    /// OCaml 4: a hash table, given by two variables.
     Table { table: *const *const *const u8, mask: *const usize },
     /// OCaml 5: functions of the runtime.
     Functions {
@@ -68,7 +67,7 @@ pub enum Finder {
     },
 }
 
-// SAFETY: variables and functions of the program, there from start to end.
+// SAFETY: variables and functions of the program, valid for the whole run.
 unsafe impl Send for Finder {}
 // SAFETY: as above.
 unsafe impl Sync for Finder {}
@@ -78,8 +77,8 @@ impl Finder {
     #[inline]
     pub fn find(&self, return_address: usize) -> Option<Descriptor> {
         match *self {
-            // SAFETY: the table has free places (null), and each descriptor starts with its return
-            // address. Plugins replace the table while no other thread runs OCaml code.
+            // SAFETY: the table has empty entries (null), and each descriptor starts with its return address.
+            // Dynlink replaces the table while no other thread runs OCaml code.
             Finder::Table { table, mask } => unsafe {
                 let (table, mask) = (*table, *mask);
                 let mut at = (return_address >> 3) & mask;
@@ -94,7 +93,7 @@ impl Finder {
                     at = (at + 1) & mask;
                 }
             },
-            // SAFETY: the runtime's answer is a descriptor or null.
+            // SAFETY: the runtime returns a descriptor or null.
             Finder::Functions { tables, find } => unsafe {
                 Descriptor::at(find(tables(), return_address))
             },

@@ -4,20 +4,20 @@ use bactrian_agent_os::loaded::{self, Object};
 
 /// The interpreter's variables and functions.
 pub struct Interpreter {
-    /// The program's code: where it starts, and its bytes; null before it is loaded.
+    /// The program's code: its start, and its length in bytes; null before it is loaded.
     start: *const usize,
     size: *const usize,
     primitives: *mut Table,
-    /// Turns opcodes into what the interpreter jumps to.
+    /// Replaces opcodes by what the interpreter jumps to (threaded code).
     pub thread_code: extern "C" fn(code: *mut i32, bytes: usize),
 }
 
-// SAFETY: variables and functions of the program, there from start to end.
+// SAFETY: variables and functions of the program, valid for the whole run.
 unsafe impl Send for Interpreter {}
 // SAFETY: as above.
 unsafe impl Sync for Interpreter {}
 
-/// The runtime's growing table.
+/// The runtime's growing table (struct ext_table).
 #[repr(C)]
 struct Table {
     length: i32,
@@ -25,11 +25,11 @@ struct Table {
     contents: *mut usize,
 }
 
-/// The pieces of bytecode that the runtime has debug information of: `caml_debug_info`.
+/// `caml_debug_info`: the fragments of bytecode that the runtime has debug information for.
 #[derive(Clone, Copy)]
 pub struct CodeTable(*const Table);
 
-// SAFETY: a variable of the program, there from start to end.
+// SAFETY: a variable of the program, valid for the whole run.
 unsafe impl Send for CodeTable {}
 // SAFETY: as above.
 unsafe impl Sync for CodeTable {}
@@ -45,11 +45,12 @@ impl CodeTable {
         unsafe { (*self.0).length as usize }
     }
 
-    /// Where one of them starts and ends, `at` being less than their number.
+    /// The start and end of a fragment; `at` must be less than the number of fragments.
     #[inline]
     pub fn piece(self, at: usize) -> (usize, usize) {
-        // SAFETY: the runtime's table; its records begin with these two words in every version of the table of
-        // runtimes. The runtime changes it while no other thread collects a stack, or else takes the risk itself.
+        // SAFETY: the runtime's table; its records begin with these two words in every version of the table
+        // of runtimes. The runtime changes it while no other thread collects a stack, or else takes that risk
+        // itself.
         unsafe {
             let [start, end] = *(*(*self.0).contents.add(at) as *const [usize; 2]);
             (start, end)
@@ -64,12 +65,12 @@ impl Interpreter {
             start: find("caml_start_code")? as *const usize,
             size: find("caml_code_size")? as *const usize,
             primitives: find("caml_prim_table")? as *mut Table,
-            // SAFETY: its type in every version of the table of runtimes.
+            // SAFETY: it has this type in every version of the table of runtimes.
             thread_code: unsafe { loaded::function(find("caml_thread_code")?) },
         })
     }
 
-    /// Where the address of primitive 0 is.
+    /// The address of the table entry of primitive 0.
     ///
     /// # Safety
     /// The interpreter is initialised.
@@ -78,7 +79,7 @@ impl Interpreter {
         unsafe { (*self.primitives).contents }
     }
 
-    /// The program's code: address and length in bytes.
+    /// The program's code: its address and its length in bytes.
     pub fn code(&self) -> (usize, usize) {
         // SAFETY: variables of the program.
         unsafe { (*self.start, *self.size) }

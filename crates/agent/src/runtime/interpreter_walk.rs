@@ -1,19 +1,20 @@
 //! Walking the interpreter's stack, at the cost of what changed.
 //!
-//! Bytecode has no frame descriptors. The runtime finds frames by looking at each word from the stack pointer to the
-//! stack's high end: what points into bytecode with debug information is a return address, unless it is the handler's
-//! address in the next trap frame. So a walk is determined by all the words it has passed, by the trap frame it
-//! started with and by the pieces of bytecode there are; not by the return addresses alone. (How far it is from one
-//! to the next depends on how many arguments a function was given in excess, and the interpreter need not have that on
-//! its stack. With other frames in between, the same return addresses can be at the same places.)
+//! Bytecode has no frame descriptors. The runtime finds frames by examining each word from the stack pointer
+//! to the stack's high end: a pointer into bytecode with debug information is a return address, unless it is
+//! the handler's address in the next trap frame. So a walk is determined by all the words it has passed, by
+//! the trap frame it started with and by the existing fragments of bytecode; not by the return addresses
+//! alone. (The distance from one return address to the next depends on the number of extra arguments of a
+//! call, which the interpreter need not have on its stack. With other frames in between, the same return
+//! addresses can be at the same places.)
 //!
 //! # Invariants
-//! - There is a copy of the words that the kept walk has passed. It is compared with the stack, sixteen words at
-//!   a time: that takes no longer than to compare two or three return addresses, each at its place.
-//! - A word that differs changes nothing if it is no entry of the kept walk and does not point into bytecode now.
-//!   Entries are return addresses, and both words of trap frames: everything else did not point into bytecode then.
-//!   These words are values, which the collector moves and the program assigns to.
-//! - What was met has the same next trap frame, and no bytecode was loaded or freed since.
+//! - There is a copy of the words that the kept walk has passed. It is compared with the stack, sixteen words
+//!   at a time: that takes no longer than to compare two or three return addresses, each at its place.
+//! - A word that differs does not matter if it is not an entry of the kept walk and does not point into
+//!   bytecode now. Entries are return addresses, and both words of trap frames: everything else did not point
+//!   into bytecode then. Such words are values, which the collector moves and the program assigns to.
+//! - The entry that was met has the same next trap frame, and no bytecode was loaded or freed since.
 //! - Nothing here panics or allocates: this runs on the program's stack, outside of `stacks`.
 
 use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv, CpuidResult};
@@ -29,7 +30,7 @@ use super::program::Program;
 
 const WORD: usize = size_of::<usize>();
 
-/// The interpreter's stack of one domain, as last walked.
+/// Walks the interpreter's stack of one domain, and keeps its last walk.
 pub struct InterpreterWalker {
     pub walk: KeptWalk,
     layout: InterpreterLayout,
@@ -54,7 +55,7 @@ impl InterpreterWalker {
     /// Walks the stack of the domain with this state.
     ///
     /// # Safety
-    /// `state` is the state of the domain that runs on this thread, which has come to C from the interpreter.
+    /// `state` is the state of the domain that runs on this thread, which has called C from the interpreter.
     pub unsafe fn walk(&mut self, state: *const usize, program: &Program) {
         // SAFETY: by the caller.
         let (mut scan, mut parent) = unsafe { Scan::start(self.layout, state) };
@@ -65,7 +66,7 @@ impl InterpreterWalker {
         let is_alone = parent.is_none();
         let mut kept = self.walk.begin(if is_alone { scan.high } else { 0 });
         let most = self.walk.most();
-        // Entries have room for as many of them as of frames.
+        // The lists have room for as many trap entries as frames.
         let mut traps = self.walk.ahead() / 2;
         let mut frames = 0;
         if is_alone {
@@ -76,7 +77,7 @@ impl InterpreterWalker {
             // SAFETY: by the caller.
             let found = unsafe { scan.next(&self.code) };
             if is_alone {
-                // SAFETY: the words that were just looked at.
+                // SAFETY: the words that were just examined.
                 unsafe { self.copy.put(from, scan.place) };
             }
             match found {
@@ -85,7 +86,7 @@ impl InterpreterWalker {
                     let entry = Entry { place, content, code, trap: scan.trap };
                     let (copy, code, high) = (&mut self.copy, &self.code, scan.high);
                     let changed = |rest: Rest<'_>| {
-                        // SAFETY: what is further out than the place where the walk is.
+                        // SAFETY: what is further out than the place that the walk has reached.
                         unsafe { copy.changed(place, high, &rest, code) }
                     };
                     if let Some(keep) = self.walk.meets(&mut kept, entry, frames, changed) {
@@ -105,7 +106,7 @@ impl InterpreterWalker {
                         self.walk.push(Entry { place, content, code: 0, trap: scan.trap });
                     }
                 }
-                // Too many: this walk is not kept.
+                // Too many trap frames: this walk is not kept.
                 Found::Trap(_) => kept = 0,
                 Found::End => match parent {
                     // SAFETY: by the caller.
@@ -122,7 +123,7 @@ impl InterpreterWalker {
     }
 }
 
-/// Calls `f` with each return address, innermost first, until it says no.
+/// Calls `f` with each return address, innermost first, until it returns false.
 ///
 /// # Safety
 /// As for [`InterpreterWalker::walk`].
@@ -149,26 +150,26 @@ pub unsafe fn each_return_address(
     }
 }
 
-/// How far one of the interpreter's stacks has been looked at.
+/// The state of a scan of one of the interpreter's stacks.
 struct Scan {
     place: usize,
     high: usize,
-    /// The trap frame that is next.
+    /// The address of the next trap frame.
     trap: usize,
     link: TrapLink,
 }
 
 enum Found {
-    /// A return address: its place, and itself.
+    /// A return address: its place and its value.
     Frame(usize, usize),
-    /// Where the next trap frame is said to be.
+    /// The place of the next trap frame.
     Trap(usize),
     /// The high end of the stack.
     End,
 }
 
 impl Scan {
-    /// The stack that is in use, and the fiber that is its parent.
+    /// Starts at the current stack; also returns the parent of its fiber.
     ///
     /// # Safety
     /// As for [`InterpreterWalker::walk`].
@@ -192,23 +193,24 @@ impl Scan {
         }
     }
 
-    /// A fiber that waits for the one that was walked before.
+    /// Continues with a fiber that waits for the one that was walked before.
     ///
     /// # Safety
-    /// It does.
+    /// It does wait.
     unsafe fn of_parent(fiber: Fiber, link: TrapLink) -> (Scan, Option<Fiber>) {
-        // SAFETY: by the caller. Where its next trap frame is, as a tagged number, is on its stack.
+        // SAFETY: by the caller. The stack pointer of a waiting fiber points to the offset of its next trap
+        // frame, a tagged integer.
         let trap = unsafe { *(fiber.stack_pointer() as *const isize) } >> 1;
         Scan::of_fiber(fiber, trap as usize, link)
     }
 
-    /// A fiber, from the high end of which it is `trap` words to its next trap frame.
+    /// Scans a fiber whose next trap frame is `trap` words from its high end.
     fn of_fiber(fiber: Fiber, trap: usize, link: TrapLink) -> (Scan, Option<Fiber>) {
         let (place, high) = (fiber.stack_pointer(), fiber.high());
         (Scan { place, high, trap: from_high(high, trap), link }, fiber.parent())
     }
 
-    /// Looks for the next word that matters, and passes it.
+    /// Advances past the next word that matters, and returns it.
     ///
     /// # Safety
     /// As for [`InterpreterWalker::walk`].
@@ -221,7 +223,7 @@ impl Scan {
             let word = unsafe { *(place as *const usize) };
             if place == self.trap {
                 if word & 1 == 0 {
-                    // SAFETY: as the runtime reads it.
+                    // SAFETY: the runtime reads it in the same way.
                     let link = unsafe { *((place + WORD) as *const usize) };
                     self.trap = match self.link {
                         TrapLink::Address => link,
@@ -246,11 +248,11 @@ fn from_high(high: usize, words: usize) -> usize {
     high.wrapping_add(words.wrapping_mul(WORD))
 }
 
-/// All pieces of bytecode with debug information.
+/// All fragments of bytecode with debug information.
 struct CodePieces {
     table: CodeTable,
     count: usize,
-    /// The lowest address, and how far it is to the highest.
+    /// The lowest address, and the distance to the highest.
     low: usize,
     span: usize,
 }
@@ -280,10 +282,10 @@ impl CodePieces {
     }
 }
 
-/// The pieces of bytecode that there were when the stack was last walked.
+/// The fragments of bytecode that existed at the last walk.
 struct KnownPieces(List<(usize, usize)>);
 
-/// So many of them are remembered. With more, the kept walk is never of use: only the toplevel has as many.
+/// How many of them are remembered. With more, no walk is ever kept: only the toplevel has that many.
 const PIECES: usize = 1024;
 
 impl KnownPieces {
@@ -291,7 +293,7 @@ impl KnownPieces {
         List::new(PIECES).map(KnownPieces)
     }
 
-    /// Whether there are others by now, or so many that nobody knows. They are remembered.
+    /// Whether the fragments have changed, or are too many to remember. Remembers the current ones.
     #[inline]
     fn have_changed(&mut self, table: CodeTable) -> bool {
         let known = self.0.as_slice();
@@ -309,18 +311,19 @@ impl KnownPieces {
     }
 }
 
-/// Words of the stack that a frame takes, for the size of the copy: few have as many.
+/// Words of the stack per frame, for the size of the copy; few frames have as many.
 const WORDS_OF_FRAME: usize = 16;
 
-/// A copy of the words of a stack that the kept walk has passed: a ring in which each address has its place.
+/// A copy of the words of a stack that the kept walk has passed: a ring buffer in which each address has its
+/// place.
 struct StackCopy {
     ring: *mut usize,
     mask: usize,
-    /// The copy is of what the kept walk has passed below this address.
+    /// The copy is valid below this address, for what the kept walk has passed.
     high: usize,
-    /// So far the ring reaches in this walk.
+    /// The address up to which the ring reaches in this walk.
     limit: usize,
-    /// AVX2 can be used.
+    /// Whether AVX2 can be used.
     is_wide: bool,
 }
 
@@ -337,12 +340,13 @@ impl StackCopy {
         self.high = self.high.min(self.limit);
     }
 
-    /// A walk has come to an address without meeting the last one.
+    /// A walk has come to an address without meeting the kept one.
     fn end(&mut self, place: usize) {
         self.high = place.min(self.limit);
     }
 
-    /// The words from an address on that are next to each other in the ring, up to another.
+    /// The place in the ring of the words from `from` on, and how many of them up to `to` are contiguous
+    /// there.
     #[inline]
     fn run(&self, from: usize, to: usize) -> (*mut usize, usize) {
         let at = (from / WORD) & self.mask;
@@ -351,7 +355,7 @@ impl StackCopy {
         (start, ((to - from) / WORD).min(self.mask + 1 - at))
     }
 
-    /// Copies the words from an address to another.
+    /// Copies the words between two addresses.
     ///
     /// # Safety
     /// They are on the stack.
@@ -368,10 +372,11 @@ impl StackCopy {
         }
     }
 
-    /// Where a word above `place` has changed that the rest of the kept walk depends on, or may have.
+    /// A place at or above `place` where a word has changed that the rest of the kept walk depends on, or may
+    /// depend on.
     ///
     /// # Safety
-    /// The stack is there from `place` to `high`; the last walk has put down the rest.
+    /// The stack exists from `place` to `high`; the rest is what the last walk has recorded.
     #[inline]
     unsafe fn changed(
         &mut self,
@@ -383,7 +388,7 @@ impl StackCopy {
         let outermost = rest.entries.first().map_or(place, |entry| entry.place);
         let end = if rest.to_the_end { high } else { outermost + WORD };
         if end > self.high {
-            // No copy of it.
+            // There is no copy of that part.
             return Some(high);
         }
         let mut from = place;
@@ -416,7 +421,7 @@ impl StackCopy {
     }
 }
 
-/// The first place, not before `start`, at which two slices differ.
+/// The index of the first difference between two slices, not before `start`.
 #[inline]
 fn first_difference(left: &[usize], right: &[usize], start: usize, wide: bool) -> Option<usize> {
     /// # Safety
@@ -427,7 +432,7 @@ fn first_difference(left: &[usize], right: &[usize], start: usize, wide: bool) -
     }
     let (left, right) = (left.get(start..)?, right.get(start..)?);
     let found = match wide {
-        // SAFETY: `has_wide_registers` has looked.
+        // SAFETY: `has_wide_registers` has checked.
         true => unsafe { wide_difference(left, right) },
         false => difference(left, right),
     };
@@ -436,7 +441,7 @@ fn first_difference(left: &[usize], right: &[usize], start: usize, wide: bool) -
 
 #[inline(always)]
 fn difference(left: &[usize], right: &[usize]) -> Option<usize> {
-    /// Compared at once.
+    /// The number of words compared at a time.
     const CHUNK: usize = 16;
     let mut at = 0;
     let chunks = left.as_chunks::<CHUNK>().0.iter().zip(right.as_chunks::<CHUNK>().0);
@@ -456,7 +461,7 @@ fn difference(left: &[usize], right: &[usize]) -> Option<usize> {
 fn has_wide_registers() -> bool {
     const XSAVE_AND_AVX: u32 = 1 << 27 | 1 << 28;
     const AVX2: u32 = 1 << 5;
-    /// Registers of 16 and of 32 bytes.
+    /// The state of SSE and AVX registers (16 and 32 bytes).
     const STATE: u64 = 0b110;
     /// # Safety
     /// The system uses XSAVE.
@@ -470,6 +475,6 @@ fn has_wide_registers() -> bool {
     };
     has(1, |found| found.ecx, XSAVE_AND_AVX)
         && has(7, |found| found.ebx, AVX2)
-        // SAFETY: it does.
+        // SAFETY: the system uses XSAVE, as checked above.
         && unsafe { state() } & STATE == STATE
 }

@@ -1,6 +1,6 @@
-//! The OCaml runtime of the program: what of it is loaded, its variables and functions, its frames and stacks.
+//! The program's OCaml runtime: finding it, its variables and functions, its frames and stacks.
 //!
-//! Nothing here records or takes snapshots: it is what both stand on.
+//! Nothing here records or takes snapshots; both are built on this.
 
 pub mod agent;
 pub mod blocking;

@@ -15,32 +15,32 @@ use super::collector::Collector;
 use super::frames::Finder;
 use super::interpreter::{CodeTable, Interpreter};
 
-/// A program's OCaml runtime.
+/// The OCaml runtime of the program.
 pub struct Program {
     pub version: Version,
     pub runtime: &'static Runtime,
-    /// Where the pointer to the domain state is, counted from the thread's own pointer if the variable is
-    /// each thread's own, which it is in OCaml 5; null in there before start-up.
+    /// The variable with the pointer to the domain state: its address, or in OCaml 5, where it is
+    /// thread-local, its offset from the thread pointer. The pointer is null before start-up.
     state: usize,
     pub code: ProgramCode,
-    /// None in versions of OCaml without Gc.Memprof: they have these functions, which raise an exception.
+    /// None in versions of OCaml without Gc.Memprof: those have these functions, but they raise an exception.
     pub sampler: Option<Sampler>,
     /// `caml_register_global_root` and `caml_remove_global_root`.
     pub register_root: extern "C" fn(place: *mut usize),
     pub remove_root: extern "C" fn(place: *mut usize),
-    /// `caml_runtime_parameters`: a string of all that `OCAMLRUNPARAM` can set.
+    /// `caml_runtime_parameters`: returns a string with everything that `OCAMLRUNPARAM` can set.
     runtime_parameters: Option<extern "C" fn(unit: usize) -> usize>,
-    /// `caml_callback_exn`: calls an OCaml function, whose exceptions it returns.
+    /// `caml_callback_exn`: calls an OCaml function, and returns its exception, if any.
     pub callback: Option<extern "C" fn(closure: usize, argument: usize) -> usize>,
     debuginfo_extract: extern "C" fn(slot: usize) -> usize,
     debuginfo_next: extern "C" fn(info: usize) -> usize,
     debuginfo_location: extern "C" fn(info: usize, location: *mut RawLocation),
-    /// How stacks of samples can be collected by us.
+    /// What it takes to collect the stacks of samples ourselves.
     pub collection: Option<Collection>,
-    /// What is needed for snapshots of the heap.
+    /// What it takes to snapshot the heap.
     pub collector: Option<Collector>,
-    /// Variables with what OCaml 4 calls when a minor collection and a slice of a major one begin and end, in the order
-    /// begin, end, begin, end.
+    /// The addresses of OCaml 4's hooks around minor collections and slices of major ones, in the order of
+    /// [`PAUSE_HOOKS`].
     pub pause_hooks: Option<[usize; PAUSE_HOOKS.len()]>,
     /// `caml_enter_blocking_section_hook`: called when OCaml is left for a system call.
     pub blocking_hook: Option<usize>,
@@ -54,14 +54,15 @@ pub struct Sampler {
     pub stop: extern "C" fn(unit: usize) -> usize,
     /// `caml_memprof_is_sampling`, since 5.5: `fn(unit) -> bool`.
     pub is_sampling: Option<usize>,
-    /// `caml_memprof_handle_postponed_exn` of OCaml 4: calls back for all samples that wait.
+    /// `caml_memprof_handle_postponed_exn` of OCaml 4: runs the callbacks of all pending samples.
     pub tell: Option<extern "C" fn() -> usize>,
 }
 
 impl Sampler {
     fn of(object: &Object) -> Option<Sampler> {
         let find = |name| object.find(name);
-        // SAFETY: functions of these types in every version of the table of runtimes that has a sampler.
+        // SAFETY: these functions have these types in every version of the table of runtimes that has a
+        // sampler.
         unsafe {
             Some(Sampler {
                 start: loaded::function(find("caml_memprof_start")?),
@@ -74,10 +75,10 @@ impl Sampler {
     }
 }
 
-/// Domains that are recorded; OCaml 5 allows 128 unless told otherwise.
+/// The number of domains that are recorded; OCaml 5 allows 128 unless told otherwise.
 pub const DOMAINS: usize = 1024;
 
-/// What kind of code the program is, and how it calls C.
+/// The kind of the program's code, and how it calls C.
 pub enum ProgramCode {
     Native {
         /// `caml_c_call`.
@@ -86,16 +87,16 @@ pub enum ProgramCode {
     Bytecode(Interpreter),
 }
 
-/// The runtime's function that collects stacks for its sampler, and what is needed to do its work.
+/// The runtime's function that collects stacks for its sampler, and what it takes to do its work.
 pub struct Collection {
     /// `caml_collect_current_callstack` of OCaml 4, `caml_get_callstack` of OCaml 5.
     pub function: usize,
     pub frames: Frames,
-    /// The runtime's realloc, for memory that it will free.
+    /// The runtime's realloc, for memory that the runtime will free.
     pub resize: extern "C" fn(block: *mut usize, bytes: usize) -> *mut usize,
 }
 
-/// How frames are found on a stack.
+/// How to find frames on a stack.
 #[derive(Clone, Copy)]
 pub enum Frames {
     Native(Finder, StackLayout),
@@ -115,21 +116,21 @@ impl Collection {
                 Frames::Bytecode(CodeTable::of(object)?, runtime.interpreter_layout()?)
             }
         };
-        // SAFETY: its type in every version of the table of runtimes.
+        // SAFETY: it has this type in every version of the table of runtimes.
         let resize = unsafe { loaded::function(find("caml_stat_resize_noexc")?) };
         Some(Collection { function, frames, resize })
     }
 }
 
-/// What the program says its version is.
+/// The version that the program's Sys module contains.
 fn said(object: &Object) -> Option<Said> {
     let place = sys_version::place(|name| object.find(name).map(|address| address as u64))?;
     let (start, length) = (place.start as usize, (place.end - place.start) as usize);
-    // SAFETY: data of a module, which is between these symbols.
+    // SAFETY: the data of a module, which lies between these symbols.
     sys_version::said(unsafe { core::slice::from_raw_parts(start as *const u8, length) })
 }
 
-/// How the frame descriptors of native code are found.
+/// How to find the frame descriptors of native code.
 fn finder(object: &Object) -> Option<Finder> {
     let find = |name| object.find(name);
     if let Some(tables) = find("caml_get_frame_descrs") {
@@ -148,7 +149,7 @@ fn finder(object: &Object) -> Option<Finder> {
     })
 }
 
-/// The hooks around pauses, in the order of [`PAUSE_HOOKS`], where there is one domain.
+/// The hooks around pauses, in the order of [`PAUSE_HOOKS`], if there is only one domain.
 fn pause_hooks(object: &Object, version: Version) -> Option<[usize; PAUSE_HOOKS.len()]> {
     if Runtime::of(version)?.domain_id.is_some() {
         return None;
@@ -160,7 +161,7 @@ fn pause_hooks(object: &Object, version: Version) -> Option<[usize; PAUSE_HOOKS.
     Some(variables)
 }
 
-/// The runtime's record of a location, the longer of its two forms.
+/// The runtime's record of a location, in the longer of its two forms.
 #[repr(C)]
 #[derive(Default)]
 struct RawLocation {
@@ -171,7 +172,7 @@ struct RawLocation {
     numbers: [i32; 8],
 }
 
-/// A source location as the runtime tells it. Names live as long as the program.
+/// A source location as reported by the runtime. Its strings live as long as the program.
 pub struct DebugLocation {
     pub file: &'static [u8],
     pub function: &'static [u8],
@@ -181,7 +182,7 @@ pub struct DebugLocation {
 }
 
 impl Program {
-    /// Looks for an OCaml runtime among what is loaded.
+    /// Finds the OCaml runtime among the loaded objects.
     pub fn find() -> Option<Program> {
         let mut program = None;
         loaded::each(|object| {
@@ -194,7 +195,7 @@ impl Program {
     fn of(object: &Object) -> Option<Program> {
         let found = bactrian_ocaml::fingerprint(|name| object.find(name).is_some())?;
         let version = found.version;
-        // A newer OCaml has all names of the newest that is known, too.
+        // A newer OCaml also has all the symbols of the newest one that we know.
         if said(object).is_some_and(|said| said.version != version) {
             return None;
         }
@@ -236,8 +237,8 @@ impl Program {
         }
     }
 
-    /// The state of the domain that runs on this thread; null before start-up, and in threads that do not
-    /// run OCaml code.
+    /// The state of the domain that runs on this thread; null before start-up, and in threads that do not run
+    /// OCaml code.
     #[inline]
     pub fn state(&self) -> *const usize {
         let own = if self.runtime.domain_id.is_some() { sys::thread_pointer() } else { 0 };
@@ -245,10 +246,10 @@ impl Program {
         unsafe { *(own.wrapping_add(self.state) as *const *const usize) }
     }
 
-    /// Makes this thread one that runs the domain of this state, in OCaml 5.
+    /// Makes this thread run the domain with this state, in OCaml 5.
     ///
     /// # Safety
-    /// In a frozen copy: OCaml code never runs again.
+    /// Only in a frozen copy, where OCaml code never runs again.
     pub unsafe fn become_domain(&self, state: *const usize) {
         if self.runtime.domain_id.is_some() {
             let own = sys::thread_pointer().wrapping_add(self.state) as *mut *const usize;
@@ -257,20 +258,21 @@ impl Program {
         }
     }
 
-    /// Calls `f` with the runtime's parameters as it tells them, none where it does not. It tells them in a string of
-    /// the minor heap, which is taken back: the program finds its heap and its counters as they would be without us.
+    /// Calls `f` with the runtime's parameters, or with None if the runtime does not report them. It reports
+    /// them in a string in the minor heap, which is deallocated again: the program finds its heap and its
+    /// counters as they would be without us.
     ///
     /// # Safety
     /// The runtime is initialised, no OCaml code runs yet, no sampler is running, and `f` does not call the runtime.
     pub unsafe fn with_parameters(&self, f: impl FnOnce(Option<&[u8]>)) {
-        /// More than the string takes, in words.
+        /// An upper bound for the length of the string, in words.
         const MOST: usize = 64;
         let (Some(parameters), Some(layout)) = (self.runtime_parameters, self.runtime.heap) else {
             return f(None);
         };
-        // SAFETY: by the caller and the table of layouts. The minor heap is used from its end downwards, and there is
-        // nothing below what is in use. A block has its header before it; the last byte of a string says how many
-        // others of its last word are not part of it.
+        // SAFETY: by the caller and the table of layouts. The minor heap is used from its end downwards, and
+        // there is nothing below what is in use. A block has its header before it; the last byte of a string
+        // is the number of padding bytes before it.
         unsafe {
             let state = self.state().cast_mut();
             let young = state.add(layout.state.young_pointer).cast::<*mut usize>();
@@ -287,16 +289,17 @@ impl Program {
                 core::slice::from_raw_parts(string.cast::<u8>(), words * size_of::<usize>());
             let padding = bytes.last().copied().unwrap_or(0);
             f(bytes.get(..bytes.len().saturating_sub(1 + usize::from(padding))));
-            // Only if it is the string alone that was allocated, just there.
+            // Only if nothing but the string was allocated, just there.
             if words < MOST && string.add(words) == before && string.sub(1) == *young {
-                // The runtime that checks itself knows what memory that is not in use looks like.
+                // The debug runtime checks the contents of unused memory.
                 *unused = contents;
                 *young = before;
             }
         }
     }
 
-    /// What stands in the trace for a slot of a callstack: an instruction of the program's bytecode, or an address.
+    /// What the trace records for a slot of a callstack: an instruction of the program's bytecode, or an
+    /// address.
     #[inline]
     pub fn frame_code(&self, slot: usize) -> u64 {
         if let ProgramCode::Bytecode(interpreter) = &self.code {
@@ -317,7 +320,7 @@ impl Program {
         }
     }
 
-    /// The number of the domain whose state this is.
+    /// The number of the domain with this state.
     ///
     /// # Safety
     /// `state` points to a domain state.
@@ -327,11 +330,11 @@ impl Program {
         self.runtime.domain_id.map_or(0, |at| unsafe { *state.add(at) as u32 as usize })
     }
 
-    /// How the sampler of a domain is configured (OCaml 5): a block, whose fields are `heap_layout::configuration`. None if it
-    /// never had one, or that is not known.
+    /// The sampler's configuration of a domain (OCaml 5): a block with the fields of
+    /// `heap_layout::configuration`. None if it never had a sampler, or the layout is not known.
     ///
     /// # Safety
-    /// `state` points to the state of this thread's domain, and this thread may run OCaml.
+    /// `state` points to the state of this thread's domain, and this thread may run OCaml code.
     pub unsafe fn sampler_configuration(&self, state: *const usize) -> Option<*const usize> {
         let heap = self.runtime.heap.as_ref()?;
         let (word, domain) = (heap.state.memprof?, heap.memprof.as_ref()?.domain.as_ref()?);
@@ -361,8 +364,8 @@ impl Program {
                     sys::text(address as *const c_char).unwrap_or_default()
                 };
                 let [line, first, second, third, ..] = raw.numbers;
-                // On several lines, the characters of the last line say little: an end before the
-                // start would only confuse.
+                // For a range of several lines, the end column is on the last line and says little: an end
+                // before the start would only confuse.
                 let end = match self.runtime.location {
                     LocationLayout::OneLine => second,
                     LocationLayout::TwoLines if second == line => third,

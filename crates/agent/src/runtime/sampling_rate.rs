@@ -1,14 +1,16 @@
-//! Changing the rate of a sampler that runs.
+//! Changing the rate of a running sampler.
 //!
-//! The runtime has no function for it, and a sampler of OCaml 4 that is stopped and started again forgets all blocks that it
-//! tracks. But all that a rate is used for is to draw how far it is to the next sampled word, and that is done with one number,
-//! `1 / log(1 - rate)`, which is computed when the sampler starts. So this number is written over. OCaml 5 has it in
-//! the sampler's configuration. OCaml 4 has it in a variable without a symbol, which is found by its value: the sampler is
-//! started for a moment, before the program's first instruction, and afterwards the rate and the number are there, next to each
-//! other, and the rate was not there before. If they are not found, or found twice, the rate stays as it is.
+//! The runtime has no function for that, and a sampler of OCaml 4 that is stopped and restarted forgets all
+//! blocks that it tracks. But the rate is only used to draw the distance to the next sampled word, and that
+//! takes a single number, `1 / log(1 - rate)`, which is computed when the sampler starts. So we overwrite
+//! that number. OCaml 5 has it in the sampler's configuration. OCaml 4 has it in a variable without a symbol,
+//! which we find by its value: before the program's first instruction we start the sampler for a moment, and
+//! afterwards the rate and the number are in memory, close to each other, and the rate was not there before.
+//! If they are not found, or found twice, the rate cannot be changed.
 //!
-//! Distances are drawn [`DRAWN`] at a time, so up to so many more are as before. A sample and what becomes of it use up several: a new one is
-//! drawn whenever sampling goes on after a callback, and after a minor collection.
+//! Distances are drawn [`DRAWN`] at a time, so up to that many distances still have the old rate. A sample
+//! and its callbacks use up several: a new distance is drawn whenever sampling resumes after a callback, and
+//! after a minor collection.
 
 use core::ops::Range;
 use core::ptr;
@@ -21,25 +23,26 @@ use bactrian_ocaml::value::UNIT;
 
 use super::program::{Program, Sampler};
 
-/// Distances that the runtime draws at once.
+/// The number of distances that the runtime draws at a time.
 const DRAWN: u64 = 64;
-/// How many of them one sample uses up, about: one for itself, one after its callback, one when it has been told, one when it is freed.
+/// The number of distances that one sample uses up, approximately: one for itself, and one after each of its
+/// callbacks: when it is allocated, promoted and freed.
 const OF_A_SAMPLE: u64 = 4;
-/// The rate and the number are so near to each other: variables of one file of the runtime.
+/// The maximal distance in bytes between the rate and the number, both variables of one file of the runtime.
 const NEAR: usize = 8192;
-/// More memory is not looked through: no program has so many variables by itself.
+/// Larger ranges are not searched: no program has that many variables.
 const MOST: usize = 16 << 20;
 
-/// Where OCaml 4 has the number; 0 if it is not known.
+/// The address of the number in OCaml 4; 0 if it is unknown.
 static PLACE: AtomicUsize = AtomicUsize::new(0);
 
-/// The number for a rate up to 2^-10.
+/// The number for a rate of at most 2^-10.
 fn inverse(rate: f64) -> f64 {
-    // log(1 - x) = -(x + x^2/2 + x^3/3 + ..). More terms do not change it.
+    // log(1 - x) = -(x + x^2/2 + x^3/3 + ..). Further terms do not change the result.
     -1.0 / (1..=8).rev().fold(0.0, |sum, n| (sum + 1.0 / f64::from(n)) * rate)
 }
 
-/// Where the number is, in the precision that a release has it in.
+/// The address of the number, with the precision that the OCaml release uses.
 #[derive(Clone, Copy)]
 enum Number {
     Single(*mut f32),
@@ -48,7 +51,7 @@ enum Number {
 
 impl Number {
     /// # Safety
-    /// It is a place of the runtime's.
+    /// It is the address of a variable of the runtime.
     unsafe fn is_for(self, rate: f64) -> bool {
         // SAFETY: by the caller.
         let number = unsafe {
@@ -57,13 +60,14 @@ impl Number {
                 Number::Double(place) => ptr::read_volatile(place),
             }
         };
-        // It may have been rounded.
+        // The runtime may have rounded it.
         let off = number / inverse(rate) - 1.0;
         (-1e-6..1e-6).contains(&off)
     }
 
     /// # Safety
-    /// It is the number of a sampler of ours. Other domains may read it meanwhile, before or after.
+    /// It is the number of one of our samplers. Other domains may read it concurrently, before or after the
+    /// change.
     unsafe fn set(self, rate: f64) {
         // SAFETY: by the caller.
         unsafe {
@@ -76,12 +80,13 @@ impl Number {
 }
 
 impl Program {
-    /// How many samples of a domain come on average after the rate was changed before it shows.
+    /// After how many samples of a domain a changed rate takes effect, on average.
     pub fn rate_lag(&self) -> u64 {
         if self.is_4_11() { 0 } else { DRAWN / 2 / OF_A_SAMPLE }
     }
 
-    /// 4.11 draws one distance at a time, and has the number in double precision.
+    /// Whether it is OCaml 4.11, which draws one distance at a time and stores the number in double
+    /// precision.
     fn is_4_11(&self) -> bool {
         (self.version.major, self.version.minor) == (4, 11)
     }
@@ -97,7 +102,7 @@ impl Program {
         }
     }
 
-    /// Finds out whether the rate can be changed, with a sampler that `start` starts at this rate.
+    /// Finds out whether the rate can be changed, using a sampler that `start` starts at this rate.
     ///
     /// # Safety
     /// The runtime is initialised, no OCaml code runs yet, and there is no sampler.
@@ -113,7 +118,8 @@ impl Program {
         let variables = variables(sampler);
         let with_rate = || {
             let places = variables.iter().flatten().flat_map(|range| places(range.clone(), 8));
-            // SAFETY: variables of the runtime's object. If another thread changes one meanwhile, it is not what is looked for.
+            // SAFETY: variables of the runtime's object. If another thread changes one concurrently, it is
+            // not one that we look for.
             places.filter(|place| unsafe { ptr::read_volatile(*place as *const f64) } == rate)
         };
         if with_rate().next().is_some() {
@@ -133,12 +139,13 @@ impl Program {
         found.is_some()
     }
 
-    /// Changes the rate from one to another; false if that cannot be.
+    /// Changes the rate from one value to another; returns false if that is impossible.
     ///
     /// # Safety
-    /// In a callback of the sampler, which is ours.
+    /// Called in a callback of the sampler, which is ours.
     pub unsafe fn change_rate(&self, from: f64, to: f64) -> bool {
-        // SAFETY: by the caller, the number is that of a sampler of ours. The configuration is a block of so many fields.
+        // SAFETY: by the caller, the number is that of one of our samplers. The configuration is a block with
+        // this field.
         unsafe {
             let place = match self.is_5() {
                 true => self
@@ -153,7 +160,7 @@ impl Program {
     }
 }
 
-/// Memory of variables in the object that has the runtime.
+/// The zero-initialised variables (.bss) of the object that contains the runtime.
 fn variables(sampler: &Sampler) -> [Option<Range<usize>>; 2] {
     let mut found = [const { None }; 2];
     loaded::holding(sampler.start as usize, |object| {
@@ -165,7 +172,7 @@ fn variables(sampler: &Sampler) -> [Option<Range<usize>>; 2] {
     found
 }
 
-/// Where values of a size may be.
+/// The aligned addresses within a range at which a value of this size may be.
 fn places(range: Range<usize>, size: usize) -> impl Iterator<Item = usize> {
     let start = range.start.next_multiple_of(size);
     (start..range.end.saturating_sub(size - 1)).step_by(size)

@@ -1,8 +1,8 @@
 //! Walking the stack of native code, at the cost of what changed.
 //!
 //! A walk is determined by what it reads: return addresses at places on the stack, and the frame sizes that
-//! belong to them. So the kept walk goes on as it went (see `kept_walk`) if all its further places still hold what
-//! they held. Comparing a place costs about a nanosecond; looking up a frame descriptor several.
+//! belong to them. So the kept walk (see `kept_walk`) is still right if all of its further places hold what
+//! they held. Comparing a place takes about a nanosecond; looking up a frame descriptor several.
 //!
 //! Nothing here panics or allocates: this runs on the program's stack, outside of `stacks`.
 
@@ -13,23 +13,23 @@ use super::fiber::Fiber;
 use super::frames::{Descriptor, Finder};
 use super::kept_walk::{Entry, KeptWalk, Rest};
 
-/// Bytes from the end of a piece of stack to the link that leads on, and to the next piece.
+/// Offsets in bytes from the end of a stack chunk to the link that leads on, and to the next chunk.
 const CALLBACK_LINK: usize = callback_link::OFFSET as usize;
 const PIECE_HEADER: usize = fiber::PIECE_HEADER as usize;
 
-/// The stack of one domain, as last walked.
+/// Walks the stack of one domain, and keeps its last walk.
 pub struct NativeWalker {
     pub walk: KeptWalk,
     finder: Finder,
     layout: StackLayout,
 }
 
-/// A place that was read, of which it is not known yet whether it belongs to a frame.
+/// A place that was read, before it is known whether it belongs to a frame.
 fn read(place: usize, content: usize) -> Entry {
     Entry { place, content, code: 0, trap: 0 }
 }
 
-/// The slot of a frame; of the innermost one, that of the allocation in it.
+/// The slot of a frame; for the innermost frame, that of its allocation.
 fn slot(descriptor: Descriptor, allocation: &mut Option<usize>) -> u64 {
     match allocation.take() {
         Some(index) => descriptor.allocation_slot(index) as u64,
@@ -37,10 +37,10 @@ fn slot(descriptor: Descriptor, allocation: &mut Option<usize>) -> u64 {
     }
 }
 
-/// Where a place does not hold any more what the kept walk has read there.
+/// The innermost place that no longer holds what the kept walk has read there; None if there is none.
 ///
 /// # Safety
-/// The stack that the entries are of is the one that is being walked, and they are further out than where it is.
+/// The entries are of the stack that is being walked, and further out than the walk has come.
 #[inline]
 unsafe fn changed(rest: Rest<'_>) -> Option<usize> {
     // SAFETY: by the caller.
@@ -58,11 +58,11 @@ impl NativeWalker {
         Some(NativeWalker { walk: KeptWalk::new(depth)?, finder, layout })
     }
 
-    /// Walks the stack of the domain with this state; `allocation` is which of the allocations at the
-    /// innermost return address it is for, if it is for one of OCaml code.
+    /// Walks the stack of the domain with this state. If it is for an allocation in OCaml code, `allocation`
+    /// is its index among the allocations at the innermost return address.
     ///
     /// # Safety
-    /// `state` is the state of the domain that runs on this thread, which has come to C from OCaml.
+    /// `state` is the state of the domain that runs on this thread, which has called C from OCaml.
     pub unsafe fn walk(&mut self, state: *const usize, allocation: Option<usize>) {
         // SAFETY: by the caller.
         unsafe {
@@ -88,7 +88,7 @@ impl NativeWalker {
         }
     }
 
-    /// From `entry`, a return address that was read, outwards in OCaml 4's stack.
+    /// Walks OCaml 4's stack outwards from `entry`, a return address that was read.
     ///
     /// # Safety
     /// As for `walk`; `sp` is the stack pointer that belongs to the return address.
@@ -116,7 +116,7 @@ impl NativeWalker {
                     let place = sp - 8;
                     entry = read(place, *(place as *const usize));
                 } else {
-                    // The end of a piece: a link leads to the piece that called C.
+                    // The end of a chunk: a link leads to the chunk that called C.
                     let link = (sp + CALLBACK_LINK) as *const usize;
                     sp = *link;
                     self.walk.push(read(link as usize, sp));
@@ -134,7 +134,7 @@ impl NativeWalker {
         self.walk.end(false);
     }
 
-    /// The walk of OCaml 5's fibers, the current one first.
+    /// Walks the fibers of OCaml 5, the current one first.
     ///
     /// # Safety
     /// As for `walk`; `fiber` is the current fiber.
@@ -162,7 +162,7 @@ impl NativeWalker {
                         sp += size;
                         place = sp - 8;
                     } else {
-                        // The end of a piece. What it is above is always kept in the same way.
+                        // The end of a chunk. What is above it always has the same layout.
                         self.walk.push(entry);
                         sp += PIECE_HEADER;
                         if sp == high {
@@ -183,7 +183,7 @@ impl NativeWalker {
     }
 }
 
-/// Calls `f` with the descriptor of each frame, innermost first, until it says no.
+/// Calls `f` with the descriptor of each frame, innermost first, until it returns false.
 ///
 /// # Safety
 /// As for [`NativeWalker::walk`].

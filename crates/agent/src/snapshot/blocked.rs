@@ -1,10 +1,11 @@
-//! A program that waits in a system call does not come to a safe point: it stands at one. A signal finds it there.
+//! A program that waits in a system call cannot come to a safe point: it already is at one. That is where a
+//! signal finds it.
 //!
-//! That holds if no thread runs OCaml code or is about to. Threads that do are kept in a table: they come when they
-//! leave a blocking section and go when they have entered one. While a snapshot is taken from a signal handler, a
-//! thread that leaves a blocking section waits at the gate.
+//! This holds if no thread runs OCaml code or is about to. Threads that do are kept in a table: they are
+//! added when they leave a blocking section and removed when they have entered one. While a snapshot is taken
+//! from a signal handler, threads that leave a blocking section wait at the gate.
 //!
-//! Threads that end do not say so: they are told by their ids, which are gone.
+//! Threads that end do not remove themselves: we recognise them by their ids, which no longer exist.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -13,29 +14,29 @@ use bactrian_agent_os::{confined, loaded};
 
 use crate::runtime::collector::Collector;
 
-/// Threads that may run OCaml code.
+/// The ids of threads that may run OCaml code; 0 is a free entry.
 static ACTIVE: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
-/// There were too many threads to be kept.
+/// Set if there were too many threads for the table.
 static CROWDED: AtomicBool = AtomicBool::new(false);
-/// 1 while a snapshot is taken from a signal handler.
+/// 1 while a snapshot is being taken from a signal handler.
 static GATE: AtomicU32 = AtomicU32::new(0);
-/// The table is kept.
+/// Whether the table is maintained.
 static ON: AtomicBool = AtomicBool::new(false);
-/// The hook that was there before ours.
+/// The previous value of the hook.
 static PREVIOUS: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
 
-/// From now on the table is kept. This thread runs OCaml code.
+/// From now on the table is maintained. This thread runs OCaml code.
 pub fn keep_table() {
     ON.store(true, Ordering::SeqCst);
     enter(process::thread_id());
 }
 
-/// Makes sure that our hook is there and that this thread, which runs OCaml code, is in the table.
+/// Makes sure that our hook is installed and that this thread, which runs OCaml code, is in the table.
 pub fn stay(collector: &Collector) {
     if !ON.load(Ordering::Relaxed) {
         return;
     }
-    // A thread of OCaml 5 begins without having been anywhere else.
+    // A thread of OCaml 5 starts without leaving a blocking section.
     enter(process::thread_id());
     let ours = after_waiting as *const () as usize;
     let current = collector.leave_blocking.load(Ordering::Acquire);
@@ -51,12 +52,12 @@ extern "C" fn after_waiting() {
         process::wait_while(&GATE, 1, 1000);
     }
     let previous = PREVIOUS.load(Ordering::Acquire);
-    // SAFETY: the hook that was there, with the type of ours.
+    // SAFETY: the previous hook, with the type of ours.
     let previous: extern "C" fn() = unsafe { loaded::function(previous) };
     previous();
 }
 
-/// This thread may run OCaml code.
+/// Adds a thread that may run OCaml code to the table.
 fn enter(thread: ThreadId) {
     if ACTIVE.iter().any(|place| place.load(Ordering::Relaxed) == thread.0) {
         return;
@@ -67,14 +68,14 @@ fn enter(thread: ThreadId) {
     if ACTIVE.iter().any(|place| takes(place, 0)) {
         return;
     }
-    // Threads that have ended are in the way.
+    // Take the entry of a thread that has ended.
     let gone = |place: &&AtomicU32| !process::thread_lives(ThreadId(place.load(Ordering::Relaxed)));
     if !ACTIVE.iter().filter(gone).any(|place| takes(place, place.load(Ordering::Relaxed))) {
         CROWDED.store(true, Ordering::SeqCst);
     }
 }
 
-/// This thread has entered a blocking section.
+/// Removes this thread, which has entered a blocking section, from the table.
 pub fn leave() {
     if ON.load(Ordering::Relaxed) {
         let me = process::thread_id();
@@ -84,8 +85,8 @@ pub fn leave() {
     }
 }
 
-/// Does `f` if no thread runs OCaml code, and none will before it is done; says whether it was done. In a signal
-/// handler.
+/// Calls `f` if no thread runs OCaml code, and none will before `f` returns; returns whether it was called.
+/// Called in a signal handler.
 pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
     if !ON.load(Ordering::Relaxed)
         || GATE.compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed).is_err()
@@ -108,7 +109,7 @@ pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
     nobody
 }
 
-/// After a fork, in the child: only this thread is there. One that is confined is not copied any more.
+/// After a fork, in the child, which has only this thread. If it is confined no copies are made any more.
 pub fn after_fork() {
     if ON.load(Ordering::Relaxed) && !confined::is_confined() {
         ACTIVE.iter().for_each(|place| place.store(0, Ordering::Relaxed));

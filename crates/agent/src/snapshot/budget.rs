@@ -1,7 +1,7 @@
-//! What snapshots may cost: another copy is made only if it can be afforded.
+//! What snapshots may cost: another copy is made only if it is affordable.
 //!
-//! While a copy is there, what the program changes is there twice, at most all it has. The copies are the first
-//! to go when memory is short (`copy`), but it should not come to that.
+//! While a copy exists, memory that the program changes exists twice; at most, all of its memory does. The
+//! copies are the first to be killed when memory is short (`copy`), but it should not come to that.
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
@@ -12,21 +12,21 @@ use bactrian_agent_os::proc::{self, MemoryGroup};
 use bactrian_agent_os::process;
 use bactrian_agent_os::sys::Pid;
 
-/// Files that may be in the making; of more, the sizes of the oldest are not asked for any more.
+/// The maximal number of unfinished files to watch; the sizes of further files are not counted.
 const MOST_PENDING: usize = 256;
-/// A snapshot takes at most about this part of the memory it is of.
+/// A snapshot file takes at most about one part in this many of the memory.
 const FILE_PART: u64 = 10;
 
-/// Copies and files of this process.
+/// The copies and files of this process.
 #[derive(Default)]
 pub struct Budget {
-    /// Copies that have not been seen to end.
+    /// Copies that are not known to have ended.
     copies: Vec<Pid>,
-    /// Files that are not there yet.
+    /// Files that do not exist yet.
     pending: Vec<CString>,
-    /// Bytes of files that are there.
+    /// Total bytes of finished files.
     written: u64,
-    /// The control group's limit of memory.
+    /// The memory control group of this process, if it has a limit.
     group: Option<MemoryGroup>,
 }
 
@@ -35,14 +35,14 @@ impl Budget {
         Budget { group: MemoryGroup::of_self(), ..Budget::default() }
     }
 
-    /// Whether another copy can be afforded; if not, what is in the way. `folder` is where its file goes. There may
-    /// be so many copies beyond the limit.
+    /// Checks whether another copy is affordable; if not, returns the limit. `folder` is the directory of its
+    /// file. `beyond` copies more than the limit may exist.
     pub fn check(&mut self, limits: &Limits, folder: &CString, beyond: usize) -> Result<(), Limit> {
         self.copies.retain(|&copy| process::end_of(copy).is_none());
         if self.copies.len() >= limits.copies as usize + beyond {
             return Err(Limit::Copies);
         }
-        // All that it ever had: to ask for what it has now, a file would have to be opened.
+        // The peak, because asking for the current size would take opening a file.
         let mut size = process::most_memory();
         if self.memory(limits, size, process::unused_memory()).is_err() || self.group.is_some() {
             size = proc::resident_memory().unwrap_or(size);
@@ -65,12 +65,12 @@ impl Budget {
         if size > available { Err(Limit::NoMemory) } else { Ok(()) }
     }
 
-    /// Bytes that further files may come to.
+    /// Bytes that further files may take; None if unlimited.
     pub fn disk_left(&self, limits: &Limits) -> Option<u64> {
         limits.disk.map(|most| most.saturating_sub(self.written))
     }
 
-    /// A copy was made, and its file will be there.
+    /// Accounts for a copy that was made, and for its file.
     pub fn spent(&mut self, copy: Pid, file: CString) {
         self.copies.push(copy);
         if self.pending.len() < MOST_PENDING {

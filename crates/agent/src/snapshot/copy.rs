@@ -1,7 +1,7 @@
-//! What a frozen copy does: it tells the walker what it has to know, starts it, and holds still.
+//! What a frozen copy does: it tells the walker what it has to know, starts it, and stays frozen.
 //!
-//! Nothing is allocated here, and nothing of libc is called: another thread of the program may have been in the
-//! middle of it.
+//! Nothing is allocated here, and no function of libc is called: another thread of the program may have been
+//! in the middle of it.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_void};
@@ -21,7 +21,7 @@ use super::listing::{self, Told};
 use super::notes::Notes;
 use super::{Setup, ledger};
 
-/// What a copy is made for.
+/// What a copy is to do.
 pub struct Order<'a> {
     pub setup: &'a Setup,
     pub facts: Facts<'a>,
@@ -29,17 +29,17 @@ pub struct Order<'a> {
     pub notes: Option<&'a Notes>,
 }
 
-/// The signal at the end of the walker.
+/// The exit signal of the walker.
 const SIGCHLD: u8 = 17;
 
-/// So long, in milliseconds, the program is waited for to tell how long it stood still.
+/// How long to wait for the program to report its pause, in milliseconds.
 const PATIENCE: i64 = 200;
 
-/// The life of a copy.
+/// Runs the copy until it exits.
 pub fn live(order: Order<'_>) -> ! {
-    // SAFETY: nobody else is in this process.
+    // SAFETY: this process has no other thread.
     let done = unsafe { stacks::run_on(Stack::Copy, || serve(order)) };
-    // Never back to what the program would do next.
+    // Never return to what the program would do next.
     sys::exit_group(if done { 0 } else { 1 })
 }
 
@@ -65,8 +65,8 @@ fn serve(mut order: Order<'_>) {
         let what = format_args!("there is no room for what the copy tells: {why} ({})", errno.0);
         return ledger::failed(ledger, key, what);
     }
-    // A program that ignores the end of its children, or does not want to wait for them, has handed that on to us; then no
-    // signal would come, and we would wait for ever. The program itself keeps what it has.
+    // If the program ignores SIGCHLD, or has set SA_NOCLDWAIT, the copy has inherited that; then no signal
+    // would come, and we would wait forever. The program itself keeps its disposition.
     sys::default_signal(SIGCHLD);
     match start_walker(order.setup) {
         Ok(walker) => {
@@ -86,8 +86,8 @@ fn serve(mut order: Order<'_>) {
     }
 }
 
-/// Waits until the walker has ended. What it has read is given back, in the end all but ourselves, our stack being part
-/// of us.
+/// Waits until the walker has ended. Memory that it has read is released; in the end everything but our own
+/// code and data, which include our stack.
 fn hold_still(walker: Pid, us: Range<usize>, ledger: Option<Fd>, failure: &Text) {
     const ENDED: u64 = 1 << (SIGCHLD - 1);
     const RELEASED: u64 = 1 << (RELEASE - 1);
@@ -106,7 +106,7 @@ fn hold_still(walker: Pid, us: Range<usize>, ledger: Option<Fd>, failure: &Text)
     }
 }
 
-/// Gives back what the walker has listed, but for what is ours.
+/// Releases what the walker has listed, except our own memory.
 fn give_back_listed(us: &Range<usize>) {
     let mut bytes = [0; RANGE];
     for number in 0.. {
@@ -116,31 +116,31 @@ fn give_back_listed(us: &Range<usize>) {
         let listed = range_of(bytes);
         let (start, end) = (listed.start as usize, listed.end as usize);
         for part in [start..end.min(us.start), start.max(us.end)..end] {
-            // SAFETY: nobody reads it any more, nor do we. (Libraries are still where they were.)
+            // SAFETY: nobody reads it any more, nor do we. (Libraries are still mapped where they were.)
             unsafe { process::give_back(part) };
         }
     }
 }
 
-/// Lets go of all that is the program's, and opens what the walker gets.
+/// Closes everything that is the program's, and opens what the walker inherits.
 fn let_go() -> Result<(), &'static str> {
     if !process::let_descriptors_go() {
-        // They are still the program's.
+        // The descriptors are still shared with the program.
         sys::exit_group(1);
     }
     process::leave_session();
     process::change_directory(c"/");
-    // When memory is short, we go first, and the walker.
+    // When memory is short, we are killed first, and the walker.
     if let Ok(fd) = process::open_to_write(proc::OOM_SCORE) {
         let _ = sys::write(fd, b"1000");
         sys::close(fd);
     }
     for resource in [Resource::AddressSpace, Resource::Data, Resource::FileSize] {
-        // What the program limits itself to is not for the walker.
+        // The walker is not subject to the program's soft limits.
         let most = sys::limit(resource).most;
         let _ = sys::set_limit(resource, Limit { now: most, most });
     }
-    // All descriptors are free, and each gets the lowest that is.
+    // All descriptors are free, and each open gets the lowest free number.
     let wanted = [
         (0, c"/dev/null"),
         (1, c"/dev/null"),
@@ -148,7 +148,8 @@ fn let_go() -> Result<(), &'static str> {
         (MEMORY, proc::MEMORY),
         (MAPS, proc::MAPS),
     ];
-    // A program that gave up its rights may not open its own memory, and nobody else may: that stays so but for a moment.
+    // If the program has dropped privileges, it may not open its own memory, and nor may any other process:
+    // we lift that only for a moment.
     let was_readable = process::set_readable(true);
     let unopened =
         wanted.iter().find(|(number, path)| process::open_to_hand_on(path) != Ok(Fd(*number)));
@@ -162,7 +163,7 @@ fn let_go() -> Result<(), &'static str> {
     }
 }
 
-/// Where what is told is collected.
+/// The buffer of the writer.
 struct Buffer(UnsafeCell<[u8; 64 << 10]>);
 
 // SAFETY: used in the copy only, by its only thread.
@@ -170,10 +171,10 @@ unsafe impl Sync for Buffer {}
 
 static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 64 << 10]));
 
-/// Why not everything could be written that is to be told; 0 if it could.
+/// The error number if not everything could be written; 0 otherwise.
 static UNTOLD: AtomicI32 = AtomicI32::new(0);
 
-/// Writes a part of it.
+/// Writes a part of the output.
 fn put(mut bytes: &[u8]) {
     while UNTOLD.load(Ordering::Relaxed) == 0 && !bytes.is_empty() {
         match sys::write(Fd(TOLD), bytes) {
@@ -204,12 +205,12 @@ fn tell(order: &Order<'_>) -> SysResult<()> {
     }
 }
 
-/// What the walker's process needs to become the walker.
+/// What the child process needs to exec the walker.
 struct Start<'a> {
     path: &'a CStr,
     arguments: [*const c_char; 3],
     environment: [*const c_char; 1],
-    /// Why it did not.
+    /// Set to the error number if exec failed.
     error: AtomicU32,
 }
 
@@ -221,10 +222,10 @@ fn start_walker(setup: &Setup) -> Result<Pid, Errno> {
         error: AtomicU32::new(0),
     };
     extern "C" fn become_walker(start: *mut c_void) {
-        /// What a terminal sends to all in its foreground, and what comes of writing too much: HUP, INT, QUIT,
-        /// PIPE, TSTP, TTIN, TTOU, XCPU, XFSZ.
+        /// Signals that the walker blocks: those that a terminal sends to its foreground process group, and
+        /// those for writing too much: HUP, INT, QUIT, PIPE, TSTP, TTIN, TTOU, XCPU, XFSZ.
         const NOT_FOR_US: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 12 | 0b111 << 19 | 0b11 << 23;
-        // SAFETY: what is passed below; it lives until we are the walker.
+        // SAFETY: `start` is passed below; it lives until exec.
         let start = unsafe { &*start.cast::<Start<'_>>() };
         process::set_blocked_signals(NOT_FOR_US);
         let (arguments, environment) = (start.arguments.as_ptr(), start.environment.as_ptr());
@@ -233,7 +234,7 @@ fn start_walker(setup: &Setup) -> Result<Pid, Errno> {
         start.error.store(errno.0 as u32, Ordering::Release);
     }
     let top = stacks::top_of(Stack::Listing);
-    // SAFETY: nothing is listed any more, so nobody is on that stack.
+    // SAFETY: all lists are done, so that stack is unused.
     let walker = unsafe {
         process::start_sharing(top, become_walker, (&raw const start).cast_mut().cast())
     }?;

@@ -19,13 +19,13 @@ use super::{Setup, ledger, notes, setup};
 use crate::keeper::filters::{self, Answer};
 use crate::keeper::ring::Ring;
 
-/// The snapshots of this process.
+/// The series of snapshots of this process.
 struct Series {
-    /// What names of files begin with.
+    /// The prefix of file names.
     prefix: Vec<u8>,
     folder: CString,
     process: Pid,
-    /// Added to numbers in the ledger, where several processes write.
+    /// Added to snapshot numbers in the ledger, which several processes share.
     key: u64,
     number: u64,
     skipped: Skipped,
@@ -33,38 +33,39 @@ struct Series {
 }
 
 static SERIES: Lock<Option<Series>> = Lock::new(None);
-/// Snapshots are not taken any more.
+/// Set when no more snapshots are taken.
 static OFF: AtomicBool = AtomicBool::new(false);
-/// The process whose snapshots these are.
+/// The process that takes these snapshots.
 static OWNER: AtomicU32 = AtomicU32::new(0);
-/// The number of its last one.
+/// The number of its last snapshot.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Snapshots that were skipped because the keeper had no time to look for filters. They are still to be told.
+/// Snapshots that were skipped because the keeper had no time to check for filters, and that are not in the
+/// ledger yet.
 static LATE: AtomicU32 = AtomicU32::new(0);
-/// So long, in microseconds, the keeper is waited for, if a snapshot may be skipped.
+/// How long to wait for the keeper if the snapshot may be skipped, in microseconds.
 const LONGEST_ANSWER: u64 = 100_000;
 
-/// So long, in microseconds, a program waits until there may be another copy.
+/// How long a program waits until another copy may be made, in microseconds.
 const LONGEST_WAIT: u64 = 10_000_000;
-/// How often it looks, in milliseconds.
+/// The polling interval of that wait, in milliseconds.
 const NAP: i64 = 2;
 
-/// A program that ends waits for its copies in steps of so many milliseconds, and so many of them.
+/// A program that exits waits for its copies: the length of a step in milliseconds, and their number.
 const STEP: i64 = 100;
 const MOST_STEPS: usize = 100;
 
-/// Copies that outlive this process become children of the program, which would meet them: there must be none.
+/// Whether the program would adopt copies that outlive this process, and notice them: then none may be made.
 static ADOPTED: AtomicBool = AtomicBool::new(false);
-/// The same of a child that is being made.
+/// The same for a child that is being forked.
 static CHILD_ADOPTED: AtomicBool = AtomicBool::new(false);
 
-/// Gets ready, while there is one thread.
+/// Prepares for snapshots, while there is one thread.
 pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
     ADOPTED.store(setup.agent.is_ward, Ordering::Relaxed);
     let settings = &setup.agent.settings;
     if let Some(folder) = settings.keeper.as_deref().filter(|_| settings.trace.is_none()) {
-        // Only for what the keeper tells of filters. It stays mapped.
+        // Only for the keeper's reports of filters. The ring stays mapped.
         let _ = Ring::take(folder, u64::MAX);
     }
     let series = Series::new(setup, setup.agent.is_heir).ok_or("a path with a NUL in it")?;
@@ -78,31 +79,31 @@ pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// This process begins with no copies.
+/// Resets what belongs to one process, which has no copies yet.
 fn begin() {
     notes::share();
     LAST.store(0, Ordering::Relaxed);
     OWNER.store(sys::process_id().0, Ordering::Relaxed);
 }
 
-/// Whether this is the process whose snapshots these are: a child made by vfork shares our memory.
+/// Whether this process takes these snapshots: a child made by vfork shares our memory.
 pub fn is_ours() -> bool {
     sys::process_id().0 == OWNER.load(Ordering::Relaxed)
 }
 
-/// The program ends: tells of snapshots that were skipped when nothing could be told.
+/// At exit: records snapshots that were skipped when the ledger could not be written.
 pub fn tell_late(setup: &Setup) {
     for _ in 0..LATE.swap(0, Ordering::Relaxed) {
         ledger::add(setup.ledger.as_deref(), &Line::Skipped(Limit::Busy));
     }
 }
 
-/// The program ends: whoever reads the ledger then must find there which copies are at work.
+/// At exit: whoever then reads the ledger must find all copies that are at work in it.
 pub fn let_copies_begin(most: u32) {
     let last = LAST.load(Ordering::Relaxed);
     let first = last.saturating_sub(most.into()) + 1;
     for notes in (first..=last).filter_map(notes::of) {
-        // On a busy machine it may take the copy a while to come to that.
+        // On a busy machine a copy may take a while to get there.
         for _ in 0..MOST_STEPS {
             let copy = notes.copy.load(Ordering::Relaxed);
             if notes.begun.load(Ordering::Acquire) == 1 || process::end_of(Pid(copy)).is_some() {
@@ -120,7 +121,7 @@ impl Series {
         let slash = prefix.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
         let folder = CString::new(&prefix[..=slash.min(prefix.len().checked_sub(1)?)]).ok()?;
         let first = CString::new([&prefix[..], b".1.heap"].concat()).ok()?;
-        // Programs that a shell has started do not know of each other.
+        // Programs started by a shell do not know of each other.
         let is_child = is_child || process::file_size(&first).is_some();
         if is_child {
             prefix.extend_from_slice(format!(".{}", id.0).as_bytes());
@@ -136,12 +137,12 @@ impl Series {
         })
     }
 
-    /// Whether another copy can be afforded, perhaps after others have ended.
+    /// Checks whether another copy is affordable, possibly after waiting for others to end.
     fn afford(&mut self, limits: &Limits, reason: Reason) -> Result<(), Limit> {
         let beyond = match reason {
             Reason::Major | Reason::Every | Reason::Peak => 0,
             Reason::Signal | Reason::Call => 1,
-            // A program that ends leaves its memory to its last copy.
+            // A program that exits leaves its memory to its last copy.
             Reason::Exit => 2,
         };
         let waits = waits(limits, reason);
@@ -158,7 +159,7 @@ impl Series {
         }
     }
 
-    /// Counts those that were skipped when nothing could be told.
+    /// Counts snapshots that were skipped when the ledger could not be written.
     fn count_late(&mut self, setup: &Setup) {
         for _ in 0..LATE.swap(0, Ordering::Relaxed) {
             self.skip(setup, Limit::Busy);
@@ -185,7 +186,7 @@ impl Series {
             return self.skip(setup, Limit::Adopted);
         }
         if proc::filters().is_some_and(|filters| filters > setup.settings.filters) {
-            // The program has set it by an instruction of its own, where there is no keeper.
+            // The program has set a filter by its own system call instruction, and there is no keeper.
             confined::confine();
             return self.skip(setup, Limit::Filtered);
         }
@@ -223,7 +224,7 @@ impl Series {
             notes.begun.store(0, Ordering::Relaxed);
         }
         let order = Order { setup, facts, domains: wanted.domains, notes };
-        // SAFETY: `copy::live` keeps to what may be used.
+        // SAFETY: `copy::live` uses only what it may.
         match unsafe { process::clone_quietly() } {
             Ok(Some(copy)) => {
                 self.number = number;
@@ -231,7 +232,7 @@ impl Series {
                     notes.copy.store(copy.0, Ordering::Relaxed);
                 }
                 self.budget.spent(copy, file);
-                // In microseconds, and never 0; so long that it overflows is not a pause.
+                // In microseconds, and never 0, which means unknown; saturates at 71 minutes.
                 let length = (sys::nanos(Clock::Monotonic).saturating_sub(since)) / 1000;
                 if let Some(notes) = notes {
                     let length = u32::try_from(length).unwrap_or(u32::MAX).max(1);
@@ -246,7 +247,8 @@ impl Series {
     }
 }
 
-/// Whether the program waits for what a snapshot needs, instead of going on without it: if somebody waits for it, too.
+/// Whether the program waits for what a snapshot needs, instead of skipping it: by default, if somebody waits
+/// for the snapshot.
 fn waits(limits: &Limits, reason: Reason) -> bool {
     let is_asked_for = match reason {
         Reason::Major | Reason::Every | Reason::Peak => false,
@@ -255,28 +257,28 @@ fn waits(limits: &Limits, reason: Reason) -> bool {
     limits.busy.map_or(is_asked_for, |busy| busy == Busy::Wait)
 }
 
-/// What is wanted of a snapshot.
+/// A snapshot that is wanted.
 pub struct Wanted<'a> {
     pub reason: Reason,
     pub name: Option<&'a [u8]>,
-    /// States of all domains, this one's first.
+    /// The states of all domains, this one's first.
     pub domains: &'a [*const usize],
 }
 
-/// What became of it.
+/// The outcome of a snapshot.
 #[derive(Clone, Copy)]
 pub enum Outcome {
-    /// The copy is made.
+    /// The copy was made.
     Taken,
     Skipped(Limit),
-    /// None are taken here.
+    /// No snapshots are taken here.
     Off,
 }
 
-/// Takes a snapshot. `since` is when it was decided, in nanoseconds on the monotonic clock.
+/// Takes a snapshot. `since` is when the pause began, in nanoseconds of the monotonic clock.
 ///
 /// # Safety
-/// The program is at a safe point, and no OCaml code runs anywhere in it until this returns.
+/// The program is at a safe point, and none of its OCaml code runs until this returns.
 pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     let mut outcome = Outcome::Off;
     let Some(setup) = setup() else { return outcome };
@@ -296,7 +298,7 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     }
     let signals = process::set_blocked_signals(!0);
     SERIES.take();
-    // SAFETY: we hold the lock, for the series as for the stack.
+    // SAFETY: we hold the lock, which covers both the series and the stack.
     let done = unsafe {
         stacks::run_on(Stack::Snapshot, || {
             if let Some(series) = SERIES.inside() {
@@ -313,7 +315,7 @@ pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
     outcome
 }
 
-/// A fork is about to happen: nobody may be in the middle of something.
+/// Before a fork: no thread may be in the middle of a snapshot.
 pub fn before_fork() {
     if setup().is_some() && !SERIES.is_mine() {
         SERIES.take();

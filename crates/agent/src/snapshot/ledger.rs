@@ -1,4 +1,4 @@
-//! Lines of the ledger, written without memory of our own.
+//! Lines of the ledger, written without allocating.
 
 use core::ffi::CStr;
 use core::fmt::{self, Write};
@@ -6,7 +6,7 @@ use core::fmt::{self, Write};
 use bactrian_agent_abi::ledger::Line;
 use bactrian_agent_os::{process, sys};
 
-/// A short text.
+/// A short text, at most 256 bytes.
 pub struct Text {
     bytes: [u8; 256],
     length: usize,
@@ -15,7 +15,7 @@ pub struct Text {
 impl Text {
     pub fn new(arguments: fmt::Arguments<'_>) -> Text {
         let mut text = Text { bytes: [0; 256], length: 0 };
-        // What does not fit is left out.
+        // What does not fit is cut off.
         let _ = text.write_fmt(arguments);
         text
     }
@@ -35,17 +35,17 @@ impl Write for Text {
     }
 }
 
-/// A line that says that a snapshot came to nothing.
+/// The ledger line that says that a snapshot failed.
 pub fn failure(key: u64, why: fmt::Arguments<'_>) -> Text {
     Text::new(format_args!("failed {key} {why}\n"))
 }
 
-/// Adds a line, if there is a ledger.
+/// Appends a line, if there is a ledger.
 pub fn add(ledger: Option<&CStr>, line: &Line) {
     append(ledger, &Text::new(format_args!("{line}\n")));
 }
 
-/// Says that a snapshot came to nothing.
+/// Records that a snapshot failed.
 pub fn failed(ledger: Option<&CStr>, key: u64, why: fmt::Arguments<'_>) {
     append(ledger, &failure(key, why));
 }

@@ -1,7 +1,7 @@
 //! Roots, as the runtime's own functions report them to a frozen copy.
 //!
-//! Where something is wrong in the program's memory these functions may fault or not come to an end. That costs what
-//! was to be listed, not the copy, and the walker is told.
+//! If the program's memory is corrupt these functions may fault or not terminate. Then the list is
+//! incomplete, but the copy survives, and the walker is told.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -15,18 +15,18 @@ use bactrian_agent_os::sys;
 use crate::runtime::collector::{Collector, Domains, Many, One, Scan5};
 use crate::runtime::program::Program;
 
-/// No program has more roots in a list.
+/// An upper bound for the number of roots in a list.
 const MOST_SLOTS: usize = 1 << 26;
-/// No list takes so long.
+/// The time limit for a list, in seconds.
 const MOST_SECONDS: usize = 20;
 
 /// SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGALRM.
 const FAULTS: [u8; 6] = [4, 6, 7, 8, 11, 14];
 
-/// Who is told.
+/// The writer to which roots are reported.
 pub type Told = Writer<'static, fn(&[u8])>;
 
-/// The runtime calls back without saying whom.
+/// The current writer, in a static variable because OCaml 4's callbacks take no data argument.
 static TOLD: AtomicPtr<Told> = AtomicPtr::new(ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -42,12 +42,12 @@ pub unsafe fn list(
 ) {
     let mut unblocked = 0;
     for signal in FAULTS {
-        // If it is refused a fault ends the copy.
+        // If this is refused a fault ends the copy.
         let _ = sys::handle_fault(signal, give_up);
         unblocked |= 1 << (signal - 1);
     }
     process::set_blocked_signals(!unblocked);
-    // It is ours until this is null again.
+    // Nothing else uses the writer until this is null again.
     TOLD.store(told, Ordering::Relaxed);
     match &collector.domains {
         Domains::One(one) => list_one(collector, one),
@@ -73,7 +73,8 @@ fn list_many(program: &Program, collector: &Collector, many: &Many, domains: &[*
     let hook = collector.threads.load(Ordering::Relaxed);
     listed(List::Global, 0, || (many.global_roots)(found_5, ptr::null_mut()));
     for (number, &domain) in domains.iter().enumerate() {
-        // Before 5.2 the runtime lists threads of the domain that its caller is of, whichever it is asked about.
+        // Before 5.2 the runtime lists the threads of its caller's domain, whichever domain it is asked
+        // about.
         // SAFETY: in a frozen copy.
         unsafe { program.become_domain(domain) };
         let scan = |list, scan: Scan5, last| {
@@ -81,11 +82,11 @@ fn list_many(program: &Program, collector: &Collector, many: &Many, domains: &[*
         };
         scan(List::Final, many.final_roots, 0);
         if let Some(memprof) = many.memprof_roots {
-            // Without what the sampler does not keep alive.
+            // Without roots that the sampler does not keep alive.
             scan(List::Memprof, memprof, 0);
         }
         if hook != 0 {
-            // SAFETY: the type of this hook; it does not look at a fifth argument.
+            // SAFETY: the type of this hook; it ignores the fifth argument.
             scan(List::Threads, unsafe { bactrian_agent_os::loaded::function(hook) }, 0);
         }
         scan(List::All, many.do_roots, 1);
@@ -97,7 +98,7 @@ fn listed(list: List, domain: u32, function: impl FnOnce()) {
     told(|told| told.list(list, domain));
     COUNT.store(0, Ordering::Relaxed);
     process::alarm(MOST_SECONDS);
-    // SAFETY: nobody else is on that stack. Of the program's memory nothing is used but by such functions.
+    // SAFETY: nothing else uses that stack. In the copy, only such functions use the program's memory.
     let whole = unsafe { stacks::run_on(Stack::Listing, function) };
     process::alarm(0);
     if whole {
@@ -106,7 +107,7 @@ fn listed(list: List, domain: u32, function: impl FnOnce()) {
 }
 
 fn told(f: impl FnOnce(&mut Told)) {
-    // SAFETY: set while a list is made, which is done by one thread, and used by nobody else meanwhile.
+    // SAFETY: set while a list is made, by one thread, and used by nothing else meanwhile.
     if let Some(told) = unsafe { TOLD.load(Ordering::Relaxed).as_mut() } {
         f(told);
     }
@@ -123,10 +124,11 @@ extern "C" fn found_5(_data: *mut c_void, value: usize, slot: *mut usize) {
     found_4(value, slot);
 }
 
-/// Gives the function that is running up.
+/// Abandons the runtime's function that is running.
 extern "C" fn give_up(_signal: c_int) {
-    // SAFETY: nothing of what the function works on is used again, but by others that can be given up.
+    // SAFETY: whatever the function was working on is used again only by functions that can be abandoned
+    // themselves.
     unsafe { stacks::give_up_here() };
-    // It was not one of those functions.
+    // The fault was not in one of those functions.
     sys::exit_group(127);
 }

@@ -1,25 +1,28 @@
-//! Snapshots of the heap: the program is brought to a safe point and copied, and goes on; all else is done by the copy.
+//! Snapshots of the heap: the program is brought to a safe point and copied, and continues; everything else
+//! is done by the copy.
 //!
 //! # The problem
-//! A snapshot of a heap of gigabytes takes seconds to write; the program is to stand still for milliseconds. So the
-//! kernel copies the process (a clone without an exit signal, which no `wait` of the program's meets), and the copy
-//! holds still while another process, the walker, reads its memory.
+//! Writing a snapshot of a heap of gigabytes takes seconds, but the program may be paused for milliseconds
+//! only. So the kernel copies the process (a clone without an exit signal, which no `wait` of the program
+//! ever reports), and the copy stays frozen while another process, the walker, reads its memory.
 //!
-//! # The course of things
-//! 1. `triggers` are told by the collector, by a signal, or by the program itself that a snapshot is due. In OCaml 4
-//!    the hooks of the collector are safe points themselves. In OCaml 5 a domain is asked to come to one, and there
-//!    stops all others (`still`). A program that waits in a system call stands at a safe point already
-//!    (`blocked`).
-//! 2. `freeze` asks whether another copy can be afforded (`budget`), writes what was sampled, and makes the copy.
-//! 3. The `copy` lets go of the program's descriptors, lists roots with the runtime's own functions (`listing`),
-//!    starts the walker, gives its memory back when that has been read, and waits for the walker's end.
+//! # How it works
+//! 1. `triggers`: the collector, a signal, or the program itself says that a snapshot is due. In OCaml 4 the
+//!    hooks of the collector are safe points themselves. In OCaml 5 a domain is asked to come to a safe
+//!    point, and there stops all others (`still`). A program that waits in a system call already is at a safe
+//!    point (`blocked`).
+//! 2. `freeze` checks whether another copy is affordable (`budget`), writes the samples collected so far, and
+//!    makes the copy.
+//! 3. The `copy` closes the program's descriptors, lists roots with the runtime's own functions (`listing`),
+//!    starts the walker, releases its memory as it has been read, and waits for the walker to end.
 //!
 //! # Invariants
-//! - The program does not see its copies: no signal, no child to wait for, no descriptor, no file that is kept
-//!   open, no terminal. It opens a file only to tell the ledger of a snapshot that it skipped.
-//! - A copy never becomes the program: whatever happens in it, it ends.
-//! - One snapshot at a time, under one lock, with all signals held back, on a stack of our own.
-//! - In the copy nothing is allocated: another thread may have been in the middle of it.
+//! - The program does not notice its copies: no signal, no child to wait for, no descriptor, no file that is
+//!   kept open, no terminal. The program itself opens a file only to record in the ledger that a snapshot was
+//!   skipped.
+//! - A copy never becomes the program: whatever happens in it, it exits.
+//! - One snapshot at a time, under one lock, with all signals blocked, on a stack of our own.
+//! - The copy does not allocate: another thread may have been in the middle of that.
 
 mod blocked;
 mod budget;
@@ -48,11 +51,12 @@ pub use blocked::leave as has_left_ocaml;
 pub use freeze::{after_fork, before_fork, in_parent_after_fork};
 pub use triggers::{at_end, before_waiting};
 
-/// What snapshots need of the recording, which is beside them.
+/// What snapshots need of the recording, which is in a room that they do not depend on.
 pub struct BesideRecording {
-    /// Writes what was sampled; gives the name of the trace, if there is one.
+    /// Writes the samples collected so far; returns the name of the trace, if there is one.
     pub write_all: fn() -> Option<Vec<u8>>,
-    /// Whether this thread works on the recording: then a signal handler has interrupted that.
+    /// Whether this thread is working on the recording; if so, the caller is a signal handler that has
+    /// interrupted it.
     pub is_at_work: fn() -> bool,
 }
 
@@ -64,11 +68,11 @@ struct Setup {
     recording: BesideRecording,
     walker: CString,
     ledger: Option<CString>,
-    /// Where the program was started.
+    /// The directory in which the program was started.
     directory: Option<Vec<u8>>,
-    /// Where our own code and data are.
+    /// The address range of our own code and data.
     us: Range<usize>,
-    /// On the monotonic clock, in nanoseconds.
+    /// The start, on the monotonic clock, in nanoseconds.
     start: u64,
 }
 
@@ -78,7 +82,7 @@ fn setup() -> Option<&'static Setup> {
     SETUP.get()
 }
 
-/// What forbids copies of this process from the start.
+/// What rules out copies of this process from the start.
 fn forbidden(settings: &Snapshots) -> Option<(Limit, &'static str)> {
     if proc::filters().is_some_and(|filters| filters > settings.filters) {
         let why = "its system calls are filtered (seccomp), and a copy may kill it; \
@@ -89,8 +93,8 @@ fn forbidden(settings: &Snapshots) -> Option<(Limit, &'static str)> {
     (!is_known).then_some((Limit::Kernel, "they need Linux 5.9 or newer, and close_range"))
 }
 
-/// From now on snapshots are taken; an error says why not, where the ledger cannot. The runtime is initialised, no OCaml
-/// code runs yet, and there is one thread.
+/// From now on snapshots are taken; an error is a reason that the ledger cannot record. The runtime is
+/// initialised, no OCaml code runs yet, and there is one thread.
 pub fn start(
     agent: &'static Agent,
     settings: &'static Snapshots,
@@ -102,7 +106,7 @@ pub fn start(
     let text = |path: &[u8]| CString::new(path).map_err(|_| "a path with a NUL in it");
     let ledger = settings.ledger.as_deref().map(text).transpose()?;
     if let Some((limit, why)) = forbidden(settings) {
-        // Standard error may be read by the program, if this is a child of it.
+        // If this is a child of the program, the program may be reading its standard error.
         ledger::add(ledger.as_deref(), &Line::Skipped(limit));
         return if ledger.is_some() || agent.is_heir { Ok(()) } else { Err(why) };
     }
@@ -122,7 +126,7 @@ pub fn start(
         start: sys::nanos(Clock::Monotonic),
     };
     freeze::prepare(&setup)?;
-    // SAFETY: once: the runtime starts once.
+    // SAFETY: only once: the runtime starts once.
     unsafe { SETUP.set(setup) };
     triggers::install();
     Ok(())

@@ -1,4 +1,4 @@
-//! OCaml 5: all domains stand still while one of them takes a snapshot.
+//! OCaml 5: stopping all domains while one of them takes a snapshot.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -8,31 +8,31 @@ use bactrian_agent_os::process;
 
 use crate::runtime::collector::Many;
 
-/// 1 while a snapshot is taken.
+/// 1 while a snapshot is being taken.
 static TAKING: AtomicU32 = AtomicU32::new(0);
 /// The state of the domain that takes it.
 static LEADER: AtomicUsize = AtomicUsize::new(0);
 
-/// OCaml 5 allows 128 domains unless told otherwise.
+/// An upper bound for the number of domains; OCaml 5 allows 128 unless told otherwise.
 const MOST_DOMAINS: usize = 4096;
 
-/// States of all domains, the leader's first.
+/// The states of all domains, the leader's first.
 struct States(UnsafeCell<[*const usize; MOST_DOMAINS]>);
 
-// SAFETY: used by the leader only, of which there is one at a time.
+// SAFETY: used by the leader only; there is one at a time.
 unsafe impl Sync for States {}
 
 static STATES: States = States(UnsafeCell::new([core::ptr::null(); MOST_DOMAINS]));
 
 type Work<'a> = &'a mut dyn FnMut(&[*const usize]);
 
-/// Calls `f` with the states of all domains, this one's first, while they stand still.
+/// Calls `f` with the states of all domains, this one's first, while they are stopped.
 ///
 /// # Safety
 /// This thread runs a domain and is at a safe point.
 pub unsafe fn with_all_still(many: &Many, mut f: impl FnMut(&[*const usize])) {
     let mut work: Work<'_> = &mut f;
-    // Somebody else may be about to stop all; then we stand still with the others, and try again.
+    // Another domain may be about to stop all; then we stop with the others, and try again.
     while (many.try_run)(still, (&raw mut work).cast(), lead) == 0 {}
 }
 
@@ -48,15 +48,15 @@ extern "C" fn still(
     states: *const *const usize,
 ) {
     if state as usize != LEADER.load(Ordering::Relaxed) {
-        // Nobody can be asked to lead again before all have left here.
+        // No domain can become leader again before all have left this function.
         while TAKING.load(Ordering::Acquire) == 1 {
             process::wait_while(&TAKING, 1, 1000);
         }
         return;
     }
     let count = usize::try_from(count).unwrap_or(0).min(MOST_DOMAINS);
-    // SAFETY: the runtime's list of all domains; ours is nobody else's now; the work is the leader's own, which
-    // waits for us.
+    // SAFETY: the runtime's list of all domains; no other thread uses our array now; the work is on the
+    // leader's own stack, and the leader waits for us.
     unsafe {
         let all = core::slice::from_raw_parts(states, count);
         let ordered = &mut *STATES.0.get();

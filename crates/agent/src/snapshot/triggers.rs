@@ -1,7 +1,7 @@
 //! When snapshots are taken.
 //!
-//! The collector calls us at its own pace: no thread and no timer is needed. Hooks that were there before ours are
-//! called after.
+//! The collector calls us at its own pace: neither a thread nor a timer is needed. Our hooks call the
+//! previous ones afterwards.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -21,18 +21,18 @@ use crate::runtime::collector::{Domains, Hook, Many};
 
 /// Reasons for which a snapshot is due, as bits.
 static DUE: AtomicU32 = AtomicU32::new(0);
-/// Major collections that were heard of.
+/// The number of major collections that have been seen.
 static COLLECTIONS: AtomicUsize = AtomicUsize::new(0);
-/// What the collector's own count was when it was looked at last.
+/// The collector's own cycle count when it was last read.
 static LAST_CYCLE: AtomicUsize = AtomicUsize::new(0);
-/// Words that were in use at the last peak.
+/// Words in use at the last peak.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// When the next snapshot is due, in nanoseconds on the monotonic clock.
 static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
-/// The program has ended.
+/// Whether the program has exited.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Hooks that were there before ours.
+/// The previous values of the hooks.
 static BEFORE_MAJOR: AtomicUsize = AtomicUsize::new(0);
 static BEFORE_MINOR: AtomicUsize = AtomicUsize::new(0);
 static BEFORE_SLICE: AtomicUsize = AtomicUsize::new(0);
@@ -42,7 +42,7 @@ static NOT_INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
 
 static THREAD_INITIALIZE: Patch = Patch::new();
 
-/// States of domains that we have met; those of OCaml 5 stay where they are when their domains end.
+/// States of the domains seen so far; those of OCaml 5 stay valid when their domains end.
 static STATES: [AtomicUsize; 128] = [const { AtomicUsize::new(0) }; 128];
 
 fn bit(reason: Reason) -> u32 {
@@ -53,7 +53,7 @@ fn now() -> u64 {
     sys::nanos(Clock::Monotonic)
 }
 
-/// Puts hooks where the settings need them.
+/// Installs the hooks that the settings need.
 pub fn install() {
     let Some(setup) = setup() else { return };
     let when = &setup.settings.when;
@@ -84,19 +84,19 @@ pub fn install() {
         && let Some(function) = setup.collector.thread_initialize
     {
         let ours = when_threads_start as *const () as usize;
-        // SAFETY: a function of that type, in which no thread is. If code cannot be changed here, our hooks come
-        // back with the next collection.
+        // SAFETY: a function of that type, which no thread is in. If code cannot be changed here, our hooks
+        // are reinstalled at the next collection.
         unsafe { THREAD_INITIALIZE.put_up(function, ours) };
     }
     if let Some(signal) = when.signal {
         blocked::keep_table();
-        // If the kernel refuses it, it is no signal that could come.
+        // If the kernel refuses, the signal can never arrive.
         let _ = sys::handle_signal(signal, on_signal);
     }
     stay(setup);
 }
 
-/// Puts a hook of ours before the one that is there.
+/// Puts our hook before the current one.
 fn put(hook: Hook, before: &AtomicUsize, ours: extern "C" fn()) {
     let current = hook.load(Ordering::Acquire);
     if current != ours as usize {
@@ -105,7 +105,7 @@ fn put(hook: Hook, before: &AtomicUsize, ours: extern "C" fn()) {
     }
 }
 
-/// Calls the hook that was there before ours.
+/// Calls the previous hook.
 fn go_on(before: &AtomicUsize) {
     if let hook @ 1.. = before.load(Ordering::Acquire) {
         // SAFETY: all these hooks have this type.
@@ -114,19 +114,19 @@ fn go_on(before: &AtomicUsize) {
     }
 }
 
-/// OCaml's threads put their hooks in the place of ours when they start.
+/// Reinstalls our hooks: OCaml's thread library replaces them when it starts.
 fn stay(setup: &Setup) {
     blocking::stay(&setup.agent.program);
     blocked::stay(setup.collector);
     if setup.settings.when.signal.is_some()
         && let Domains::Many(many) = &setup.collector.domains
     {
-        // It is called whenever a thread has run for a while: so we get to know of that.
+        // The runtime calls it whenever a thread has run for a while, which is how we learn of new threads.
         put(many.interrupted, &BEFORE_INTERRUPTED, when_interrupted_5);
     }
 }
 
-/// Stands before `caml_thread_initialize`, once.
+/// Interposed before `caml_thread_initialize`, once.
 extern "C" fn when_threads_start(unit: usize) -> usize {
     THREAD_INITIALIZE.lift();
     let Some(setup) = setup() else { return unit };
@@ -138,7 +138,7 @@ extern "C" fn when_threads_start(unit: usize) -> usize {
     result
 }
 
-/// Keeps the state of a domain.
+/// Remembers the state of a domain.
 fn meet(state: *const usize) {
     for place in &STATES {
         match place.compare_exchange(0, state as usize, Ordering::Relaxed, Ordering::Relaxed) {
@@ -148,18 +148,18 @@ fn meet(state: *const usize) {
     }
 }
 
-/// Whether the time has come.
+/// Whether a periodic snapshot is due.
 fn is_time(setup: &Setup) -> bool {
     let Some(micros) = setup.settings.when.every else { return false };
     let (now, next) = (now(), NEXT.load(Ordering::Relaxed));
-    // Who sets the next time is the one whose time it is.
+    // Only the thread that sets the next time takes the snapshot.
     now >= next
         && NEXT
             .compare_exchange(next, now + micros * 1000, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
 }
 
-/// Whether so many words are a new peak.
+/// Whether this many words are a new peak.
 fn is_peak(setup: &Setup, words: usize) -> bool {
     let Some(percent) = setup.settings.when.peak else { return false };
     let last = PEAK.load(Ordering::Relaxed);
@@ -177,12 +177,12 @@ fn is_wanted_collection(setup: &Setup) -> bool {
     count.is_multiple_of(every as usize)
 }
 
-/// Whether the collector has ended another cycle.
+/// Whether the collector has completed another cycle.
 fn is_new_cycle(cycles: usize) -> bool {
     LAST_CYCLE.swap(cycles, Ordering::Relaxed) != cycles
 }
 
-/// OCaml 4: takes a snapshot, right here.
+/// OCaml 4: takes a snapshot immediately.
 ///
 /// # Safety
 /// The program is at a safe point.
@@ -259,7 +259,7 @@ extern "C" fn after_minor_5() {
     go_on(&BEFORE_MINOR);
 }
 
-/// Asks this thread's domain to come to a safe point, if something is due.
+/// Asks this thread's domain to come to a safe point, if a snapshot is due.
 fn ask_if_due(setup: &Setup, many: &Many) {
     let state = setup.agent.program.state();
     if state.is_null() {
@@ -277,7 +277,7 @@ fn ask_if_due(setup: &Setup, many: &Many) {
 }
 
 /// # Safety
-/// `state` is a domain state that has this word, for atomic use.
+/// `state` is a domain state that has this word, which is accessed atomically.
 unsafe fn word(state: *const usize, at: usize) -> &'static AtomicUsize {
     // SAFETY: by the caller.
     unsafe { &*state.add(at).cast::<AtomicUsize>() }
@@ -306,10 +306,10 @@ fn take_what_is_due_5(setup: &Setup, many: &Many) {
     // SAFETY: this thread runs a domain and is at a safe point.
     unsafe {
         still::with_all_still(many, |domains| {
-            // Another domain may have come first.
+            // Another domain may have been faster.
             let due = DUE.swap(0, Ordering::Relaxed);
             let is_due = |reason| due & bit(reason) != 0;
-            // A peak is noted also if there is another reason.
+            // A peak is noted even if there is another reason.
             let peak = is_due(Reason::Peak) && is_peak(setup, many.used_words(domains));
             let reason =
                 [Reason::Signal, Reason::Major, Reason::Every].into_iter().find(|r| is_due(*r));
@@ -320,7 +320,7 @@ fn take_what_is_due_5(setup: &Setup, many: &Many) {
     }
 }
 
-/// The program is about to wait for something outside; it is at a safe point.
+/// The program is about to block; it is at a safe point.
 pub fn before_waiting() {
     let Some(setup) = setup() else { return };
     let since = now();
@@ -344,7 +344,7 @@ pub fn before_waiting() {
     }
 }
 
-/// The signal for a snapshot.
+/// The handler of the signal that asks for a snapshot.
 extern "C" fn on_signal(_signal: c_int) {
     let Some(setup) = setup() else { return };
     let since = now();
@@ -352,7 +352,7 @@ extern "C" fn on_signal(_signal: c_int) {
         Domains::One(_) => true,
         Domains::Many(many) => many.running.load(Ordering::Relaxed) == 1,
     };
-    // Not if it is our own work that was interrupted.
+    // Not if the signal has interrupted our own work.
     if is_alone && !(setup.recording.is_at_work)() {
         let taken = blocked::if_nobody_runs(|| {
             let state = match &setup.collector.domains {
@@ -391,8 +391,8 @@ extern "C" fn on_signal(_signal: c_int) {
     }
 }
 
-/// The program asks for a snapshot, from OCaml code. It is told what became of it: nothing is said if it was taken, why it
-/// was not otherwise, and null stands for a program of which none are wanted.
+/// The program asks for a snapshot, from OCaml code. Returns an empty string if it was taken, the reason if
+/// it was skipped, and null if snapshots are off.
 ///
 /// # Safety
 /// The name is null or ends with NUL.
@@ -451,7 +451,7 @@ unsafe fn take_called(name: *const c_char) -> Outcome {
     outcome
 }
 
-/// The program ends: by itself, or `at_once`, perhaps in a signal handler.
+/// The program exits: normally, or `at_once` (by _exit), perhaps in a signal handler.
 pub fn at_end(at_once: bool) {
     let Some(setup) = setup() else { return };
     filters::ask();
