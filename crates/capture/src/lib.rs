@@ -1,6 +1,7 @@
 //! Capture: how evidence is taken from programs.
 //!
-//! For: starting a program with the agent in it, and saying beforehand what will work and why not.
+//! Used to start programs with the agent in them, to attach to running ones, and to say beforehand what will
+//! work and what will not, and why.
 
 pub mod agent;
 pub mod attach;

@@ -2,8 +2,9 @@
 //! `caml_memprof_stop` and (since 5.5) `caml_memprof_is_sampling`, to `guard` while the sampler is ours.
 //!
 //! In a program that is about to start we install the patches ourselves. In one that is already running,
-//! other threads may be inside these functions: there we only close their doors, so that no call of the
-//! program gets through, and some milliseconds later the tracer stops all threads and installs the patches.
+//! other threads may be inside these functions: there we only close their doors (a jump to itself at the
+//! first instruction, see `agent-os/patch.rs`), so that no call of the program gets through, and some
+//! milliseconds later the tracer stops all threads and installs the patches.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! Calls of functions in a copy, which is ours: whatever goes wrong there does not matter to the program.
+//! Function calls in a copy. The copy is ours: whatever goes wrong in it does not affect the program.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,20 +8,21 @@ use super::sys::{self, Registers, Seen, Tid, Way};
 use crate::heap::roots::Slot;
 use crate::memory::{Memory, ProcessMemory};
 
-/// How long one call may take.
+/// The time limit of one call.
 const PATIENCE: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_micros(20);
-/// What is mapped into the copy: stack, a page for the two words, and the buffer of what is reported.
+/// Sizes of what is mapped into the copy: the stack, a page for the two words of the cell, and the buffer of
+/// reports.
 const STACK: u64 = 256 << 10;
 const CELL: u64 = 4096;
 const BUFFER: u64 = 1 << 20;
 const PAGE: u64 = 4096;
-/// Bytes of one report: a value and where it stands.
+/// The size of a report: a value and its address.
 const REPORT: u64 = 16;
-/// More roots than this are not taken.
+/// More reports than this are an error.
 const MOST_REPORTS: usize = 16 << 20;
 
-/// How functions hand over what they report.
+/// How functions call the action to report a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Convention {
     /// OCaml 4: `action(value, slot)`.
@@ -63,7 +64,7 @@ impl Caller {
         &self.memory
     }
 
-    /// The thread pointer of the copy.
+    /// The thread pointer (FS base) of the copy.
     pub fn thread_pointer(&self) -> u64 {
         self.saved.fs_base
     }
@@ -73,7 +74,7 @@ impl Caller {
         self.list(function, Convention::ValueSlot, |_| arguments.to_vec(), &mut Vec::new())
     }
 
-    /// Calls a function that reports to an action, whose address is handed to `arguments`.
+    /// Calls a function that reports to an action, whose address is passed to `arguments`.
     pub fn list(
         &mut self,
         function: u64,
@@ -85,7 +86,7 @@ impl Caller {
         self.write(self.code, &action.bytes)?;
         self.empty()?;
         let top = self.data + STACK - 16;
-        // The function's stack begins with where it returns to.
+        // The function's stack begins with its return address.
         let rsp = top - 8;
         sys::write_word(self.tid, rsp, self.code + action.end)?;
         let mut given = arguments(self.code);
@@ -112,7 +113,7 @@ impl Caller {
         }
     }
 
-    /// The two words that say where the next report goes, and where the buffer ends.
+    /// The address of two words: where the next report goes, and where the buffer ends.
     fn cell(&self) -> u64 {
         self.data + STACK
     }
@@ -126,7 +127,7 @@ impl Caller {
         sys::write_word(self.tid, self.cell() + 8, self.buffer() + BUFFER)
     }
 
-    /// Takes what was reported.
+    /// Moves the reports out of the buffer.
     fn drain(&mut self, reports: &mut Vec<Slot>) -> io::Result<()> {
         let bad = || io::Error::other("its memory is not as expected");
         let next = self.memory.word(self.cell()).ok_or_else(bad)?;
@@ -179,8 +180,8 @@ impl Caller {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        // The copy is to look like the program, as far as that goes. It stands still if the last call was one that
-        // failed, too.
+        // The copy should look like the program as far as possible. It is stopped even if the last call has
+        // failed.
         if sys::set_registers(self.tid, &self.saved).is_ok() {
             for (address, length) in [(self.code, PAGE), (self.data, STACK + CELL + BUFFER)] {
                 let call = [address, length, 0, 0, 0, 0];
@@ -190,10 +191,10 @@ impl Drop for Caller {
     }
 }
 
-/// Code that notes what is reported to it.
+/// Machine code that stores what is reported to it.
 struct Action {
     bytes: Vec<u8>,
-    /// Offset of the int3 at which the buffer is full.
+    /// Offset of the int3 that is reached when the buffer is full.
     full: u64,
     /// Offset of the int3 to which functions return.
     end: u64,

@@ -1,16 +1,17 @@
 //! Making the program copy itself.
 //!
-//! The copy must not be the program's child: it would stay as a zombie among its children until the program is stopped
-//! once more to take note of its end, and for good if we are killed before. So the program makes a *helper* that shares its
-//! memory, as `vfork` does, and waits for its end; the helper makes the copy and ends; the program takes note of the
-//! helper. The copy then belongs to the first process of the machine or container, as every orphan.
+//! The copy must not be the program's child: it would stay as a zombie among its children until we stop the
+//! program once more to make it reap the copy, and forever if we are killed before. So the program creates a
+//! *helper* that shares its memory, as `vfork` does, and waits for its end; the helper makes the copy and
+//! exits; the program reaps the helper. The copy is then adopted by the first process of the machine or
+//! container, like every orphan.
 //!
-//! A program that adopts orphans (as process 1 of a container, or by `PR_SET_CHILD_SUBREAPER`) would adopt the copy, and
-//! see a child that it did not start. It makes the copy itself: `wait` does not tell of such a child, but it stays as a
-//! zombie until [`Copy::reap`].
+//! A program that adopts orphans (as process 1 of a container, or by `PR_SET_CHILD_SUBREAPER`) would adopt
+//! the copy, and see a child that it did not start. Such a program makes the copy itself: `wait` does not
+//! report such a child, but it stays as a zombie until [`Copy::reap`].
 //!
-//! No signal tells of the end of any of them. Whoever of them is left alone by our death comes to its end by itself, by
-//! the frames of [`super::net`].
+//! None of them has an exit signal. Any of them that is left alone by our death exits by itself, through the
+//! frames of [`super::net`].
 
 use std::fs::{self, File};
 use std::io;
@@ -26,42 +27,43 @@ use super::sys::{self, Tid};
 use super::tracee::Tracee;
 use crate::memory::{Memory, ProcessMemory};
 
-/// What the helper shares with the program: everything but being a thread of it.
+/// What the helper shares with the program: everything, but it is not one of its threads.
 const HELPER: i32 = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_FS;
 const NUMBER_OF_CHILD: i32 = libc::CLONE_PARENT_SETTID;
 
-/// What a helper that ended without a copy is taken for: the usual reason.
+/// The result that is assumed for a helper that ended without a copy: the usual error.
 const NOT_COPIED: i64 = -(libc::EAGAIN as i64);
-/// How long the program may take to take note of a helper's end. It has had its time while the copy was read.
+/// How long the program may take to reap a helper. It has already had its time while the copy was read.
 const HELPER_ENDS: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_micros(200);
-/// How often a program is stopped to take note of its copy's end.
+/// How often the program is stopped to make it reap its copy.
 const TRIES: usize = 100;
 const BREATH: Duration = Duration::from_millis(1);
 
-/// What is needed to make a program do system calls.
+/// What it takes to make a program do system calls.
 #[derive(Clone, Copy)]
 pub struct Means<'a> {
     pub gadgets: Gadgets,
     pub vectors: &'a Vectors,
 }
 
-/// A copy of the program. It is about to stop.
+/// A copy of the program, which is about to stop.
 pub struct Copy {
     pub tid: Tid,
     from: From,
 }
 
-/// Who made it.
+/// The process that made the copy.
 enum From {
-    /// The program, which sees it under this number.
+    /// The program, to which the copy has this id.
     Program(u64),
     /// A helper.
     Helper(Tid),
 }
 
 impl Copy {
-    /// Has a stopped thread of the program make a copy of it; the thread may go on then. Or why not; then it stands still.
+    /// Makes a stopped thread of the program copy it; then the thread may continue. On failure, returns the
+    /// reason, and the thread stays stopped.
     pub fn make(
         tid: Tid,
         memory: &File,
@@ -74,7 +76,7 @@ impl Copy {
             true => child(&mut lent),
             false => grandchild(&mut lent, memory),
         };
-        // Also after an error.
+        // Even after an error.
         lent.give_back().map_err(failed)?;
         made.map_err(failed)?.map_err(|error| {
             let error = i32::try_from(-error).unwrap_or(libc::EINVAL);
@@ -82,8 +84,8 @@ impl Copy {
         })
     }
 
-    /// Sees to it that the program has no child of ours any more: has it take note of the end of its copy, or waits
-    /// until it has taken note of the helper's.
+    /// Makes sure that the program has no child of ours left: makes it reap its copy, or waits until it has
+    /// reaped the helper.
     pub fn reap(&self, pid: u32, means: Means<'_>) {
         let child = match self.from {
             From::Program(child) => child,
@@ -97,8 +99,8 @@ impl Copy {
                 return;
             }
         };
-        // The process may have ended; then its copy has another parent, which reaps it. A signal that came is
-        // not heeded: this is how we end.
+        // The process may have ended; then its copy has another parent, which reaps it. A pending signal is
+        // ignored here, since we are about to end anyway.
         let Ok(mut tracee) = Tracee::seize_one(pid, Arc::default()) else { return };
         for _ in 0..TRIES {
             if tracee.stop().is_err() {
@@ -112,7 +114,7 @@ impl Copy {
                 let _ = lent.call(libc::SYS_wait4, [child, 0, options, 0, 0, 0]);
                 break;
             }
-            // It is in a signal handler that has a small stack of its own.
+            // It is in a signal handler that runs on a small alternate stack.
             if tracee.resume(true).and_then(|()| tracee.let_run(BREATH)).is_err() {
                 return;
             }
@@ -120,7 +122,7 @@ impl Copy {
     }
 }
 
-/// Whether a process asked to be the parent of its descendants' orphans. Only it can tell.
+/// Whether a process has asked to adopt its descendants' orphans. Only the process itself can tell.
 fn adopts_orphans(lent: &mut Lent, memory: &File) -> bool {
     let answer = lent.net().spare();
     let question = u64::from(libc::PR_GET_CHILD_SUBREAPER.unsigned_abs());
@@ -130,7 +132,7 @@ fn adopts_orphans(lent: &mut Lent, memory: &File) -> bool {
     asked.is_ok_and(|outcome| outcome.result == 0) && told.is_ok() && word != [0; 4]
 }
 
-/// The copy is the program's child.
+/// Makes the copy as the program's child.
 fn child(lent: &mut Lent) -> io::Result<Result<Copy, i64>> {
     let (stack, number) = (lent.net().end(), lent.net().child());
     let flags = u64::from(NUMBER_OF_CHILD.unsigned_abs());
@@ -142,7 +144,7 @@ fn child(lent: &mut Lent) -> io::Result<Result<Copy, i64>> {
     }
 }
 
-/// The copy is the child of a helper, which ends.
+/// Makes the copy as the child of a helper, which exits.
 fn grandchild(lent: &mut Lent, memory: &File) -> io::Result<Result<Copy, i64>> {
     let (stack, number) = (lent.net().copy(), lent.net().child());
     let flags = u64::from((NUMBER_OF_CHILD | HELPER).unsigned_abs());
@@ -151,11 +153,12 @@ fn grandchild(lent: &mut Lent, memory: &File) -> io::Result<Result<Copy, i64>> {
         Err(error) => return Ok(Err(error)),
     };
     let made = inject::next_stop(helper).and_then(|_| inject::follow_clone(helper));
-    // Its frames lead it to its end. If it has come to it, its end is ours to hear of before the program can.
+    // Its frames lead it to its exit. If it has exited already, the end is reported to us before the program
+    // sees it.
     if sys::detach(helper, 0).is_err() {
         let _ = sys::seen(helper, false);
     }
-    // Without a copy, it is the program that is to stand still.
+    // If there is no copy, the program itself must stay stopped.
     lent.end_vfork(memory, made.is_ok())?;
     match made {
         Ok(tid) => Ok(Ok(Copy { tid, from: From::Helper(helper) })),

@@ -1,27 +1,27 @@
-//! Instructions that every program has somewhere in its code, and by which it can be made to do system calls.
+//! Instructions that every program has somewhere in its code, with which it can be made to do system calls.
 
 use crate::memory::{Memory, Region};
 
 /// `syscall; ret`
 const CALL: &[u8] = &[0x0f, 0x05, 0xc3];
-/// What signal handlers return to, by which the kernel loads a signal frame. `mov $15, %rax; syscall` of glibc and musl, or
-/// `mov $15, %eax; syscall`.
+/// The restorer, to which signal handlers return, and with which the kernel loads a signal frame. `mov $15,
+/// %rax; syscall` in glibc and musl, or `mov $15, %eax; syscall`.
 const RESTORERS: [&[u8]; 2] =
     [&[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05], &[0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05]];
-/// Enough of any code to have them in it, where they are at all.
+/// Bytes of each region that are searched; code that has these instructions at all has them within that.
 const LOOKED_THROUGH: u64 = 16 << 20;
 
-/// Where a process has the instructions.
+/// Addresses of the instructions in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gadgets {
-    /// A system call, after which the thread goes where its stack says.
+    /// `syscall; ret`: a system call, after which the thread continues at the address on its stack.
     pub call: u64,
     /// `rt_sigreturn`: loads the signal frame on the stack.
     pub restorer: u64,
 }
 
 impl Gadgets {
-    /// Looks through the code of files that are mapped. The C library has both.
+    /// Searches the code of mapped files. The C library has both.
     pub fn find(memory: &dyn Memory) -> Option<Gadgets> {
         let (mut call, mut restorer) = (None, None);
         let is_file = |region: &&Region| {
@@ -47,7 +47,8 @@ impl Gadgets {
     }
 }
 
-/// Offsets of both in a piece of code. All have `syscall` in them, which is rare, so that is what is looked for.
+/// The offsets of both in a piece of code. Each contains `syscall`, which is rare, so that is what is
+/// searched for.
 fn in_code(code: &[u8]) -> (Option<usize>, Option<usize>) {
     let (mut call, mut restorer) = (None, None);
     for at in memchr::memmem::find_iter(code, &CALL[..2]) {

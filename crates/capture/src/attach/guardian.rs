@@ -1,9 +1,10 @@
-//! A process that takes back our changes of a program's code if we are killed before we have done it.
+//! A process that undoes our changes of a program's code if we are killed before we have done so.
 //!
-//! It is a fork of ours in a session of its own, under a name of its own, that reads from a pipe: every change before it
-//! is made, and when all are taken back. When the pipe ends and some are not, it stops the program's threads, writes what
-//! was there into the program's memory, and into that of children that the program forked meanwhile, and lets them go on.
-//! They must stand still for that: the kernel writes byte by byte, and a thread that runs would see half of a change.
+//! It is a fork of ours in its own session, with its own name, that reads from a pipe: every change before it
+//! is made, and a message when all are undone. When the pipe ends and some changes remain, it stops the
+//! program's threads, restores the original words in the program's memory, and in that of children that the
+//! program has forked meanwhile, and lets them continue. The threads must be stopped for that: the kernel
+//! writes byte by byte, and a running thread would see half of a change.
 
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
@@ -17,11 +18,11 @@ use rustix::fs::{Mode, OFlags, RawDir};
 
 use super::sys::{self, Tid};
 
-/// More changes than are ever made at once. Those beyond are not guarded.
+/// More changes than are ever made at once. Any beyond are not guarded.
 pub const MOST: usize = 256;
-/// Bytes of a message: an address, the word that was there, and the word that is there now.
+/// Bytes of a message: an address, the original word, and the new word.
 pub const MESSAGE: usize = 24;
-/// Says that nothing is changed any more.
+/// The message that all changes are undone.
 const ALL_RESTORED: [u8; MESSAGE] = [0; MESSAGE];
 
 /// A change of a word of a program's code.
@@ -40,12 +41,13 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Begins to guard a process.
+    /// Starts to guard a process.
     pub fn start(pid: u32) -> io::Result<Guardian> {
         Guardian::after(pid, Duration::ZERO)
     }
 
-    /// The same, but it waits so long before it takes anything back: the program may go on making changes for a while.
+    /// The same, but it waits this long before it undoes anything: the program may continue to make changes
+    /// for a while.
     pub fn after(pid: u32, delay: Duration) -> io::Result<Guardian> {
         let path = format!("/proc/{pid}/mem");
         let memory = OpenOptions::new().read(true).write(true).open(path)?;
@@ -55,7 +57,7 @@ impl Guardian {
         Ok(Guardian { pipe: Some(writer), process })
     }
 
-    /// Notes a change that is about to be made. If it cannot be noted, it must not be made.
+    /// Records a change that is about to be made. If this fails, the change must not be made.
     pub fn note(&mut self, change: Change) -> io::Result<()> {
         let mut message = [0; MESSAGE];
         for (bytes, word) in
@@ -66,9 +68,9 @@ impl Guardian {
         self.send(&message)
     }
 
-    /// All changes were taken back.
+    /// Records that all changes are undone.
     pub fn all_restored(&mut self) {
-        // If it was killed, there is none.
+        // If the guardian was killed, there is nobody to tell.
         let _ = self.send(&ALL_RESTORED);
     }
 
@@ -84,18 +86,19 @@ impl Drop for Guardian {
     }
 }
 
-/// How long threads may take to stand still. Those that do not are deep in the kernel, and not in code that is changed.
+/// How long threads may take to stop. Those that take longer are deep in the kernel, not in code that is
+/// changed.
 const STOPPING: Duration = Duration::from_secs(3);
 const NAP: Duration = Duration::from_micros(200);
-/// More threads than are stopped.
+/// The maximal number of threads that are stopped.
 const MOST_THREADS: usize = 4096;
 
-/// What the guardian does. No allocation, no lock, no panic.
+/// The guardian's main function. No allocation, no lock, no panic.
 fn guard(pid: u32, delay: Duration, pipe: &mut File, memory: &File) {
     let mut changes = [Change::default(); MOST];
     let mut count = 0;
     let mut message = [0; MESSAGE];
-    // Messages are written at once, and so come whole.
+    // Each message is a single short write to the pipe, and so arrives whole.
     while pipe.read_exact(&mut message).is_ok() {
         let word = |at: usize| {
             let bytes = message.iter().skip(at).take(8).rev();
@@ -117,7 +120,8 @@ fn guard(pid: u32, delay: Duration, pipe: &mut File, memory: &File) {
     }
     sleep(delay);
     restore(pid, memory, changes);
-    // Its threads stand still until we end: it forks no others. Those that it forked before are seldom many.
+    // The process's threads are stopped until we end, so it forks no further children. Those that it has
+    // forked before are seldom many.
     each_number("/proc", |other| {
         if parent_is(other, pid) {
             let path = Text::new(format_args!("/proc/{other}/mem"));
@@ -128,7 +132,7 @@ fn guard(pid: u32, delay: Duration, pipe: &mut File, memory: &File) {
     });
 }
 
-/// Takes back what stands changed in the memory of a process, whose threads stand still from then on until we end.
+/// Undoes the changes that remain in the memory of a process. Its threads then stay stopped until we end.
 fn restore(pid: u32, memory: &File, changes: &[Change]) {
     let is_there = |change: &&Change| {
         let mut word = [0; 8];
@@ -164,7 +168,7 @@ fn stop(pid: u32) {
                     wait_for_stop(tid, until);
                 }
                 (Err(error), _) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                // Until the kernel has buried the process that we guard it from, that traces it.
+                // The dead tracer is still attached until the kernel has cleaned it up.
                 _ => is_refused = true,
             }
         });
@@ -191,14 +195,14 @@ fn parent_is(pid: u32, parent: u32) -> bool {
     let mut stat = [0; 512];
     let Ok(mut file) = File::open(path.text()) else { return false };
     let Ok(length) = file.read(&mut stat) else { return false };
-    // The name of the program, in parentheses, may have anything in it.
+    // The program's name, in parentheses, may contain anything.
     let stat = stat.get(..length).unwrap_or(&[]);
     let rest = stat.rsplit(|&byte| byte == b')').next().unwrap_or(&[]);
     let field = rest.split(|&byte| byte == b' ').nth(2).unwrap_or(&[]);
     std::str::from_utf8(field).ok().and_then(|field| field.parse().ok()) == Some(parent)
 }
 
-/// Calls `act` for each entry of a folder whose name is a number.
+/// Calls `act` for each entry of a directory whose name is a number.
 fn each_number(folder: &str, mut act: impl FnMut(u32)) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(folder) = rustix::fs::open(folder, flags, Mode::empty()) else { return };
@@ -220,7 +224,7 @@ struct Text {
 impl Text {
     fn new(text: fmt::Arguments<'_>) -> Text {
         let mut made = Text { bytes: [0; 64], length: 0 };
-        // What does not fit is left out, and then there is no such file.
+        // A path that does not fit is cut off, and then no such file exists.
         let _ = made.write_fmt(text);
         made
     }

@@ -1,5 +1,5 @@
-//! The agent as it is written into a process that runs already: laid out and relocated by us, as the dynamic linker does it
-//! for a program that is about to start.
+//! The agent as it is written into a running process: we lay it out and relocate it, as the dynamic linker
+//! does in a program that is about to start.
 
 use std::ops::Range;
 
@@ -11,18 +11,18 @@ use crate::cache::Fingerprint;
 
 const PAGE: u64 = 4096;
 
-/// The agent, not placed yet.
+/// The agent, not yet at an address.
 pub struct Implant<'a> {
     file: ElfFile64<'a, LittleEndian>,
     bytes: &'a [u8],
     parts: Vec<Part>,
-    /// Where its [`control::Control`] is.
+    /// The offset of its [`control::Control`].
     pub control: u64,
-    /// Where it looks for what it is [told](super::told).
+    /// The offset of the variable that points to the tables of [`told`](super::told).
     pub told: u64,
 }
 
-/// A part that is loaded.
+/// A loadable segment.
 struct Part {
     address: u64,
     file: Range<usize>,
@@ -30,17 +30,18 @@ struct Part {
     flags: u32,
 }
 
-/// Pages with what may be done with them, as `mprotect` takes it.
+/// Pages and their protection, as `mprotect` takes it.
 pub struct Rights {
     pub pages: Range<u64>,
     pub rights: u64,
 }
 
-/// Functions that the agent brings along for those that libc would choose when it starts.
+/// Functions for which the agent brings its own version, because libc selects its version when the program
+/// starts.
 const OWN: [&str; 5] = ["bcmp", "memcpy", "memmove", "memset", "strlen"];
 
 impl<'a> Implant<'a> {
-    /// Reads the agent.
+    /// Parses the agent's file.
     pub fn read(bytes: &'a [u8]) -> Result<Implant<'a>, String> {
         let bad = |error: object::Error| format!("the agent: {error}");
         let file = ElfFile64::<LittleEndian>::parse(bytes).map_err(bad)?;
@@ -66,18 +67,18 @@ impl<'a> Implant<'a> {
         Ok(implant)
     }
 
-    /// By which an agent that is there already is known to be this one.
+    /// Identifies this build of the agent, to recognise an agent that is already in a process.
     pub fn number(&self) -> u64 {
         Fingerprint::new().with(self.bytes).number()
     }
 
-    /// How many bytes it takes in memory.
+    /// Its size in memory, in bytes.
     pub fn length(&self) -> u64 {
         let ends = self.parts.iter().map(|part| part.address + part.memory);
         ends.max().unwrap_or(0).next_multiple_of(PAGE)
     }
 
-    /// What is written at `base`. `find` finds functions of the program's libc.
+    /// The bytes to be written at `base`. `find` finds functions of the program's libc.
     pub fn placed_at(
         &self,
         base: u64,
@@ -108,7 +109,7 @@ impl<'a> Implant<'a> {
                         true if OWN.contains(&name) => {
                             self.own(&format!("bactrian_{name}")).map(|own| base + own)
                         }
-                        // What a program cannot tell, the agent is told by us.
+                        // The agent's replacement for what the program does not have.
                         true => find(name).or_else(|| {
                             self.own(&format!("bactrian_{name}")).map(|own| base + own)
                         }),
@@ -124,7 +125,8 @@ impl<'a> Implant<'a> {
         Ok(image)
     }
 
-    /// What may be done with its pages, from the base on. What is not named may be read and written.
+    /// The protection of its pages, relative to the base. Pages that are not mentioned can be read and
+    /// written.
     pub fn rights(&self) -> impl Iterator<Item = Rights> {
         let only = self.parts.iter().filter(|part| part.flags & elf::PF_W == 0);
         only.map(|part| {
@@ -158,7 +160,7 @@ mod tests {
         let [one, other] = [0x7000_0000_0000, 0x7000_0001_0000]
             .map(|base| implant.placed_at(base, find).expect("it can be placed"));
         assert_eq!(one.len() as u64, implant.length());
-        // Functions that are pointed to move with it.
+        // Function pointers are relocated.
         let hook = implant.control as usize + std::mem::offset_of!(control::Control, poll);
         let word = |image: &[u8]| {
             u64::from_le_bytes(image[hook..hook + 8].try_into().expect("eight bytes"))

@@ -1,14 +1,15 @@
-//! System calls that a stopped thread makes for us.
+//! System calls that a stopped thread does for us.
 //!
-//! The thread is put before a `syscall` instruction of its own process, steps over it, and gets its registers
-//! back. Signals wait meanwhile: the thread's mask is closed and opened again. A system call that our stop
-//! interrupted starts anew when the thread goes on, as the kernel does after every stop: for this the thread must
-//! stand in the same kind of stop as before when its registers come back, which is why it is interrupted once more
-//! at the end.
+//! The thread is put before a `syscall` instruction of its own process, executes it, and gets its registers
+//! back. Signals are deferred meanwhile: all are blocked in the thread's mask, which is restored afterwards.
+//! If our stop has interrupted a system call, that is restarted when the thread continues, as the kernel does
+//! after every stop. For this the thread must be in the same kind of stop as before when its registers are
+//! restored, which is why it is interrupted once more at the end.
 //!
-//! A thread of the program has a [`Net`] below it while its registers are not its own: we may be killed at any moment. In
-//! this light the order of steps matters. The mask is closed after the registers are set and opened before they are put
-//! back: whenever it is closed, the net opens it. Copies are ours ([`system_call`]) and die with us.
+//! A thread of the program has a [`Net`] below its stack while its registers are not its own: we may be
+//! killed at any moment. That is why the order of steps matters. The signals are blocked after the registers
+//! are set, and unblocked before the registers are restored: whenever they are blocked, the net unblocks
+//! them. Copies are ours ([`system_call`]) and die with us.
 
 use std::fs::File;
 use std::io;
@@ -19,22 +20,22 @@ use super::gadgets::Gadgets;
 use super::net::{ALL, Net, Vectors};
 use super::sys::{self, Registers, Seen, Tid, Way};
 
-/// How long an injected call may take. Copying the page tables of a large process takes a second or two.
+/// The time limit of an injected call. Copying the page tables of a large process takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(30);
 const NAP: Duration = Duration::from_micros(20);
-/// What a stop for a system call is told by.
+/// The signal of a system call stop (PTRACE_O_TRACESYSGOOD).
 const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
 
-/// What an injected system call came to.
+/// The outcome of an injected system call.
 pub struct Outcome {
-    /// What it returned: an error is negative.
+    /// Its return value: negative for an error.
     pub result: i64,
-    /// The process that it made, which we trace, and which is about to stop.
+    /// The process that it has created, which we trace, and which is about to stop.
     pub child: Option<Tid>,
 }
 
-/// Makes the stopped thread of a copy do one system call. Its registers and its signal mask are the same afterwards.
-/// `instruction` is the address of a `syscall` instruction.
+/// Makes the stopped thread of a copy do one system call. Its registers and its signal mask are restored
+/// afterwards. `instruction` is the address of a `syscall` instruction.
 pub fn system_call(
     tid: Tid,
     instruction: u64,
@@ -43,13 +44,13 @@ pub fn system_call(
 ) -> io::Result<Outcome> {
     let saved = sys::registers(tid)?;
     let mask = sys::signal_mask(tid)?;
-    // No system call is under way, so that the kernel starts none anew.
+    // -1 means that no system call is in progress, so that the kernel restarts none.
     let (rip, rax, orig_rax) = (instruction, number.cast_unsigned(), u64::MAX);
     let registers = Registers { rip, rax, orig_rax, rdi, rsi, rdx, r10, r8, r9, ..saved };
     sys::set_registers(tid, &registers)?;
     sys::set_signal_mask(tid, ALL)?;
     let outcome = run(tid);
-    // Also after an error: what can be put back must be.
+    // Even after an error, what can be restored must be.
     let settled = settle(tid);
     sys::set_signal_mask(tid, mask)?;
     sys::set_registers(tid, &saved)?;
@@ -61,30 +62,30 @@ pub fn system_call(
 pub struct Lent {
     tid: Tid,
     net: Net,
-    /// Whether its registers are not its own.
+    /// Whether its registers are not its own now.
     is_changed: bool,
 }
 
 impl Lent {
-    /// Prepares a stopped thread. It has not been changed yet.
+    /// Prepares a stopped thread, whose registers are not changed yet.
     pub fn new(tid: Tid, memory: &File, gadgets: Gadgets, vectors: &Vectors) -> io::Result<Lent> {
         let net = Net::spread(tid, memory, gadgets, vectors)?;
         Ok(Lent { tid, net, is_changed: false })
     }
 
-    /// Where in its memory what is.
+    /// The addresses of what was written into its memory.
     pub fn net(&self) -> &Net {
         &self.net
     }
 
-    /// Has it do a system call, to its end.
+    /// Makes it do a system call, and waits for the end of the call.
     pub fn call(&mut self, number: i64, arguments: [u64; 6]) -> io::Result<Outcome> {
         self.prepare(number, arguments)?;
         run(self.tid)
     }
 
-    /// Has it do a `clone` like `vfork`: the child, or the error. The `clone` ends when the child has ended, in
-    /// [`Lent::end_vfork`].
+    /// Makes it do a `clone` like `vfork`; returns the child, or the error of the call. The `clone` returns
+    /// when the child has ended, in [`Lent::end_vfork`].
     pub fn begin_vfork(&mut self, arguments: [u64; 6]) -> io::Result<Result<Tid, i64>> {
         self.prepare(libc::SYS_clone, arguments)?;
         let mut halves = 0;
@@ -98,8 +99,8 @@ impl Lent {
         }
     }
 
-    /// After [`Lent::begin_vfork`], when the child goes to its end: has the thread take note of that. If `is_let_go`, it may
-    /// be let go of, which is faster: the net does it and brings it back.
+    /// After [`Lent::begin_vfork`], while the child runs to its end: has the thread reap it. If `is_let_go`,
+    /// we may detach from the thread, which is faster: then the net does it and restores the thread.
     pub fn end_vfork(&mut self, memory: &File, is_let_go: bool) -> io::Result<()> {
         if is_let_go && self.net.is_exact {
             self.is_changed = false;
@@ -113,7 +114,7 @@ impl Lent {
     }
 
     fn prepare(&mut self, number: i64, arguments: [u64; 6]) -> io::Result<()> {
-        // This order: from the change of registers on, the net opens the mask.
+        // In this order: once the registers are changed, the net restores the signal mask.
         sys::set_registers(self.tid, &self.net.call(number, arguments))?;
         if !self.is_changed {
             self.is_changed = true;
@@ -122,7 +123,7 @@ impl Lent {
         Ok(())
     }
 
-    /// Gives it back its registers.
+    /// Restores its registers.
     pub fn give_back(mut self) -> io::Result<()> {
         self.put_back()
     }
@@ -133,7 +134,7 @@ impl Lent {
         }
         self.is_changed = false;
         settle(self.tid)?;
-        // This order: as long as the registers are not its own, the net opens the mask.
+        // In this order: as long as the registers are not its own, the net restores the signal mask.
         sys::set_signal_mask(self.tid, self.net.mask)?;
         sys::set_registers(self.tid, &self.net.saved)
     }
@@ -141,22 +142,22 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // What went wrong was told before. If this fails, the net brings it back.
+        // Errors were reported before. If this fails, the net restores the thread.
         let _ = self.put_back();
     }
 }
 
-/// What a thread that does a system call came to.
+/// What happened to a thread that does a system call.
 enum Step {
-    /// It made a process.
+    /// It has created a process.
     Made(Tid),
-    /// A system call began or ended: what it returned.
+    /// A system call has begun or ended; the value of its return register.
     Half { result: i64 },
-    /// Something that does not matter.
+    /// Something irrelevant.
     Other,
 }
 
-/// Lets a thread do one system call, before which it stands.
+/// Runs one system call of a thread that is stopped before it.
 fn run(tid: Tid) -> io::Result<Outcome> {
     let mut child = None;
     let mut halves = 0;
@@ -170,7 +171,7 @@ fn run(tid: Tid) -> io::Result<Outcome> {
     }
 }
 
-/// Lets a thread go on that is about to make a process: the process.
+/// Resumes a thread that is about to create a process, and returns that process.
 pub fn follow_clone(tid: Tid) -> io::Result<Tid> {
     loop {
         sys::resume(tid, Way::Freely, 0)?;
@@ -180,20 +181,20 @@ pub fn follow_clone(tid: Tid) -> io::Result<Tid> {
     }
 }
 
-/// Lets a thread go on to its next stop.
+/// Resumes a thread until its next stop.
 fn step(tid: Tid) -> io::Result<Step> {
     sys::resume(tid, Way::ToSystemCall, 0)?;
     loop {
         let stop = next_stop(tid)?;
         match signal_of(stop) {
             0 => return seen(tid, stop),
-            // The one signal that no mask holds back. It takes hold when we let go of the thread.
+            // SIGSTOP cannot be blocked. It takes effect when we detach from the thread.
             signal => sys::resume(tid, Way::ToSystemCall, signal)?,
         }
     }
 }
 
-/// The signal that a thread stopped for, and is to have.
+/// The signal that the thread has stopped for and that must be delivered; 0 for none.
 fn signal_of(stop: (i32, i32)) -> i32 {
     if stop == (libc::SIGSTOP, 0) { libc::SIGSTOP } else { 0 }
 }
@@ -205,7 +206,7 @@ fn seen(tid: Tid, (signal, event): (i32, i32)) -> io::Result<Step> {
             let child = Tid::try_from(sys::event_message(tid)?);
             Step::Made(child.map_err(|_| io::Error::other("its child has no number"))?)
         }
-        // A stop for all threads, which takes hold when we let go, or SIGSTOP that leads to one.
+        // A group stop, which takes effect when we detach, or the SIGSTOP that leads to one.
         (_, libc::PTRACE_EVENT_STOP) | (libc::SIGSTOP, 0) => Step::Other,
         (signal, event) => {
             let what = format!("stopped unexpectedly (signal {signal}, event {event})");
@@ -214,7 +215,7 @@ fn seen(tid: Tid, (signal, event): (i32, i32)) -> io::Result<Step> {
     })
 }
 
-/// Brings the thread into the kind of stop in which the kernel starts interrupted system calls anew.
+/// Brings the thread into the kind of stop after which the kernel restarts interrupted system calls.
 fn settle(tid: Tid) -> io::Result<()> {
     sys::interrupt(tid)?;
     let mut signal = 0;
@@ -229,7 +230,7 @@ fn settle(tid: Tid) -> io::Result<()> {
     Err(io::Error::other("did not stop"))
 }
 
-/// Waits for the next stop: signal and event.
+/// Waits for the next stop; returns its signal and event.
 pub fn next_stop(tid: Tid) -> io::Result<(i32, i32)> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {

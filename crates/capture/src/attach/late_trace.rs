@@ -1,4 +1,4 @@
-//! The trace of a process that is being recorded and was not started for it: the agent that was put into it has its name.
+//! The trace of a process that is being recorded by `bactrian record PID`: the injected agent knows its name.
 
 use std::ffi::OsStr;
 use std::mem::offset_of;
@@ -18,12 +18,12 @@ use crate::memory::{Memory, ProcessMemory};
 pub struct LateTrace {
     /// The file.
     pub path: PathBuf,
-    /// Which of the recordings of this process it is of, as tokens tell it.
+    /// The number of the recording within the process, as in the agent's tokens.
     pub recording: u64,
 }
 
 impl LateTrace {
-    /// The trace that is being recorded of a process by `bactrian record PID`.
+    /// The trace that `bactrian record PID` is recording of a process, if any.
     pub fn of(pid: u32) -> Option<LateTrace> {
         let memory = ProcessMemory::open(pid).ok()?;
         let implant = Implant::read(AGENT).ok()?;

@@ -1,4 +1,4 @@
-//! Roots as the runtime itself lists them, by calls of its functions in a copy of the program.
+//! Roots as listed by the runtime itself, through calls of its functions in a copy of the program.
 
 use std::io;
 
@@ -8,8 +8,8 @@ use crate::heap::roots::{List, Listed, Listing};
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
-/// Asks for all lists. `domains` are those that are known, and are filled in if there are none. What begins with
-/// the thread that ran last is left out if that is gone.
+/// Asks for all lists. `domains` are those that are known, and is filled in if empty. If the thread that ran
+/// last is gone, lists that begin with it are left out.
 pub fn list(
     caller: &mut Caller,
     target: &Target,
@@ -38,7 +38,7 @@ pub fn list(
                 *domains = vec![the_domain(caller, target, offset)?];
             }
             let convention = Convention::DataValueSlot;
-            // action, data
+            // The arguments are action, data.
             let global = target.global("caml_scan_global_roots");
             let arguments = |action| vec![action, 0];
             ask(caller, &mut listing, (List::Global, 0), global, convention, arguments)?;
@@ -48,7 +48,8 @@ pub fn list(
                     let arguments = |action| [[action].as_slice(), &rest].concat();
                     ask(caller, &mut listing, (list, number), function, convention, arguments)
                 };
-                // action, flags, data, domain, whether values with finalisers are wanted, or only weak entries
+                // The arguments are action, flags, data, domain, and whether to include values with
+                // finalisers (or for Memprof, only weak entries).
                 let of = |last| [0, 0, domain, last];
                 ask(List::Final, number, target.global("caml_final_do_roots"), of(1))?;
                 ask(List::Threads, number, hook, of(0))?;
@@ -61,7 +62,7 @@ pub fn list(
     Ok(listing)
 }
 
-/// Calls one function about one domain, if there is such a function.
+/// Calls one function for one domain, if there is such a function.
 fn ask(
     caller: &mut Caller,
     listing: &mut Listing,
@@ -77,8 +78,8 @@ fn ask(
     done
 }
 
-/// Makes the copy's thread one of a domain. Before 5.2 the runtime lists threads of the domain that its caller is of, whichever
-/// it is asked about, and takes it ill if that is none.
+/// Makes the copy's thread one of a domain. Before 5.2 the runtime lists the threads of its caller's domain,
+/// whichever domain it is asked about, and misbehaves if there is none.
 fn join(caller: &mut Caller, target: &Target, domain: u64) -> io::Result<()> {
     let Some(word) = target.runtime.domain_id else { return Ok(()) };
     let number = caller.memory().word(domain.wrapping_add(8 * word as u64));
@@ -88,8 +89,9 @@ fn join(caller: &mut Caller, target: &Target, domain: u64) -> io::Result<()> {
     }
 }
 
-/// The state of the one domain of a program that waits, and has given it back: the copy makes its thread one of the
-/// first domain, as the runtime does with new threads. That takes no lock, which another thread may have had.
+/// The state of the only domain of a program that is blocked and has released it: the copy makes its thread
+/// one of the first domain, as the runtime does with new threads. That takes no lock, which another thread
+/// may have held.
 fn the_domain(caller: &mut Caller, target: &Target, offset: i64) -> io::Result<u64> {
     let missing = || io::Error::other("the domain is not to be found");
     let join = target.global("caml_init_domain_self").ok_or_else(missing)?;

@@ -1,22 +1,25 @@
 //! Attach: freezing a process that was not started under the agent.
 //!
-//! [`freeze`] stops all threads of the process, brings it to a moment in which its heap is whole
-//! ([`safe_point`]), makes one of its threads copy the process by a `clone` that is injected ([`copy`]), and lets it go
-//! on. The copy stands still, belongs to us, and is read at leisure; its own functions are called to list roots
-//! ([`listing`]). Where no copy can be made, the process itself stands still until the handle is dropped.
+//! [`freeze`] stops all threads of the process, brings it to a safe point, where its heap is consistent
+//! ([`safe_point`]), makes one of its threads copy the process by an injected `clone` ([`copy`]), and lets it
+//! continue. The copy is frozen, belongs to us, and can be read without hurry; we call its own functions to
+//! list roots ([`listing`]). Where no copy can be made, the process itself is stopped until the handle is
+//! dropped.
 //!
-//! What the program may notice: that it stood still for the time of a `clone` (told as `pause`); if it adopts orphans, for
-//! moments once more when the handle is dropped, because only it can remove its dead copy from the kernel's list of
-//! processes. Its output, its children as `wait` tells them, its descriptors and signals stay as they are.
+//! What the program may notice: that it was stopped for the duration of a `clone` (reported as `pause`); and
+//! if it adopts orphans, a second stop of moments when the handle is dropped, because only the program can
+//! reap its dead copy. Its output, its children as `wait` reports them, its descriptors and its signals stay
+//! as they are.
 //!
-//! One thread of ours does all the tracing and lives as long as the handle: the kernel knows tracers by thread, and
-//! lets go of everything when that thread ends, however it ends. The copy is killed then as well.
+//! One thread of ours does all the tracing and lives as long as the handle: for the kernel a tracer is a
+//! thread, and when that thread ends, for whatever reason, the kernel detaches from all tracees. It also
+//! kills the copy.
 //!
-//! *We may be killed at any moment*, and nothing runs then that could clean up. What is done to the program is therefore of
-//! three kinds: what the kernel takes back by itself (stops); what the program takes back by itself, because the
-//! way back was written into its memory before ([`net`]); and changes of code, which threads can wait in without harm
-//! until a process that survives us has taken them back ([`guardian`]). Of each step it must be clear to which kind
-//! it belongs, and the order of steps follows from that.
+//! *We may be killed at any moment*, and then no cleanup runs. So whatever we do to the program is of one of
+//! three kinds: what the kernel undoes by itself (stops); what the program undoes by itself, because the way
+//! back was written into its memory before ([`net`]); and changes of code, in which threads can wait without
+//! harm until a process that survives us has undone them ([`guardian`]). Of each step it must be clear which
+//! kind it is, and the order of steps follows from that.
 
 mod calls;
 mod copy;
@@ -53,12 +56,12 @@ pub use recording::{LateRecording, Standing};
 pub use refusal::{Cause, Refusal};
 use tracer::trace;
 
-/// What is wanted of [`freeze`].
+/// Options of [`freeze`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long the process may take to come to a moment in which its heap is whole. It runs meanwhile.
+    /// The time limit for the process to come to a safe point. It runs meanwhile.
     pub wait: Duration,
-    /// Whether to make a copy. If not, the process stands still until the handle is dropped.
+    /// Whether to make a copy. If not, the process is stopped until the handle is dropped.
     pub copy: bool,
     /// Whether to have the runtime list its roots, in the copy.
     pub list: bool,
@@ -73,41 +76,42 @@ impl Default for Options {
 /// How a process is frozen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// A copy stands still, and the process runs.
+    /// A copy is frozen, and the process runs.
     Copied,
-    /// The process itself stands still; why no copy was made.
+    /// The process itself is stopped, because no copy was made.
     Stopped {
-        /// Why.
+        /// Why no copy was made.
         reason: String,
     },
 }
 
-/// A process that stands still, or its copy. Dropping it lets the process go on, and ends the copy.
+/// A stopped process, or its frozen copy. Dropping this lets the process continue, and ends the copy.
 #[derive(Debug)]
 pub struct Frozen {
-    /// What it has in memory.
+    /// Its memory.
     pub memory: ProcessMemory,
-    /// What is known of the program, with the registers of its threads.
+    /// The program, with the registers of its threads.
     pub target: Target,
-    /// Roots as the runtime lists them, in a copy.
+    /// Roots as listed by the runtime, if there is a copy and a list was asked for.
     pub listing: Option<Listing>,
-    /// States of domains that are known.
+    /// States of the domains that were found.
     pub domains: Vec<u64>,
-    /// What went wrong without being in the way: listing, for example.
+    /// Failures that did not prevent the freeze: listing, for example.
     pub gaps: Vec<String>,
     /// How it is frozen.
     pub way: Way,
-    /// How long the process stood still until it was copied; with [`Way::Stopped`], until it was at rest.
+    /// How long the process was stopped until it was copied; with [`Way::Stopped`], until it was at a safe
+    /// point.
     pub pause: Duration,
-    /// Process that stands still: the copy, or the process itself.
+    /// The id of the process that is stopped: the copy, or the process itself.
     pub pid: u32,
-    /// Where the number of a signal is left that would have ended us while this lives; 0 for none.
+    /// Holds the number of a signal that would otherwise have ended us while this exists; 0 for none.
     pub asked: Arc<AtomicUsize>,
-    /// Who traces it, and ends that when this is dropped.
+    /// The tracing thread, which ends when this is dropped.
     tracer: Option<Tracer>,
 }
 
-/// A thread that traces until it is told that this is over, by the end of the channel.
+/// A thread that traces until its channel is closed.
 #[derive(Debug)]
 struct Tracer {
     finish: Sender<()>,
@@ -117,7 +121,7 @@ struct Tracer {
 impl Tracer {
     fn end(self) {
         drop(self.finish);
-        // If it panicked, the kernel has let go of everything.
+        // If it panicked, the kernel has detached from everything.
         let _ = self.thread.join();
     }
 }
@@ -133,8 +137,8 @@ impl Drop for Frozen {
 /// Freezes a process.
 ///
 /// # Errors
-/// If there is no such process, the kernel does not let us trace it, it is no OCaml that is known, or does not come
-/// to a moment in which its heap is whole. The process then goes on as it was.
+/// If there is no such process, the kernel does not let us trace it, it is not a supported OCaml program, or
+/// it does not come to a safe point in time. The process then continues unharmed.
 pub fn freeze(pid: u32, options: Options) -> Result<Frozen, Refusal> {
     let (tell, told) = channel();
     let (finish, finished) = channel();

@@ -1,12 +1,12 @@
-//! Signal frames that lead a thread back to where it was, if the tracer has died.
+//! Signal frames that restore a thread if its tracer has died.
 //!
-//! A thread that does a system call for us has registers that are not its own. Whoever wants to give them back may be
-//! killed before. So the thread can do it itself: before its registers change, frames as the kernel makes them for signals
-//! are written below its stack (and below the red zone, which belongs to its code), where nobody looks. Addresses grow
-//! upwards:
+//! A thread that does a system call for us has registers that are not its own, and the tracer that should
+//! restore them may be killed first. So the thread must be able to do it itself: before its registers change,
+//! we write frames like those that the kernel makes for signals below its stack (and below the red zone,
+//! which belongs to its code), where nobody looks. Addresses grow upwards:
 //!
 //! ```text
-//!     reap    `wait4` for the child that the injected call made; then `back`
+//!     reap    `wait4` for the child that the injected call created; then `back`
 //!     back    the thread as it was: registers, vector registers, signal mask
 //!     end     for a copy of the process: `exit_group`
 //!     copy    for a helper that shares the memory: `clone`, by which it makes the copy; then `quit`
@@ -14,12 +14,14 @@
 //!     vectors the vector registers, for all of them
 //! ```
 //!
-//! Then one change of registers puts the thread before `syscall; ret` with its stack at `reap`. Each frame begins with the
-//! address of the code by which handlers return, so `ret` leads to `rt_sigreturn`, which loads the frame. Before this change
-//! the thread is as it was; after it, it comes back by itself, whatever becomes of us. `clone` itself writes the number of
-//! the child, as the program sees it, into `reap`.
+//! Then a single change of registers puts the thread before `syscall; ret` with its stack pointer at `reap`.
+//! Each frame begins with the address of the restorer, the code to which signal handlers return, so `ret`
+//! leads to `rt_sigreturn`, which loads the frame. Before this change the thread is as it was; after it, the
+//! thread restores itself, whatever happens to us. `clone` itself writes the id of the child, as the program
+//! sees it, into `reap`.
 //!
-//! The lowest frame is used first: a signal that comes in between has its own frame below, and spoils none that is needed.
+//! The lowest frame is used first: a signal that arrives in between has its own frame below, and does not
+//! overwrite any that is still needed.
 
 use std::fs::File;
 use std::io;
@@ -29,45 +31,46 @@ use super::gadgets::Gadgets;
 use super::sys::{self, Registers, Tid};
 use crate::memory::Region;
 
-/// What the code of a thread may use below its stack without saying so.
+/// The bytes below its stack pointer that a thread's code may use without adjusting it.
 const RED_ZONE: u64 = 128;
-/// What must be free below a thread's stack. The vector registers are the most of it.
+/// Bytes that must be free below a thread's stack pointer. Most of it is for the vector registers.
 const ROOM: u64 = 20 << 10;
-/// No signal is let through.
+/// The mask that blocks all signals.
 pub const ALL: u64 = u64::MAX;
-/// A process that nobody has: `wait4` for it fails at once.
+/// A process id that no process has: `wait4` for it fails at once.
 const NOBODY: u32 = 0x7fff_ffff;
-/// The call that stands for one that was interrupted and goes on.
+/// The system call that stands for an interrupted one that is resumed.
 const RESTART: i64 = libc::SYS_restart_syscall;
-/// What interrupted system calls leave in `rax` for the kernel to start them anew. Programs never see it.
+/// The values of `rax` that make the kernel restart an interrupted system call. Programs never see them.
 const RESTARTS: [i64; 3] = [-512, -513, -514];
-/// The same for those that go on with the time that is left.
+/// The same for calls that are resumed with the remaining time.
 const RESTART_BLOCK: i64 = -516;
 const TRAP_FLAG: u64 = 0x100;
 const DIRECTION_FLAG: u64 = 0x400;
 
-/// What `rt_sigreturn` reads, in words: where handlers return to, `ucontext`, the signal mask.
+/// What `rt_sigreturn` reads, in words: the return address of the handler, `ucontext`, the signal mask.
 type Frame = [u64; 39];
 const FRAME: u64 = size_of::<Frame>() as u64;
-/// Words of a frame.
+/// Word offsets within a frame.
 const RDI: u64 = 14;
 const SPARE: u64 = 30;
 
 /// Frames below the stack of a stopped thread.
 pub struct Net {
-    /// The thread as it was stopped.
+    /// The registers of the thread when it was stopped.
     pub saved: Registers,
     /// Its signal mask.
     pub mask: u64,
-    /// Whether the net brings it back to exactly that. A system call that was interrupted is begun anew by the net; the
-    /// kernel knows better: how much time is left, and whether a signal came that it should be given up for.
+    /// Whether the net restores exactly that state. If a system call was interrupted, the net restarts it
+    /// from the beginning; the kernel knows better how much time is left, and whether a signal has arrived
+    /// for which it should be given up.
     pub is_exact: bool,
     gadgets: Gadgets,
     reap: u64,
 }
 
 impl Net {
-    /// Writes the frames. The thread does not notice: it goes on as if nothing had happened.
+    /// Writes the frames. The thread is not affected: it can continue as if nothing had happened.
     pub fn spread(tid: Tid, memory: &File, gadgets: Gadgets, vectors: &Vectors) -> io::Result<Net> {
         let saved = sys::registers(tid)?;
         let mask = sys::signal_mask(tid)?;
@@ -100,33 +103,33 @@ impl Net {
         Ok(net)
     }
 
-    /// Registers of the thread before a system call, after which the frames lead it back.
+    /// The registers for a system call of the thread, after which the frames restore it.
     pub fn call(&self, number: i64, arguments: [u64; 6]) -> Registers {
         self.before_call(number, arguments, self.reap)
     }
 
-    /// Registers before taking note of a child's end, after which the thread is led back.
+    /// The registers for reaping a child, after which the thread is restored.
     pub fn reap(&self, child: u32) -> Registers {
         let options = u64::from(libc::__WALL.cast_unsigned());
         self.before_call(libc::SYS_wait4, [u64::from(child), 0, options, 0, 0, 0], self.back())
     }
 
-    /// Where `clone` is to write the number of the child that is to be waited for.
+    /// The address at which `clone` must store the id of the child to reap.
     pub fn child(&self) -> u64 {
         self.reap + 8 * RDI
     }
 
-    /// A word that nobody reads, 0 at first.
+    /// The address of an unused word, 0 at first.
     pub fn spare(&self) -> u64 {
         self.reap + 8 * SPARE
     }
 
-    /// The stack of a copy: it ends.
+    /// The stack pointer for a copy: it exits.
     pub fn end(&self) -> u64 {
         self.back() + FRAME
     }
 
-    /// The stack of a helper: it copies itself and ends.
+    /// The stack pointer for a helper: it makes the copy and exits.
     pub fn copy(&self) -> u64 {
         self.end() + FRAME
     }
@@ -145,32 +148,32 @@ impl Net {
         [rdi, rsi, rdx, r10, r8, r9]: [u64; 6],
         rsp: u64,
     ) -> Registers {
-        // No system call is under way, so that the kernel starts none anew.
+        // -1 means that no system call is in progress, so that the kernel restarts none.
         let (rax, orig_rax) = (number.cast_unsigned(), u64::MAX);
         let (rip, eflags) = (self.gadgets.call, self.saved.eflags & !(TRAP_FLAG | DIRECTION_FLAG));
         Registers { rip, rsp, eflags, rax, orig_rax, rdi, rsi, rdx, r10, r8, r9, ..self.saved }
     }
 }
 
-/// Whether a net can be spread below a thread's stack: it must be one that the kernel or the thread library made, with
-/// room. Fibers of OCaml 5 and stacks of signal handlers are small.
+/// Whether frames can be written below a thread's stack pointer: the stack must be one that the kernel or the
+/// thread library made, with enough room. Fibers of OCaml 5 and alternate signal stacks are small.
 pub fn has_room(regions: &[Region], registers: &Registers) -> bool {
     let rsp = registers.rsp;
     let Some(region) = regions.iter().find(|region| region.range.contains(&rsp)) else {
         return false;
     };
     let is_first = region.file.as_ref().is_some_and(|file| file.as_os_str() == "[stack]");
-    // Thread libraries keep what belongs to a thread above its stack, in one piece with it.
+    // Thread libraries keep the thread control block above the stack, in the same mapping.
     let thread = registers.fs_base;
     let is_threads = rsp < thread
         && region.range.contains(&thread)
         && rsp.saturating_sub(region.range.start) >= ROOM;
-    // The first one grows.
+    // The main stack grows.
     region.writable && (is_first || is_threads)
 }
 
-/// The state in which the thread goes on by itself. `rt_sigreturn` forgets that a system call was under way, so what the
-/// kernel would do has to be done here: the thread stands before its `syscall` again.
+/// The state from which the thread continues by itself. `rt_sigreturn` does not restart system calls, so we
+/// do here what the kernel would do: put the thread before its `syscall` again.
 fn resumed(saved: &Registers, memory: &File) -> Registers {
     let number = saved.orig_rax.cast_signed();
     let result = saved.rax.cast_signed();
@@ -186,13 +189,13 @@ fn resumed(saved: &Registers, memory: &File) -> Registers {
     if result != RESTART_BLOCK {
         return *saved;
     }
-    // If it was interrupted before, its code says which call it was.
+    // If it was interrupted before, only its code says which call it was.
     let known = if number == RESTART { number_in_code(saved, memory) } else { Some(number) };
     let Some(number) = known else {
         return Registers { rax: (-i64::from(libc::EINTR)).cast_unsigned(), ..*saved };
     };
     let mut again = begun_again(saved, number.cast_unsigned());
-    // These have left the time that remains where they were told to.
+    // These calls have stored the remaining time at the address given to them.
     match number {
         libc::SYS_nanosleep if saved.rsi != 0 => again.rdi = saved.rsi,
         libc::SYS_clock_nanosleep if saved.r10 != 0 && saved.rsi & 1 == 0 => again.rdx = saved.r10,
@@ -205,7 +208,7 @@ fn begun_again(saved: &Registers, number: u64) -> Registers {
     Registers { rax: number, rip: saved.rip.wrapping_sub(2), orig_rax: u64::MAX, ..*saved }
 }
 
-/// The number in `mov $number, %eax; syscall`, at whose end the thread stands.
+/// The number in `mov $number, %eax; syscall`, behind which the thread is stopped.
 fn number_in_code(saved: &Registers, memory: &File) -> Option<i64> {
     let mut code = [0; 7];
     memory.read_exact_at(&mut code, saved.rip.wrapping_sub(7)).ok()?;
@@ -215,7 +218,7 @@ fn number_in_code(saved: &Registers, memory: &File) -> Option<i64> {
     }
 }
 
-/// Whether a system call is one that the kernel gives up when a thread is stopped.
+/// Whether the kernel fails this system call with EINTR, instead of restarting it, when a thread is stopped.
 pub fn is_given_up_for_stops(number: i64) -> bool {
     matches!(
         number,
@@ -229,11 +232,11 @@ pub fn is_given_up_for_stops(number: i64) -> bool {
     )
 }
 
-/// `struct rt_sigframe` of the kernel, as far as `rt_sigreturn` reads it.
+/// The kernel's `struct rt_sigframe`, as far as `rt_sigreturn` reads it.
 fn frame(restorer: u64, registers: &Registers, mask: u64, vectors: u64) -> Frame {
-    // There are vector registers in the way of XSAVE; `ss` is given, and is taken as it is.
+    // The frame has vector registers in XSAVE format; `ss` is given, and must be used as it is.
     let flags = 1 | 2 | 4;
-    // No such mode: the alternate stack stays as it is.
+    // An invalid mode: the alternate stack stays as it is.
     let stack_flags = 0x7f;
     let r = registers;
     let segments = r.cs & 0xffff | (r.ss & 0xffff) << 48;
@@ -249,21 +252,21 @@ fn frame(restorer: u64, registers: &Registers, mask: u64, vectors: u64) -> Frame
     frame
 }
 
-/// How this processor lays out vector registers. Asked for before anything stands still: `cpuid` takes long in virtual
-/// machines.
+/// How this processor lays out vector registers. Determined before anything is stopped: `cpuid` is slow in
+/// virtual machines.
 #[derive(Clone, Copy)]
 pub struct Vectors {
-    /// Where each feature ends.
+    /// The end offset of each feature's state.
     ends: [u32; 64],
 }
 
 /// The part that every processor has: x87 and SSE, and the header of the rest.
 const LEGACY: u32 = 576;
-/// What the kernel keeps for itself in that part, and writes into signal frames.
+/// The software-reserved bytes of that part, which the kernel fills in signal frames.
 const SOFTWARE: std::ops::Range<usize> = 464..512;
-/// Which features are in use.
+/// The bits of the features in use.
 const IN_USE: std::ops::Range<usize> = 512..520;
-/// The tiles of AMX, which only threads have that asked for them.
+/// The tile registers of AMX, which only threads have that asked for them.
 const TILES: u64 = 1 << 18;
 const FIRST_MAGIC: u32 = 0x4650_5853;
 const SECOND_MAGIC: u32 = 0x4650_5845;
@@ -273,13 +276,13 @@ impl Vectors {
         Vectors { ends: sys::ends_of_vector_registers() }
     }
 
-    /// Makes of what ptrace gives what the kernel writes for a signal.
+    /// Converts what ptrace returns into what the kernel writes into a signal frame.
     fn as_in_signal_frame(&self, mut state: Vec<u8>) -> io::Result<Vec<u8>> {
         let word = |range: std::ops::Range<usize>| {
             let bytes = state.get(range)?.first_chunk::<8>()?;
             Some(u64::from_le_bytes(*bytes))
         };
-        // What the processor has stands here for debuggers.
+        // For debuggers, ptrace puts the features of the processor here.
         let (Some(all), Some(in_use)) = (word(SOFTWARE.start..SOFTWARE.start + 8), word(IN_USE))
         else {
             return Err(io::Error::other("its vector registers are not as expected"));
@@ -290,7 +293,7 @@ impl Vectors {
             ends.fold(LEGACY, u32::max)
         };
         let size = end_of(features);
-        // Where the second magic is looked for differs if the thread may use tiles and does not.
+        // If the thread may use tiles but does not, the second magic is expected elsewhere.
         let whole = end_of(all).min(u32::try_from(state.len()).unwrap_or(u32::MAX)).max(size);
         state.resize(whole as usize + 4, 0);
         state[SOFTWARE].fill(0);

@@ -1,4 +1,4 @@
-//! Where in a process the runtime is that is to be brought to a safe point.
+//! The addresses that are needed to bring a process to a safe point.
 
 use bactrian_ocaml::{Code, Polling, StackLayout};
 
@@ -7,7 +7,7 @@ use super::safe_point::{ENTRIES, Offsets, Places, State};
 use crate::heap::target::Target;
 
 impl Places {
-    /// Of a program that is known.
+    /// Finds them in a known program.
     pub(super) fn of(target: &Target) -> Result<Places, Refusal> {
         let unknown = |what: &str| {
             let reason = format!("its OCaml runtime has no name {what}");
@@ -48,7 +48,8 @@ impl Places {
     }
 }
 
-/// How far `caml_state` is from a thread's pointer: variables of the executable stand right below it.
+/// The offset of `caml_state` from the thread pointer: an executable's thread-local variables are right below
+/// it.
 pub(super) fn thread_offset(target: &Target) -> Option<i64> {
     let object = target.runtime_object();
     let tls = object.tls?;

@@ -1,4 +1,5 @@
-//! Placing the agent in a process that runs: it is made to map memory, and the agent is written there from outside.
+//! Placing the agent in a running process: the process is made to map memory, and the agent is written there
+//! from outside.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -19,16 +20,16 @@ use crate::memory::{Memory, ProcessMemory};
 
 const PAGE: u64 = 4096;
 const BREATH: Duration = Duration::from_millis(1);
-/// How long threads may take to leave signal handlers that have small stacks of their own.
+/// How long threads may take to leave signal handlers that run on small alternate stacks.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is needed to have a thread do system calls.
+/// What it takes to make a thread do system calls.
 pub struct Means {
     pub gadgets: Gadgets,
     pub vectors: Vectors,
 }
 
-/// Where an agent of ours is already, of a recording before.
+/// The address of an agent of ours that an earlier recording has left.
 pub fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Option<u64>, Refusal> {
     let starts = memory.regions().iter().filter(|region| region.readable && region.file.is_none());
     for region in starts {
@@ -44,7 +45,8 @@ pub fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Opt
     Ok(None)
 }
 
-/// Has the process map memory for the agent: where its first page is, behind one of ours.
+/// Makes the process map memory for the agent; returns the address of its first page, which is preceded by a
+/// page of ours.
 pub fn map(tracee: &mut Tracee, means: &Means, length: u64) -> Result<u64, Refusal> {
     let rights = u64::from((libc::PROT_READ | libc::PROT_WRITE).unsigned_abs());
     let kind = u64::from((libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).unsigned_abs());
@@ -53,17 +55,17 @@ pub fn map(tracee: &mut Tracee, means: &Means, length: u64) -> Result<u64, Refus
     Ok(start + PAGE)
 }
 
-/// The agent as it is for a program, wherever it will be.
+/// The agent prepared for a program, not yet at an address.
 pub struct Made<'a> {
     implant: &'a Implant<'a>,
     target: &'a Target,
-    /// What the program cannot tell.
+    /// Tables for what the program cannot report itself.
     told: Option<Told<'a>>,
 }
 
 impl<'a> Made<'a> {
     /// # Errors
-    /// If the program lacks what the agent needs of libc.
+    /// If the program's libc lacks what the agent needs.
     pub fn of(implant: &'a Implant<'a>, target: &'a Target) -> Result<Made<'a>, Refusal> {
         let told = Told::of(target);
         let made = Made { implant, target, told };
@@ -90,15 +92,15 @@ impl<'a> Made<'a> {
         Ok(image)
     }
 
-    /// How many bytes it takes in memory.
+    /// Its size in memory, in bytes.
     pub fn length(&self) -> u64 {
         let told = self.told.as_ref().map_or(0, Told::length);
         (self.implant.length() + told).next_multiple_of(PAGE)
     }
 
-    /// Writes it to where there is room for it.
+    /// Writes it to memory that was mapped for it.
     pub fn write(&self, tracee: &Tracee, base: u64) -> Result<(), Refusal> {
-        // Pages of zeros are there already.
+        // The mapping already consists of zeros.
         for (at, page) in self.placed_at(base)?.chunks(PAGE as usize).enumerate() {
             if page.iter().any(|byte| *byte != 0) {
                 let written = tracee.memory.write_all_at(page, base + at as u64 * PAGE);
@@ -126,7 +128,7 @@ pub fn protect(
     Ok(())
 }
 
-/// Sets down that the agent is there, when it is.
+/// Marks the agent as present, once it is complete.
 pub fn sign(tracee: &Tracee, base: u64, implant: &Implant<'_>) -> Result<(), Refusal> {
     let mut page = MAGIC.to_le_bytes().to_vec();
     page.extend(implant.number().to_le_bytes());
@@ -134,7 +136,7 @@ pub fn sign(tracee: &Tracee, base: u64, implant: &Implant<'_>) -> Result<(), Ref
     written.map_err(|error| Refusal::failed("writing the agent", &error))
 }
 
-/// Has a thread of the process do a system call.
+/// Makes a thread of the process do a system call.
 fn system_call(
     tracee: &mut Tracee,
     means: &Means,
@@ -146,7 +148,7 @@ fn system_call(
     loop {
         let memory = ProcessMemory::open(tracee.pid).map_err(failed)?;
         if let Some(tid) = tracee.any_with_room(memory.regions()) {
-            // Each thread has its own filters.
+            // Each thread has its own seccomp filters.
             may_inject(&format!("{}/task/{tid}", tracee.pid)).map_err(Refusal::late)?;
             let mut lent =
                 Lent::new(tid, &tracee.memory, means.gadgets, &means.vectors).map_err(failed)?;
@@ -164,7 +166,7 @@ fn system_call(
         if Instant::now() > until {
             return Err(Refusal::late("none of its threads has room on its stack"));
         }
-        // They are in signal handlers that have small stacks of their own.
+        // They are in signal handlers that run on small alternate stacks.
         tracee.resume(true)?;
         tracee.let_run(BREATH)?;
         tracee.stop()?;

@@ -1,12 +1,13 @@
-//! Recording a process that runs already and was not prepared for it.
+//! Recording a process that is already running and was not prepared for it.
 //!
-//! The process is stopped twice, for less than a millisecond each: once to map memory for the agent, and, when that is
-//! written there ([`super::implant`]), once to set the hooks of its runtime and to ask it to poll. No function is called from outside: the
-//! runtime itself calls the agent, where a sampler may be started. To end, the hooks are put back, and the agent
-//! is told not to answer any more; it stays mapped, and is used again by the next recording of the process.
+//! The process is stopped twice, for less than a millisecond each: once to map memory for the agent, and
+//! once, after the agent has been written there ([`super::implant`]), to set the hooks of its runtime and to
+//! ask it to poll. No function is called from outside: the runtime itself calls the agent, at moments when a
+//! sampler may be started. To end the recording, the hooks are restored and the agent is told to ignore
+//! callbacks. It stays mapped, and is used again by the next recording of the process.
 //!
-//! If we are killed: before the hooks are set, nothing has changed but the map of its memory. Afterwards the agent notices within
-//! seconds that nobody takes its events, and stops.
+//! If we are killed before the hooks are set, nothing has changed except the process's mappings. Afterwards
+//! the agent notices within seconds that nobody takes its events, and stops.
 
 use std::fs::{self, File};
 use std::io;
@@ -45,54 +46,56 @@ use crate::memory::{Memory, ProcessMemory};
 use crate::temporary::Owner;
 
 const BREATH: Duration = Duration::from_millis(1);
-/// How long threads may take to leave what must not be changed under them.
+/// How long threads may take to leave code or data that must not be changed under them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A recording of a process that ran already. Dropped without [`LateRecording::end`], it goes on until the agent notices that
-/// nobody takes its events.
+/// A recording of a process that was already running. If it is dropped without [`LateRecording::end`], it
+/// continues until the agent notices that nobody takes its events.
 #[derive(Debug)]
 pub struct LateRecording {
     pid: u32,
     memory: File,
-    /// Where the agent's [`Control`] is.
+    /// The address of the agent's [`Control`].
     control: u64,
     hooks: Vec<SetHook>,
-    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
+    /// The addresses of `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where it
+    /// exists.
     samplers: Vec<u64>,
-    /// Opens the doors if we are killed before it is guarded.
+    /// Opens the doors if we are killed before the sampler's functions are guarded.
     guardian: Guardian,
     keeper: Keeper,
-    /// How long the process stood still for it.
+    /// How long the process was stopped in total.
     pub pause: Duration,
     held: Held,
 }
 
-/// A variable of the runtime that we have set, or may find set by the agent.
+/// A variable of the runtime that we have set, or that the agent may have set.
 #[derive(Clone, Copy, Debug)]
 struct SetHook {
     variable: u64,
-    /// Where the agent's [`Hook`] is.
+    /// The address of the agent's [`Hook`].
     hook: u64,
 }
 
-/// How a recording stands.
+/// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The program has not come to a moment in which a sampler can be started: it waits for something outside.
+    /// No sampler has been started yet: the program has not come to a moment when one can be, because it is
+    /// blocked.
     Waiting,
-    /// So many domains sample.
+    /// This many domains are sampling.
     Sampling(u64),
-    /// It could not be begun.
+    /// It could not be started.
     Trouble(Trouble),
     /// The process has ended.
     Gone,
 }
 
 impl LateRecording {
-    /// Begins to record a process.
+    /// Starts to record a process.
     ///
     /// # Errors
-    /// If the kernel does not let us trace it, or it is no program that this can be done with. It goes on as it was.
+    /// If the kernel does not let us trace it, or it does not support this. It continues unharmed.
     pub fn begin(pid: u32, settings: &Settings) -> Result<LateRecording, Refusal> {
         let held = Held::begin();
         let memory = ProcessMemory::open(pid).map_err(|error| Refusal::opening(pid, &error))?;
@@ -127,7 +130,7 @@ impl LateRecording {
             }
             None => {
                 let base = map(&mut tracee, &means, made.length())?;
-                // Nobody knows of it yet, so it may run while it is written.
+                // The program does not know of this memory yet, so it may run while the agent is written.
                 tracee.resume(true)?;
                 let written = made.write(&tracee, base);
                 tracee.stop()?;
@@ -148,11 +151,11 @@ impl LateRecording {
         Ok(LateRecording { pid, memory, control, hooks, samplers, guardian, keeper, pause, held })
     }
 
-    /// How it stands. To be asked every few milliseconds: a program that samples is guarded against using the sampler itself
-    /// from then on.
+    /// The state of the recording. To be called every few milliseconds: once a program samples, this guards
+    /// it against using the sampler itself.
     ///
     /// # Errors
-    /// If the process cannot be stopped for that.
+    /// If that requires stopping the process, and it cannot be stopped.
     pub fn look(&mut self) -> Result<Standing, Refusal> {
         be_seen(&self.memory, self.control);
         let standing = self.standing();
@@ -165,7 +168,7 @@ impl LateRecording {
         Ok(standing)
     }
 
-    /// Whether callers of one of the sampler's functions wait until it is guarded.
+    /// Whether callers of one of the sampler's functions spin until it is guarded.
     fn is_held(&self) -> bool {
         let patched = |gate: u64| {
             word(&self.memory, word(&self.memory, gate + offset_of!(Gate, patched) as u64)?)
@@ -203,12 +206,13 @@ impl LateRecording {
         }
     }
 
-    /// Whether the user asked us to stop, by a signal.
+    /// Whether the user has asked us to stop, by a signal.
     pub fn is_asked_to_stop(&self) -> bool {
         self.held.asked().load(Ordering::Relaxed) != 0
     }
 
-    /// Ends it: the trace is complete then. Gives how long the process stood still for it.
+    /// Ends the recording: the trace is then complete. Returns how long the process was stopped in total for
+    /// the recording.
     ///
     /// # Errors
     /// If the process cannot be stopped once more. Then the agent ends by itself.
@@ -216,7 +220,7 @@ impl LateRecording {
         let ended = match seize(self.pid) {
             Ok(mut tracee) => self.take_back(&mut tracee).map(|()| tracee.pause()),
             Err(refusal) if refusal.cause == Cause::Gone => {
-                // There is nothing left to take back.
+                // There is nothing left to undo.
                 self.guardian.all_restored();
                 Ok(Duration::ZERO)
             }
@@ -241,7 +245,7 @@ impl LateRecording {
         for hook in &self.hooks {
             let ours = word(&tracee.memory, hook.hook + offset_of!(Hook, ours) as u64);
             let previous = previous_of(&tracee.memory, hook.hook);
-            // Whoever has put another one there knows of ours, and calls it.
+            // Another hook that was installed after ours knows of it and calls it.
             if let (Some(ours), Some(previous)) = (ours, previous)
                 && tracee.word(hook.variable) == Some(ours)
             {
@@ -253,16 +257,17 @@ impl LateRecording {
     }
 }
 
-/// Where the runtime has what is to be set.
+/// The runtime's variables that have to be set.
 struct RuntimePlaces {
     polling: Polling,
     state: StatePlace,
     something_to_do: Option<u64>,
-    /// Variables that are to be set, each with where its [`Hook`] is in [`Control`]; and others that are put back with them: that
-    /// which the agent sets itself, and those that a watcher who was killed has left set.
+    /// The variables of hooks that we set, each with the offset of its [`Hook`] in [`Control`]; and others
+    /// that are restored along with them: the hook that the agent sets itself, and those that an observer has
+    /// left set because it was killed.
     hooks: Vec<(u64, usize)>,
     others: Vec<(u64, usize)>,
-    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where there is one.
+    /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where it exists.
     samplers: Vec<u64>,
 }
 
@@ -272,12 +277,12 @@ enum StatePlace {
 }
 
 impl RuntimePlaces {
-    /// Of a process, in which pauses are to be measured or not.
+    /// Finds them in a process, with hooks for measuring pauses if `with_pauses`.
     fn of(target: &Target, with_pauses: bool) -> Result<RuntimePlaces, Refusal> {
         let version = target.version;
         let unknown = |reason: String| Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING);
         let has = |name: &str| target.objects.iter().any(|it| it.symbols.find(name).is_some());
-        // A static program may be one that never forks.
+        // A static program without fork cannot fork.
         let knows_libc = has(FORKS) || (has(ERRNO) && !has("fork"));
         if let Some((reason, way_out)) = cannot_start_late(version, target.code, knows_libc) {
             return Err(Refusal::new(Cause::Unknown, reason, way_out));
@@ -327,7 +332,7 @@ impl RuntimePlaces {
         })
     }
 
-    /// The states of domains, as far as threads tell.
+    /// The states of the domains that threads have.
     fn domains(&self, tracee: &Tracee) -> Vec<u64> {
         let mut states: Vec<u64> = match self.state {
             StatePlace::Global(variable) => tracee.word(variable).into_iter().collect(),
@@ -345,13 +350,14 @@ impl RuntimePlaces {
     }
 }
 
-/// Where the agent's gates are.
+/// The addresses of the agent's gates.
 fn gates(control: u64) -> [u64; GATES] {
     let first = control + offset_of!(Control, gates) as u64;
     std::array::from_fn(|at| first + (at * size_of::<Gate>()) as u64)
 }
 
-/// Lets the program run until none of its threads works on a recording, is about to start a sampler, or waits at a door.
+/// Lets the program run until none of its threads is working on a recording, is about to start a sampler, or
+/// spins at a door.
 fn settle(tracee: &mut Tracee, control: u64, samplers: &[u64]) -> Result<(), Refusal> {
     let failed = |error: io::Error| Refusal::failed("guarding its sampler", &error);
     let until = Instant::now() + PATIENCE;
@@ -373,9 +379,9 @@ fn settle(tracee: &mut Tracee, control: u64, samplers: &[u64]) -> Result<(), Ref
     }
 }
 
-/// Shows the agent that we live.
+/// Shows the agent that we are alive.
 fn be_seen(memory: &File, control: u64) {
-    // If the process has ended, that is seen elsewhere.
+    // If the process has ended, that is noticed elsewhere.
     let _ = memory.write_all_at(&now().to_le_bytes(), control + offset_of!(Control, seen) as u64);
 }
 
@@ -385,10 +391,10 @@ fn now() -> u64 {
     (now.tv_sec * 1_000_000 + now.tv_nsec / 1000).cast_unsigned()
 }
 
-/// Whoever opens the doors that the agent closes, if we are killed before it is guarded.
+/// A guardian that opens the doors closed by the agent if we are killed before they are guarded.
 fn guardian_of(tracee: &Tracee, samplers: &[u64]) -> Result<Guardian, Refusal> {
     let failed = |error: io::Error| Refusal::failed("starting a guardian for it", &error);
-    // Until then the agent may close doors.
+    // The agent may close doors until then.
     let delay = Duration::from_micros(GONE_AFTER + GONE_AFTER / 2);
     let mut guardian = Guardian::after(tracee.pid, delay).map_err(failed)?;
     for &address in samplers {
@@ -400,7 +406,7 @@ fn guardian_of(tracee: &Tracee, samplers: &[u64]) -> Result<Guardian, Refusal> {
     Ok(guardian)
 }
 
-/// Whether this can be done with a process at all.
+/// Whether a process can be recorded at all.
 fn is_possible(pid: u32, memory: &ProcessMemory) -> Result<(), Refusal> {
     may_inject(&pid.to_string())
         .map_err(|reason| Refusal::new(Cause::Forbidden, reason, WITHOUT_TRACING))?;
@@ -428,7 +434,7 @@ fn is_possible(pid: u32, memory: &ProcessMemory) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether nobody else records the process.
+/// Whether no other recorder is recording the process.
 fn is_free(tracee: &Tracee, control: u64) -> Result<(), Refusal> {
     let word = |at: usize| tracee.word(control + at as u64).unwrap_or(0);
     let recorder = word(offset_of!(Control, recorder));
@@ -443,7 +449,7 @@ fn is_free(tracee: &Tracee, control: u64) -> Result<(), Refusal> {
     }
 }
 
-/// Becomes the tracer of a process, as soon as nobody else is: a snapshot takes some milliseconds.
+/// Attaches to a process, waiting if another tracer is attached: a snapshot takes some milliseconds.
 fn seize(pid: u32) -> Result<Tracee, Refusal> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -456,7 +462,8 @@ fn seize(pid: u32) -> Result<Tracee, Refusal> {
     }
 }
 
-/// Hands the settings to the agent, sets the hooks and asks the runtime to poll, while all threads stand still.
+/// Passes the settings to the agent, sets the hooks and asks the runtime to poll, while all threads are
+/// stopped.
 fn arm(
     tracee: &mut Tracee,
     control: u64,
@@ -477,7 +484,7 @@ fn arm(
     set_word(tid, recorder, std::process::id().into()).map_err(failed)?;
     let asked = control + offset_of!(Control, asked) as u64;
     let prepared = tracee.word(control + offset_of!(Control, prepared) as u64).unwrap_or(0);
-    // That of a recorder that was killed may not have been prepared.
+    // A recorder that was killed may have left a number that was never prepared.
     let before = prepared.max(tracee.word(asked).unwrap_or(0));
     set_word(tid, asked, before + 1).map_err(failed)?;
     let set_hook =
@@ -502,14 +509,14 @@ fn arm(
     Ok(hooks)
 }
 
-/// Asks a domain to look what there is to do.
+/// Asks a domain to poll.
 fn poll(tracee: &Tracee, tid: Tid, runtime: &RuntimePlaces, state: u64) -> io::Result<()> {
     let word_at = |at: usize| state + 8 * at as u64;
     match runtime.polling {
         Polling::ToEnd { limit, end, slice } => {
             set_word(tid, word_at(slice), 1)?;
             if let Some(variable) = runtime.something_to_do {
-                // An int: what stands beside it stays.
+                // An int: keep the other half of the word.
                 let word = tracee.word(variable).unwrap_or(0);
                 set_word(tid, variable, (word & !0xffff_ffff) | 1)?;
             }
@@ -526,10 +533,11 @@ fn poll(tracee: &Tracee, tid: Tid, runtime: &RuntimePlaces, state: u64) -> io::R
     }
 }
 
-/// Lets the program run until no thread is at the beginning of a function that is about to be changed.
+/// Lets the program run until no thread is inside the first instructions of a function that is about to be
+/// patched.
 fn leave_samplers(tracee: &mut Tracee, samplers: &[u64]) -> Result<(), Refusal> {
     let until = Instant::now() + PATIENCE;
-    // Those at the door have not entered.
+    // Threads at the door itself have not entered.
     let is_there =
         |rip: u64| samplers.iter().any(|at| (at + 1..at + JUMP_LENGTH as u64).contains(&rip));
     loop {
@@ -546,7 +554,7 @@ fn leave_samplers(tracee: &mut Tracee, samplers: &[u64]) -> Result<(), Refusal> 
     }
 }
 
-/// Leads calls of a function at whose door callers wait to the agent.
+/// Redirects a function at whose door callers spin to the agent.
 fn guard(memory: &File, gate: u64) -> io::Result<()> {
     let unreadable = || io::Error::other("its memory cannot be read");
     let field = |at: usize| word(memory, gate + at as u64).ok_or_else(unreadable);
@@ -563,7 +571,7 @@ fn guard(memory: &File, gate: u64) -> io::Result<()> {
     memory.write_all_at(&function.to_le_bytes(), patched)
 }
 
-/// The settings as the agent reads them.
+/// The settings, encoded as the agent reads them.
 fn text_of(settings: &Settings, pid: u32) -> Result<Vec<u8>, Refusal> {
     let mut text = Vec::new();
     let mut add = |name: &str, value: &[u8]| {
@@ -584,7 +592,7 @@ fn text_of(settings: &Settings, pid: u32) -> Result<Vec<u8>, Refusal> {
         entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
     });
     add(name, parameters.unwrap_or_default());
-    // What an earlier recording was told ends here.
+    // An additional NUL ends the list, before leftovers of an earlier recording.
     text.push(0);
     match text.len() < SETTINGS {
         true => {
@@ -605,7 +613,7 @@ fn previous_of(memory: &File, hook: u64) -> Option<u64> {
     word(memory, word(memory, hook + offset_of!(Hook, previous) as u64)?)
 }
 
-/// At once, as its threads see it.
+/// Writes a word atomically, as seen by the process's threads.
 fn set_word(tid: Tid, address: u64, value: u64) -> io::Result<()> {
     sys::write_word(tid, address, value)
 }

@@ -1,47 +1,47 @@
-//! Why a process cannot be frozen, and what helps.
+//! Why a process cannot be frozen, and what the user can do.
 
 use std::fmt;
 use std::io;
 
 use crate::doctor::{Process, Tracing};
 
-/// What stands in the way of freezing a process.
+/// What prevents freezing a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// There is no such process, or it ended meanwhile.
     Gone,
-    /// The kernel does not let us trace it.
+    /// We may not trace it.
     Forbidden,
-    /// It is no OCaml that is known.
+    /// It is not a supported OCaml program.
     Unknown,
-    /// It came to no place where its heap is whole, in the time there was.
+    /// It did not come to a safe point in the time given.
     Busy,
-    /// The user asked to stop, by this signal.
+    /// The user interrupted us with this signal.
     Interrupted(i32),
     /// The kernel did something unexpected.
     Failed,
 }
 
-/// Why a process was not frozen. It runs on as if nothing had happened.
+/// Why a process was not frozen. It continues as if nothing had happened.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// What stands in the way.
+    /// The cause, as a code.
     pub cause: Cause,
-    /// The same in words.
+    /// The cause, as a sentence.
     pub reason: String,
-    /// What helps; empty if nothing does.
+    /// What the user can do; empty if nothing helps.
     pub way_out: String,
 }
 
-/// What helps whatever refuses: a way that needs no tracing.
+/// Advice for every refusal: a way that needs no tracing.
 const START_UNDER_RECORD: &str =
     "start the program under `bactrian record --snapshots signal`, which needs no tracing";
 
-/// What helps where a process cannot be recorded while it runs.
+/// Advice if a process cannot be recorded while it runs.
 pub(super) const WITHOUT_TRACING: &str = "Start the program under `bactrian record`";
 
 impl Refusal {
-    /// A process cannot be recorded while it runs.
+    /// A process that cannot be recorded while it runs.
     pub(super) fn late(reason: impl Into<String>) -> Refusal {
         Refusal::new(Cause::Failed, reason, WITHOUT_TRACING)
     }
@@ -54,12 +54,12 @@ impl Refusal {
         Refusal { cause, reason: reason.into(), way_out: way_out.into() }
     }
 
-    /// The process ended.
+    /// The process has ended.
     pub(super) fn gone(pid: u32) -> Refusal {
         Refusal::new(Cause::Gone, format!("process {pid} has ended"), "")
     }
 
-    /// There is no such process, or only what its parent may still ask of it.
+    /// There is no such process, or it is a zombie.
     pub(super) fn missing(pid: u32) -> Refusal {
         let reason = match is_zombie(pid) {
             true => format!("process {pid} has ended (its parent has not asked for it yet)"),
@@ -68,7 +68,7 @@ impl Refusal {
         Refusal::new(Cause::Gone, reason, "")
     }
 
-    /// A call of the kernel failed in the middle.
+    /// A system call failed unexpectedly.
     pub(super) fn failed(doing: &str, error: &io::Error) -> Refusal {
         if error.raw_os_error() == Some(libc::ESRCH) {
             return Refusal::new(Cause::Gone, format!("the process ended while {doing}"), "");
@@ -77,7 +77,7 @@ impl Refusal {
         Refusal::new(Cause::Failed, format!("{doing}: {error}"), way_out)
     }
 
-    /// The kernel did not let us look into `pid`.
+    /// The kernel did not let us open the memory of `pid`.
     pub(crate) fn opening(pid: u32, error: &io::Error) -> Refusal {
         match error.raw_os_error() {
             Some(libc::ENOENT | libc::ESRCH) => Refusal::missing(pid),
@@ -95,20 +95,20 @@ impl Refusal {
         }
     }
 
-    /// The kernel does not let us trace `pid`: a zombie's memory is forbidden to all but root.
+    /// The kernel does not let us trace `pid`. Only root may open the memory of a zombie.
     fn forbidden(pid: u32) -> Refusal {
         if is_zombie(pid) { Refusal::missing(pid) } else { forbidden(pid) }
     }
 }
 
-/// Whether a process has ended and only waits to be reaped.
+/// Whether a process has ended and waits to be reaped.
 fn is_zombie(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let state = status.lines().find_map(|line| line.strip_prefix("State:"));
     state.is_some_and(|state| state.trim_start().starts_with('Z'))
 }
 
-/// The words for a process that the kernel does not let us trace.
+/// Explains why the kernel does not let us trace a process.
 fn forbidden(pid: u32) -> Refusal {
     let (reason, way_out) = match Process::look(pid).map(|process| process.tracing) {
         Ok(Tracing::No { reason, way_out }) => (reason, way_out),

@@ -1,30 +1,33 @@
-//! Bringing a process to a moment in which its heap is whole.
+//! Bringing a process to a safe point.
 //!
-//! A heap is whole where a collection could begin: every value that is needed is in a place where the runtime
-//! looks for it. There are two kinds of such moments.
+//! A heap is consistent where a collection could begin: every live value is in a place where the runtime
+//! looks for it. There are two kinds of such safe points.
 //!
-//! *Waiting.* A program that waits for something outside is in C, between two collections. OCaml 5 says so itself:
-//! a thread that waits has given back its domain, and its `caml_state` is null. OCaml 4 does not say it, but a
-//! thread in a system call is in C that OCaml called, and if that is none by which the runtime itself manages its
-//! memory, no collection is under way. OCaml code that calls C leaves its return address in the runtime's
-//! state and on the stack; C that is called without leaving it (`[@@noalloc]`) is told by that, or by a stack that
-//! does not lead through known frames to its end.
+//! *Blocked.* A program that waits for something outside is in C, between two collections. OCaml 5 says so
+//! itself: a thread that blocks has released its domain, and its `caml_state` is null. OCaml 4 does not say
+//! so, but a thread in a system call is in C code that OCaml has called, and if that system call is not one
+//! by which the runtime itself manages its memory, no collection is running. OCaml code that calls C leaves
+//! its return address in the runtime's state and on the stack. C code that is called without leaving it
+//! (`[@@noalloc]`) is recognised by its absence, or by a stack that does not lead through known frames to its
+//! end.
 //!
-//! *Polling.* A running program is asked to collect, by the same flags by which signals ask for it, and is stopped
-//! when it enters the runtime for that: at the first instruction of the functions of [`ENTRIES`] stands a jump to itself.
-//! At that moment OCaml's registers are saved and nothing has been done yet. What the flags ask for turns out to be
-//! nothing, and the runtime clears them by itself.
+//! *Polling.* A running program is asked to collect, by the same flags that signals use, and is stopped when
+//! it enters the runtime for that: we put a jump to itself at the first instruction of each function of
+//! [`ENTRIES`]. At that moment OCaml's registers are saved and nothing has been done yet. What the flags ask
+//! for turns out to be nothing, and the runtime clears them by itself.
 //!
-//! Domains of OCaml 5 must all be there at once. Each that comes to an entry is held there until the last has come.
-//! That can last forever: a domain that was in the middle of stopping the world waits for those that we hold. So
-//! holding has a limit, then all go on for a moment, and it begins again. (Calling the runtime's own way of stopping
-//! all domains from outside would need code of ours in the program; this needs none.)
+//! All domains of OCaml 5 must be at a safe point at the same time. Each that arrives at an entry is held
+//! there until the last has arrived. That can last forever: a domain that was in the middle of stopping the
+//! world waits for those that we hold. So holding has a time limit, after which all domains continue for a
+//! moment, and we start again. (Calling the runtime's own function that stops all domains would need code of
+//! ours in the program; this needs none.)
 //!
-//! Jumps stand in the code only while threads run and we wait, from [`arm`] to the next stop of all threads. If we are
-//! killed (SIGKILL) right then, the kernel lets go of the program, and its threads wait in those jumps until a process of ours
-//! has taken them back ([`super::guardian`]). That is why they are no breakpoints: a thread that ran into int3 dies of it when
-//! its tracer is gone, whatever is put back. The price: nobody tells that a thread has come, so all are stopped now
-//! and then to look.
+//! The jumps are in the code only while threads run and we wait, from [`arm`] to the next stop of all
+//! threads. If we are killed (SIGKILL) right then, the kernel detaches from the program, and its threads wait
+//! in those jumps until a process of ours has restored the code ([`super::guardian`]). That is why they are
+//! jumps and not breakpoints: a thread that ran into int3 would die of it once its tracer is gone, even if
+//! the code is restored. The price: we are not notified when a thread arrives, so all are stopped now and
+//! then to look.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -36,45 +39,47 @@ use super::tracee::{Thread, Tracee};
 use crate::heap::roots::StackCheck;
 use crate::memory::Region;
 
-/// Functions of the runtime at whose first instruction the heap is whole: where OCaml code comes to the collector;
-/// where C allocates; where C and the interpreter look for signals; where a domain is about to stop all others.
+/// Functions of the runtime at whose first instruction the heap is consistent: where OCaml code enters the
+/// collector; where C allocates; where C and the interpreter check for signals; where a domain is about to
+/// stop all others.
 pub const ENTRIES: &[&str] = &[
     "caml_garbage_collection",
     "caml_alloc_small_dispatch",
     "caml_process_pending_actions",
     "caml_try_run_on_all_domains_with_spin_work",
 ];
-/// A jump to itself: the thread waits there, with all its registers, and goes on when the code is as it was.
+/// A jump to itself: the thread waits there, with all its registers, and continues when the code is restored.
 const WAITING: [u8; 2] = [0xeb, 0xfe];
-/// How long threads run before they are looked at for the first time; then twice as long each time, up to the last. As
-/// long a thread may wait in a jump.
+/// How long threads run before we look at them for the first time; this doubles each time, up to the last. A
+/// thread may wait in a jump for as long.
 const FIRST_WAIT: Duration = Duration::from_micros(100);
 const LAST_WAIT: Duration = Duration::from_millis(16);
-/// How long domains that came are held without another one coming, at first; twice as long each time.
+/// How long domains that have arrived are held without another one arriving, at first; this doubles each
+/// time.
 const FIRST_HOLD: Duration = Duration::from_millis(8);
 const LAST_HOLD: Duration = Duration::from_millis(128);
-/// How long all go on when holding did not help.
+/// How long all domains run when holding did not help.
 const BREATH: Duration = Duration::from_millis(2);
 
-/// What of a runtime must be known to bring it to a safe point. Addresses in the process.
+/// What must be known about a runtime to bring it to a safe point. Addresses are in the process.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Where the state of the runtime is told.
+    /// How to find the domain state.
     pub state: State,
-    /// First instructions of the functions of [`ENTRIES`].
+    /// The first instructions of the functions of [`ENTRIES`].
     pub entries: Vec<u64>,
-    /// `caml_something_to_do` of OCaml 4, which the interpreter looks at.
+    /// `caml_something_to_do` of OCaml 4, which the interpreter checks.
     pub something_to_do: Option<u64>,
     /// Byte offsets in the domain state.
     pub offsets: Offsets,
 }
 
-/// Where the state of the runtime is told.
+/// How to find the domain state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// OCaml 4: a variable.
+    /// OCaml 4: the address of a global variable.
     Global(u64),
-    /// OCaml 5: a variable of each thread, so far from its thread pointer.
+    /// OCaml 5: a thread-local variable, at this offset from the thread pointer.
     PerThread(i64),
 }
 
@@ -91,8 +96,8 @@ pub struct Offsets {
     pub last_call: Option<(u64, u64)>,
 }
 
-/// Brings the process, all of whose threads stand still, to a safe point. They stand still again afterwards,
-/// whatever comes out. What is returned: the states of its domains that are known.
+/// Brings the process, all of whose threads are stopped, to a safe point. They are stopped again afterwards,
+/// whatever the result. Returns the states of the domains that were found.
 pub fn reach(
     tracee: &mut Tracee,
     places: &Places,
@@ -121,7 +126,7 @@ pub fn reach(
         arm(tracee, places, &standing)?;
         tracee.resume(false)?;
         let waited = tracee.let_run(wait);
-        // Only when all stand still may the code be changed.
+        // The code may be changed only while all threads are stopped.
         tracee.stop()?;
         tracee.restore_code()?;
         waited?;
@@ -133,7 +138,7 @@ pub fn reach(
     }
 }
 
-/// Sets jumps at the entries and asks for a collection.
+/// Sets the jumps at the entries and asks for a collection.
 fn arm(tracee: &mut Tracee, places: &Places, standing: &Standing) -> Result<(), Refusal> {
     for &entry in &places.entries {
         tracee.change_code(entry, WAITING)?;
@@ -154,7 +159,7 @@ fn arm(tracee: &mut Tracee, places: &Places, standing: &Standing) -> Result<(), 
         write(state + places.offsets.young_limit, limit)?;
     }
     if let Some(address) = places.something_to_do {
-        // An int: what stands beside it stays.
+        // An int: keep the other half of the word.
         let word = tracee.word(address).unwrap_or(0);
         write(address, (word & !0xffff_ffff) | 1)?;
     }
@@ -174,15 +179,15 @@ fn too_busy(places: &Places) -> Refusal {
     Refusal::new(Cause::Busy, reason, way_out)
 }
 
-/// How threads stand.
+/// Where the threads are stopped.
 enum Standing {
     /// OCaml 4.
     One { state: u64, is_at_break: bool, is_waiting: bool },
-    /// OCaml 5: the threads that have each domain.
+    /// OCaml 5: the threads of each domain.
     Domains(BTreeMap<u64, Vec<Holder>>),
 }
 
-/// A thread that has a domain, or had it and is to have it again.
+/// A thread that has a domain, or is about to get it back.
 struct Holder {
     is_at_break: bool,
     is_idle: bool,
@@ -215,7 +220,7 @@ impl Standing {
                 for thread in tracee.threads.values() {
                     let Some(registers) = thread.registers() else { continue };
                     let at = registers.fs_base.wrapping_add_signed(offset);
-                    // A thread that begins has no variables of its own yet.
+                    // A thread that is starting has no thread-local variables yet.
                     let Some(state) = tracee.word(at).filter(|&state| state != 0) else { continue };
                     domains.entry(state).or_default().push(Holder {
                         is_at_break: thread.is_at_break(),
@@ -243,7 +248,7 @@ impl Standing {
         }
     }
 
-    /// Whether those that are not at a break yet wait for those that are.
+    /// Whether the domains that are not at a safe point yet wait for those that are.
     fn is_stuck(&self) -> bool {
         let Standing::Domains(domains) = self else { return false };
         let mut missing = domains.values().filter(|holders| !is_domain_safe(holders));
@@ -251,15 +256,15 @@ impl Standing {
     }
 }
 
-/// Whether a domain is at a safe point. Only one thread runs in a domain at a time; others may have the state and
-/// not the right to run: a second thread of the domain, which does its part while the first waits outside, and
-/// threads of the program that wait for their turn.
+/// Whether a domain is at a safe point. Only one thread runs in a domain at a time. Others may have its state
+/// without the right to run: the backup thread, which serves the domain while the first thread is blocked,
+/// and threads of the program that wait for their turn.
 fn is_domain_safe(holders: &[Holder]) -> bool {
     holders.iter().any(|holder| holder.is_at_break) || holders.iter().all(|holder| holder.is_idle)
 }
 
-/// Whether a thread of OCaml 5 waits, but not for another domain within a collection. For that the runtime uses
-/// bare futexes and short sleeps; threads that have nothing to do wait for a condition.
+/// Whether a thread of OCaml 5 is blocked, but not waiting for another domain within a collection. For the
+/// latter the runtime uses bare futexes and short sleeps; idle threads wait for a condition variable.
 fn is_idle(registers: &Registers) -> bool {
     match call(registers) {
         Some(libc::SYS_futex) => {
@@ -270,15 +275,15 @@ fn is_idle(registers: &Registers) -> bool {
     }
 }
 
-/// The bits of a futex's operation that say what it does.
+/// The bits of a futex operation that hold the command.
 const FUTEX_COMMAND: u64 = 0x7f;
 
-/// The system call that a thread is in.
+/// The system call that a thread is in, if any.
 fn call(registers: &Registers) -> Option<i64> {
     Some(registers.orig_rax.cast_signed()).filter(|&number| number >= 0)
 }
 
-/// Whether a thread is in a system call that is not one by which memory is managed.
+/// Whether a thread is in a system call that does not manage memory.
 fn is_in_harmless_call(registers: &Registers) -> bool {
     call(registers).is_some_and(|number| {
         !matches!(
@@ -297,7 +302,7 @@ fn is_in_harmless_call(registers: &Registers) -> bool {
     })
 }
 
-/// Whether OCaml called C in the way that leaves its stack to be found.
+/// Whether OCaml has called C in the way that leaves its stack walkable.
 fn is_in_c(
     tracee: &Tracee,
     state: u64,
@@ -310,12 +315,13 @@ fn is_in_c(
     else {
         return false;
     };
-    // Before any OCaml code ran there is no stack of it.
+    // Before any OCaml code has run there is no OCaml stack.
     bottom == 0
         || tracee.word(bottom.wrapping_sub(8)) == Some(return_address) && stack.is_whole(state)
 }
 
-/// A thread to make the copy in, of those with room for it: one that has a domain if there is one, else the first.
+/// The best thread to make the copy in, among those with room for it: one at a break, else the main thread,
+/// else one that has a domain, else any.
 pub fn best_thread(tracee: &Tracee, places: &Places, regions: &[Region]) -> Option<Tid> {
     let has_domain = |registers: &Registers| match places.state {
         State::Global(_) => false,

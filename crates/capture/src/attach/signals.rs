@@ -1,4 +1,4 @@
-//! Signals that would end us wait while the traced program has our changes in it.
+//! Defers signals that would end us while the traced program has our changes in it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,19 +8,19 @@ use signal_hook::flag;
 
 use crate::inherited::is_default;
 
-/// What users and systems end programs with.
+/// The signals by which users and systems end programs.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 #[derive(Debug)]
 struct Registered {
-    /// Nothing is under way: signals do what they do by default.
+    /// Set while there are no changes: signals have their default effect.
     is_idle: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
-    /// How many are under way.
+    /// How many [`Held`] exist.
     count: Mutex<usize>,
 }
 
-/// While this lives, signals that would end us only leave their number.
+/// While this exists, signals that would end us only store their number.
 #[derive(Debug)]
 pub struct Held {
     registered: &'static Registered,
@@ -36,8 +36,9 @@ impl Held {
                 count: Mutex::new(0),
             };
             for signal in ENDING {
-                // Whoever handles it already goes on doing so: `view` and `live` outlive the snapshots that they take, and pass
-                // signals on. Where it cannot be registered, it ends us as ever.
+                // If there already is a handler, it stays in charge: `view` and `live` outlive the snapshots
+                // that they take, and pass signals on. If this cannot be registered, the signal ends us as
+                // usual.
                 if is_default(signal) {
                     let _ = flag::register_conditional_default(signal, registered.is_idle.clone());
                 }
@@ -55,7 +56,7 @@ impl Held {
         Held { registered }
     }
 
-    /// Where the number of a signal that came is left; 0 for none.
+    /// Holds the number of a signal that has arrived; 0 for none.
     pub fn asked(&self) -> Arc<AtomicUsize> {
         self.registered.asked.clone()
     }

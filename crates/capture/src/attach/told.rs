@@ -1,16 +1,16 @@
-//! What the agent is told of a program that is linked statically, or does not export its names. It looks at what is loaded as the dynamic
-//! linker tells it, and at the tables for the dynamic linker. Here there are none: so they are made as they would be, from the names in
-//! the file, and written beside the agent.
+//! Tables for an agent in a program that is linked statically or does not export its symbols. The agent asks
+//! the dynamic linker what is loaded, and reads the tables made for the dynamic linker. Such a program has
+//! none, so we make them from the symbols in its file, and write them beside the agent.
 
 use crate::heap::target::{Kind, Object, Target};
 
-/// The function by which the dynamic linker tells what is loaded.
+/// The function that reports what is loaded.
 pub const OBJECTS: &str = "dl_iterate_phdr";
-/// The function of glibc by which the agent hears of forks.
+/// The function of glibc by which the agent learns of forks.
 pub const FORKS: &str = "__register_atfork";
-/// One that every libc has.
+/// A function that every libc has.
 pub const ERRNO: &str = "__errno_location";
-/// One that is in every runtime with a sampler.
+/// A function that every runtime with a sampler has.
 const OF_RUNTIME: &str = "caml_memprof_start";
 
 const PT_LOAD: u64 = 1;
@@ -18,22 +18,22 @@ const PT_DYNAMIC: u64 = 2;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
-/// Words of what the dynamic linker tells of an object, of a part of it, and of a symbol.
+/// Sizes in words of struct dl_phdr_info, of a program header, and of a symbol.
 const INFO: u64 = 8;
 const SEGMENT: u64 = 7;
 const SYMBOL: u64 = 3;
-/// How many symbols are in a bucket of the hash table.
+/// The average number of symbols per bucket of the hash table.
 const PER_BUCKET: usize = 4;
 
 /// The tables.
 pub struct Told<'a> {
     object: &'a Object,
-    /// With the hashes of their names, in the order of buckets.
+    /// Symbols with the hashes of their names, ordered by bucket.
     symbols: Vec<(u32, &'a str, Named)>,
     buckets: u32,
 }
 
-/// What has a name.
+/// The value of a symbol.
 #[derive(Clone, Copy)]
 struct Named {
     value: u64,
@@ -42,8 +42,8 @@ struct Named {
 }
 
 impl<'a> Told<'a> {
-    /// Of the object that has the OCaml runtime: its global functions, and the variables of the runtime. And what the agent finds in
-    /// libc. None if the program can tell itself.
+    /// Tables of the object that contains the OCaml runtime: its global functions, the variables of the
+    /// runtime, and what the agent needs of libc. None if the program needs no tables.
     pub fn of(target: &'a Target) -> Option<Told<'a>> {
         let object = target.runtime_object();
         let has_linker = target.objects.iter().any(|it| it.symbols.find(OBJECTS).is_some());
@@ -62,7 +62,7 @@ impl<'a> Told<'a> {
                     Kind::Data if ["caml_", "Caml_"].iter().any(|of| name.starts_with(of)) => {
                         (1, object.bias)
                     }
-                    // Data of OCaml modules, and of libc.
+                    // Data of OCaml modules and of libc.
                     Kind::Data => return None,
                 };
                 let value = symbol.address.wrapping_sub(bias);
@@ -81,12 +81,12 @@ impl<'a> Told<'a> {
         Some(Told { object, symbols, buckets })
     }
 
-    /// How many bytes they take.
+    /// Their size in bytes.
     pub fn length(&self) -> u64 {
         self.placed_at(0).len() as u64
     }
 
-    /// What is written at an address.
+    /// The bytes to be written at an address.
     pub fn placed_at(&self, at: u64) -> Vec<u8> {
         let Object { bias, range, tls, .. } = self.object;
         let segments = at + 8 * INFO;
@@ -105,7 +105,7 @@ impl<'a> Told<'a> {
         // The first string is empty: an executable has no name.
         let mut texts = vec![0];
         for (_, name, symbol) in &self.symbols {
-            // Any section but none.
+            // Any section except undefined.
             let (global, section) = (1 << 4, 1 << 16);
             let about = (symbol.kind | global | section) << 32;
             words.extend([about | texts.len() as u64, symbol.value, symbol.size]);
@@ -118,7 +118,8 @@ impl<'a> Told<'a> {
         bytes
     }
 
-    /// Counts, a filter that lets everything through, where buckets begin, and the hashes, of which the last of a bucket is odd.
+    /// The GNU hash table: counts, a bloom filter that lets everything through, the start of each bucket, and
+    /// the hashes, the last of each bucket being odd.
     fn hash_table(&self) -> Vec<u8> {
         let bucket = |at: usize| self.symbols.get(at).map(|(hash, ..)| hash % self.buckets);
         let mut begins = vec![0; self.buckets as usize];

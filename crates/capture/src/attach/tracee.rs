@@ -1,7 +1,7 @@
-//! A process whose threads we trace: stopping all of them, letting them go on, letting go of them.
+//! A process whose threads we trace: stopping, resuming and detaching from all of them.
 //!
-//! All calls must come from one thread of ours, for the kernel knows tracers by thread. When that thread ends, by
-//! whatever cause, the kernel lets go of every thread it traced.
+//! All calls must come from one thread of ours, because for the kernel a tracer is a thread. When that thread
+//! ends, for whatever reason, the kernel detaches from every thread that it traced.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,16 +17,16 @@ use super::refusal::{Cause, Refusal};
 use super::sys::{self, Registers, Seen, Tid, Way};
 use crate::memory::Region;
 
-/// What we want to hear of: threads and processes that begin, programs that are replaced, and system calls told
-/// apart from signals.
+/// The events to be reported: new threads and processes, exec, and system call stops marked as such.
 const OPTIONS: i32 = libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACESYSGOOD;
-/// How long a thread may take to stop. Only one in the middle of something in the kernel takes more than moments.
+/// How long a thread may take to stop. Only a thread in the middle of something in the kernel takes more than
+/// moments.
 const STOPPING: Duration = Duration::from_secs(3);
-/// Between two looks at threads that run.
+/// The time between two looks at running threads.
 const NAP: Duration = Duration::from_micros(30);
 /// More threads than any program has.
 const MOST_THREADS: usize = 100_000;
@@ -36,27 +36,27 @@ pub struct Tracee {
     pub pid: u32,
     pub memory: File,
     pub threads: BTreeMap<Tid, Thread>,
-    /// Whether it is our own child: then its end must be left for whoever waits for it.
+    /// Whether it is our own child: then its exit status must be left for whoever waits for it.
     is_child: bool,
-    /// Code that stands changed in its memory.
+    /// The changes of code that are in its memory now.
     changed: Vec<Change>,
-    /// Takes the changes back if we cannot.
+    /// Undoes the changes if we cannot.
     guardian: Option<Guardian>,
-    /// Where threads do not get further while the code is changed.
+    /// Addresses at which threads are stuck while the code is changed.
     pub breaks: Vec<u64>,
     paused: Duration,
-    /// Since when not all threads run.
+    /// Set while not all threads are running.
     pausing_since: Option<Instant>,
-    /// Since when those run that were resumed last.
+    /// When threads were last resumed.
     running_since: Instant,
-    /// Signal by which the user asks us to stop; 0 for none.
+    /// The signal by which the user has asked us to stop; 0 for none.
     asked: Arc<AtomicUsize>,
 }
 
 /// A thread that we trace.
 #[derive(Clone, Copy)]
 pub struct Thread {
-    /// None while it runs, or has not said yet that it stopped.
+    /// None while it runs, or has not reported its stop yet.
     registers: Option<Registers>,
     at_break: bool,
 }
@@ -64,31 +64,31 @@ pub struct Thread {
 impl Thread {
     const RUNNING: Thread = Thread { registers: None, at_break: false };
 
-    /// Its registers, if it stands still.
+    /// Its registers, if it is stopped.
     pub fn registers(&self) -> Option<&Registers> {
         self.registers.as_ref()
     }
 
-    /// Whether it stands where a break was.
+    /// Whether it was stopped at a break.
     pub fn is_at_break(&self) -> bool {
         self.at_break
     }
 }
 
 impl Tracee {
-    /// Becomes the tracer of all threads of a process. They run on.
+    /// Attaches to all threads of a process. They continue to run.
     pub fn seize(pid: u32, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
         let leader = Tid::try_from(pid).unwrap_or(0);
         if leader <= 0 || !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
             return Err(Refusal::missing(pid));
         }
-        // Before anything stands still: it takes a moment.
+        // Before anything is stopped, since this takes a moment.
         let guardian = Guardian::start(pid)
             .map_err(|error| Refusal::failed("starting a guardian for it", &error))?;
         sys::seize(leader, OPTIONS).map_err(|error| Refusal::seizing(pid, &error))?;
         let mut tracee = Tracee::new(pid, leader, asked)?;
         tracee.guardian = Some(guardian);
-        // Threads begin others while we look; those of threads that we trace are traced already.
+        // Threads may create others meanwhile; children of threads that we already trace are traced, too.
         loop {
             let before = tracee.threads.len();
             for tid in tids(pid)? {
@@ -99,7 +99,7 @@ impl Tracee {
                     Ok(()) => {
                         tracee.threads.insert(tid, Thread::RUNNING);
                     }
-                    // It ended, or came to us with its maker, which we hear of later.
+                    // It has ended, or is traced already because its creator is; that event comes later.
                     Err(error)
                         if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EPERM)) => {}
                     Err(error) => return Err(Refusal::seizing(pid, &error)),
@@ -114,7 +114,7 @@ impl Tracee {
         }
     }
 
-    /// Becomes the tracer of one thread of a process, whichever it is.
+    /// Attaches to one thread of a process, no matter which.
     pub fn seize_one(pid: u32, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
         for tid in tids(pid)? {
             if sys::seize(tid, OPTIONS).is_ok() {
@@ -124,7 +124,7 @@ impl Tracee {
         Err(Refusal::gone(pid))
     }
 
-    /// `tid` is traced already.
+    /// `tid` is already traced.
     fn new(pid: u32, tid: Tid, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
         let memory = File::options()
             .read(true)
@@ -167,13 +167,13 @@ impl Tracee {
             }
         }
         if self.at_breaks() > 0 && !self.changed.is_empty() {
-            // It may have stood there from the first moment on.
+            // A thread may have been stuck at the break from the first moment on.
             self.pausing_since = self.pausing_since.map(|since| since.min(self.running_since));
         }
         Ok(())
     }
 
-    /// Lets threads go on that stand still: all, or only those at no break.
+    /// Resumes threads that are stopped: all, or only those that are not at a break.
     pub fn resume(&mut self, with_those_at_breaks: bool) -> Result<(), Refusal> {
         for (&tid, thread) in &mut self.threads {
             let Some(registers) = thread.registers() else { continue };
@@ -197,7 +197,7 @@ impl Tracee {
         Ok(())
     }
 
-    /// Lets threads run for a time.
+    /// Lets threads run for some time.
     pub fn let_run(&mut self, time: Duration) -> Result<(), Refusal> {
         let until = Instant::now() + time;
         loop {
@@ -209,12 +209,12 @@ impl Tracee {
         }
     }
 
-    /// How many threads stand at a break.
+    /// The number of threads at a break.
     pub fn at_breaks(&self) -> usize {
         self.threads.values().filter(|thread| thread.is_at_break()).count()
     }
 
-    /// How long any of its threads has stood still because of us.
+    /// How long any of its threads has been stopped because of us, in total.
     pub fn pause(&self) -> Duration {
         self.paused + self.pausing_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
@@ -229,7 +229,7 @@ impl Tracee {
         }
     }
 
-    /// Lets go of all threads, which must stand still; changes of its code are taken back first.
+    /// Detaches from all threads, which must be stopped; changes of its code are undone first.
     pub fn detach(&mut self) {
         if self.restore_code().is_err() {
             // Nothing can be done: the process is gone, or runs another program.
@@ -239,13 +239,13 @@ impl Tracee {
             if let Some(registers) = thread.registers() {
                 let _ = again(self.pid, tid, registers);
             }
-            // One that ended needs no letting go.
+            // A thread that has ended needs no detaching.
             let _ = sys::detach(tid, 0);
         }
         self.threads.clear();
     }
 
-    /// Changes bytes of its code; all threads stand still. [`Tracee::restore_code`] takes it back.
+    /// Changes bytes of its code, while all threads are stopped. [`Tracee::restore_code`] undoes it.
     pub fn change_code(&mut self, address: u64, bytes: [u8; 2]) -> Result<(), Refusal> {
         let failed = |error| Refusal::failed("changing its code", &error);
         let mut word = [0; 8];
@@ -256,13 +256,13 @@ impl Tracee {
         word[..2].copy_from_slice(&bytes);
         let change = Change { address, was, now: u64::from_le_bytes(word) };
         let tid = self.any_stopped()?;
-        // Noted first: taking back what was not changed does no harm.
+        // Recorded first: undoing a change that was not made does no harm.
         self.guardian.as_mut().map_or(Ok(()), |guardian| guardian.note(change)).map_err(failed)?;
         self.changed.push(change);
         sys::write_word(tid, address, change.now).map_err(failed)
     }
 
-    /// Takes back what [`Tracee::change_code`] did, the last change first.
+    /// Undoes what [`Tracee::change_code`] did, the last change first.
     pub fn restore_code(&mut self) -> Result<(), Refusal> {
         if self.changed.is_empty() {
             return Ok(());
@@ -286,7 +286,7 @@ impl Tracee {
         self.threads.iter().find_map(stopped).ok_or_else(|| Refusal::gone(self.pid))
     }
 
-    /// A thread that stands still, and below whose stack there is room for frames of ours.
+    /// A stopped thread with room for our frames below its stack pointer.
     pub fn any_with_room(&self, regions: &[Region]) -> Option<Tid> {
         let fits = |(&tid, thread): (&Tid, &Thread)| {
             thread.registers().filter(|registers| net::has_room(regions, registers)).map(|_| tid)
@@ -305,8 +305,8 @@ impl Tracee {
         self.threads.iter().filter_map(running)
     }
 
-    /// Looks what has happened to running threads. Those that stopped for a signal get it and go on; if `stopping`,
-    /// they are asked to stop again.
+    /// Looks at what has happened to running threads. Those that stopped for a signal get it and continue; if
+    /// `stopping`, they are asked to stop again.
     fn look(&mut self, stopping: bool) -> Result<(), Refusal> {
         let mut anything = false;
         let running: Vec<_> = self.running().collect();
@@ -315,7 +315,7 @@ impl Tracee {
             let seen = match sys::seen(tid, is_leader && self.is_child) {
                 Ok(Some(seen)) => seen,
                 Ok(None) => continue,
-                // A thread that began another program vanishes under this number.
+                // A thread that called exec disappears under this id.
                 Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Seen::Ended,
                 Err(error) => return Err(Refusal::failed("waiting for it", &error)),
             };
@@ -338,7 +338,8 @@ impl Tracee {
                     if stopping && !stands {
                         let _ = sys::interrupt(tid);
                     } else if !stopping && stands && !self.threads[&tid].is_at_break() {
-                        // A thread that begins, or a stop for all threads (as by ^Z) that waits until we are gone.
+                        // A thread that is starting, or a group stop (as by ^Z) that takes effect once we are
+                        // gone.
                         let _ = sys::resume(tid, Way::Freely, 0);
                         self.threads.insert(tid, Thread::RUNNING);
                     }
@@ -354,10 +355,10 @@ impl Tracee {
         Ok(())
     }
 
-    /// A running thread stopped.
+    /// Handles the stop of a running thread.
     fn stopped(&mut self, tid: Tid, signal: i32, event: i32) -> io::Result<()> {
         match event {
-            // A signal of its own.
+            // A signal for the thread.
             0 => sys::resume(tid, Way::Freely, signal),
             libc::PTRACE_EVENT_STOP => {
                 let registers = sys::registers(tid)?;
@@ -372,7 +373,8 @@ impl Tracee {
                 {
                     self.threads.insert(new, Thread::RUNNING);
                 } else if event == libc::PTRACE_EVENT_VFORK {
-                    // It shares the memory, which must stay as it is, and does not run what we changed.
+                    // It shares the memory, which must stay as it is, and does not run the code that we
+                    // changed.
                     let_go_of_child(new, &[])?;
                 } else {
                     let_go_of_child(new, &self.changed)?;
@@ -380,7 +382,7 @@ impl Tracee {
                 sys::resume(tid, Way::Freely, 0)
             }
             libc::PTRACE_EVENT_EXEC => {
-                // Nothing of what we changed is left.
+                // Nothing that we changed is left.
                 self.nothing_is_changed();
                 self.threads.clear();
                 self.threads.insert(tid, Thread::RUNNING);
@@ -395,19 +397,19 @@ impl Tracee {
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // Whatever went wrong, it must go on as it was.
+        // Whatever went wrong, it must continue as before.
         if self.stop().is_ok() {
             self.detach();
         }
     }
 }
 
-/// Has a thread begin its system call again, if it is one that the kernel gives up when a thread is stopped. It
-/// then waits as long as it was told to from now on.
+/// Makes a thread restart its system call, if it is one that fails with EINTR when a thread is stopped. Its
+/// timeout then starts over.
 fn again(pid: u32, tid: Tid, registers: &Registers) -> io::Result<()> {
     let is_given_up = is_given_up_for_stops(registers.orig_rax.cast_signed());
     let was_interrupted = registers.rax.cast_signed() == -i64::from(libc::EINTR);
-    // A signal that came meanwhile is what such a call is to be given up for.
+    // If a signal has arrived meanwhile, the call is supposed to fail.
     if !is_given_up || !was_interrupted || has_signals(pid, tid) {
         return Ok(());
     }
@@ -415,7 +417,7 @@ fn again(pid: u32, tid: Tid, registers: &Registers) -> io::Result<()> {
     sys::set_registers(tid, &Registers { rax, rip, orig_rax: u64::MAX, ..*registers })
 }
 
-/// What the status of a thread says of signals: a mask in hexadecimal.
+/// A signal mask in a thread's status file, which is hexadecimal.
 fn signals(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
@@ -425,19 +427,19 @@ fn status(pid: u32, tid: Tid) -> String {
     fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default()
 }
 
-/// Whether a thread is about to get a signal.
+/// Whether a thread is about to receive a signal.
 fn has_signals(pid: u32, tid: Tid) -> bool {
     let status = status(pid, tid);
     let pending = signals(&status, "SigPnd") | signals(&status, "ShdPnd");
     pending & !signals(&status, "SigBlk") != 0
 }
 
-/// Takes changes of code back.
+/// Undoes changes of code.
 fn restore(tid: Tid, changed: &[Change]) -> io::Result<()> {
     changed.iter().rev().try_for_each(|change| sys::write_word(tid, change.address, change.was))
 }
 
-/// A process that the traced one forked: it has our changes in its memory, and is not ours.
+/// Detaches from a process that the tracee has forked: it has our changes in its memory, and is not ours.
 fn let_go_of_child(child: Tid, changed: &[Change]) -> io::Result<()> {
     let until = Instant::now() + STOPPING;
     while Instant::now() < until {

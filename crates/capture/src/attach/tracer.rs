@@ -1,4 +1,4 @@
-//! The thread that traces: from the first stop to the last letting go.
+//! The tracing thread: from the first stop until it detaches.
 
 use std::io;
 use std::sync::Arc;
@@ -23,19 +23,20 @@ use crate::heap::target::{Files, Target, Thread};
 use crate::memory::{Memory, ProcessMemory, Region};
 
 const NAP: Duration = Duration::from_micros(100);
-/// How long signal handlers may run.
+/// How long signal handlers may take.
 const HANDLERS: Duration = Duration::from_millis(200);
-/// How long a killed copy may take to go: its memory has to be given back.
+/// How long a killed copy may take to disappear: the kernel has to release its memory.
 const GOING: Duration = Duration::from_secs(20);
 
-/// Freezes a process, hands it over, and lets it go on when `finished` ends.
+/// Freezes a process, hands it over, and lets it continue when `finished` is closed.
 pub fn trace(
     pid: u32,
     options: Options,
     tell: &Sender<Result<Frozen, Refusal>>,
     finished: &Receiver<()>,
 ) {
-    // Until the end: ended by a signal, we would leave the copy of a program that adopts orphans as a zombie.
+    // Held until the end: if a signal ended us, the copy of a program that adopts orphans would stay as a
+    // zombie.
     let held = Held::begin();
     let asked = held.asked();
     let mut stopped = match stop(pid, options, asked.clone()) {
@@ -53,7 +54,7 @@ pub fn trace(
             let vectors = stopped.vectors;
             let taken = stopped.look_at_copy(copy.tid, gadgets.call, options, pause, asked);
             let _ = tell.send(taken);
-            // Ends by an error when the handle is dropped, which is what it waits for.
+            // Returns an error when the handle is dropped, which is what it waits for.
             let _ = finished.recv();
             sys::kill(copy.tid);
             wait_for_end(copy.tid);
@@ -82,21 +83,22 @@ pub fn trace(
     }
 }
 
-/// A process at a safe point.
+/// A process that is stopped at a safe point.
 struct Stopped {
     tracee: Tracee,
     target: Target,
     places: Places,
     domains: Vec<u64>,
-    /// The thread that ran last has ended: the runtime would not come to an end with a list of its threads.
+    /// Set if the thread that ran last has ended: then the runtime's function that lists its threads would
+    /// not terminate.
     thread_is_gone: bool,
     gaps: Vec<String>,
-    /// By what it copies itself, if a copy is wanted and may be made; else why not.
+    /// The instructions with which it copies itself, if a copy is wanted and may be made; else the reason.
     gadgets: Result<Gadgets, String>,
     vectors: Vectors,
-    /// The thread to make the copy in.
+    /// The thread to make the copy in, if one has room for it.
     thread: Option<Tid>,
-    /// Whether it is the first process of its container, or of the machine.
+    /// Whether it is the first process of its PID namespace (of a container, or of the machine).
     is_first: bool,
 }
 
@@ -127,7 +129,7 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
         if thread.is_some() || gadgets.is_err() || Instant::now() > enough.min(until) {
             break (domains, thread);
         }
-        // It is in a signal handler that has a small stack of its own, and comes to its end.
+        // It is in a signal handler that runs on a small alternate stack, and will return.
         tracee.resume(true)?;
         tracee.let_run(NAP)?;
         tracee.stop()?;
@@ -162,18 +164,19 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
 }
 
 impl Stopped {
-    /// Makes the process copy itself: the copy, and the instructions by which it was made. Or why not.
+    /// Makes the process copy itself. Returns the copy, and the instructions with which it was made; or the
+    /// reason if that is impossible.
     fn copy(&mut self) -> Result<(Copy, Gadgets), String> {
         let gadgets = self.gadgets.clone()?;
         let means = Means { gadgets, vectors: &self.vectors };
         let tid = self.thread.ok_or("none of its threads has room on its stack")?;
-        // Each thread has its own filters, and may have got one since: now it stands still.
+        // Each thread has its own seccomp filters, and may have got one since we looked: now it is stopped.
         may_inject(&format!("{}/task/{tid}", self.tracee.pid))?;
         let copy = Copy::make(tid, &self.tracee.memory, means, self.is_first)?;
         Ok((copy, gadgets))
     }
 
-    /// Prepares the copy for being read. The process runs already.
+    /// Prepares the copy for being read. The process is already running.
     fn look_at_copy(
         self,
         copy: Tid,
@@ -185,11 +188,11 @@ impl Stopped {
         let Stopped { target, places, mut domains, thread_is_gone, mut gaps, .. } = self;
         let failed = |error: io::Error| Refusal::failed("looking at its copy", &error);
         inject::next_stop(copy).map_err(failed)?;
-        // Only the copy is to die with us.
+        // Only the copy is to be killed when we die.
         sys::set_options(copy, libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD)
             .map_err(failed)?;
-        // Else the other ends of the program's pipes and sockets would not see it close them. An old kernel
-        // cannot; then that has to wait for the copy's end.
+        // Otherwise the peers of the program's pipes and sockets would not see it close them. An old kernel
+        // does not have this call; then they see it when the copy ends.
         let all = [0, u64::from(u32::MAX), 0, 0, 0, 0];
         let _ = system_call(copy, instruction, libc::SYS_close_range, all);
         let pid = copy.unsigned_abs();
@@ -226,28 +229,29 @@ impl Stopped {
 /// The thread to make the copy in, if one has room for it.
 fn thread_with_room(tracee: &Tracee, places: &Places, regions: &[Region]) -> Option<Tid> {
     safe_point::best_thread(tracee, places, regions).or_else(|| {
-        // It has begun meanwhile, or its stack has grown.
+        // The thread has started, or its stack has grown, since the mappings were listed.
         let now = ProcessMemory::open(tracee.pid).ok()?;
         safe_point::best_thread(tracee, places, now.regions())
     })
 }
 
-/// A line of what the kernel says of a process.
+/// A field of a process's status file.
 fn status_field(pid: &str, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(line.trim().to_owned())
 }
 
-/// Whether a process is the first one of its container, or of the machine: orphans become its children.
+/// Whether a process is the first one of its PID namespace: it adopts orphans.
 fn is_first(pid: u32) -> bool {
-    // The last number is that in the innermost namespace.
+    // The last number is the id in the innermost namespace.
     let numbers = status_field(&pid.to_string(), "NSpid");
     numbers.is_some_and(|numbers| numbers.split_whitespace().last() == Some("1"))
 }
 
-/// Whether a process, or one of its threads, may be made to do system calls. A seccomp filter might kill it for one that it
-/// does not expect; one that it has from the same ancestor as we have lets programs start others.
+/// Whether a process, or one of its threads, may be made to do system calls. A seccomp filter might kill it
+/// for one that the filter does not expect; a filter that it has inherited from an ancestor that is also ours
+/// lets programs start others.
 pub(super) fn may_inject(pid: &str) -> Result<(), String> {
     let filters = |pid: &str| {
         let number = |name| status_field(pid, name).and_then(|it| it.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! What a snapshot says besides its blocks: everything that is asked of the program's memory once it is known
+//! Everything in a snapshot other than its blocks: what is read from the program's memory once it is known
 //! which blocks are alive.
 
 use std::collections::{HashMap, HashSet};
@@ -22,21 +22,21 @@ use super::walk::Subject;
 use super::{samples, statistics, variables};
 use crate::memory::Memory;
 
-/// Asks the program's memory for all that is not blocks.
+/// Collects from the program's memory everything that is not blocks.
 pub struct Accountant<'a> {
     pub subject: &'a Subject<'a>,
-    /// The program's memory, but for the heap, of which there is a copy.
+    /// The program's memory; the heap is read from our copy.
     pub memory: &'a dyn Memory,
     pub roots: &'a Roots,
     /// What the major heap is used for.
     pub heap: HeapUse,
     pub maker: TableMaker<'a>,
-    /// What the kernel said of the process's memory; none if there is no process.
+    /// What the kernel reported about the process's memory; None if there is no process.
     pub observed: Option<io::Result<Observed>>,
 }
 
 impl Accountant<'_> {
-    /// Fills the tables; what blocks refer to.
+    /// Fills the tables; returns what blocks refer to.
     pub fn account(&mut self, reached: &mut Reached) -> References {
         let stacks = Stacks::new(self.subject.target, self.memory);
         let unmanaged = std::mem::take(&mut reached.met.unmanaged);
@@ -56,7 +56,7 @@ impl Accountant<'_> {
         references
     }
 
-    /// Variables of bytecode. Without them less is known of types, but nothing is missing.
+    /// Variables of bytecode. Without them less is known about types, but nothing else is missing.
     fn variables(&mut self, reached: &Reached, names: &Names<'_>) {
         let Some(program) = names.program() else { return };
         let suspended = reached.continuations.iter().flat_map(|(_, scanned)| &scanned.calls);
@@ -93,7 +93,7 @@ impl Accountant<'_> {
     }
 
     fn customs(&mut self, blocks: &HashMap<u64, Vec<u64>>, references: &mut References) {
-        /// Words of a custom block that tell what it holds.
+        /// How many leading words of a custom block say what it holds.
         const WORDS: u64 = 24;
         let customs = Customs::new(self.memory, self.subject.target.version);
         let mut shares = Shares::default();
@@ -101,7 +101,7 @@ impl Accountant<'_> {
         let mut identifiers = HashMap::new();
         let mut sorted: Vec<_> = blocks.iter().collect();
         sorted.sort_unstable();
-        // The first stands for blocks whose operations cannot be read.
+        // The first entry stands for blocks whose operations cannot be read.
         self.maker.tables.customs.push(Default::default());
         for (&address, blocks) in sorted {
             let operations = customs.operations(address);
@@ -138,9 +138,10 @@ impl Accountant<'_> {
         self.maker.tables.memory.external_bytes = Some(total);
     }
 
-    /// Sampled blocks that are alive: what was sampled, where and when.
+    /// Sampled blocks that are alive: the number of samples, and where and when they were allocated.
     fn samples(&mut self) {
-        // A child of a fork still has its parent's, which are in the parent's trace: those of older recordings.
+        // A forked child still has its parent's samples, whose allocations are in the parent's trace: they
+        // belong to older recordings.
         let known = |sample: &super::roots::Sample| token::read(sample.user_data);
         let all = self.roots.samples.iter().filter_map(known).map(|token| token.recording);
         let newest = self.subject.recording.or(all.max());
@@ -182,7 +183,7 @@ impl Accountant<'_> {
             .collect();
     }
 
-    /// How much memory there is for what, and what the runtime counts.
+    /// How memory is used, and the runtime's counters.
     fn use_of_memory(&mut self, reached: &Reached) {
         let Accountant { subject, memory, roots, ref heap, .. } = *self;
         let counted = statistics::read(subject.target, memory, &roots.domains);
@@ -210,7 +211,7 @@ impl Accountant<'_> {
         numbers.mapped_heap_words = Some(words);
         numbers.free_words = Some(free.words);
         numbers.fragment_words = Some(fragments);
-        // What hangs on roots that could not be read only looks unreachable.
+        // If roots could not be read, blocks reachable from them only look unreachable.
         let is_all_known = roots.gaps.is_empty() && reached.gaps.is_empty() && unreadable == 0;
         numbers.unreachable_words =
             is_all_known.then(|| heap.unreachable_words(reached.met.major.words));
@@ -241,7 +242,7 @@ impl Accountant<'_> {
         }
     }
 
-    /// What could not be read, and what should not have been there.
+    /// What could not be read, and what should not exist.
     fn gaps(&mut self, reached: &Reached) {
         let tables = &mut self.maker.tables;
         tables.gaps.extend(self.subject.gaps.iter().cloned());

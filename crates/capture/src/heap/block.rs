@@ -1,25 +1,25 @@
-//! What a block is made of, from its header and first words.
+//! What a block consists of, derived from its header and first words.
 
 use bactrian_ocaml::value::{header_tag, header_words};
 use bactrian_ocaml::{Code, Version};
 use bactrian_snapshot::tag;
 
-/// Tag of what looks like a block inside a closure.
+/// The tag of an infix header, inside a closure.
 pub const INFIX: u8 = 249;
 
-/// What a block's header says.
+/// A block's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Words without the header.
+    /// Size in words, without the header.
     pub words: u64,
-    /// What they are.
+    /// The block's tag.
     pub tag: u8,
-    /// Two bits for the collector.
+    /// The two bits for the collector.
     pub colour: u8,
 }
 
 impl Header {
-    /// Not to be marked: the colour of blocks that OCaml 5 does not manage.
+    /// The colour of blocks that OCaml 5 does not manage.
     pub const NOT_MARKABLE: u8 = 3;
 
     #[inline]
@@ -32,16 +32,16 @@ impl Header {
     }
 }
 
-/// Which words of a block are values, and whether it is something to be looked at more closely.
+/// Which words of a block are values, and whether it needs special treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// All are values.
+    /// All words are values.
     Values,
-    /// A closure: values from its environment on.
+    /// A closure: values from the start of its environment on.
     Closure,
-    /// A continuation: its first word is a stack.
+    /// A continuation: its first word is a fiber.
     Continuation,
-    /// No values. Custom blocks begin with a pointer to their operations.
+    /// No values. A custom block begins with a pointer to its operations.
     Custom,
     /// No values.
     Opaque,
@@ -60,19 +60,19 @@ impl Contents {
     }
 }
 
-/// How a closure tells its functions and its environment.
+/// How a closure encodes its functions and the start of its environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closures {
-    /// Since OCaml 4.12: the word after a function's code says how many arguments it takes, and where the environment starts.
+    /// Since OCaml 4.12: the word after a function's code holds its arity and the start of the environment.
     Told,
-    /// Native code of OCaml 4.11: that word says only how many arguments it takes.
+    /// Native code of OCaml 4.11: that word holds only the arity.
     Counted,
     /// Bytecode of OCaml 4.11: there is no such word.
     Bare,
 }
 
 impl Closures {
-    /// Of a program.
+    /// The encoding of a program.
     pub fn of(version: Version, code: Code) -> Closures {
         match code {
             _ if version >= Version::new(4, 12) => Closures::Told,
@@ -81,8 +81,8 @@ impl Closures {
         }
     }
 
-    /// From where on a closure of so many words has values; `second` is its second word. In OCaml 4.11 there may be functions among them,
-    /// which its collector takes for values, too: they point to no block.
+    /// The index of the first value in a closure of `words` words; `second` is its second word. In OCaml 4.11
+    /// there may be functions after it, which its collector also treats as values: they point to no block.
     #[inline]
     pub fn values(self, second: Option<u64>, words: u64) -> u64 {
         let start = match (self, second) {
@@ -100,13 +100,14 @@ impl Closures {
         start.min(words)
     }
 
-    /// How many words of a closure are to be read for its functions.
+    /// How many words of a closure must be read to find its functions.
     #[inline]
     pub fn heads(self, values: u64, words: u64) -> u64 {
         if self == Closures::Told { values } else { words }
     }
 
-    /// Calls `each` with the code addresses of a closure's functions. `words` are its first, as many as [`Closures::heads`] says.
+    /// Calls `each` with the code addresses of a closure's functions. `words` are its first words, as many as
+    /// [`Closures::heads`] says.
     pub fn functions(self, words: &[u64], mut each: impl FnMut(u64)) {
         let mut at = 0;
         while let Some(&code) = words.get(at) {
@@ -119,7 +120,7 @@ impl Closures {
             let Some(arity) = arity else { return };
             let direct = words.get(at + 2).copied().filter(|_| has_two_entries(arity));
             each(direct.unwrap_or(code));
-            // Then comes the header of the next one.
+            // Next comes the infix header of the next function.
             let own = if self == Closures::Bare { 1 } else { 2 };
             at += own + usize::from(direct.is_some()) + 1;
             let header = words.get(at - 1).map(|header| Header::of(*header));
@@ -131,7 +132,8 @@ impl Closures {
     }
 }
 
-/// Whether a function has another entry for all of its arguments at once. One that takes a tuple has a negative arity.
+/// Whether a function has a second entry point, for all of its arguments at once. A function that takes a
+/// tuple has a negative arity.
 fn has_two_entries(arity: i64) -> bool {
     !(0..=1).contains(&arity)
 }

@@ -1,10 +1,10 @@
-//! Custom blocks: what they are called, and how much memory outside the heap hangs on them.
+//! Custom blocks: their identifiers, and how much memory outside the heap they hold.
 //!
-//! Several blocks may hold the same memory: parts of a bigarray, a channel that was listed. Such memory must be
-//! counted once, and wherever blocks are looked at, in whatever order, at the same one. So whoever walks the
-//! heap first notes all that share ([`Shares::note`]), and afterwards the memory counts for the block with the
-//! lowest address ([`Shares::bytes_of`]). How much it is, is the farthest that any of them reaches: of a bigarray
-//! that is gone while parts of it are alive, the rest is not known.
+//! Several blocks may hold the same memory: sub-arrays of a bigarray, for example, or a channel. Such memory
+//! must be counted once, and always for the same block, in whatever order blocks are visited. So a heap walk
+//! first notes all blocks that share memory ([`Shares::note`]), and then the memory is attributed to the
+//! block with the lowest address ([`Shares::bytes_of`]). Its size is the farthest that any of them reaches:
+//! if a bigarray is gone while sub-arrays of it are alive, the size of the rest is unknown.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -14,22 +14,23 @@ use bactrian_ocaml::custom::{Bigarray, Channel, Custom, Owner};
 
 use crate::memory::Memory;
 
-/// Identifiers are short, and more operations than these do not exist.
+/// Upper bounds: identifiers are short, and there are never this many operations.
 const LONGEST_IDENTIFIER: usize = 256;
 const MOST_OPERATIONS: usize = 1 << 16;
 const WORD: u64 = 8;
 
-/// What custom blocks are, by their operations.
+/// What custom blocks are, by the address of their operations.
 pub struct Customs<'a> {
     memory: &'a dyn Memory,
     channel: Channel,
     known: RwLock<HashMap<u64, Operations>>,
 }
 
-/// What the operations of a custom block say of it.
+/// What a custom block's operations say about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operations {
-    /// As `_bigarr02`. None if it cannot be read: then it is not a custom block, or its library is gone.
+    /// The identifier, such as `_bigarr02`. None if it cannot be read: then it is not a custom block, or its
+    /// library is gone.
     pub identifier: Option<String>,
     kind: Custom,
 }
@@ -37,10 +38,9 @@ pub struct Operations {
 /// Memory outside the heap that a block holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct External {
-    /// How many bytes are known of.
+    /// Its size in bytes, as far as known.
     pub bytes: u64,
-    /// What others that hold the same memory have in common with this one: an address. None if it is held by this
-    /// one alone.
+    /// An address that all blocks that hold the same memory have in common. None if only this block holds it.
     pub shared: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Operations {
         matches!(self.kind, Custom::Bigarray | Custom::Channel | Custom::Fixed(_))
     }
 
-    /// How many bytes the integer has that such blocks hold, if they hold one and nothing else.
+    /// The size in bytes of the boxed integer, if such blocks consist of one.
     pub fn integer_bytes(&self) -> Option<u64> {
         match self.kind {
             Custom::Integer(bytes) => Some(bytes),
@@ -89,8 +89,8 @@ impl<'a> Customs<'a> {
         Operations { identifier, kind }
     }
 
-    /// Memory that a custom block holds outside the heap. `words` are the block's fields, the first of which
-    /// points to its operations.
+    /// The memory that a custom block holds outside the heap. `words` are the block's fields, the first of
+    /// which points to its operations.
     pub fn external(&self, operations: &Operations, words: &[u64]) -> External {
         let pointer = words.get(1).copied().filter(|pointer| *pointer != 0);
         let found = match (operations.kind, pointer) {
@@ -127,7 +127,7 @@ impl<'a> Customs<'a> {
             Some((end, start)) => {
                 let word = |offset: u64| self.memory.word(address.checked_add(offset)?);
                 let length = word(end)?.checked_sub(word(start)?)?;
-                // Closed channels have one of a single byte, which is shared by all.
+                // Closed channels have a buffer of a single byte, which all of them share.
                 if length == 1 {
                     0
                 } else {
@@ -139,15 +139,15 @@ impl<'a> Customs<'a> {
     }
 }
 
-/// Who holds memory outside the heap that several blocks hold.
+/// Which blocks hold memory that several blocks share.
 #[derive(Clone, Debug, Default)]
 pub struct Shares {
-    /// By what they have in common: the lowest block, and how far any of them reaches.
+    /// By the shared address: the lowest block, and the largest size that any of them reports.
     by_key: HashMap<u64, (u64, u64)>,
 }
 
 impl Shares {
-    /// Notes that a block holds some memory. Needed only of what is shared.
+    /// Notes that a block holds some memory. Only needed for shared memory.
     pub fn note(&mut self, block: u64, external: External) {
         if let Some(key) = external.shared {
             let (lowest, bytes) = self.by_key.entry(key).or_insert((block, 0));
@@ -163,7 +163,7 @@ impl Shares {
         }
     }
 
-    /// How many bytes count for a block, once all blocks were noted.
+    /// The bytes that are attributed to a block, once all blocks have been noted.
     pub fn bytes_of(&self, block: u64, external: External) -> u64 {
         match external.shared.map(|key| self.by_key.get(&key)) {
             None => external.bytes,

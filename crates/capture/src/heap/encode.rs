@@ -1,4 +1,4 @@
-//! Marked blocks into groups of a snapshot, in order of addresses, on all processors.
+//! Encodes marked blocks into the groups of a snapshot, in order of addresses, on all processors.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,20 +12,20 @@ use super::block::{Closures, Contents, Header, INFIX};
 use super::equal::{Equals, HASHED_WORDS, NO_OTHER};
 use super::image::{Image, Page, Spot};
 
-/// What blocks refer to beside other blocks, by address.
+/// What blocks refer to other than blocks, by address.
 #[derive(Default)]
 pub struct References {
-    /// Functions of closures.
+    /// Functions in closures, by code address.
     pub codes: HashMap<u64, CodeId>,
-    /// Identifiers of custom blocks, by their operations.
+    /// Identifiers of custom blocks, by the address of their operations.
     pub operations: HashMap<u64, CustomId>,
-    /// Bytes of the integers that custom blocks are boxes of, by their operations.
+    /// Operations of boxed integers, with the size of the integer in bytes.
     pub integers: Vec<(u64, u64)>,
-    /// Bytes outside the heap that custom blocks hold, of those that hold some.
+    /// Bytes outside the heap held by each custom block that holds some.
     pub external: HashMap<u64, u64>,
 }
 
-/// Turns marked blocks into groups.
+/// Encodes marked blocks into groups.
 pub struct Encoder<'i> {
     pub image: &'i Image<'i>,
     pub closures: Closures,
@@ -35,21 +35,21 @@ pub struct Encoder<'i> {
     pub threads: usize,
 }
 
-/// So many groups per thread are encoded before they are written.
+/// Groups per thread that are encoded before they are written.
 const BATCH: usize = 4;
 
 impl Encoder<'_> {
-    /// Encodes so many blocks and hands their groups to `write`, in order.
+    /// Encodes `blocks` blocks and passes their groups to `write`, in order.
     ///
     /// # Errors
-    /// Those of encoding and of `write`.
+    /// Errors of encoding and of `write`.
     pub fn encode<E: From<Error>>(
         &self,
         blocks: u32,
         mut write: impl FnMut(EncodedGroup) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Not those that were first looked at after blocks were numbered: they have no numbers, and are not in
-        // order.
+        // Pages that were first copied after the blocks were numbered are excluded: they have no numbers, and
+        // are not in order.
         let pages: Vec<&Page> = self.image.pages().filter(|page| page.has_marks()).collect();
         let groups = blocks.div_ceil(GROUP_BLOCKS) as usize;
         let mut builders: Vec<GroupBuilder> = (0..self.threads)
@@ -173,7 +173,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// The marked closure that a value points into, and how many words after its start.
+    /// The marked closure that a value points into, and the number of words from its start.
     #[cold]
     pub fn closure_around(&self, value: u64) -> Option<(u32, u32)> {
         closure_around(self.image, value)
@@ -205,7 +205,7 @@ impl Encoder<'_> {
     }
 }
 
-/// Says to which earlier block the one that was begun last is equal, if it is to any.
+/// If the block that was begun last equals an earlier one, says so.
 #[inline]
 fn equals(builder: &mut GroupBuilder, scratch: &Scratch) {
     let index = builder.blocks().wrapping_sub(1);
@@ -216,22 +216,22 @@ fn equals(builder: &mut GroupBuilder, scratch: &Scratch) {
     }
 }
 
-/// How many words from their start are looked at of blocks without values, when so many bytes of strings are kept.
+/// How many leading words of blocks without values are read, if this many bytes of each string are kept.
 pub fn opaque_words(strings: Option<u32>) -> u64 {
     HASHED_WORDS.max(u64::from(strings.unwrap_or(0)).div_ceil(8))
 }
 
-/// Buffers that are used again and again.
+/// Buffers that are reused.
 #[derive(Default)]
 struct Scratch {
     words: Vec<u64>,
     codes: Vec<CodeId>,
     bytes: Vec<u8>,
-    /// For each block of the group, the number of the first with its contents.
+    /// For each block of the group, the number of the first block with its contents.
     firsts: Vec<u32>,
 }
 
-/// The marked closure that a value points into, and how many words after its start.
+/// The marked closure that a value points into, and the number of words from its start.
 pub fn closure_around(image: &Image<'_>, value: u64) -> Option<(u32, u32)> {
     if value & 7 != 0 {
         return None;

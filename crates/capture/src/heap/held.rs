@@ -1,13 +1,13 @@
-//! The program's memory, with the heap read from our copy of it: nothing of the heap is read twice, and what
-//! has been read need not be kept by the program.
+//! The program's memory, with the heap read from our copy of it: nothing of the heap is read twice, and the
+//! frozen program need not keep what has been read.
 
 use super::image::Image;
 use crate::memory::{Memory, Region};
 
-/// Memory of which the part that may hold blocks is in an image.
+/// Memory of which the part that may contain blocks is in an image.
 pub struct Held<'a> {
     pub image: &'a Image<'a>,
-    /// All the rest.
+    /// Everything else.
     pub rest: &'a dyn Memory,
 }
 

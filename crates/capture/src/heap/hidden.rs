@@ -1,8 +1,9 @@
-//! Static variables of the runtime in executables that were stripped, found by the code that uses them.
+//! Static variables of the runtime in stripped executables, found through the code that uses them.
 //!
-//! Functions of the runtime keep their names. On x86-64 they refer to variables by the distance from the
-//! instruction, so that the addresses can be read off the code. One that uses several parts of a structure tells it
-//! apart from everything else: the distances between the parts are those of the structure.
+//! Functions of the runtime keep their symbols. On x86-64 they address variables relative to the instruction,
+//! so the addresses can be read off the code. If a function uses several parts of a structure, that
+//! distinguishes the structure from everything else: the distances between the addresses are those between
+//! its parts.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +12,12 @@ use bactrian_ocaml::accounting::Hidden;
 use super::target::Target;
 use crate::memory::Memory;
 
-/// The functions that are looked at have about a hundred bytes.
+/// The functions examined are about a hundred bytes long.
 const LONGEST_FUNCTION: u64 = 512;
-/// Prefix, operation, how to address, and the distance.
+/// The length of an instruction: prefix, opcode, addressing mode, and displacement.
 const LENGTH: usize = 7;
 
-/// The address of a static variable, by its name or by the code that uses it.
+/// The address of a static variable, by its symbol or through the code that uses it.
 pub(super) fn variable(target: &Target, memory: &dyn Memory, hidden: &Hidden) -> Option<u64> {
     target.local(hidden.file, hidden.name).or_else(|| {
         let symbol = target.runtime_object().symbols.find(hidden.function)?;
@@ -25,7 +26,7 @@ pub(super) fn variable(target: &Target, memory: &dyn Memory, hidden: &Hidden) ->
             return None;
         }
         let found = with_parts(&references(&code, symbol.address, hidden.is_read), hidden.parts)?;
-        // Variables are in memory that can be written.
+        // Variables are in writable memory.
         let regions = memory.regions();
         let after = regions.partition_point(|region| region.range.start <= found);
         let region = regions.get(after.checked_sub(1)?)?;
@@ -33,8 +34,8 @@ pub(super) fn variable(target: &Target, memory: &dyn Memory, hidden: &Hidden) ->
     })
 }
 
-/// What code that begins at an address reads, or takes the address of. Where instructions begin is not known, so
-/// there may be more.
+/// The addresses that code at `address` reads, or takes the address of. We do not know where instructions
+/// begin, so the result may contain others.
 fn references(code: &[u8], address: u64, is_read: bool) -> BTreeSet<u64> {
     let expected = if is_read { 0x8b } else { 0x8d };
     let instructions = code.windows(LENGTH).zip(0..);
@@ -48,7 +49,7 @@ fn references(code: &[u8], address: u64, is_read: bool) -> BTreeSet<u64> {
     found.collect()
 }
 
-/// The only address that all parts of a structure are referred to from.
+/// The only address from which all parts of a structure are referred to; None if there are several.
 fn with_parts(references: &BTreeSet<u64>, parts: &[u64]) -> Option<u64> {
     let has_all = |start: &&u64| {
         parts
@@ -64,7 +65,7 @@ fn with_parts(references: &BTreeSet<u64>, parts: &[u64]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// As OCaml 5.3 of Debian has it, at 0xa7ea0.
+    /// The code in OCaml 5.3 of Debian, at 0xa7ea0.
     const CODE: &[u8] = &[
         0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x8d, 0x2d, 0xd4, 0xf3, 0x05, 0x00, 0x53, 0x48, 0x89,
         0xfb, 0x48, 0x89, 0xef, 0x48, 0x83, 0xec, 0x08, 0xe8, 0x54, 0x28, 0xfa, 0xff, 0x85, 0xc0,

@@ -1,8 +1,9 @@
-//! A copy of the part of a program's memory that holds blocks, made page by page when it is first looked at.
+//! A copy of the part of a program's memory that contains blocks, made page by page on first access.
 //!
-//! A walk over a heap reads nearly every word of it once, in no order. So pages are large, they are copied once,
-//! and each has room for what the walk notes of it: one bit per word, for headers of blocks that were reached. Large
-//! blocks without values in them, and what C code has beside the heap, are never looked at and never copied.
+//! A heap walk reads nearly every word of the heap once, in no particular order. So pages are large, each is
+//! copied once, and each has room for what the walk notes about it: one mark bit per word, for headers of
+//! blocks that were reached. Large blocks without values, and memory that C code has next to the heap, are
+//! never accessed and so never copied.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,17 +12,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::roots::{Space, SpaceKind};
 use crate::memory::Memory;
 
-/// Words of a page.
+/// Words per page.
 pub const PAGE_WORDS: usize = 1 << 17;
 const PAGE_BITS: u32 = 20;
-/// Bytes of a page of the system.
+/// Bytes per page of the system.
 const SYSTEM_PAGE: u64 = 4096;
-/// Addresses of a program have so many bits.
+/// The number of bits in a user space address.
 const ADDRESS_BITS: u32 = 47;
-/// Pages are found in two steps, of so many bits.
+/// Pages are found in two steps; the lower one has this many bits.
 const WINDOW_BITS: u32 = 12;
 
-/// A copy of memory, growing as it is looked at.
+/// A copy of memory that grows as it is accessed.
 pub struct Image<'a> {
     memory: &'a dyn Memory,
     spaces: Vec<Space>,
@@ -29,27 +30,27 @@ pub struct Image<'a> {
     unreadable: AtomicU64,
 }
 
-/// Pages of 4 GB of addresses.
+/// The pages of 4 GB of addresses.
 struct Window {
     pages: Box<[OnceLock<Box<Page>>]>,
 }
 
-/// A page of memory, and what was noted of it.
+/// A page of memory, and its marks.
 pub struct Page {
-    /// Address of the first word.
+    /// The address of its first word.
     start: u64,
     words: Box<[u64]>,
-    /// One bit per word: it is the header of a block that was reached.
+    /// One bit per word: whether it is the header of a block that was reached.
     marks: Box<[AtomicU64]>,
     /// For each word of `marks`, the number of marks before it, in all pages.
     ranks: Box<[AtomicU32]>,
-    /// The space that all of the page is in.
+    /// The kind of space, if the page is entirely within one space.
     kind: Option<SpaceKind>,
-    /// Bytes of the page that could not be read.
+    /// Byte ranges of the page that could not be read.
     holes: Vec<Range<usize>>,
 }
 
-/// A word of the copy.
+/// A position in the copy.
 #[derive(Clone, Copy)]
 pub struct Spot<'i> {
     pub page: &'i Page,
@@ -68,7 +69,7 @@ impl<'a> Image<'a> {
         Image { memory, spaces, windows, unreadable: AtomicU64::new(0) }
     }
 
-    /// The word at an address, if blocks may be there. The address is that of a word.
+    /// The position of an address, if it is in a space. The address must be aligned to words.
     #[inline]
     pub fn spot(&self, address: u64) -> Option<Spot<'_>> {
         let number = address >> PAGE_BITS;
@@ -98,13 +99,13 @@ impl<'a> Image<'a> {
         Some(window.get_or_init(|| Box::new(Window { pages: empty(1 << WINDOW_BITS) })))
     }
 
-    /// The space that an address is in.
+    /// The space that contains an address.
     pub fn space_at(&self, address: u64) -> Option<&Space> {
         let at = self.spaces.partition_point(|space| space.range.end <= address);
         self.spaces.get(at).filter(|space| space.range.start <= address)
     }
 
-    /// The space that an address is in, or none, and where that ends.
+    /// The space that contains an address, if any, and where that space or gap ends.
     pub fn space_or_gap(&self, address: u64) -> (Option<&Space>, u64) {
         let at = self.spaces.partition_point(|space| space.range.end <= address);
         match self.spaces.get(at) {
@@ -114,7 +115,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Reads bytes that are all in one space, from the copy; false where memory could not be read.
+    /// Reads bytes that are all in one space, from the copy; returns false if memory could not be read.
     pub fn read_copy(&self, mut address: u64, mut buffer: &mut [u8]) -> bool {
         while !buffer.is_empty() {
             let Some(Spot { page, .. }) = self.spot(address & !7) else { return false };
@@ -132,7 +133,8 @@ impl<'a> Image<'a> {
         true
     }
 
-    /// Addresses of the heap that have been copied whole, of whole pages of the system: nobody needs them any more.
+    /// Ranges of the heap that have been copied completely, in whole system pages: the original is no longer
+    /// needed.
     pub fn copied(&self) -> Vec<Range<u64>> {
         let mut found: Vec<Range<u64>> = Vec::new();
         for page in self.pages() {
@@ -156,7 +158,7 @@ impl<'a> Image<'a> {
         found
     }
 
-    /// What kind of space a word of the copy is in.
+    /// The kind of the space that contains a position.
     pub fn kind_at(&self, spot: Spot<'_>) -> Option<SpaceKind> {
         spot.page.kind.or_else(|| self.space_at(spot.address()).map(|space| space.kind))
     }
@@ -181,7 +183,7 @@ impl<'a> Image<'a> {
         Page { start, words, marks: zeros(), ranks, kind, holes }
     }
 
-    /// Reads a range of addresses into the words of a page. What cannot be read stays zero.
+    /// Reads an address range into the words of a page. What cannot be read becomes zero.
     fn read(
         &self,
         range: &Range<u64>,
@@ -195,7 +197,7 @@ impl<'a> Image<'a> {
         if self.memory.read(range.start, &mut bytes[place(range)]) {
             return;
         }
-        // Some of it is not there.
+        // Part of it cannot be read: try each system page.
         let mut at = range.start;
         while at < range.end {
             let part = at..(at - at % SYSTEM_PAGE + SYSTEM_PAGE).min(range.end);
@@ -208,17 +210,17 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Bytes of spaces that could not be read and were taken for zeros.
+    /// The number of bytes in spaces that could not be read and were replaced by zeros.
     pub fn unreadable_bytes(&self) -> u64 {
         self.unreadable.load(Ordering::Relaxed)
     }
 
-    /// The word at an address; none where no blocks are.
+    /// The word at an address; None outside the spaces.
     pub fn word(&self, address: u64) -> Option<u64> {
         Some(self.spot(address)?.word())
     }
 
-    /// Whether so many words from here on are all in the same space.
+    /// Whether this many words from here on are in the same space.
     #[inline]
     pub fn has_room(&self, spot: Spot<'_>, words: u64) -> bool {
         if spot.page.kind.is_some() && spot.is_in_page(words) {
@@ -228,7 +230,7 @@ impl<'a> Image<'a> {
         self.space_at(address).is_some_and(|space| words <= (space.range.end - address) / 8)
     }
 
-    /// Calls `each` with fields of the block whose header this is, in pieces. They are in the same space.
+    /// Calls `each` with fields of the block with this header, in pieces. They must be in the same space.
     #[inline]
     pub fn fields(&self, header: Spot<'_>, fields: Range<u64>, mut each: impl FnMut(&[u64])) {
         if fields.is_empty() {
@@ -251,7 +253,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// So many words from an address on, if they are in one page that was copied whole.
+    /// The words from an address on, if they are all in one page that was copied completely.
     #[inline]
     pub fn words_at_hand(&self, address: u64, words: u64) -> Option<&[u64]> {
         let spot = self.spot(address)?;
@@ -259,8 +261,8 @@ impl<'a> Image<'a> {
         is_at_hand.then(|| &spot.page.words[spot.index..spot.index + words as usize])
     }
 
-    /// Reads words that are all in one space, from the copy or else from memory: nothing is copied for it. False where
-    /// memory could not be read.
+    /// Reads words that are all in one space, from the copy if the page is there, else from memory without
+    /// copying it. Returns false if memory could not be read.
     pub fn look(&self, mut address: u64, mut words: &mut [u64]) -> bool {
         while !words.is_empty() {
             let left_in_page = PAGE_WORDS - (address >> 3) as usize % PAGE_WORDS;
@@ -288,13 +290,13 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// The pages that were looked at, in order of addresses.
+    /// The pages that were accessed, in order of addresses.
     pub fn pages(&self) -> impl Iterator<Item = &Page> {
         let windows = self.windows.iter().filter_map(OnceLock::get);
         windows.flat_map(|window| window.pages.iter().filter_map(OnceLock::get)).map(|page| &**page)
     }
 
-    /// Numbers the marked blocks in order of addresses, from 0; how many there are.
+    /// Numbers the marked blocks in order of addresses, from 0; returns how many there are.
     pub fn number(&self) -> u64 {
         let mut count = 0u64;
         for page in self.pages() {
@@ -332,7 +334,7 @@ impl Spot<'_> {
         self.page.words[self.index]
     }
 
-    /// Whether so many words from here on are in the same page.
+    /// Whether this many words from here on are in the same page.
     #[inline]
     pub fn is_in_page(self, words: u64) -> bool {
         words <= (PAGE_WORDS - self.index) as u64
@@ -343,7 +345,7 @@ impl Spot<'_> {
         self.page.marks[self.index / 64].load(Ordering::Relaxed) >> (self.index % 64) & 1 == 1
     }
 
-    /// Marks it; whether it was not marked before.
+    /// Marks it; returns whether it was not marked before.
     #[inline]
     pub fn mark(self) -> bool {
         let bit = 1 << (self.index % 64);
@@ -357,18 +359,18 @@ impl Page {
         self.holes.is_empty()
     }
 
-    /// Whether any block of this page is marked.
+    /// Whether any block in this page is marked.
     pub fn has_marks(&self) -> bool {
         self.marks.iter().any(|marks| marks.load(Ordering::Relaxed) != 0)
     }
 
-    /// The number of the first marked block that is in this page or after it.
+    /// The number of the first marked block in this page or after it.
     pub fn first_number(&self) -> u32 {
         self.ranks[0].load(Ordering::Relaxed)
     }
 
-    /// Calls `each` with the headers of marked blocks, in order, from the one with number `first` on, until it says
-    /// no; whether it never did.
+    /// Calls `each` with the headers of marked blocks, in order, starting with number `first`, until it
+    /// returns false. Returns whether it never did.
     pub fn marked_from<'p>(&'p self, first: u32, mut each: impl FnMut(Spot<'p>) -> bool) -> bool {
         let start = self.ranks.partition_point(|rank| rank.load(Ordering::Relaxed) <= first);
         let start = start.saturating_sub(1);

@@ -1,8 +1,8 @@
-//! Marking: every block that can be reached, on all processors.
+//! Marking: finds every reachable block, on all processors.
 //!
-//! A thread takes a handful of pointers at a time and looks at all of their headers before it looks at the
-//! first block: the processor then fetches them at once from memory, instead of one after the other. A thread
-//! that has much to do gives some of it to those that have nothing.
+//! A thread takes a handful of pointers at a time and reads all of their headers before it processes the
+//! first block: so the processor fetches them from memory at the same time instead of one after the other. A
+//! thread that has much work gives some of it to threads that have none.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -12,33 +12,33 @@ use super::block::{Closures, Contents, Header, INFIX};
 use super::image::{Image, Spot};
 use super::roots::SpaceKind;
 
-/// What was met on the way.
+/// What marking has found.
 #[derive(Debug, Default)]
 pub struct Met {
-    /// Blocks that were marked and their words, headers included, by kind of space.
+    /// Marked blocks and their words, headers included, in minor heaps.
     pub minor: Count,
-    /// See `minor`.
+    /// The same for the major heap.
     pub major: Count,
-    /// See `minor`.
+    /// The same for static data.
     pub fixed: Count,
-    /// Addresses of functions that closures have.
+    /// Code addresses of functions in closures.
     pub codes: HashSet<u64>,
-    /// Addresses of custom blocks, by their operations.
+    /// Addresses of custom blocks, by the address of their operations.
     pub customs: HashMap<u64, Vec<u64>>,
-    /// Blocks without values, of any space.
+    /// The number of blocks without values, in any space.
     pub opaque: u64,
-    /// Addresses of continuations, which hold a stack each.
+    /// Addresses of continuations, each of which holds a stack.
     pub continuations: Vec<u64>,
-    /// Blocks that OCaml 5 does not manage although they are where its heap may be: ranges of addresses.
+    /// Address ranges of blocks in the heap that OCaml 5 does not manage.
     pub unmanaged: Vec<std::ops::Range<u64>>,
-    /// Pointers to where no block is, although it is a place for blocks.
+    /// The number of pointers into a space that do not point to a block.
     pub bad_pointers: u64,
 }
 
-/// Blocks and their words.
+/// A number of blocks and their words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: u64,
     /// Their words, headers included.
     pub words: u64,
@@ -72,29 +72,29 @@ impl Met {
     }
 }
 
-/// What is to be known of a program to mark its blocks.
+/// What it takes to mark a program's blocks.
 #[derive(Clone, Copy)]
 pub struct Marker<'i> {
     pub image: &'i Image<'i>,
     pub closures: Closures,
-    /// OCaml 5: some blocks are continuations, and some are not managed.
+    /// Whether it is OCaml 5, in which some blocks are continuations and some are not managed.
     pub is_ocaml_5: bool,
     pub threads: usize,
-    /// Whether to leave it at what is marked.
+    /// Whether to stop early, with what is marked so far.
     pub is_to_stop: &'i (dyn Fn() -> bool + Sync),
-    /// So many words of blocks without values will be looked at when blocks are encoded, and the last one.
+    /// How many leading words of blocks without values the encoder will read; it also reads the last word.
     pub opaque_words: u64,
 }
 
-/// How many pointers are looked at together.
+/// The number of pointers that are processed together.
 const HANDFUL: usize = 16;
-/// A thread gives something away if it has at least so much.
+/// A thread offers work to others if it has at least this many pointers.
 const MUCH: usize = 64;
-/// It thinks of that after so many handfuls.
+/// It considers doing so after this many handfuls.
 const PATIENCE: u32 = 32;
 
 impl Marker<'_> {
-    /// Marks all that can be reached from these values and was not marked before.
+    /// Marks everything reachable from these values that is not marked yet.
     pub fn mark(&self, values: Vec<u64>, met: &mut Met) {
         let pool = Pool { shared: Mutex::default(), is_there_work: Condvar::new() };
         pool.lock().parts = share(values, self.threads);
@@ -144,7 +144,7 @@ impl Marker<'_> {
         }
     }
 
-    /// The header of the block that a value points to.
+    /// The header of the block that a value points to, if it is in a space.
     #[inline]
     fn header_of(&self, value: u64) -> Option<Spot<'_>> {
         if value & 7 != 0 || value == 0 { None } else { self.image.spot(value - 8) }
@@ -160,7 +160,7 @@ impl Marker<'_> {
         met: &mut Met,
     ) {
         if header.tag == INFIX {
-            // It points into a closure, so many words after its start.
+            // It points into a closure, this many words after its start.
             let closure =
                 value.checked_sub(header.words * 8).and_then(|at| Some((at, self.header_of(at)?)));
             let Some((at, closure)) = closure else {
@@ -222,8 +222,8 @@ impl Marker<'_> {
         }
     }
 
-    /// Has those pages of a block without values copied that will be looked at later: then the program's
-    /// memory may be gone.
+    /// Makes the image copy the pages of a block without values that will be read later: by then the
+    /// program's memory may be gone.
     #[inline]
     fn opaque(&self, spot: Spot<'_>, words: u64, met: &mut Met) {
         met.opaque += 1;
@@ -240,7 +240,7 @@ fn share(values: Vec<u64>, threads: usize) -> Vec<Vec<u64>> {
     values.chunks(size).map(<[u64]>::to_vec).collect()
 }
 
-/// Work that nobody does yet.
+/// Work that no thread has taken yet.
 struct Pool {
     shared: Mutex<Shared>,
     is_there_work: Condvar,
@@ -249,7 +249,7 @@ struct Pool {
 #[derive(Default)]
 struct Shared {
     parts: Vec<Vec<u64>>,
-    /// Threads that wait for some.
+    /// The number of threads that wait for work.
     idle: usize,
 }
 
@@ -258,7 +258,7 @@ impl Pool {
         self.shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Gets some work, or waits for it; false if all is done.
+    /// Takes some work, or waits for it; returns false when everything is done.
     fn take(&self, stack: &mut Vec<u64>, threads: usize) -> bool {
         let mut shared = self.lock();
         shared.idle += 1;
@@ -277,7 +277,7 @@ impl Pool {
         }
     }
 
-    /// Gives half of the work away if somebody waits for some: the older half, which leads further.
+    /// Offers half of the work if another thread waits: the older half, which leads further.
     fn offer(&self, stack: &mut Vec<u64>) {
         let Ok(mut shared) = self.shared.try_lock() else { return };
         if shared.idle > shared.parts.len() {

@@ -1,4 +1,4 @@
-//! Heaps of programs, walked from outside.
+//! Walking the heaps of programs from outside.
 
 mod account;
 mod block;

@@ -1,10 +1,10 @@
 //! Names of code: which function an address belongs to, and where that is in the source.
 //!
-//! Native code has names from the tables of symbols, which also stripped programs have for what OCaml compiled,
-//! and better ones, with modules within modules, from debug information. That stands at return addresses: a
-//! function's is taken from the first calls in it. The line of a function is therefore that of the first
-//! thing it does, not of its `let`; that of one that calls nothing, or only in the end, is had from what there is for debuggers. Bytecode has
-//! events, read from the file.
+//! Native code has names from symbol tables, which exist for code compiled by OCaml even in stripped
+//! programs, and better ones, with nested modules, from debug information. Debug information is attached to
+//! return addresses: a function's is taken from the first calls in it. The line of a function is therefore
+//! that of its first call, not of its `let`; the line of a function that calls nothing, or only in tail
+//! position, comes from the debugger's line tables. Bytecode has events, read from the file.
 
 use std::ops::Range;
 
@@ -16,68 +16,68 @@ use super::target::Target;
 use super::target::debug_lines::{Line, first_lines};
 use crate::memory::Memory;
 
-/// Calls in a function that are looked at for its first line.
+/// How many calls of a function are examined for its first line.
 const CALLS: usize = 8;
 
-/// What made a piece of code.
+/// The origin of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// OCaml's compiler, from a function of the source.
     OCaml,
-    /// OCaml's linker: what applies functions to fewer or more arguments than they take at once.
+    /// OCaml's linker: functions that apply closures to fewer or more arguments than they take.
     Stub,
     /// C.
     C,
-    /// It has no name.
+    /// Code without a symbol.
     Unknown,
 }
 
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// What made it.
+    /// Its origin.
     pub kind: Kind,
-    /// Its name, as `Stdlib__List.map`; its address if it has none.
+    /// Its name, such as `Stdlib__List.map`; its address if it has none.
     pub name: String,
-    /// The file, if it is known.
+    /// The source file, if known.
     pub file: Option<String>,
-    /// The line, or 0.
+    /// The source line; 0 if unknown.
     pub line: u32,
 }
 
-/// Bytes of a word of bytecode.
+/// Bytes per word of bytecode.
 const INSTRUCTION: u64 = 4;
 
-/// Names of a program's code.
+/// Resolves names of a program's code.
 pub struct Names<'a> {
     target: &'a Target,
     stacks: &'a Stacks<'a>,
-    /// The program's bytecode, from its file, if that is what it is.
+    /// The program's bytecode, read from its file, if it is bytecode.
     program: Option<Program<'a>>,
-    /// Where that is in memory.
+    /// The address range of the bytecode in memory.
     bytecode: Range<u64>,
 }
 
 impl<'a> Names<'a> {
-    /// Names of what is loaded; `stacks` has the frame tables.
+    /// For what is loaded; `stacks` has the frame tables.
     pub fn new(target: &'a Target, memory: &dyn Memory, stacks: &'a Stacks<'a>) -> Names<'a> {
         let bytecode = target.interpreted(memory);
         let program = target.bytecode.as_ref().and_then(|bytes| Program::read(bytes).ok());
         Names { target, stacks, program, bytecode }
     }
 
-    /// The program's bytecode, if that is what it is and its file is at hand.
+    /// The program's bytecode, if it is bytecode and its file is available.
     pub fn program(&self) -> Option<&Program<'a>> {
         self.program.as_ref()
     }
 
-    /// The number of the instruction of bytecode at an address.
+    /// The bytecode instruction at an address.
     pub fn instruction(&self, address: u64) -> Option<Pc> {
         let words = self.bytecode.contains(&address).then(|| address - self.bytecode.start)?;
         u32::try_from(words / INSTRUCTION).ok().map(Pc)
     }
 
-    /// The functions of closures' code pointers.
+    /// The functions at code pointers of closures.
     pub fn functions(&self, addresses: &[u64]) -> Vec<Function> {
         let mut functions: Vec<_> = addresses.iter().map(|at| self.function(*at)).collect();
         for object in &self.target.objects {
@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
         functions
     }
 
-    /// The function that an address is in.
+    /// The function that contains an address.
     pub fn function(&self, address: u64) -> Function {
         if self.bytecode.contains(&address) {
             bytecode(self.program.as_ref(), address, self.bytecode.start)
@@ -116,7 +116,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A function by its symbol, without anything from debug information.
+/// A function by its symbol, without debug information.
 fn of_symbol(name: Option<&str>, address: u64) -> Function {
     let Some(name) = name else {
         return Function {
@@ -134,7 +134,7 @@ fn of_symbol(name: Option<&str>, address: u64) -> Function {
         Kind::C
     };
     let mut text = String::new();
-    // Strings take everything.
+    // Writing to a string cannot fail.
     let _ = symbol::write_name(name, &mut text);
     Function { kind, name: text, file: None, line: 0 }
 }
@@ -147,7 +147,7 @@ fn native(target: &Target, stacks: &Stacks<'_>, address: u64) -> Function {
     let Some((_, found)) = symbol.filter(|_| function.kind == Kind::OCaml) else { return function };
     let end = found.address.saturating_add(found.size.max(1));
     let frames = stacks.return_addresses(found.address..end).take(CALLS);
-    // The outermost of what was inlined into one another is the function itself.
+    // The outermost location of an inlined chain is the function itself.
     let places = frames.filter_map(|address| stacks.frame(address).locations.pop());
     if let Some(first) = places.min_by_key(|place| place.line) {
         if !first.function.is_empty() {
@@ -161,7 +161,8 @@ fn native(target: &Target, stacks: &Stacks<'_>, address: u64) -> Function {
     function
 }
 
-/// The file of a function that calls nothing and so has no place of its own: that of the next one in its unit.
+/// The file of a function that calls nothing and so has no location of its own: that of the next function in
+/// its compilation unit.
 fn file_of_unit(target: &Target, stacks: &Stacks<'_>, address: u64) -> Option<String> {
     let unit = |address: u64| target.function_at(address).and_then(symbol::unit);
     let own = unit(address)?;

@@ -1,5 +1,5 @@
-//! All that can be reached from the roots: by pointers, through stacks of continuations, and through
-//! ephemerons whose keys are alive.
+//! Everything that is reachable from the roots: through pointers, through stacks of continuations, and
+//! through ephemerons whose keys are alive.
 
 use std::ops::Range;
 
@@ -10,20 +10,20 @@ use super::roots::{Fibers, Order, Roots, Scanned, Stacks};
 use super::target::Target;
 use crate::memory::Memory;
 
-/// Fields of an ephemeron: the first links it to the next, then come its data and its keys.
+/// Fields of an ephemeron: the first links it to the next, followed by its data and its keys.
 pub mod ephemeron {
     /// Its data.
     pub const DATA: u64 = 1;
-    /// The first key. A weak array has only keys.
+    /// The index of the first key. A weak array has only keys.
     pub const FIRST_KEY: u64 = 2;
 }
 
 /// What was reached.
 pub struct Reached {
     pub met: Met,
-    /// Continuations and what is on their stacks, in order of addresses.
+    /// Continuations and the contents of their stacks, in order of addresses.
     pub continuations: Vec<(u64, Scanned)>,
-    /// Memory of their fibers, with the continuation that keeps it.
+    /// Memory of their fibers, with the continuation that holds each.
     pub fibers: Vec<(Range<u64>, u64)>,
     /// Ephemerons and weak arrays that are alive, in order of addresses.
     pub ephemerons: Vec<u64>,
@@ -49,7 +49,7 @@ pub fn reach(marker: &Marker<'_>, target: &Target, memory: &dyn Memory, roots: &
         },
     };
     let held = roots.roots.iter().map(|root| root.value);
-    // A value is kept for its finaliser until that was called, though not what `Gc.finalise_last` watches.
+    // A value with a finaliser is kept until that has been called, except those of `Gc.finalise_last`.
     let kept = roots.finalisers.iter().filter(|finaliser| finaliser.order == Order::First);
     reach.follow(held.chain(kept.map(|finaliser| finaliser.value)).collect());
     reach.ephemerons(&roots.ephemerons);
@@ -60,16 +60,16 @@ struct Reach<'a> {
     marker: &'a Marker<'a>,
     target: &'a Target,
     memory: &'a dyn Memory,
-    /// What stands in an empty slot of an ephemeron.
+    /// The content of an empty slot of an ephemeron.
     none: u64,
-    /// Made when the first continuation is met.
+    /// Created when the first continuation is met.
     stacks: Option<Stacks<'a>>,
     fibers: Fibers<'a>,
     reached: Reached,
 }
 
 impl Reach<'_> {
-    /// Marks what can be reached from values, also through continuations.
+    /// Marks what is reachable from values, also through continuations.
     fn follow(&mut self, mut values: Vec<u64>) {
         while !values.is_empty() {
             self.marker.mark(std::mem::take(&mut values), &mut self.reached.met);
@@ -86,7 +86,7 @@ impl Reach<'_> {
     }
 
     fn continuation(&mut self, block: u64) -> Scanned {
-        // The first field is the stack, made to look like an integer; 0 if it was resumed.
+        // The first field is the fiber, tagged as an integer; 0 if the continuation was resumed.
         let stack = self.marker.image.word(block).unwrap_or(0) & !1;
         if stack == 0 {
             return Scanned::default();
@@ -98,7 +98,7 @@ impl Reach<'_> {
         Scanned { gap: scanned.gap.or(size_gap), ..scanned }
     }
 
-    /// Marks the data of ephemerons whose keys are alive, until there are no more.
+    /// Marks the data of ephemerons whose keys are alive, until no more become ready.
     fn ephemerons(&mut self, all: &[u64]) {
         let mut waiting = all.to_vec();
         waiting.sort_unstable();
@@ -123,7 +123,7 @@ impl Reach<'_> {
         self.reached.ephemerons.sort_unstable();
     }
 
-    /// Whether an ephemeron is alive and so are all of its keys.
+    /// Whether an ephemeron and all of its keys are alive.
     fn is_ready(&self, block: u64) -> bool {
         let image = self.marker.image;
         if !is_marked(image, block) {
@@ -144,7 +144,7 @@ pub fn each_key(image: &Image<'_>, block: u64, mut each: impl FnMut(u64)) {
     });
 }
 
-/// Whether a value is something that does not die, or a block that was reached.
+/// Whether a value is not a block of the heap, or a block that was reached.
 fn is_alive(image: &Image<'_>, value: u64) -> bool {
     if value & 7 != 0 || image.spot(value.wrapping_sub(8)).is_none() {
         return true;

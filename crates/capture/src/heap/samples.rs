@@ -7,17 +7,17 @@ use std::path::Path;
 use bactrian_snapshot::{Location, Names, Sampling, StackId, StackNode};
 use bactrian_trace::{Event, FrameId, Frames, Index, Input, Reader, Stacks};
 
-/// What a trace tells of an allocation.
+/// What a trace says about an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     /// Microseconds since the start of the trace.
     pub time: u64,
     pub stack: Option<StackId>,
-    /// What was sampled of it. The runtime's own count knows nothing of a rate that was halved.
+    /// The number of samples. The runtime's own count does not account for a rate that was halved.
     pub samples: u64,
 }
 
-/// Allocations by their number, and the stacks they refer to.
+/// Allocations by their id, and the stacks they refer to.
 #[derive(Default)]
 pub struct Allocations {
     pub found: HashMap<u64, Allocation>,
@@ -25,10 +25,10 @@ pub struct Allocations {
     pub sampling: Option<Sampling>,
 }
 
-/// Looks for allocations in a trace, which may still be growing.
+/// Looks up allocations in a trace, which may still be growing.
 ///
 /// # Errors
-/// A sentence, if the trace cannot be read.
+/// A sentence if the trace cannot be read.
 pub fn look_up(
     trace: &Path,
     wanted: impl Fn(u64) -> bool,
@@ -65,7 +65,7 @@ pub fn look_up(
     Ok(Allocations { found: found.collect(), stacks: stacks.nodes, sampling: Some(sampling) })
 }
 
-/// Stacks with what they share kept once: a frame, and the stack that called it.
+/// A tree of stacks: a node is a frame, and the node of the stack that called it.
 #[derive(Default)]
 struct Tree {
     nodes: Vec<(Option<StackId>, FrameId)>,
@@ -74,12 +74,12 @@ struct Tree {
 
 struct Named {
     nodes: Vec<StackNode>,
-    /// For each node of the tree its innermost place: a frame has several where functions were inlined.
+    /// For each node of the tree, its innermost location: a frame has several if functions were inlined.
     last_of: Vec<StackId>,
 }
 
 impl Tree {
-    /// The node of a stack, its outermost frame first.
+    /// The node of a stack, whose outermost frame comes first.
     fn stack(&mut self, frames: &[FrameId]) -> Option<StackId> {
         let mut node = None;
         for &frame in frames {
@@ -98,7 +98,7 @@ impl Tree {
         for &(caller, frame) in &self.nodes {
             let mut caller = caller.and_then(|caller| named.last_of.get(caller.index()).copied());
             let places = frames.locations(frame);
-            // Without names it is still a frame.
+            // A frame without known locations is still a frame.
             let unknown = (places.is_empty()).then(Location::default);
             let text = frames.names();
             let known = places.iter().map(|place| Location {

@@ -1,4 +1,4 @@
-//! Mappings of a process as the kernel tells them (`/proc/PID/smaps`), and what each is for by itself.
+//! The mappings of a process as the kernel reports them (`/proc/PID/smaps`), and what each is used for.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use super::process_memory::Holder;
 use crate::memory::Region;
 
-/// Stacks of threads have a guard before them of some pages, which cannot be accessed.
+/// Stacks of threads are preceded by a guard of at most this many bytes, which cannot be accessed.
 const LONGEST_GUARD: u64 = 64 << 10;
 
-/// A mapping.
+/// A mapping of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub range: Range<u64>,
@@ -18,13 +18,13 @@ pub(super) struct Mapping {
     pub is_writable: bool,
     pub is_executable: bool,
     pub is_shared: bool,
-    /// The file's device and number; none if there is no file.
+    /// The file's device and inode; None for anonymous memory.
     pub file: Option<(String, u64)>,
-    /// The file's path, or the kernel's name for what is none, such as `[heap]`.
+    /// The file's path, or the kernel's name for special memory, such as `[heap]`.
     pub name: String,
     /// Bytes in physical memory.
     pub resident: u64,
-    /// The same, shared pages divided by how many share them.
+    /// The same, with shared pages divided by the number of processes that share them.
     pub proportional: u64,
     /// Bytes in swap.
     pub swapped: u64,
@@ -49,7 +49,7 @@ impl From<&Region> for Mapping {
     }
 }
 
-/// The mappings in the text of `smaps`, in the order of addresses. What is not understood is passed over.
+/// The mappings in the text of `smaps`, in order of addresses. Lines that are not understood are skipped.
 pub(super) fn parse(text: &str) -> Vec<Mapping> {
     let mut mappings: Vec<Mapping> = Vec::new();
     for line in text.lines() {
@@ -70,7 +70,7 @@ pub(super) fn parse(text: &str) -> Vec<Mapping> {
     mappings
 }
 
-/// As `7f1-7f2 rw-p 00000000 fe:00 1234   /usr/bin/cat`.
+/// Parses a line such as `7f1-7f2 rw-p 00000000 fe:00 1234   /usr/bin/cat`.
 fn parse_header(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -92,16 +92,16 @@ fn parse_header(line: &str) -> Option<Mapping> {
     })
 }
 
-/// Bytes of what the kernel writes as `   12 kB`.
+/// Converts what the kernel writes as `   12 kB` to bytes.
 pub(super) fn kilobytes(text: &str) -> Option<u64> {
     text.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// How long stacks of threads are, where nothing else is said.
+/// The length of thread stacks if the limit is unknown.
 pub(super) const USUAL_STACK: u64 = 8 << 20;
 
-/// How long stacks of a process's threads are, by the text of `/proc/PID/limits`: the C library takes the limit of the main one, and
-/// two megabytes where there is none.
+/// The length of a process's thread stacks, from the text of `/proc/PID/limits`: the C library uses the limit
+/// of the main stack, and two megabytes if that is unlimited.
 pub(super) fn stack_length(limits: &str) -> u64 {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max stack size"));
     match line.and_then(|line| line.split_whitespace().next()) {
@@ -110,8 +110,9 @@ pub(super) fn stack_length(limits: &str) -> u64 {
     }
 }
 
-/// What each mapping is for, as far as it can be told without knowing OCaml. Stacks of threads are no longer than told: the kernel
-/// makes one mapping of a stack and of what lies right behind it.
+/// What each mapping is used for, as far as can be told without knowing OCaml. Only mappings of at most
+/// `stack_length` are taken for thread stacks: the kernel merges a stack with a mapping that follows it
+/// directly.
 pub(super) fn holders(mappings: &[Mapping], stack_length: u64) -> Vec<Holder> {
     // Programs and libraries are files of which some part is code.
     let objects: HashSet<_> = mappings
@@ -132,7 +133,7 @@ pub(super) fn holders(mappings: &[Mapping], stack_length: u64) -> Vec<Holder> {
             None if name.starts_with("[stack") => Holder::Stacks,
             None if name.starts_with("[v") => Holder::Kernel,
             None if name == "[heap]" => Holder::CHeap,
-            // What a program's data is longer than its file is right behind it.
+            // The part of a program's data that is not in its file (.bss) follows directly.
             None => match before {
                 Some((before, Holder::Objects)) if before.is_writable && mapping.is_writable => {
                     Holder::Objects

@@ -1,24 +1,23 @@
-//! What the collector counts and how it is set, by name.
+//! The collector's counters and settings, by name.
 //!
-//! Names are those of OCaml's `Gc.stat` and `Gc.control` where these have the number, and then it means the same.
-//! Others:
+//! Names that OCaml's `Gc.stat` and `Gc.control` use mean the same here. The others:
 //!
-//! | name | is |
+//! | name | meaning |
 //! |---|---|
 //! | `major_words_since_slice` | words allocated in the major heap since its last slice; part of `major_words` |
-//! | `gc_phase` | OCaml 4: 0 marks, 1 cleans weak pointers, 2 sweeps, 3 is idle. OCaml 5: 0 sweeps and marks, 1 marks what has finalisers, 2 sweeps ephemerons |
-//! | `free_list_words` | words that OCaml 4's allocator knows to be free |
-//! | `dependent_bytes` | memory outside the heap that custom blocks have told of (`caml_alloc_custom_mem`, `caml_alloc_dependent_memory`), as the collector counts it |
-//! | `dependent_bytes_allocated` | how much of it came since the last slice |
-//! | `extra_heap_resources` | how urgent custom blocks make a collection: at 1 a whole cycle is due |
+//! | `gc_phase` | OCaml 4: 0 mark, 1 clean weak pointers, 2 sweep, 3 idle. OCaml 5: 0 sweep and mark, 1 mark values with finalisers, 2 sweep ephemerons |
+//! | `free_list_words` | words in the free lists of OCaml 4's allocator |
+//! | `dependent_bytes` | memory outside the heap that custom blocks have declared (`caml_alloc_custom_mem`, `caml_alloc_dependent_memory`), as counted by the collector |
+//! | `dependent_bytes_allocated` | the part of it that was allocated since the last slice |
+//! | `extra_heap_resources` | how urgent custom blocks make a collection: at 1 a full cycle is due |
 //! | `minor_heap_used_words` | words of minor heaps that are in use now |
-//! | `minor_heap_max_size` | words that OCaml 5 has set aside for each domain's minor heap |
-//! | `pool_words`, `pool_live_words`, `pool_live_blocks`, `pool_fragment_words`, `large_words`, `large_blocks` | OCaml 5's own count of its heap |
-//! | `domains` | how many domains of OCaml 5 are running |
+//! | `minor_heap_max_size` | words that OCaml 5 has reserved for each domain's minor heap |
+//! | `pool_words`, `pool_live_words`, `pool_live_blocks`, `pool_fragment_words`, `large_words`, `large_blocks` | OCaml 5's own counts of its heap |
+//! | `domains` | the number of running domains of OCaml 5 |
 //!
-//! In OCaml 5 domains count for themselves. Numbers are sums over those that run and, where the executable tells
-//! where that is, over those that have ended; if several run, each one's own numbers follow, as `domain 1:
-//! minor_words`.
+//! Each domain of OCaml 5 has its own counters. The numbers are sums over the running domains and, if the
+//! executable's symbols say where that is, over those that have ended. If several run, the numbers of each
+//! follow, as `domain 1: minor_words`.
 
 use bactrian_ocaml::accounting::{
     Accounting, Counter, MajorHeap, Pools, Stored, heap_counts, name,
@@ -29,24 +28,24 @@ use super::target::Target;
 use crate::memory::Memory;
 
 const WORD: u64 = 8;
-/// More domains cannot run.
+/// An upper bound for the number of domains.
 const MOST_DOMAINS: usize = 4096;
 
 /// A number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A whole number.
+    /// An integer.
     Whole(u64),
-    /// Another.
+    /// A floating-point number.
     Real(f64),
 }
 
-/// Numbers by name, in the order in which they should be shown.
+/// Numbers by name, in the order in which they should be displayed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Name and number.
     pub numbers: Vec<(String, Number)>,
-    /// What could not be told, and why.
+    /// What is missing, and why.
     pub gaps: Vec<String>,
 }
 
@@ -60,7 +59,7 @@ impl Statistics {
         self.numbers.push((name.into(), number));
     }
 
-    /// Adds to the number with a name, or puts it there.
+    /// Adds to the number with a name, or inserts it.
     fn add(&mut self, name: &str, more: Number) {
         match self.numbers.iter_mut().find(|(known, _)| known == name) {
             Some((_, number)) => *number = number.plus(more),
@@ -77,7 +76,7 @@ impl Number {
         }
     }
 
-    /// It as a real number.
+    /// Converts it to floating point.
     pub fn real(self) -> f64 {
         match self {
             Number::Whole(number) => number as f64,
@@ -85,7 +84,7 @@ impl Number {
         }
     }
 
-    /// It as a whole number; what is not, or too large, is cut.
+    /// Converts it to an integer, truncating fractions and saturating.
     pub fn whole(self) -> u64 {
         match self {
             Number::Whole(number) => number,
@@ -94,8 +93,8 @@ impl Number {
     }
 }
 
-/// Reads the collector's numbers. `states` are the domain states: the only one of OCaml 4, or those of all domains
-/// that run.
+/// Reads the collector's numbers. `states` are the domain states: the only one of OCaml 4, or those of all
+/// running domains.
 pub fn read(target: &Target, memory: &dyn Memory, states: &[u64]) -> Statistics {
     let mut found = Statistics::default();
     let Some(accounting) = Accounting::of(target.version) else {
@@ -110,7 +109,7 @@ pub fn read(target: &Target, memory: &dyn Memory, states: &[u64]) -> Statistics 
     let domains: Vec<Statistics> = states.iter().map(|state| reader.domain(*state)).collect();
     for domain in &domains {
         for (name, number) in &domain.numbers {
-            // Each has its own, of the same size.
+            // Each domain has its own, of the same size.
             if name == "minor_heap_size" && found.get(name).is_some() {
                 continue;
             }
@@ -131,7 +130,7 @@ pub fn read(target: &Target, memory: &dyn Memory, states: &[u64]) -> Statistics 
         reader.ended_domains(pools, &mut found);
         found.push("domains", Number::Whole(states.len() as u64));
     }
-    // What Gc.stat adds, too.
+    // `Gc.stat` adds this, too.
     if let Some(since) = found.get(name::SINCE_SLICE) {
         found.add(name::MAJOR_WORDS, since);
     }
@@ -190,11 +189,11 @@ impl Reader<'_> {
 
     fn domain_id(&self, state: u64) -> Option<u64> {
         let word = self.target.runtime.domain_id?;
-        // In 32 bits.
+        // The id is a 32-bit field.
         self.memory.word(state.wrapping_add(word as u64 * WORD)).map(|id| id & 0xffff_ffff)
     }
 
-    /// OCaml 5's count of a heap.
+    /// OCaml 5's counts of a heap.
     fn heap_counts(&self, at: u64, found: &mut Statistics) {
         let mut words = [0; heap_counts::WORDS as usize];
         for (word, index) in words.iter_mut().zip(0..) {
@@ -223,7 +222,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds what ended domains counted.
+    /// Adds the counters of domains that have ended.
     fn ended_domains(&self, pools: &Pools, found: &mut Statistics) {
         let heap = hidden::variable(self.target, self.memory, &pools.ownerless.place);
         let counts = hidden::variable(self.target, self.memory, &pools.ended);

@@ -1,5 +1,5 @@
-//! What was found beside the blocks, in the terms of a snapshot: roots by the numbers of blocks, frames and
-//! threads in lists, names once.
+//! Converts what was found beside the blocks into the tables of a snapshot: roots by block numbers, frames
+//! and threads in lists, each name once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -18,12 +18,12 @@ use super::reach::{Reached, each_key, ephemeron};
 use super::roots::{self, FiberPlace, Order, Place, Roots, Scanned};
 use super::target::Target;
 
-/// Makes the tables of a snapshot. Blocks have their numbers.
+/// Makes the tables of a snapshot. Blocks must have been numbered.
 pub struct TableMaker<'a> {
     pub image: &'a Image<'a>,
     pub target: &'a Target,
     pub tables: Tables,
-    /// Frames by thread and by how many are further in.
+    /// Frames by thread and depth (the number of frames further in).
     frames: HashMap<(u32, u32), FrameId>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> TableMaker<'a> {
         }
     }
 
-    /// Spaces, with those blocks made spaces of their own that OCaml does not manage.
+    /// Adds the spaces. Blocks that OCaml does not manage become static spaces of their own.
     pub fn spaces(&mut self, spaces: &[roots::Space], mut unmanaged: Vec<Range<u64>>) {
         unmanaged.sort_by_key(|range| range.start);
         let mut unmanaged = unmanaged.into_iter().peekable();
@@ -96,7 +96,7 @@ impl<'a> TableMaker<'a> {
         }
     }
 
-    /// Modules, with the digests of what they were linked from.
+    /// Adds the modules, with the digests of their interfaces and implementations.
     fn modules(&mut self, found: &Roots) {
         let plugins = found.plugins.iter().map(|path| path.to_string_lossy().into_owned());
         self.tables.plugins.extend(plugins);
@@ -113,7 +113,7 @@ impl<'a> TableMaker<'a> {
         }
     }
 
-    /// Threads, with those of their frames that hold something.
+    /// Adds the threads, with those of their frames that hold something.
     fn threads(&mut self, found: &Roots) {
         let mut stacks: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
         for root in &found.roots {
@@ -146,7 +146,7 @@ impl<'a> TableMaker<'a> {
         }
     }
 
-    /// Adds a frame, with those of functions that were inlined into it; the number of the innermost.
+    /// Adds a frame, preceded by the functions inlined into it; returns the innermost.
     fn frame(&mut self, return_address: u64, frame: Option<&roots::Frame>) -> FrameId {
         let first = FrameId(self.tables.frames.len() as u32);
         let places = frame.map_or(&[][..], |frame| &frame.locations);
@@ -256,7 +256,7 @@ impl<'a> TableMaker<'a> {
         self.tables.ephemerons = ephemerons.collect();
     }
 
-    /// Continuations and what their stacks hold. `frame_at` tells of a frame by its return address.
+    /// Adds continuations and what their stacks hold. `frame_at` describes the frame of a return address.
     pub fn continuations(
         &mut self,
         continuations: &[(u64, Scanned)],
@@ -286,8 +286,8 @@ impl<'a> TableMaker<'a> {
         }
     }
 
-    /// Memory of fibers, in order of addresses: of those that something else than a continuation keeps, and of those of
-    /// continuations.
+    /// Adds the memory of fibers, in order of addresses: fibers held by anything but a continuation, and
+    /// fibers of continuations.
     pub fn fibers(&mut self, kept: &[(Range<u64>, FiberPlace)], suspended: &[(Range<u64>, u64)]) {
         let kept = kept.iter().map(|(piece, place)| match *place {
             FiberPlace::Thread(thread) => (piece, FiberOwner::Thread(ThreadId(thread))),
@@ -306,7 +306,7 @@ impl<'a> TableMaker<'a> {
         self.tables.fibers = Some(fibers);
     }
 
-    /// Names of static blocks, also of those of exceptions that the language has.
+    /// Adds names of static blocks, including predefined exceptions.
     pub fn labels(&mut self) {
         let mut labels = BTreeMap::new();
         for object in &self.target.objects {

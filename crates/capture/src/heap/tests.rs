@@ -1,4 +1,4 @@
-//! Marking and encoding, on heaps that are made up: with everything in them that is rare in honest ones.
+//! Marking and encoding, on made-up heaps that contain what is rare in real ones.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Memory for Fake {
 }
 
 impl Fake {
-    /// Puts a block down; gives its address.
+    /// Writes a block; returns its address.
     fn block(&mut self, header_at: u64, tag: u8, fields: &[u64]) -> u64 {
         self.words.insert(header_at, (fields.len() as u64) << 10 | u64::from(tag));
         for (at, field) in fields.iter().enumerate() {
@@ -58,10 +58,10 @@ const fn integer(n: i64) -> u64 {
 
 const HEAP: u64 = 0x7f00_0000_0000;
 const SIZE: u64 = 8 << 20;
-/// The end of a page of the copy.
+/// The end of a page of the image.
 const PAGE_END: u64 = HEAP + (1 << 20);
 
-/// Operations of custom blocks.
+/// Addresses of operations of custom blocks.
 const INT32: u64 = 0x5500_0000_4000;
 const INT64: u64 = 0x5500_0000_4100;
 const OTHER: u64 = 0x5500_0000_4200;
@@ -73,7 +73,7 @@ fn spaces() -> Vec<Space> {
     ]
 }
 
-/// Marks from these values and reads the snapshot that comes of it.
+/// Marks from these values and reads the resulting snapshot.
 fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<Option<u32>>) {
     let image = Image::new(memory, spaces());
     let mut met = Met::default();
@@ -117,7 +117,7 @@ fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<O
 fn a_block_over_the_end_of_a_page_is_whole() {
     let mut memory = Fake::default();
     let last = memory.block(HEAP + 0x1000, 0, &[integer(7)]);
-    // The header is the last word of a page; and a block of three pages, whose ends point to something.
+    // The header is the last word of a page; and a block that spans three pages has pointers at both ends.
     let split = memory.block(PAGE_END - 8, 0, &[last, integer(-1)]);
     let words = 3 * (1 << 17);
     let long = PAGE_END + 0x800;
@@ -137,7 +137,7 @@ fn a_block_over_the_end_of_a_page_is_whole() {
 fn pointers_into_closures_lead_to_the_closure() {
     let mut memory = Fake::default();
     let info = |start: u64| 1 << 56 | start << 1 | 1;
-    // Two functions and one value that both use.
+    // Two functions, and a value that both use.
     let value = memory.block(HEAP + 0x100, 0, &[integer(1)]);
     let infix = 3 << 10 | 249;
     let closure = memory.block(HEAP + 0x200, 247, &[0x40, info(5), infix, 0x80, info(2), value]);
@@ -152,7 +152,8 @@ fn pointers_into_closures_lead_to_the_closure() {
 #[test]
 fn what_is_no_block_is_counted_and_left() {
     let mut memory = Fake::default();
-    // Longer than its space, an infix that leads before the space, one that leads to another, odd addresses.
+    // A block longer than its space, an infix that leads out of the space, one that leads to another infix,
+    // and odd addresses.
     let endless = HEAP + 0x1000;
     memory.words.insert(endless, (SIZE / 8) << 10);
     let wild = HEAP + 0x2000;
@@ -165,7 +166,7 @@ fn what_is_no_block_is_counted_and_left() {
         &[endless + 8, wild + 8, circle + 8, 2, 0x1234_5678, u64::MAX - 7, 0, HEAP, HEAP + SIZE],
     );
     let (met, snapshot, _) = walk(&memory, &[top], true);
-    // The word before the heap is none of it; the last word of the heap is the header of an empty block.
+    // The word before the heap is outside of it; the last word of the heap is the header of an empty block.
     assert_eq!((met.bad_pointers, met.major.blocks), (3, 2));
     assert_eq!(snapshot.blocks(), 2);
 }
@@ -191,12 +192,12 @@ fn blocks_that_ocaml_does_not_manage_are_told_apart() {
     let (met, _, _) = walk(&memory, &[constant], true);
     assert_eq!((met.fixed.blocks, met.major.blocks), (2, 0));
     assert_eq!(met.unmanaged, vec![HEAP + 0x100..HEAP + 0x110; 1]);
-    // To OCaml 4 the colour says nothing.
+    // In OCaml 4 the colour has no such meaning.
     let (met, _, _) = walk(&memory, &[constant], false);
     assert_eq!((met.fixed.blocks, met.major.blocks), (1, 1));
 }
 
-/// Marks a heap of OCaml 4.
+/// A marker for a heap of OCaml 4.
 fn marker<'i>(image: &'i Image<'i>, is_to_stop: &'i (dyn Fn() -> bool + Sync)) -> Marker<'i> {
     Marker {
         image,
@@ -230,7 +231,7 @@ fn the_end_of_a_long_string_is_copied_while_it_is_there() {
     let image = Image::new(&memory, spaces());
     let mut met = Met::default();
     marker(&image, &|| false).mark(vec![HEAP + 8], &mut met);
-    // The first page and the last, but not those between.
+    // The first page and the last, but none between them.
     assert_eq!(image.pages().count(), 2);
     assert_eq!(image.word(HEAP + 8 * words), Some(5 << 56));
     assert_eq!(image.pages().count(), 2);
@@ -256,11 +257,11 @@ fn what_was_copied_is_told_and_read_from_the_copy() {
     let image = Image::new(&memory, spaces());
     let held = Held { image: &image, rest: &memory };
 
-    // Over the end of a page of the copy, and over the beginning of the heap.
+    // Across the end of a page of the image, and across the beginning of the heap.
     assert_eq!(held.words(block - 8, 3), memory.words(block - 8, 3));
     assert_eq!(held.words(HEAP - 16, 4), memory.words(HEAP - 16, 4));
     assert_eq!(held.word(0x5500_0000_1000), Some(0));
-    // Two pages of the heap; the static data stay where they are.
+    // Two pages of the heap; static data is not released.
     let first = image.copied();
     assert_eq!((first.len(), &first[0]), (1, &(HEAP..HEAP + (2 << 20))));
 
@@ -270,7 +271,7 @@ fn what_was_copied_is_told_and_read_from_the_copy() {
     assert_eq!(image.copied().last(), Some(&(HEAP + SIZE - (1 << 20)..HEAP + SIZE)));
 }
 
-/// For each of these blocks, the first with the same contents.
+/// For each of these blocks, the index of the first with the same contents.
 fn firsts(memory: &Fake, blocks: &[u64]) -> Vec<usize> {
     let (_, snapshot, numbers) = walk(memory, blocks, true);
     let mut first: Vec<u32> = (0..snapshot.blocks() as u32).collect();
@@ -298,14 +299,14 @@ fn equal_contents_are_found() {
         (tag::DOUBLE, vec![2]),
         (tag::DOUBLE_ARRAY, vec![1, 2]),
         (tag::DOUBLE_ARRAY, vec![1, 2]),
-        // Nobody sets the upper half of a small integer.
+        // Nothing initialises the upper half of a small integer.
         (tag::CUSTOM, vec![INT32, half | 5]),
         (tag::CUSTOM, vec![INT32, 5]),
         (tag::CUSTOM, vec![INT64, half | 5]),
         (tag::CUSTOM, vec![INT64, 5]),
         (tag::CUSTOM, vec![INT64, 5]),
         (tag::STRING, vec![1, 2]),
-        // What these hold is not known.
+        // The contents of these are unknown.
         (tag::CUSTOM, vec![OTHER, 5]),
         (tag::CUSTOM, vec![OTHER, 5]),
         (tag::ABSTRACT, vec![1, 2]),
@@ -324,7 +325,7 @@ fn equal_contents_are_found() {
 #[test]
 fn large_blocks_are_compared_to_their_end() {
     let mut memory = Fake::default();
-    // They begin and end alike; the middle of two is different, and one cannot be read there.
+    // They have the same beginning and end; the middle of two differs, and one cannot be read there.
     let words = 1 << 15;
     let mut long = |place: u64, middle: u64| {
         let header = HEAP + place * (1 << 19);
@@ -337,7 +338,7 @@ fn large_blocks_are_compared_to_their_end() {
     assert_eq!(firsts(&memory, &blocks), [0, 1, 0, 1, 0, 5]);
     memory.unreadable = Some(HEAP + 4 * (1 << 19) + 8 * (words / 2));
     assert_eq!(firsts(&memory, &blocks), [0, 1, 2, 1, 0, 5]);
-    // Over the end of a page of the copy.
+    // Across the end of a page of the image.
     let mut memory = Fake::default();
     let [one, other] = [PAGE_END - 16, PAGE_END + 0x100]
         .map(|header| memory.block(header, tag::STRING, &[1, 2, 3]));

@@ -1,4 +1,4 @@
-//! Variables of the source that closures and stacks of bytecode hold, as its debug information tells them.
+//! Source variables held by closures and stacks of bytecode, according to its debug information.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,8 +8,9 @@ use bactrian_snapshot::{
     Variables,
 };
 
-/// Puts variables into the tables of a snapshot that has its codes, roots and continuations. `pc` tells the number of an instruction by
-/// its address; `calls` are words of stacks that are such addresses, and where they stand.
+/// Adds variables to the tables of a snapshot that already have codes, roots and continuations. `pc` maps an
+/// address to an instruction; `calls` are return addresses on stacks, each with the address of its slot (the
+/// slot comes first).
 ///
 /// # Errors
 /// If the debug information is damaged.
@@ -53,7 +54,7 @@ pub fn add(
     Ok(())
 }
 
-/// Words of stacks that point to blocks.
+/// The stack slots that point to blocks.
 fn held_slots(tables: &Tables) -> HashSet<u64> {
     let roots = tables.roots.iter().filter_map(|root| match root.kind {
         RootKind::Stack { slot, .. } => Some(slot),
@@ -63,7 +64,7 @@ fn held_slots(tables: &Tables) -> HashSet<u64> {
     roots.chain(suspended.map(|held| held.slot)).collect()
 }
 
-/// Numbers variables.
+/// Assigns numbers to variables.
 struct Numbers<'t, 'a> {
     tables: &'t mut Tables,
     all: Vec<Variable>,

@@ -1,4 +1,4 @@
-//! A snapshot, from memory to file.
+//! Taking a snapshot, from memory to file.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -24,40 +24,40 @@ use super::tables::TableMaker;
 use super::target::Target;
 use crate::memory::{Cached, Memory};
 
-/// All addresses that a program may have.
+/// All user space addresses.
 const EVERYTHING: Range<u64> = 0..1 << 47;
 
-/// Which part of the work is done, roughly, when the heap is copied, marked and compared.
+/// The approximate fraction of the work that is done when the heap is copied, marked and compared.
 const COPIED: f64 = 0.1;
 const MARKED: f64 = 0.4;
 const COMPARED: f64 = 0.6;
 
-/// What a snapshot is taken of.
+/// The program of which a snapshot is taken.
 pub struct Subject<'a> {
-    /// The program's memory, which holds still.
+    /// The program's memory, which does not change.
     pub memory: &'a dyn Memory,
-    /// What is known of the program.
+    /// What is known about the program.
     pub target: &'a Target,
-    /// Roots as the runtime lists them, if it was asked.
+    /// Roots as listed by the runtime, if it was asked.
     pub listing: Option<&'a Listing>,
-    /// The folder of the process under `/proc`, if there is a process.
+    /// The process's directory in `/proc`, if there is a process.
     pub process: Option<PathBuf>,
-    /// The trace that is recorded at the same time.
+    /// The trace that is being recorded at the same time.
     pub trace: Option<PathBuf>,
-    /// Which recording of the process that is, as tokens tell it; none if it is the newest that there are tokens of.
+    /// Which recording of the process that is, as in the agent's tokens; if None, the newest that has tokens.
     pub recording: Option<u64>,
-    /// What could not be read before the walk begins, and why.
+    /// What could not be read before the walk began, and why.
     pub gaps: Vec<String>,
-    /// Where the number of a signal is left that asks to stop; 0 for none.
+    /// Holds the number of a signal that asks us to stop; 0 for none.
     pub asked: Option<&'a AtomicUsize>,
-    /// Told again and again which part of the work is done, from 0 to 1.
+    /// Called repeatedly with the fraction of the work that is done, from 0 to 1.
     pub progress: &'a dyn Fn(f64),
-    /// What the snapshot says of itself.
+    /// The snapshot's information about itself.
     pub info: Info,
 }
 
 impl Subject<'_> {
-    /// The signal that came to ask for an end of it.
+    /// The signal that has asked us to stop, if any.
     pub fn signal(&self) -> Option<i32> {
         let number = self.asked?.load(Ordering::Relaxed);
         i32::try_from(number).ok().filter(|number| *number != 0)
@@ -71,14 +71,14 @@ impl Subject<'_> {
     }
 }
 
-/// What a snapshot is to hold.
+/// What a snapshot should contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many bytes of each string.
+    /// How many bytes of each string to keep; None for none.
     pub strings: Option<u32>,
-    /// Whether integers and other immediates are kept.
+    /// Whether to keep integers and other immediate values.
     pub immediates: bool,
-    /// Whether it tells which strings, floats and the like are equal.
+    /// Whether to record which strings, floats and the like are equal.
     pub equals: bool,
     /// How many processors to use.
     pub threads: usize,
@@ -91,25 +91,25 @@ impl Default for Options {
     }
 }
 
-/// What was written.
+/// A summary of what was written.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Blocks of minor heaps that are alive, with their words and headers.
+    /// Live blocks in minor heaps.
     pub minor: Count,
-    /// Blocks of the major heap.
+    /// Live blocks in the major heap.
     pub major: Count,
-    /// Blocks of static data.
+    /// Live blocks in static data.
     pub fixed: Count,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// What could not be read, and why.
     pub gaps: Vec<String>,
-    /// How long the parts of it took.
+    /// How long each phase took.
     pub times: Times,
 }
 
 impl Summary {
-    /// All blocks.
+    /// The total number of blocks.
     pub fn blocks(&self) -> u64 {
         self.minor.blocks + self.major.blocks + self.fixed.blocks
     }
@@ -120,28 +120,28 @@ impl Summary {
     }
 }
 
-/// How long the parts of a walk took.
+/// How long each phase of a walk took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// Until the roots were found.
+    /// Finding the roots.
     pub roots: Duration,
-    /// Copying the heap, and counting what is in use of it.
+    /// Copying the heap, and measuring its use.
     pub copy: Duration,
     /// Marking what is alive.
     pub mark: Duration,
-    /// Asking for names and numbers.
+    /// Resolving names and numbers.
     pub account: Duration,
-    /// Looking for equal contents.
+    /// Finding blocks with equal contents.
     pub compare: Duration,
     /// Encoding and writing.
     pub write: Duration,
 }
 
-/// Takes a snapshot. `release` is called with addresses of memory that is not needed any more: soon with most of the
-/// heap, later with all there is.
+/// Takes a snapshot. `release` is called with address ranges that are no longer needed: early with most of
+/// the heap, later with everything.
 ///
 /// # Errors
-/// If there are too many blocks, `out` cannot be written to, or a signal asked to stop.
+/// If there are too many blocks, `out` cannot be written to, or a signal has asked us to stop.
 pub fn walk<W: Write>(
     subject: &Subject<'_>,
     options: &Options,
@@ -152,7 +152,7 @@ pub fn walk<W: Write>(
     let mut clock = Clock(Instant::now());
     let mut times = Times::default();
 
-    // Before anything is read: what is read becomes resident.
+    // Before anything is read, because reading makes pages resident.
     let observed = subject.process.as_deref().map(Observed::take);
     let small = Cached::new(memory);
     let roots = roots::find(target, &small, listing);
@@ -160,8 +160,8 @@ pub fn walk<W: Write>(
 
     let image = Image::new(memory, roots.spaces.clone());
     let held = Held { image: &image, rest: &small };
-    // This looks at all of the heap, and so has it copied. While the copy of the program keeps its own, the
-    // program has to copy every page that it writes to.
+    // This reads the entire heap, and so copies it. As long as the frozen copy keeps its own, the program has
+    // to copy every page that it writes to.
     let heap = spaces::measure(target, &held, &roots.domains);
     release(&image.copied());
     times.copy = clock.lap();
@@ -258,7 +258,7 @@ impl Clock {
     }
 }
 
-/// Counts what is written.
+/// Counts the bytes written.
 struct Counted<W> {
     out: W,
     bytes: u64,

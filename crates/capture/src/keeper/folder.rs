@@ -1,4 +1,5 @@
-//! The folder in memory that a keeper and the processes it keeps traces of have in common: the board, and rings.
+//! The directory in memory that a keeper shares with the processes whose traces it keeps: the board, and the
+//! ring buffers.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,24 +10,24 @@ use bactrian_agent_abi::ring::{self, board, word};
 
 use crate::temporary::{Owner, TemporaryFolder};
 
-/// A folder, with its board.
+/// The directory, with its board.
 #[derive(Debug)]
 pub struct Folder {
     folder: TemporaryFolder,
     board: File,
     beats: u64,
-    /// How often somebody has called, as far as we have heard.
+    /// The count of calls when it was last read.
     calls: u64,
     rings: u64,
-    /// Who is to have it.
+    /// The user that is to own it.
     owner: Option<Owner>,
 }
 
 impl Folder {
-    /// Makes one that nobody else may look into.
+    /// Creates a directory that only this user can access.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// If there is no memory for it.
     pub fn new() -> io::Result<Folder> {
         let folder = TemporaryFolder::in_memory("keeper")?;
         let board = create(&folder.file(board::NAME), board::BYTES)?;
@@ -36,10 +37,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Gives it to somebody.
+    /// Gives it to another user.
     ///
     /// # Errors
-    /// If we may not.
+    /// If we are not permitted to.
     pub fn given_to(mut self, owner: Option<Owner>) -> io::Result<Folder> {
         self.owner = owner;
         self.give(self.path())?;
@@ -51,20 +52,20 @@ impl Folder {
         self.owner.map_or(Ok(()), |owner| owner.gets(path))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Where a ring is.
+    /// The path of a ring.
     pub fn ring(&self, number: u64) -> PathBuf {
         self.folder.file(&ring::name(number))
     }
 
-    /// Makes a ring, and gives its number.
+    /// Creates a ring; returns its number.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// If there is no memory for it.
     pub fn new_ring(&mut self) -> io::Result<(u64, File)> {
         let number = self.rings;
         let memory = create(&self.ring(number), ring::BYTES)?;
@@ -74,7 +75,7 @@ impl Folder {
         Ok((number, memory))
     }
 
-    /// Offers a ring to whoever comes first.
+    /// Offers a ring to the first process that takes it.
     ///
     /// # Errors
     /// If the board cannot be written.
@@ -82,12 +83,12 @@ impl Folder {
         self.write(board::FREE, number + 1)
     }
 
-    /// Whether somebody has taken what was offered.
+    /// Whether the ring that was offered has been taken.
     pub fn is_taken(&self) -> bool {
         read_word(&self.board, board::FREE) == Some(0)
     }
 
-    /// Whether somebody has called since this was asked last.
+    /// Whether a process has called since the last time.
     pub fn is_called(&mut self) -> bool {
         let calls = read_word(&self.board, board::CALLS).unwrap_or(self.calls);
         let is_called = calls != self.calls;
@@ -95,16 +96,16 @@ impl Folder {
         is_called
     }
 
-    /// Shows that we live.
+    /// Beats the heart, to show that we are alive.
     pub fn beat(&mut self) {
         self.beats += 1;
-        // If it fails, we are taken for dead, and nothing is lost.
+        // If this fails, we are believed dead, and nothing is lost.
         let _ = self.write(board::HEART, self.beats);
     }
 
-    /// Shows that we take nothing out any more.
+    /// Announces that we take out no more.
     pub fn leave(&self) {
-        // If it fails, we are taken for dead a little later.
+        // If this fails, we are believed dead a little later.
         let _ = self.write(board::LEFT, 1);
     }
 
@@ -126,7 +127,8 @@ pub fn read_word(file: &File, at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// A file of zeros, for all of which there is room: a program that writes to a page for which there is none is killed.
+/// A file of zeros whose memory is allocated: a program that writes to a page of a mapping for which there is
+/// no memory is killed.
 fn create(path: &Path, bytes: usize) -> io::Result<File> {
     if most_bytes() < bytes as u64 {
         return Err(io::ErrorKind::FileTooLarge.into());

@@ -1,4 +1,4 @@
-//! A ring, and the trace that is made of what comes out of it.
+//! A ring buffer, and the trace that is written from it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -17,29 +17,29 @@ use bactrian_trace::{MakingWords, Recorder, State, complete};
 use super::folder::{most_bytes, read_word};
 use crate::seccomp;
 
-/// How often it is looked for filters of owners that do not ask: they are told so that they know if we die.
+/// How often the filters of owners that do not ask are checked, so that they know of them even if we die.
 const FILTERS_PERIOD: Duration = Duration::from_millis(100);
 
-/// A ring that a process has taken.
+/// A ring that a process has taken, or may take.
 #[derive(Debug)]
 pub struct Kept {
     memory: File,
     path: PathBuf,
     trace: Option<File>,
-    /// Bytes that were taken out and written.
+    /// The number of bytes that were taken out and written.
     taken: u64,
-    /// Notes that were written.
+    /// The number of notes that were written.
     notes: u64,
-    /// The trace could not be created, or not all of it be written.
+    /// Set if the trace could not be created, or not all bytes could be written.
     is_behind: bool,
-    /// When its owner's filters were last looked at.
+    /// When its owner's filters were last checked.
     looked: Option<Instant>,
-    /// How many of its owner's questions are answered.
+    /// The number of its owner's questions that have been answered.
     answered: u64,
 }
 
 impl Kept {
-    /// A ring that nobody has taken yet.
+    /// A ring that no process has taken yet.
     pub fn new(memory: File, path: PathBuf) -> Kept {
         Kept {
             memory,
@@ -53,12 +53,12 @@ impl Kept {
         }
     }
 
-    /// The process that records into it, by its own number for itself.
+    /// The process that records into it, by its id in its own namespace.
     pub fn owner(&self) -> Option<u32> {
         self.word(word::OWNER).and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
     }
 
-    /// Whether the process that records into it has ended; none if its number is that of another namespace.
+    /// Whether the process that records into it has ended; None if its id is of another namespace.
     pub fn has_ended(&self) -> Option<bool> {
         let owner = self.owner()?;
         let ours = our_namespace()?;
@@ -67,16 +67,16 @@ impl Kept {
         }
         let stat = fs::read(format!("/proc/{owner}/stat"));
         Some(stat.map_or(true, |stat| {
-            // Its state follows its name, which is in brackets.
+            // The state follows the program's name, which is in parentheses.
             let end = stat.iter().rposition(|&byte| byte == b')').unwrap_or(0);
             matches!(stat.get(end + 2), Some(b'Z' | b'X'))
         }))
     }
 
-    /// Looks at the ring once: writes what has come, tells the owner of its filters, and answers it if it has asked. Gives whether
-    /// there was something to write.
+    /// Handles the ring once: writes what has arrived, reports filters to the owner, and answers its
+    /// questions. Returns whether there was something to write.
     pub fn look(&mut self, wanted: Option<&Path>) -> bool {
-        // Before everything: what the owner had done when it asked is seen by the answer.
+        // Read first, so that the answer covers everything that the owner did before it asked.
         let asked = self.word(word::ASKED).unwrap_or(self.answered);
         let is_asked = asked != self.answered;
         let is_busy = wanted.is_some_and(|wanted| self.keep(wanted));
@@ -90,9 +90,9 @@ impl Kept {
         is_busy
     }
 
-    /// Tells the owner if it has got a filter of system calls (seccomp). If it has set that by libc, it knows; but not if by an
-    /// instruction of its own, and to look by itself might be its end. There may be thousands of threads: only if it asks are all
-    /// looked at, otherwise the first.
+    /// Reports to the owner if it has got a new seccomp filter. If it has set the filter through libc, it
+    /// knows; but not if by a system call instruction of its own, and looking by itself might get it killed.
+    /// There may be thousands of threads: all are checked only if the owner asks, otherwise just the first.
     fn look_for_filters(&mut self, is_asked: bool) {
         self.looked = Some(Instant::now());
         let Some(owner) = self.owner() else { return };
@@ -105,17 +105,17 @@ impl Kept {
             false => seccomp::filters_of(&owner.to_string()),
         };
         if before > 0 && now.is_some_and(|now| u64::from(now) + 1 > before) {
-            // If it fails, it is tried again.
+            // If this fails, it is tried again.
             let _ = self.set(word::FILTERED, 1);
         }
     }
 
-    /// Whether there is something that could not be written.
+    /// Whether bytes are waiting that could not be written.
     pub fn is_behind(&self) -> bool {
         self.is_behind
     }
 
-    /// Writes what has come; whether anything had.
+    /// Writes what has arrived; returns whether there was something.
     fn keep(&mut self, wanted: &Path) -> bool {
         let Some(owner) = self.owner() else { return false };
         if self.trace.is_none() {
@@ -135,14 +135,14 @@ impl Kept {
         self.taken += count;
         self.is_behind = count < bytes.len() as u64;
         if count > 0 {
-            // Only then there is room for more.
+            // This frees room in the ring.
             let _ = self.set(word::TAIL, self.taken);
         }
         self.write_note();
         count > 0
     }
 
-    /// Completes the trace of a process that writes no more; whether all is written.
+    /// Completes the trace of a process that writes no more; returns whether everything is written.
     pub fn complete(&mut self, wanted: &Path) -> bool {
         while self.keep(wanted) {}
         if self.is_behind {
@@ -157,13 +157,13 @@ impl Kept {
         true
     }
 
-    /// From now on nobody looks at the ring; children of its owner may still ask there.
+    /// Announces that nobody looks at this ring any more; children of its owner may still ask here.
     pub fn leave(&self) {
-        // If it fails, they wait a little longer.
+        // If this fails, they wait a little longer.
         let _ = self.set(word::LEFT, 1);
     }
 
-    /// Sets down in a complete trace that it is one.
+    /// Records in a complete trace that it has ended.
     pub fn note_end(&mut self) {
         let (Some(trace), Some(at)) = (&self.trace, self.word(word::NOTE_AT)) else { return };
         let mut note = vec![0; Recorder::LEN];
@@ -171,12 +171,12 @@ impl Kept {
             && let Some(recorder) = Recorder::parse(&note)
             && recorder.state == State::Running
         {
-            // If it fails, the trace says less.
+            // If this fails, the trace says less.
             let _ = trace.write_all_at(&Recorder { state: State::Ended, ..recorder }.context(), at);
         }
     }
 
-    /// Whether a process still has the ring mapped: it may be one that we do not know by its number.
+    /// Whether any process still has the ring mapped; that process may be one whose id we do not know.
     pub fn is_mapped(&self) -> bool {
         let name = self.path.as_os_str().as_bytes();
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -184,7 +184,7 @@ impl Kept {
         maps.any(|maps| maps.split(|&byte| byte == b'\n').any(|line| line.ends_with(name)))
     }
 
-    /// What was in the making at a place when its process ended, completed.
+    /// The unfinished packets of a place when its process ended, completed.
     fn unfinished(&self, place: usize) -> Option<Vec<u8>> {
         let at = making_at(place);
         let word = |which: usize| self.word(at / 8 + which);
@@ -208,7 +208,7 @@ impl Kept {
         Some(complete(&words, &events, &locations))
     }
 
-    /// Writes the newest note over the one that is in the trace.
+    /// Overwrites the note in the trace with the newest one.
     fn write_note(&mut self) {
         let Some(trace) = &self.trace else { return };
         let (count, at) = (self.word(word::NOTES), self.word(word::NOTE_AT));
@@ -222,7 +222,7 @@ impl Kept {
         if self.is_behind
             && let Some(recorder) = Recorder::parse(&note)
         {
-            // It may have ended, but its trace has not.
+            // The program may have ended, but its trace is not complete.
             note = Recorder { state: State::Running, ..recorder }.context();
         }
         if read.and_then(|()| trace.write_all_at(&note, at)).is_ok() && !self.is_behind {
@@ -230,7 +230,7 @@ impl Kept {
         }
     }
 
-    /// Creates the trace, under a name that no file has, and tells the agent.
+    /// Creates the trace under the first free name, and tells the agent the name.
     fn create(&mut self, wanted: &Path, owner: u32) -> io::Result<()> {
         for name in names(wanted.as_os_str().as_bytes(), owner, false) {
             let path = Path::new(OsStr::from_bytes(&name));
@@ -260,15 +260,15 @@ impl Kept {
     }
 }
 
-/// The PID namespace in which we know processes by their numbers.
+/// The PID namespace in which our process ids are valid.
 fn our_namespace() -> Option<u64> {
     let namespace = fs::metadata(OsStr::from_bytes(NAMESPACE_OF_SELF.to_bytes()));
     namespace.ok().map(|namespace| namespace.ino())
 }
 
-/// How many bytes could be written.
+/// Writes as many bytes as possible; returns their number.
 fn write_as_far_as_possible(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
-    // Beyond this limit the kernel would not only refuse, but kill us by a signal.
+    // Beyond this limit the kernel would not only refuse, but kill us with a signal (SIGXFSZ).
     let left = most_bytes().saturating_sub(offset);
     let bytes = &bytes[..bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
     let mut done = 0;

@@ -1,10 +1,12 @@
 //! The keeper of traces: it owns the files into which a program and its children are recorded.
 //!
-//! The agent puts events into rings in memory that it shares with us, without system calls, and we write them to files. So a
-//! program that is killed loses nothing, whatever it did to its descriptors, limits, rights or directories; and if we are
-//! killed, the agent takes the rest out of its ring and goes on by itself. What both agree on is in `ring` of agent-abi.
+//! The agent puts events into ring buffers in memory that it shares with us, without system calls, and we
+//! write them to files. So a program that is killed loses nothing, whatever it has done to its descriptors,
+//! limits, privileges or directories; and if we are killed, the agent takes the rest out of its ring and
+//! continues by itself. The interface between both is in `ring` of agent-abi.
 //!
-//! A thread of `record`, or of whoever else starts a program, does it: it looks every few milliseconds, and sooner if it is called.
+//! The keeper is a thread of `record`, or of any other command that starts a program. It looks every few
+//! milliseconds, and sooner if it is called.
 
 mod folder;
 mod kept;
@@ -22,14 +24,14 @@ use crate::temporary::Owner;
 use folder::Folder;
 use kept::Kept;
 
-/// How soon we look again when there was something.
+/// The interval of looking while there is something to write.
 const BUSY: Duration = Duration::from_millis(1);
-/// And when there was nothing, unless somebody calls: that is looked for in ticks.
+/// The interval otherwise, unless a process calls: calls are checked every tick.
 const IDLE: Duration = Duration::from_millis(ring::BEAT / 4);
 const TICK: Duration = Duration::from_millis(ring::TICK);
-/// If nothing happens for this long, we wake up less often.
+/// After this long without any activity, we wake up less often.
 const SILENCE: Duration = Duration::from_secs(1);
-/// So long, at the end, a disk that is full is waited for.
+/// How long to wait at the end while the disk is full.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Keeps traces until it is dropped.
@@ -41,20 +43,20 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Begins to keep the traces of a program that is about to start: this one, and those of its children, named after it. Without
-    /// a trace it only tells the program of filters of system calls that it gets.
+    /// Starts to keep the traces of a program that is about to start: its own, and those of its children,
+    /// with names derived from it. Without a trace it only reports new seccomp filters to the program.
     ///
     /// # Errors
-    /// If there is no room in memory.
+    /// If there is no memory for it.
     pub fn new(trace: Option<PathBuf>) -> io::Result<Keeper> {
         Keeper::start(trace, Folder::new()?, false)
     }
 
-    /// Begins to keep the trace of a process that runs already, as this user and group. When this is dropped, the process has been
-    /// told to write no more, and the trace is complete.
+    /// Starts to keep the trace of a process that is already running, owned by this user and group. When this
+    /// is dropped, the process has been told to write no more, and the trace is complete.
     ///
     /// # Errors
-    /// As for [`Keeper::new`], or if we may not give files to that user.
+    /// As for [`Keeper::new`], or if we are not permitted to give files to that user.
     pub fn of_running(trace: Option<PathBuf>, owner: Option<Owner>) -> io::Result<Keeper> {
         Keeper::start(trace, Folder::new()?.given_to(owner)?, true)
     }
@@ -90,7 +92,7 @@ impl Keeper {
         Ok(Keeper { folder: path, ends, thread: Some(thread) })
     }
 
-    /// The folder that the agent is told.
+    /// The directory whose path is passed to the agent.
     pub fn folder(&self) -> &std::path::Path {
         &self.folder
     }
@@ -101,30 +103,30 @@ impl Drop for Keeper {
         self.ends.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It holds nothing that could go wrong.
+            // The thread's result is of no interest.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread has.
+/// The state of the keeper's thread.
 struct Keeping {
     folder: Folder,
     trace: Option<PathBuf>,
-    /// Whether our end is the end of the recording, too.
+    /// Whether the process has been told to stop recording when we end.
     is_told: bool,
-    /// A ring that nobody has taken yet.
+    /// The ring that is offered, which no process has taken yet.
     free: Option<Kept>,
     kept: Vec<Kept>,
 }
 
 impl Keeping {
-    /// Looks at everything once; whether there was something to write.
+    /// Handles everything once; returns whether there was something to write.
     fn look(&mut self) -> bool {
         self.folder.beat();
         if self.folder.is_taken() {
             self.kept.extend(self.free.take());
-            // Without room for another, children write their traces themselves.
+            // If there is no memory for another ring, children write their traces themselves.
             let _ = self.offer();
         }
         let mut is_busy = false;
@@ -132,7 +134,7 @@ impl Keeping {
             is_busy |= kept.look(self.trace.as_deref());
         }
         self.kept.retain_mut(|kept| {
-            // It may have put something between the look and its end.
+            // It may have put something between our look and its end.
             let trace = self.trace.as_deref();
             let is_done =
                 kept.has_ended() == Some(true) && trace.is_none_or(|trace| kept.complete(trace));
@@ -147,7 +149,7 @@ impl Keeping {
         is_busy
     }
 
-    /// Whether somebody waits for us to look.
+    /// Whether a process waits for us to look.
     fn is_called(&mut self) -> bool {
         self.folder.is_called() || self.free.is_some() && self.folder.is_taken()
     }
@@ -159,7 +161,7 @@ impl Keeping {
         self.folder.offer(number)
     }
 
-    /// The program has ended. Those of its children that go on do so by themselves.
+    /// The program has ended. Those of its children that continue do so by themselves.
     fn end(mut self) {
         let begin = Instant::now();
         self.look();

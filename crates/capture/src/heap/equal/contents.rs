@@ -1,4 +1,4 @@
-//! Contents of single blocks: what counts of them, their hashes, whether they are equal.
+//! Contents of single blocks: which parts count, their hashes, and whether they are equal.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -9,25 +9,25 @@ use crate::heap::block::Header;
 use crate::heap::encode::References;
 use crate::heap::image::{Image, Spot};
 
-/// So many words of a block are hashed at first, and the last one.
+/// How many leading words of a block are hashed at first; the last word is hashed, too.
 pub const HASHED_WORDS: u64 = 4096;
-/// Large blocks are read in pieces of so many words.
+/// Large blocks are read in pieces of this many words.
 const PIECE: usize = 1 << 13;
 
 /// Reads contents of blocks.
 pub(super) struct Reader<'i> {
     pub image: &'i Image<'i>,
     pub references: &'i References,
-    /// Unknown to the program, which cannot so make all its blocks meet in one place of a table.
+    /// Unknown to the program, so that it cannot make all of its blocks collide in the hash table.
     seed: u64,
 }
 
-/// Kinds of blocks that have one word of contents.
+/// Kinds of blocks whose contents are a single word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
-    /// A block of this tag.
+    /// A block with this tag.
     Tag(u8),
-    /// A boxed integer, whose operations are at this place in [`References::integers`].
+    /// A boxed integer, whose operations are at this index of [`References::integers`].
     Integer(u8),
 }
 
@@ -36,8 +36,7 @@ impl<'i> Reader<'i> {
         Reader { image, references, seed: RandomState::new().hash_one(0) }
     }
 
-    /// What is to be compared of the block with this header; none if it is not of a kind whose contents can be
-    /// compared.
+    /// What is to be compared of the block with this header; None if contents of its kind cannot be compared.
     #[inline]
     pub fn contents(&self, spot: Spot<'_>) -> Option<Contents> {
         let Header { words, tag, .. } = Header::of(spot.word());
@@ -49,23 +48,23 @@ impl<'i> Reader<'i> {
                 let operations = self.image.word(spot.address() + 8)?;
                 let integers = &self.references.integers;
                 let at = integers.iter().position(|(address, _)| *address == operations)?;
-                // What is behind a small integer is not always set.
+                // The padding behind a small integer is not always initialised.
                 let last = if integers[at].1 == 4 { u64::from(u32::MAX) } else { u64::MAX };
                 (last, u8::try_from(at).ok().map(Whole::Integer))
             }
             _ => return None,
         };
-        // Where something could not be read, the hash is not all.
+        // If something could not be read, the hash does not determine the contents.
         let whole = whole.filter(|_| spot.page.is_whole());
         Some(Contents { header: spot.address(), words, tag, last, whole })
     }
 
-    /// The same of the block at this address.
+    /// The same for the block whose header is at this address.
     pub fn block(&self, header: u64) -> Option<Contents> {
         self.contents(self.image.spot(header)?)
     }
 
-    /// A hash of a block's contents: of its beginning and its end, if it is large.
+    /// A hash of a block's contents; if it is large, only of its beginning and its end.
     #[inline]
     pub fn hash(&self, spot: Spot<'_>, block: &Contents) -> u64 {
         let last = block.words - 1;
@@ -75,13 +74,13 @@ impl<'i> Reader<'i> {
         });
         if block.whole.is_none() {
             hash ^= block.seed();
-            // The marker has copied so much.
+            // The marker has had this many words copied.
             self.image.fields(spot, 0..last.min(HASHED_WORDS), |piece| hash = fold(hash, piece));
         }
         hash
     }
 
-    /// A hash of all of a large block; none if it cannot be read.
+    /// A hash of all of a large block; None if it cannot be read.
     pub fn whole_hash(&self, header: u64) -> Option<u64> {
         let block = self.block(header)?;
         let mut hash = block.seed();
@@ -130,9 +129,9 @@ pub(super) struct Contents {
     pub header: u64,
     words: u64,
     tag: u8,
-    /// Which bits of the last word count.
+    /// A mask of the bits of the last word that count.
     last: u64,
-    /// What kind of block it is, if that is all that counts.
+    /// The kind of block, if its contents are a single word.
     pub whole: Option<Whole>,
 }
 
@@ -142,7 +141,7 @@ impl Contents {
         self.words > HASHED_WORDS
     }
 
-    /// What its hash begins with.
+    /// The initial value of its hash.
     #[inline]
     fn seed(&self) -> u64 {
         self.words << 8 | u64::from(self.tag)
@@ -155,7 +154,7 @@ impl Contents {
     }
 }
 
-/// Whether words are the same; only some bits of the last one count.
+/// Whether words are equal; only the masked bits of the last one count.
 fn are_same(mine: &[u64], theirs: &[u64], last: u64) -> bool {
     match (mine, theirs) {
         ([mine @ .., my_last], [theirs @ .., their_last]) => {
@@ -169,14 +168,14 @@ fn fold(hash: u64, words: &[u64]) -> u64 {
     words.iter().fold(hash, |hash, &word| mix(hash, word))
 }
 
-/// A step of a hash: both halves of a product.
+/// A step of the hash: folds both halves of a product.
 #[inline]
 fn mix(hash: u64, word: u64) -> u64 {
     let product = u128::from(hash.rotate_left(23) ^ word) * 0x9e37_79b9_7f4a_7c15;
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Scatters words: different ones stay different (the finaliser of MurmurHash3).
+/// Scatters words bijectively (the finaliser of MurmurHash3).
 #[inline]
 fn scatter(mut word: u64) -> u64 {
     word ^= word >> 33;

@@ -1,17 +1,19 @@
-//! Blocks without values that have equal contents: strings, floats, boxed integers. For each of them, the first
-//! that has its contents.
+//! Finds blocks without values that have equal contents: strings, floats, boxed integers. The result is, for
+//! each of them, the first block with the same contents.
 //!
-//! Contents are not in a snapshot, so this is found while they are at hand. Each block has a hash. Those whose hashes
-//! begin alike are brought together, in order of addresses, and a table of them tells who was the first with a hash; then
-//! the two are compared word by word. Nothing is decided by a hash, but
-//! for blocks of one word: theirs says all, and saves a look at memory.
+//! Contents are not in a snapshot, so this is done while they are available. Each block gets a hash. Blocks
+//! are partitioned by the low bits of their hashes, in order of addresses, and for each partition a hash
+//! table finds the first block with a given hash; then the two are compared word by word. Nothing is decided
+//! by a hash, except for blocks of one word: their hash determines the contents, which saves a memory access.
 //!
-//! That takes 24 bytes per block, of which there are so many at a time as fit into [`MOST_ENTRIES`]: if there are more
-//! blocks, all are hashed again for each part of the hashes. (Blocks that are all equal have one hash, and cannot be
-//! parted. But each of them takes 16 bytes at least in the copy of the heap too.)
+//! This takes 24 bytes per block, for at most [`MOST_ENTRIES`] at a time: if there are more blocks, all are
+//! hashed again in several passes, each of which keeps a range of hashes. (Blocks that are all equal have the
+//! same hash, and cannot be split that way. But each of them also takes at least 16 bytes in the copy of the
+//! heap.)
 //!
-//! Of a large block only the beginning and the end are copied. If another of its size has the same, all of both is
-//! read from the program, which is why this is done while the program's memory is still there.
+//! Only the beginning and the end of a large block are copied. If another block of its size has the same
+//! ones, both are read entirely from the program, which is why this is done while the program's memory still
+//! exists.
 
 mod contents;
 
@@ -28,51 +30,51 @@ use contents::{Contents, Reader, Whole};
 
 pub use contents::HASHED_WORDS;
 
-/// So many hashes are held at a time, as far as that is possible.
+/// How many hashes are held at a time, as far as possible.
 const MOST_ENTRIES: u64 = 1 << 23;
-/// They are sorted in so many parts.
+/// How many partitions they are sorted into.
 const PARTS: usize = 64;
 
 /// Finds blocks with equal contents.
 pub struct Search<'i> {
     reader: Reader<'i>,
     threads: usize,
-    /// Whether to leave it at what is found.
+    /// Whether to stop early, with what has been found.
     is_to_stop: &'i (dyn Fn() -> bool + Sync),
 }
 
-/// Blocks that have the contents of an earlier one, by groups.
+/// Blocks that equal an earlier one, by group.
 #[derive(Default)]
 pub struct Equals {
     groups: Vec<Mutex<Vec<Twin>>>,
 }
 
-/// No block before this one has its contents.
+/// Stands for a block that equals no earlier one.
 pub const NO_OTHER: u32 = u32::MAX;
 
-/// A block of a group that has the contents of another.
+/// A block that equals an earlier one.
 #[derive(Clone, Copy)]
 struct Twin {
-    /// Its number, counted from the first block of the group.
+    /// Its index within its group.
     index: u16,
     /// The number of the first block with these contents.
     first: u32,
 }
 
-/// A block, and a hash of its contents.
+/// A block and the hash of its contents.
 #[derive(Clone, Copy)]
 struct Entry {
     hash: u64,
     /// The address of its header.
     header: u64,
-    /// Its number.
+    /// Its block number.
     number: u32,
-    /// What kind of block it is, if its hash says all of its contents.
+    /// Its kind, if the hash determines all of its contents.
     whole: Option<Whole>,
 }
 
 impl Equals {
-    /// For each block of a group, the number of the first with its contents, or [`NO_OTHER`].
+    /// For each block of a group, the number of the first block with the same contents, or [`NO_OTHER`].
     pub fn of_group(&self, group: usize, firsts: &mut Vec<u32>) {
         firsts.clear();
         firsts.resize(GROUP_BLOCKS as usize, NO_OTHER);
@@ -85,7 +87,7 @@ impl Equals {
 }
 
 impl<'i> Search<'i> {
-    /// On so many processors, until `is_to_stop` says so.
+    /// Searches with this many threads, until `is_to_stop` returns true.
     pub fn new(
         image: &'i Image<'i>,
         references: &'i References,
@@ -95,7 +97,7 @@ impl<'i> Search<'i> {
         Search { reader: Reader::new(image, references), threads, is_to_stop }
     }
 
-    /// Finds those among so many blocks, of which so many may be equal to others.
+    /// Searches `blocks` blocks, `candidates` of which may have equals.
     pub fn find(&self, blocks: u32, candidates: u64) -> Equals {
         let groups = (0..blocks.div_ceil(GROUP_BLOCKS)).map(|_| Mutex::default()).collect();
         let equals = Equals { groups };
@@ -109,8 +111,8 @@ impl<'i> Search<'i> {
         equals
     }
 
-    /// Hashes of all blocks that may be equal to others. Each thread has some pages that follow each other, and parts
-    /// them: equal hashes are in the same part.
+    /// The hashes of all blocks that may have equals. Each thread has a run of consecutive pages, and
+    /// partitions its entries: equal hashes are in the same partition.
     fn gather(&self, pages: &[&Page], wanted: impl Fn(u64) -> bool + Sync) -> Vec<Parts> {
         let share = pages.len().div_ceil(self.threads.max(1)).max(1);
         let work = |pages: &[&Page]| {
@@ -144,7 +146,7 @@ impl<'i> Search<'i> {
         })
     }
 
-    /// Compares blocks with the same hash.
+    /// Compares blocks with equal hashes.
     fn compare(&self, gathered: &[Parts], equals: &Equals) {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -169,15 +171,15 @@ impl<'i> Search<'i> {
         });
     }
 
-    /// Compares each block with the first that has its hash. If they are not equal all the same, it does not matter
-    /// that later ones may be equal to each other: that hardly ever happens.
+    /// Compares each block with the first one with its hash. If those two are not equal after all, later ones
+    /// that are equal to each other are missed; that hardly ever happens.
     fn compare_part(&self, entries: &[Entry], table: &mut Vec<u32>, found: &mut Found<'_>) {
         let mut large: HashMap<u64, Vec<Entry>> = HashMap::new();
         table.clear();
         table.resize((entries.len() * 2).next_power_of_two(), 0);
         let mask = table.len() - 1;
         for (number, entry) in (1..).zip(entries) {
-            // The lower bits are those of the part.
+            // The lower bits are the partition.
             let mut at = (entry.hash / PARTS as u64) as usize & mask;
             let first = loop {
                 match table[at].checked_sub(1).map(|first| &entries[first as usize]) {
@@ -202,7 +204,7 @@ impl<'i> Search<'i> {
                 continue;
             };
             if one.is_large() || other.is_large() {
-                // The same beginning and the same end: now all of it counts.
+                // The beginning and the end are equal: compare everything.
                 large.entry(entry.hash).or_insert_with(|| vec![*first]).push(*entry);
             } else if self.reader.is_same(&one, &other) {
                 found.note(first.number, entry.number);
@@ -232,10 +234,10 @@ impl<'i> Search<'i> {
     }
 }
 
-/// Entries of one thread by the lowest bits of their hashes, each part in order of addresses.
+/// A thread's entries by partition, each in order of addresses.
 type Parts = Vec<Vec<Entry>>;
 
-/// What is found, held until the group changes.
+/// Results for one group, buffered until the group changes.
 struct Found<'e> {
     equals: &'e Equals,
     group: u32,
