@@ -1,34 +1,34 @@
-//! One bit for each of many things.
+//! A bit set of fixed size.
 
-/// One bit for each of many things.
+/// A bit set of fixed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits(Vec<u64>);
 
 impl Bits {
-    /// None is set.
+    /// A set with room for `count` bits, all clear.
     pub fn new(count: usize) -> Bits {
         Bits(vec![0; count.div_ceil(64)])
     }
 
-    /// Sets one.
+    /// Sets a bit.
     ///
     /// # Panics
-    /// There are not so many.
+    /// If `index` is beyond the set's last word.
     #[inline]
     pub fn set(&mut self, index: usize) {
         self.0[index / 64] |= 1 << (index % 64);
     }
 
-    /// Whether one is set.
+    /// Whether a bit is set.
     ///
     /// # Panics
-    /// There are not so many.
+    /// If `index` is beyond the set's last word.
     #[inline]
     pub fn has(&self, index: usize) -> bool {
         self.0[index / 64] >> (index % 64) & 1 != 0
     }
 
-    /// All that are set, the least first.
+    /// Indices of the set bits, ascending.
     pub(crate) fn ascending(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().flat_map(|(word, &bits)| {
             let mut left = bits;
@@ -40,7 +40,7 @@ impl Bits {
         })
     }
 
-    /// All that are set, the greatest first.
+    /// Indices of the set bits, descending.
     pub(crate) fn descending(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().rev().flat_map(|(word, &bits)| {
             let mut left = bits;

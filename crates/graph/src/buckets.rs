@@ -1,13 +1,14 @@
-//! Sorting by small numbers.
+//! Counting sort by small keys.
 
 use crate::Node;
 use crate::memory::zeroes;
 
-/// The indices of `keys` by key: where each key's begin (and where the last one's end), and the indices. Those
-/// of a key are in order; keys that are not below `count` are left out.
+/// Groups the indices of `keys` by key. Returns where each key's group begins (plus where the last one ends),
+/// and the indices group by group, ascending within a group. Keys that are not below `count` are left out.
 pub(crate) fn by_key(keys: &[u32], count: usize) -> (Vec<u32>, Vec<Node>) {
     let is_kept = |key: u32| (key as usize) < count;
-    // First how many, then where they end, and at last, when all are put down from the back, where they begin.
+    // `starts` holds counts first, then the groups' ends. Filling the groups from the back turns ends into
+    // starts.
     let mut starts = zeroes::<u32>(count + 1);
     for &key in keys.iter().filter(|&&key| is_kept(key)) {
         starts[key as usize] += 1;
@@ -24,7 +25,7 @@ pub(crate) fn by_key(keys: &[u32], count: usize) -> (Vec<u32>, Vec<Node>) {
     (starts, indices)
 }
 
-/// Makes each number the sum of all up to it, and gives the last sum.
+/// Replaces each number by the sum of all numbers up to it, and returns the total.
 pub(crate) fn sum_up(numbers: &mut [u32]) -> u32 {
     let mut sum = 0;
     for number in numbers {

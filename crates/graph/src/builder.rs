@@ -1,28 +1,28 @@
-//! Graphs made node by node.
+//! Builds a graph node by node.
 
 use crate::graph::check_sizes;
 use crate::{Error, Graph, MAX_EDGES, Node, Result};
 
-/// Makes a graph: for each node in order, its targets and then [`Builder::end_node`].
+/// Builds a graph: for each node in order, add its targets and then call [`Builder::end_node`].
 #[derive(Debug)]
 pub struct Builder {
     offsets: Vec<u32>,
     targets: Vec<Node>,
-    /// Counted, where they are too many to be kept.
+    /// Also counts the edges beyond [`MAX_EDGES`], which are not stored.
     edges: usize,
-    /// The greatest target and its place, so that the end needs no other look at all of them.
+    /// The greatest target and the edge it belongs to, so that [`Builder::finish`] need not scan all targets.
     greatest: Option<(Node, usize)>,
 }
 
 impl Builder {
-    /// An empty graph with room for so many nodes and edges. It may become larger.
+    /// An empty graph with room for this many nodes and edges. It may grow beyond that.
     pub fn with_capacity(nodes: usize, edges: usize) -> Builder {
         let mut offsets = Vec::with_capacity(nodes.saturating_add(1));
         offsets.push(0);
         Builder { offsets, targets: Vec::with_capacity(edges), edges: 0, greatest: None }
     }
 
-    /// An edge of the node that is not ended yet. The target may be a node that comes later.
+    /// Adds an edge to the current node. The target may be a later node.
     #[inline]
     pub fn target(&mut self, node: Node) {
         if self.greatest.is_none_or(|(greatest, _)| greatest < node) {
@@ -34,21 +34,21 @@ impl Builder {
         }
     }
 
-    /// The node has no more edges; the next one begins.
+    /// Ends the current node; the next one begins.
     #[inline]
     pub fn end_node(&mut self) {
         self.offsets.push(self.targets.len() as u32);
     }
 
-    /// How many nodes were ended.
+    /// How many nodes have been ended.
     pub fn nodes(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The graph.
+    /// Returns the graph.
     ///
     /// # Errors
-    /// Too many nodes or edges; a target that is not a node; targets after the last node.
+    /// Too many nodes or edges, a target that is not a node, or targets after the last [`Builder::end_node`].
     pub fn finish(self) -> Result<Graph> {
         let nodes = self.nodes();
         check_sizes(nodes, self.edges)?;

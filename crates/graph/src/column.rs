@@ -1,7 +1,7 @@
-//! Numbers in a row, in memory or in a file.
+//! Arrays of numbers, in memory or in a mapped file.
 //!
-//! Graphs and what is computed from them are kept in the index file of a snapshot. Mapping it makes them
-//! ready at once, and lets the kernel take their memory back whenever it needs it.
+//! The index file of a snapshot holds graphs and results computed from them. Mapping the file makes them
+//! available at once, and the kernel can reclaim their memory whenever it needs to.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ use memmap2::{Mmap, MmapOptions};
 
 use crate::{Error, Result};
 
-/// A row of numbers: owned, or part of a mapped file. To be read as a slice.
+/// An array of numbers that derefs to a slice: either owned or part of a mapped file.
 #[derive(Clone, Debug)]
 pub struct Column<T>(Data<T>);
 
@@ -42,7 +42,7 @@ impl<T: Pod> Deref for Column<T> {
     fn deref(&self) -> &[T] {
         match &self.0 {
             Data::Owned(numbers) => numbers,
-            // That the bytes are there and aligned was checked when the column was made.
+            // Length and alignment were checked when the column was made.
             Data::Mapped { map, bytes, .. } => {
                 let bytes = map.get(bytes.clone()).unwrap_or_default();
                 bytemuck::try_cast_slice(bytes).unwrap_or_default()
@@ -57,20 +57,21 @@ impl<T: Pod + PartialEq> PartialEq for Column<T> {
     }
 }
 
-/// A file that columns are taken from. Its numbers are in the machine's own byte order.
+/// A mapped file that columns are taken from. Numbers are in native byte order.
 #[derive(Clone, Debug)]
 pub struct MappedFile(Arc<Mmap>);
 
 impl MappedFile {
-    /// Maps a file for reading. Nobody may write to it or shorten it from now on: replace it as a whole.
+    /// Maps a file for reading. Nobody may write to it or shorten it from now on: replace the file as a whole
+    /// instead.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     #[expect(unsafe_code, reason = "mapping a file is unsafe because the file may change under it")]
     pub fn new(file: &File) -> io::Result<MappedFile> {
-        // SAFETY: the map is private and read-only, and numbers of any value are sound: all of this crate
-        // looks them up with checked indices. Should somebody write to the file in spite of the duty above,
-        // answers are wrong or a check fails; if it is made shorter, the process ends with SIGBUS.
+        // SAFETY: the map is private and read-only, and all bit patterns of the numbers are valid: this crate
+        // uses them only as checked indices. If somebody writes to the file in spite of the duty above, answers
+        // are wrong or a check fails; if somebody shortens it, the process dies of SIGBUS.
         let map = unsafe { MmapOptions::new().map_copy_read_only(file)? };
         Ok(MappedFile(Arc::new(map)))
     }
@@ -80,10 +81,10 @@ impl MappedFile {
         &self.0
     }
 
-    /// The numbers in some of the bytes.
+    /// The numbers in a range of bytes.
     ///
     /// # Errors
-    /// The bytes are not all there, not aligned for these numbers, or not a whole number of them.
+    /// The range exceeds the file, is not aligned for `T`, or does not hold a whole number of them.
     pub fn column<T: Pod>(&self, bytes: Range<usize>) -> Result<Column<T>> {
         let wrong = |reason| Error::Column { offset: bytes.start, reason };
         let part = self.0.get(bytes.clone()).ok_or(wrong("goes beyond its end"))?;

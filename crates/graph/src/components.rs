@@ -1,40 +1,41 @@
-//! Strongly connected components: nodes that reach each other.
+//! Strongly connected components: sets of nodes that reach each other.
 //!
-//! Pearce's algorithm: one number per node, which is first its place in the order of visits and later its
-//! component, and a stack of nodes whose component is still open. Places are taken back when a component is
-//! closed, so that they and the components' numbers, which are counted from the other end, never meet.
+//! This is Pearce's algorithm: one number per node, first its position in the order of visits and later its
+//! component, and a stack of nodes whose component is still open. Positions are reused when a component is
+//! closed. Components are counted down from the other end, so the two ranges never overlap.
 
 use crate::buckets::by_key;
 use crate::memory::{prefetch, zeroes};
 use crate::{Column, Graph, NONE, Node};
 
-/// Which nodes reach each other.
+/// The strongly connected components.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Components {
-    /// The component of each node, [`NONE`] if it was not reached. Every edge goes to the same component or to
-    /// one with a lower number.
+    /// The component of each node; [`NONE`] if the node is not reachable. Every edge leads to the same
+    /// component or to one with a lower number.
     pub of: Column<u32>,
-    /// How many components there are.
+    /// The number of components.
     pub count: u32,
 }
 
-/// Of so many targets of a node, what is known is fetched when the node is visited.
+/// How many of a node's targets have their state prefetched when the node is visited.
 const AHEAD: usize = 8;
 
-/// A node on the way from the root to where the search is.
+/// A node on the path from the root to the current node.
 struct Visit {
     node: Node,
-    /// The place of its next edge in the list of targets.
+    /// Index of its next edge in the list of targets.
     next: u32,
-    /// The least place that is known to be reached from it.
+    /// The lowest position that is known to be reachable from it.
     least: u32,
 }
 
-/// The components of everything that is reached from `root`. Nothing is reached from a root that is not a node.
+/// The components of everything reachable from `root`. Nothing is reachable from a root that is not a node.
 pub fn components(graph: &Graph, root: Node) -> Components {
     let view = graph.view();
-    // 0: not visited; counted from 1: on the way or open; counted down from the greatest number: closed. A
-    // place plus a component is at most the number of nodes, so the first are always less than the last.
+    // 0: not visited. Counted up from 1: the position of a node that is on the path or open. Counted down from
+    // `u32::MAX`: closed. A position plus a component is at most the number of nodes, so positions are always
+    // below closed states.
     let mut state = zeroes::<u32>(view.nodes());
     let mut count = 0;
     let mut last = 0;
@@ -77,7 +78,7 @@ pub fn components(graph: &Graph, root: Node) -> Components {
             before.least = before.least.min(least);
         }
         if least < place {
-            // It reaches something that was visited before and is open: that will close it.
+            // It reaches an earlier node that is still open, and will be closed together with that one.
             state[node as usize] = least;
             open.push(node);
             continue;
@@ -97,8 +98,8 @@ pub fn components(graph: &Graph, root: Node) -> Components {
 }
 
 impl Components {
-    /// Whether these can be the components of a graph: there is a number for each node, and a component of
-    /// that number or none.
+    /// Whether these can be components of `graph`: each node has an entry, which is a valid component or
+    /// [`NONE`].
     pub(crate) fn fit(&self, graph: &Graph) -> bool {
         self.of.len() == graph.nodes() && self.of.iter().all(|&of| of < self.count || of == NONE)
     }

@@ -1,8 +1,8 @@
-//! Nodes with equal contents and equal targets, all the way down, found from below by hash-consing.
+//! Nodes with equal contents and equal targets, all the way down, found bottom-up by hash-consing.
 //!
-//! A node's targets have lower components and so are done before it. Each has one representative by then, so two
-//! nodes are equal if their keys are and their targets' representatives are the same. Nothing is decided by a hash:
-//! it only says where to look.
+//! A node's targets have lower components, so they are processed first and each has a representative by then.
+//! Two nodes are equal if their keys are equal and their targets have the same representatives. Hashes decide
+//! nothing: they only say where to look.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -11,12 +11,12 @@ use crate::graph::View;
 use crate::memory::zeroes;
 use crate::{Components, Graph, Node};
 
-/// For each node the first one, in order of components, that is equal to it: often itself.
+/// For each node the first node, in order of components, that is equal to it; often the node itself.
 ///
-/// Nodes are equal if their keys are, `same` says so, and their targets are equal in order. A node without a key is
-/// equal only to itself; so is one that reaches itself, or is not reached from the root. The key should tell apart
-/// what `same` tells apart: many nodes with one key that are not the same make this slow. If the components do not
-/// fit the graph, nothing is equal.
+/// Nodes are equal if their keys are equal, `same` holds, and their targets are equal in order. A node without
+/// a key is equal only to itself, and so is one that reaches itself or is not reachable from the root. The key
+/// should distinguish what `same` distinguishes: many nodes with one key that are not the same make this slow.
+/// If the components do not fit the graph, no two nodes are equal.
 pub fn duplicates(
     graph: &Graph,
     components: &Components,
@@ -49,7 +49,7 @@ pub fn duplicates(
     first
 }
 
-/// The node of a component that may be equal to others, and its key.
+/// The node of a component that may equal others, and its key.
 fn candidate(
     view: View<'_>,
     members: &Members,
@@ -63,12 +63,12 @@ fn candidate(
     Some((node, key(node)?))
 }
 
-/// Nodes by hash, with open addressing.
+/// A hash table of nodes with open addressing.
 struct Table {
-    /// A node in the lower half and a part of its hash in the upper one, so that few nodes are looked at in vain.
-    /// Never full.
+    /// The node in the lower half and a part of its hash in the upper half, so that few nodes are compared in
+    /// vain. Never full.
     slots: Vec<u64>,
-    /// Unknown to who made the graph, who cannot so make all nodes meet in one place.
+    /// Random, so that whoever made the graph cannot make all nodes collide.
     seed: u64,
 }
 
@@ -85,15 +85,15 @@ impl Table {
         targets.fold(mix(self.seed, key), |hash, target| mix(hash, u64::from(target)))
     }
 
-    /// The node at this hash that is equal, or else `node`, which is put there.
+    /// Returns the equal node with this hash, or inserts `node` and returns it.
     #[inline]
     fn find_or_insert(&mut self, hash: u64, node: Node, is_equal: impl Fn(Node) -> bool) -> Node {
         let part = hash << 32;
-        // The hash says where to begin, as a part of the whole.
+        // The hash, as a fraction of its range, is the fraction of the table where probing begins.
         let mut at = ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize;
         loop {
             let slot = self.slots[at];
-            // No node is all ones, whatever the hash is.
+            // No node is all ones, whatever its hash, so no slot in use looks free.
             if slot == FREE {
                 self.slots[at] = part | u64::from(node);
                 return node;

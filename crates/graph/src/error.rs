@@ -1,35 +1,35 @@
-//! What can be wrong with a graph.
+//! Errors in the making of graphs.
 
 use std::fmt;
 
 use crate::Node;
 
-/// Why numbers are not a graph.
+/// Why numbers do not form a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Nodes are numbered with 32 bits, and one number means "none".
+    /// More than [`crate::MAX_NODES`] nodes: nodes have 32-bit numbers, one of which means "none".
     TooManyNodes(usize),
-    /// Places in the list of targets are numbered with 32 bits.
+    /// More than [`crate::MAX_EDGES`] edges: indices into the list of targets have 32 bits.
     TooManyEdges(usize),
-    /// The places where nodes' targets begin do not fit the list of targets.
+    /// The offsets do not fit the list of targets.
     Offsets {
-        /// Which of them.
+        /// The index of the wrong offset.
         index: usize,
-        /// What is wrong there.
+        /// What is wrong with it.
         reason: &'static str,
     },
-    /// A pointer to a node that does not exist.
+    /// An edge to a node that does not exist.
     Target {
-        /// Its place in the list of targets.
+        /// The index of the edge in the list of targets.
         index: usize,
-        /// The number that stands there.
+        /// The number found there.
         target: Node,
-        /// How many nodes there are.
+        /// How many nodes the graph has.
         nodes: usize,
     },
     /// A part of a mapped file is not a column of numbers.
     Column {
-        /// Where the part begins.
+        /// The byte offset at which the part begins.
         offset: usize,
         /// What is wrong with it.
         reason: &'static str,

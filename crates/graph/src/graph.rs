@@ -1,30 +1,30 @@
-//! The graph itself: all targets in one list, and where each node's begin.
+//! The graph itself, as compressed adjacency: all targets in one list, and where each node's targets begin.
 
 use crate::buckets::sum_up;
 use crate::memory::{prefetch, zeroes};
 use crate::{Column, Error, MAX_EDGES, MAX_NODES, Node, Result};
 
-/// How many edges before it is needed, the place of a target is fetched, and then what stands there.
+/// How many edges in advance the offset of a target is prefetched (`FAR`), and then the entry there (`NEAR`).
 const FAR: usize = 32;
 const NEAR: usize = 12;
 
-/// A directed graph that does not change. Its nodes are numbered from 0; edges of a node have an order and may
-/// be there twice.
+/// An immutable directed graph. Nodes are numbered from 0; the edges of a node are ordered and may occur more
+/// than once.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Where in `targets` each node's begin, and at last where they end. Ascending.
+    /// Where in `targets` each node's targets begin, and where the last node's end. Ascending.
     offsets: Column<u32>,
-    /// All are nodes.
+    /// All are nodes of this graph.
     targets: Column<Node>,
 }
 
 impl Graph {
-    /// A graph of two columns, which are checked: for each node the place in `targets` where its own begin, and
-    /// once more the place where the last one's end.
+    /// Makes a graph of two columns and checks them: for each node the index in `targets` where its own begin,
+    /// and one more index where the last node's end.
     ///
     /// # Errors
-    /// Too many nodes or edges, places that do not ascend from 0 to the number of targets, targets that are not
-    /// nodes.
+    /// Too many nodes or edges, offsets that do not ascend from 0 to the number of targets, or targets that are
+    /// not nodes.
     pub fn new(offsets: Column<u32>, targets: Column<Node>) -> Result<Graph> {
         let wrong = |index, reason| Error::Offsets { index, reason };
         let nodes = offsets.len().checked_sub(1).ok_or(wrong(0, "it is not said"))?;
@@ -44,22 +44,22 @@ impl Graph {
         Ok(Graph { offsets, targets })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// How many edges there are.
+    /// The number of edges.
     pub fn edges(&self) -> usize {
         self.targets.len()
     }
 
-    /// Where a node's edges go, in order. None if there is no such node.
+    /// The targets of a node's edges, in order. Empty if there is no such node.
     pub fn successors(&self, node: Node) -> &[Node] {
         self.view().successors(node)
     }
 
-    /// The first column: where in [`Graph::targets`] each node's begin, and where the last one's end.
+    /// The first column: where in [`Graph::targets`] each node's targets begin, and where the last node's end.
     pub fn offsets(&self) -> &[u32] {
         &self.offsets
     }
@@ -69,10 +69,10 @@ impl Graph {
         &self.targets
     }
 
-    /// The graph with all edges turned round. Predecessors of a node are in order of their numbers.
+    /// The graph with all edges reversed. Predecessors of a node are in ascending order.
     pub fn reversed(&self) -> Graph {
         let view = self.view();
-        // As in `by_key`: how many, where they end, where they begin.
+        // As in `by_key`: counts, then ends, then starts.
         let mut offsets: Vec<u32> = zeroes(view.nodes() + 1);
         for &target in view.targets {
             offsets[target as usize] += 1;
@@ -96,12 +96,12 @@ impl Graph {
         Graph::trusted(offsets, targets)
     }
 
-    /// A graph of columns that were just made, and need no check.
+    /// A graph of columns that were just made and need no check.
     pub(crate) fn trusted(offsets: Vec<u32>, targets: Vec<Node>) -> Graph {
         Graph { offsets: offsets.into(), targets: targets.into() }
     }
 
-    /// Both columns as slices: what inner loops want, since looking into a column takes a moment.
+    /// Both columns as slices, for inner loops, since dereferencing a column takes a moment.
     pub(crate) fn view(&self) -> View<'_> {
         View { offsets: &self.offsets, targets: &self.targets }
     }

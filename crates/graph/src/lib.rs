@@ -1,20 +1,20 @@
-//! Algorithms on graphs of a hundred million nodes, on a small machine. What nodes and edges mean is not known
-//! here: in heaps they are blocks and pointers.
+//! Algorithms on graphs of a hundred million nodes, on a small machine. This crate does not know what nodes and
+//! edges mean; in heaps they are blocks and pointers.
 //!
-//! For: the questions of who holds what. [`dominators`] (what only one holds), [`components`] (who hold each other),
-//! [`fair_shares`] (what is shared, divided), [`reach`] (all that many hold), [`shortest`] paths, [`duplicates`]
-//! (what is there twice), [`reduce`] (the whole in one picture), [`neighbourhood`] (what is around one).
+//! **Purpose.** Questions of who holds what: [`dominators`] (what is held by one node alone), [`components`]
+//! (nodes that hold each other), [`fair_shares`] (shared nodes divided among their holders), [`reach`] (all
+//! that groups of nodes hold), [`shortest`] paths, [`duplicates`] (equal nodes), [`reduce`] (the whole graph in
+//! one picture), [`neighbourhood`] (the surroundings of one node).
 //!
-//! The caller owes: one root. Where there are many, one node with edges to them all; it is the last or the first,
-//! as the caller likes. Columns that are mapped from a file ([`MappedFile`]) must not be written to while they are
-//! in use.
+//! **The caller owes** a single root. If there are many, add one node with edges to all of them, as the first
+//! or the last node. Columns mapped from a file ([`MappedFile`]) must not be written to while they are in use.
 //!
-//! Promises: no graph makes this crate panic, hang or recurse: time is linear in nodes and edges, or nearly so
-//! (a logarithm in [`dominators`]), whatever the shape. Memory besides the graph is some 24 bytes per node in
-//! [`dominators`] for a heap of three pointers per node, and up to 40 elsewhere. Results do not depend on the
-//! machine or on chance.
+//! **Promises.** No graph makes this crate panic, hang or recurse: time is linear in nodes and edges, or nearly
+//! so (with a logarithm in [`dominators`]), whatever the shape. Memory, in addition to the graph, is some 24
+//! bytes per node in [`dominators`] for a heap of three pointers per node, and up to 40 elsewhere. Results do
+//! not depend on the machine or on chance.
 //!
-//! Left out: graphs that change; more than 2³² − 2 nodes or edges, which are errors.
+//! **Left out:** graphs that change, and more than 2³² − 2 nodes or edges, which are errors.
 //!
 //! ```
 //! use bactrian_graph::{Builder, NONE, Tree, components, dominators, fair_shares, shortest};
@@ -71,23 +71,23 @@ pub use shares::fair_shares;
 pub use shortest::shortest;
 pub use tree::{Tree, inherit};
 
-/// The number of a node.
+/// The number of a node, from 0.
 pub type Node = u32;
 
-/// No node.
+/// Not a node: the value of a missing parent, predecessor or component.
 pub const NONE: Node = Node::MAX;
 
-/// The most nodes a graph can have.
+/// The maximum number of nodes.
 pub const MAX_NODES: usize = NONE as usize - 1;
 
-/// The most edges a graph can have.
+/// The maximum number of edges.
 pub const MAX_EDGES: usize = u32::MAX as usize - 1;
 
 #[cfg(test)]
 mod tests {
     use crate::{Builder, Graph, Node};
 
-    /// A graph of what stands there, which must be one.
+    /// A graph with these successors, all of which must be nodes.
     pub fn graph(successors: &[&[Node]]) -> Graph {
         let mut builder = Builder::with_capacity(successors.len(), 0);
         for targets in successors {

@@ -1,8 +1,8 @@
-//! Two hints for the machine. In graphs of a hundred million nodes nearly every step waits for memory; these make
-//! the waits shorter, and change nothing else.
+//! Two hints for the machine. In graphs of a hundred million nodes nearly every step waits for memory; these
+//! hints shorten the waits and change nothing else.
 
-/// Zeroes, in huge pages where the system has them: finding a page takes as long as reading it, and there are 512
-/// times less of them. Pages that are not touched take no memory, but for the rest of a huge one.
+/// Zeroes, in huge pages if the system has them: a page-table lookup takes as long as a read, and huge pages
+/// need 512 times fewer. Untouched pages take no memory, except for the rest of a huge page that is touched.
 pub(crate) fn zeroes<T: bytemuck::Zeroable + Clone>(count: usize) -> Vec<T> {
     let zeroes = vec![T::zeroed(); count];
     advise_huge_pages(&zeroes);
@@ -15,8 +15,8 @@ fn advise_huge_pages<T>(memory: &[T]) {
     let start = (memory.as_ptr() as usize).next_multiple_of(PAGE);
     let end = (memory.as_ptr() as usize + size_of_val(memory)) / PAGE * PAGE;
     if start < end {
-        // SAFETY: this advice does not change what memory holds or who may use it, only how the kernel keeps it.
-        // The pages are all within memory of our own. That the kernel refuses does not matter.
+        // SAFETY: this advice does not change what memory holds or who may use it, only how the kernel keeps
+        // it. All pages are within our own allocation. It does not matter if the kernel refuses.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn prefetch<T>(memory: &[T], index: u32) {
     #[cfg(target_arch = "x86_64")]
     if let Some(element) = memory.get(index as usize) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: fetching ahead reads nothing that could be seen and faults nowhere, and the element exists.
+        // SAFETY: a prefetch has no visible effect and never faults, and the element exists.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

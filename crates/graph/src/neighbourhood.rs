@@ -1,40 +1,40 @@
-//! What is near a node, whichever way edges go.
+//! The surroundings of a node, along edges in either direction.
 
 use std::cmp::Reverse;
 
 use crate::bits::Bits;
 use crate::{Graph, Node};
 
-/// How much of a neighbourhood is wanted.
+/// Limits of a neighbourhood.
 #[derive(Clone, Copy, Debug)]
 pub struct Within {
-    /// How many edges away a node may be.
+    /// The maximum distance in edges.
     pub steps: u32,
-    /// How many nodes there may be, the centre included.
+    /// The maximum number of nodes, the centre included.
     pub most: usize,
 }
 
-/// What is near a node.
+/// The nodes around a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbourhood {
-    /// The nearest first, the centre before all; of those that are equally near the largest first.
+    /// Nearest first, beginning with the centre; among nodes at equal distance the largest first.
     pub near: Vec<Neighbour>,
-    /// Those that are near enough, but were too many.
+    /// Nodes within the distance that exceeded the maximum number.
     pub left_out: Vec<Node>,
 }
 
-/// A node near another.
+/// A node near the centre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The node.
+    /// The number of the node.
     pub node: Node,
-    /// How many edges it is away.
+    /// Its distance in edges.
     pub distance: u32,
 }
 
-/// The nodes around `centre`. A step goes along an edge or against it: `backward` is `forward` with all edges turned round.
-/// If there are too many nodes, the nearest are kept, and of those the ones that `size` says are largest. So whatever is
-/// kept hangs together with the centre.
+/// The nodes around `centre`. A step follows an edge in either direction: `backward` is `forward` with all
+/// edges reversed. If there are too many nodes, the nearest are kept, and among equally near ones those for
+/// which `size` is largest. So the kept nodes are always connected to the centre.
 pub fn neighbourhood(
     forward: &Graph,
     backward: &Graph,
@@ -54,7 +54,7 @@ pub fn neighbourhood(
     let (mut ring, mut next) = (vec![centre], Vec::new());
     for distance in 0..=within.steps {
         let room = (within.most - found.near.len()).min(ring.len());
-        // What does not fit need not be in order.
+        // Nodes that do not fit need not be sorted.
         if room > 0 && room < ring.len() {
             ring.select_nth_unstable_by_key(room, order);
         }

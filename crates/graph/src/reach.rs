@@ -1,14 +1,14 @@
-//! What is reached from each of many groups of nodes.
+//! What is reachable from each of many groups of nodes.
 //!
-//! One pass over the graph does 64 groups at once: each component has a bit for each group, and hands its bits on
-//! to where its edges go. Edges go to lower numbers, so bits are complete when their component's turn comes.
+//! One pass over the graph handles 64 groups: each component has a bit per group and passes its bits on along
+//! its edges. Edges lead to lower components, so a component's bits are complete when its turn comes.
 
 use crate::memory::zeroes;
 use crate::{Components, Graph, NONE, Node};
 
-/// The sum of weights of all nodes reached from each group, its own nodes included. Nodes that the components do
-/// not have, because they are not reached from the root, do not count; weights that are missing are 0.
-/// If the components do not fit the graph, all sums are 0.
+/// The reachable size of each group: the summed weight of all nodes reachable from it, its own nodes included.
+/// Nodes without a component (those not reachable from the root) do not count; missing weights are 0. If the
+/// components do not fit the graph, all sums are 0.
 pub fn reach(
     graph: &Graph,
     components: &Components,

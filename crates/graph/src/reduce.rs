@@ -1,5 +1,5 @@
-//! A graph small enough to be drawn: components are one, what has a single parent is part of it, sets that are alike are
-//! one, and of these the largest are kept, with ways from the root to them.
+//! A graph reduced until it can be drawn. Strongly connected components are merged, nodes with a single parent
+//! join it, and similar sets become one. Of these sets the largest are kept, with paths from the root to them.
 
 use std::collections::HashMap;
 
@@ -7,70 +7,70 @@ use crate::components::Members;
 use crate::graph::View;
 use crate::{Components, Graph, NONE, Node};
 
-/// What is kept.
+/// Limits of the reduced graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many sets, the largest by weight.
+    /// The maximum number of large sets, the largest by weight.
     pub largest: usize,
-    /// Of these, only sets that weigh so much.
+    /// The minimum weight of a large set.
     pub least: u64,
-    /// How many sets in all, those on ways included, as far as one large set with its way leaves a choice.
+    /// The maximum number of sets in all, sets on paths included. One large set with its path is shown in any
+    /// case.
     pub shown: usize,
-    /// How many sets are shown on the way to each of them from the nearest above it that is shown anyway: the root's
-    /// or another large one. The middle of longer ways is left out.
+    /// The maximum number of sets shown on the path to each large set from the nearest set above it that is
+    /// shown anyway (the root's or another large one). The middle of a longer path is left out.
     pub way: usize,
 }
 
-/// How a node wants to be shown.
+/// How a node is grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// In a set that begins with it.
+    /// It begins a set of its own.
     Alone,
-    /// With its parent if it has only one. If it has several, it begins a set, which is one with those beside it that begin
-    /// with a node of the same family.
+    /// A node with a single parent joins its parent's set. One with several parents begins a set, which is
+    /// merged with sibling sets that begin with a node of the same family.
     InFamily(u32),
 }
 
 /// A reduced graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reduced {
-    /// The first is that of the root; the others are in order of weight, and [`SetKind::Rest`] is the last, if
-    /// there is any.
+    /// The root's set comes first; the others are in order of weight. [`SetKind::Rest`], if present, is the
+    /// last.
     pub sets: Vec<Set>,
-    /// Edges between sets, from and to no set twice. None begins at the rest.
+    /// Edges between sets, at most one for each pair. None begins at the rest.
     pub edges: Vec<SetEdge>,
     /// How many sets there were before the largest were chosen.
     pub all: usize,
-    /// For each node the place of its set in `sets`; [`NONE`] if it is not reached.
+    /// For each node the index of its set in `sets`; [`NONE`] if the node is unreachable.
     pub of: Vec<u32>,
 }
 
-/// A set of nodes, all reached through its entry; or several such sets that are alike.
+/// A set of nodes that are all reached through its entry, or several similar sets of this kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// Why it is shown.
+    /// Why the set is shown.
     pub kind: SetKind,
-    /// A node of the component through which all of the set is reached: the one with the lowest number. [`NONE`]
-    /// for the rest.
+    /// The lowest-numbered node of the component through which the whole set is reached. [`NONE`] for the rest.
     pub entry: Node,
-    /// How many nodes it has.
+    /// The number of nodes in the set.
     pub nodes: u64,
     /// The sum of their weights.
     pub weight: u64,
-    /// How many nodes are in the entry's component: 1, or several that reach each other.
+    /// The number of nodes in the entry's component: 1, or more if they reach each other.
     pub entry_nodes: u64,
-    /// How many sets it is made of. The entry is that of one of them.
+    /// How many similar sets were merged into this one. The entry is that of one of them.
     pub alike: u64,
 }
 
 /// Why a set is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetKind {
-    /// The root is in it.
+    /// It contains the root.
     Root,
     /// It is one of the largest.
     Large,
-    /// It is on the way to one of them.
+    /// It is on the path to a large one.
     Way,
     /// Everything else.
     Rest,
@@ -79,22 +79,22 @@ pub enum SetKind {
 /// Edges from one set to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetEdge {
-    /// The set, by its place in [`Reduced::sets`].
+    /// The index in [`Reduced::sets`] of the set where the edges begin.
     pub from: usize,
-    /// The other set.
+    /// The index of the set where they end.
     pub to: usize,
-    /// How many edges of the graph it stands for. 0 if it stands for a way whose middle is left out.
+    /// How many edges of the graph this stands for; 0 if it stands for a path whose middle is left out.
     pub edges: u64,
-    /// How many sets of that way are left out.
+    /// How many sets of that path are left out.
     pub left_out: u64,
 }
 
 /// Reduces the graph to its largest sets.
 ///
-/// A component whose edges all come from one other component belongs to the same set as that one, unless one of its nodes
-/// stands alone. So a set is a tree of components with nothing shared but its entry. Sets of one family that are reached
-/// from the same set, and none of which reaches another, are one. If the components do not fit the graph or do not have
-/// the root, nothing is left.
+/// A component whose edges all come from one other component belongs to that component's set, unless one of its
+/// nodes stands alone. So a set is a tree of components in which only the entry is shared. Sets of one family
+/// that are reached from the same set, none of which reaches another, are merged. If the components do not fit
+/// the graph or do not contain the root, the result is empty.
 pub fn reduce(
     graph: &Graph,
     components: &Components,
@@ -115,7 +115,7 @@ pub fn reduce(
     sets.reduced(components, &members, shown, edges)
 }
 
-/// More than one component has edges to this one.
+/// Several components have edges to this one.
 const SEVERAL: u32 = NONE - 1;
 
 /// All sets; the first is the root's.
@@ -130,29 +130,29 @@ struct Gathered {
     nodes: u64,
     weight: u64,
     alike: u64,
-    /// How many edges of the reduced graph it is away from the root, and the set before it.
+    /// Its distance from the root in edges of the reduced graph, and the set before it on that path.
     distance: u32,
     before: u32,
-    /// How many edges the longest way from the root has. Edges lead to deeper sets only, also when sets of one depth become
-    /// one: so there are no circles.
+    /// The length of the longest path from the root. Edges lead only to deeper sets, even after sets of equal
+    /// depth are merged, so there are no cycles.
     depth: u32,
 }
 
-/// What is chosen to be shown.
+/// The sets chosen to be shown.
 struct Shown {
-    /// The place of a set among those that are shown, and why it is.
+    /// For each shown set its index among the shown ones.
     places: HashMap<u32, usize>,
     sets: Vec<(u32, SetKind)>,
-    /// Ways whose middle is left out: between which sets, and how many.
+    /// Paths whose middle is left out.
     gaps: Vec<Gap>,
 }
 
-/// A way whose middle is left out: from which set to which, and how many between.
+/// A path whose middle is left out: the set above the gap, the set below it, and how many sets are in the gap.
 type Gap = (u32, u32, u64);
 
 impl Sets {
-    /// Goes through the components from the root's, which has the highest number, to the lowest: when a
-    /// component's turn comes, all edges to it were seen.
+    /// Processes components from the root's, which has the highest number, to the lowest. When a component's
+    /// turn comes, all edges to it have been seen.
     fn of(
         view: View<'_>,
         components: &Components,
@@ -162,17 +162,17 @@ impl Sets {
     ) -> Sets {
         let count = components.count as usize;
         let mut parent = vec![NONE; count];
-        // The nearest set with an edge to the component, to be used if it begins a set itself.
+        // The nearest set with an edge to the component, used if the component begins a set.
         let mut nearest = vec![NONE; count];
         let mut depths = vec![0; count];
         let mut of = vec![NONE; count];
         let mut all: Vec<Gathered> = Vec::new();
-        // By the set before them, depth and family.
+        // Keyed by the set before them, depth and family.
         let mut families: HashMap<(u32, u32, u32), u32> = HashMap::new();
         for component in (0..components.count).rev() {
             let index = component as usize;
             let nodes = members.of(component);
-            // If components are not in order, there may be one that was not seen yet.
+            // Components of a damaged index may be out of order, so the parent's set may not be known yet.
             let above = of.get(parent[index] as usize).copied().unwrap_or(NONE);
             let stands = |&node: &Node| standing(node);
             let is_alone = nodes.iter().map(stands).any(|stands| stands == Standing::Alone);
@@ -236,7 +236,7 @@ impl Sets {
         }
         by_weight.sort_unstable_by_key(key);
         let (mut kinds, mut gaps) = self.with_ways(&by_weight, limits.way);
-        // Fewer large ones, until there is room for their ways.
+        // Drops large sets until there is room for the paths to the others.
         while kinds.len() > limits.shown && by_weight.len() > 1 {
             by_weight.truncate(by_weight.len() - by_weight.len().div_ceil(8));
             (kinds, gaps) = self.with_ways(&by_weight, limits.way);
@@ -249,7 +249,7 @@ impl Sets {
         Shown { places, sets, gaps }
     }
 
-    /// The largest sets and ways to them; and the ways whose middle is left out.
+    /// The largest sets and the paths to them, and the paths whose middle is left out.
     fn with_ways(&self, largest: &[u32], way: usize) -> (HashMap<u32, SetKind>, Vec<Gap>) {
         let mut kinds: HashMap<u32, SetKind> =
             largest.iter().map(|&set| (set, SetKind::Large)).collect();
@@ -261,8 +261,8 @@ impl Sets {
         (kinds, gaps)
     }
 
-    /// Shows the sets between a large one and the one above it that is shown anyway, without the middle if they are
-    /// too many.
+    /// Shows the sets between a large set and the nearest set above it that is shown anyway, without the middle
+    /// if there are too many.
     fn show_way(
         &self,
         large: u32,
@@ -272,7 +272,7 @@ impl Sets {
     ) {
         let before = |set: u32| self.all[set as usize].before;
         let is_anchor = |set: u32| matches!(kinds.get(&set), Some(SetKind::Root | SetKind::Large));
-        // From the large one up.
+        // From the large set upwards.
         let mut between = Vec::new();
         let mut anchor = before(large);
         while !is_anchor(anchor) && (anchor as usize) < self.all.len() {
@@ -295,7 +295,7 @@ impl Sets {
         }
     }
 
-    /// Edges from sets that are shown, to others and to the rest.
+    /// Edges from shown sets to other shown sets and to the rest.
     fn edges(
         &self,
         view: View<'_>,

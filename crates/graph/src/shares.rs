@@ -1,16 +1,16 @@
-//! Fair shares: what is shared is divided among those who point to it.
+//! Fair shares: a shared node is divided among the nodes that point to it.
 
 use crate::memory::zeroes;
 use crate::{Components, Graph, NONE, Node};
 
-/// The fair share of every node: its own weight and, for each of its edges, the share of the target divided by
-/// the number of edges to it. What several point to is so divided among them, and the shares of the root's
-/// targets, divided likewise, add up to the weight of all that is reached.
+/// The fair share of every node: its own weight plus, for each of its edges, the share of the target divided by
+/// the target's number of incoming edges. So shared nodes are divided among their holders, and the shares of
+/// the root's targets, divided likewise, add up to the weight of everything reachable.
 ///
-/// Nodes that reach each other are one thing: edges among them do not count, and each of them is given the share
-/// of them all. Edges from what is not reached do not count either; its share is 0. Weights that are missing are 0.
-/// Components must be those of the graph from the root; if they are of another length, all shares are 0, and if they
-/// are those of another graph, shares are some numbers.
+/// Nodes that reach each other count as one: edges among them are ignored, and each of them gets the share of
+/// the whole component. Edges from unreachable nodes are ignored too; an unreachable node's share is 0. Missing
+/// weights are 0. The components must be those of this graph from this root. If their length differs, all
+/// shares are 0; if they belong to another graph, shares are meaningless numbers.
 pub fn fair_shares(
     graph: &Graph,
     components: &Components,
@@ -24,7 +24,8 @@ pub fn fair_shares(
     let of: &[u32] = &components.of;
     let members = components.members();
     let incoming = incoming(graph, components);
-    // By component, what it gives along each edge to it. Targets have lower numbers, so theirs is known.
+    // For each component, what it gives along each incoming edge. Targets have lower numbers, so theirs is
+    // known.
     let mut given: Vec<f64> = zeroes(components.count as usize);
     for component in 0..components.count {
         let mut share = 0.0;
@@ -32,7 +33,7 @@ pub fn fair_shares(
             share += f64::from(weights.get(node as usize).copied().unwrap_or(0));
             for &target in view.successors(node) {
                 let to = of[target as usize];
-                // What a reached node points to is reached, unless the components are those of another graph.
+                // The targets of a reachable node are reachable, unless the components belong to another graph.
                 if to != component && to != NONE {
                     share += given[to as usize];
                 }
@@ -48,7 +49,7 @@ pub fn fair_shares(
     of.iter().map(share_of).collect()
 }
 
-/// The edges to each component from others that are reached.
+/// The number of edges to each component from other reachable components.
 fn incoming(graph: &Graph, components: &Components) -> Vec<u32> {
     let view = graph.view();
     let of: &[u32] = &components.of;
@@ -68,7 +69,7 @@ fn incoming(graph: &Graph, components: &Components) -> Vec<u32> {
     incoming
 }
 
-/// Nothing points to the root's component, and it gives nothing.
+/// The root's component has no incoming edges and gives nothing.
 fn divisor(incoming: u32) -> f64 {
     f64::from(incoming.max(1))
 }
@@ -77,7 +78,7 @@ fn divisor(incoming: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// As an index file that was written by hand may say.
+    /// Components as a hand-written index file may contain them.
     #[test]
     fn components_of_another_graph_give_numbers_and_no_panic() {
         let graph = Graph::new(vec![0, 1, 1].into(), vec![1].into()).expect("a sound graph");

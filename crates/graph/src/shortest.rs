@@ -3,8 +3,8 @@
 use crate::memory::zeroes;
 use crate::{Graph, NONE, Node};
 
-/// For each node the one before it on a shortest path from `root`: [`NONE`] for the root and for what is not
-/// reached. Of several the first to be found is taken, in order of edges.
+/// For each node its predecessor on a shortest path from `root`; [`NONE`] for the root and for unreachable
+/// nodes. Of several shortest paths the one found first, in order of edges, is taken.
 pub fn shortest(graph: &Graph, root: Node) -> Vec<Node> {
     let view = graph.view();
     let mut before = zeroes(view.nodes());

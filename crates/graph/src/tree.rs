@@ -1,4 +1,4 @@
-//! Trees that are known by each node's parent, turned round to be opened from above.
+//! Trees given by each node's parent, inverted so that they can be descended.
 
 use crate::buckets::by_key;
 use crate::memory::{prefetch, zeroes};
@@ -11,15 +11,15 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree in which each node has the parent that stands at its place. What is not a node of the tree
-    /// ([`crate::NONE`], for one) is nobody's parent.
+    /// The tree in which `parent[n]` is the parent of node `n`. A parent that is not a node ([`crate::NONE`],
+    /// for one) is ignored.
     pub fn of(parent: &[Node]) -> Tree {
         let parent = &parent[..parent.len().min(MAX_NODES)];
         let (offsets, targets) = by_key(parent, parent.len());
         Tree { children: Graph::trusted(offsets, targets) }
     }
 
-    /// The children of a node, in order of their numbers.
+    /// The children of a node, ascending.
     pub fn children(&self, node: Node) -> &[Node] {
         self.children.successors(node)
     }
@@ -30,17 +30,18 @@ impl Tree {
     }
 }
 
-/// How many nodes before it is needed, what a parent has is fetched.
+/// How many nodes in advance a parent's data is prefetched.
 const AHEAD: usize = 16;
 
-/// Stands for what nodes have that are not below the root.
+/// The value of nodes that are not below the root.
 const OUTSIDE: u32 = NONE - 1;
 
-/// Visits all below `root`, parents before their children, each with a number that `visit` gave for its parent; the root
-/// itself, which is not visited, has 0. Nobody may be above itself.
+/// Visits everything below `root`, parents before their children. Each node gets the number that `visit`
+/// returned for its parent; children of the root get 0, and the root itself is not visited. The parents must
+/// not form a cycle.
 ///
-/// This needs no [`Tree`], and goes through memory in order, for parents are visited when a child is met first: it is the
-/// fastest way if all is to be visited, and the slowest if it is little.
+/// This needs no [`Tree`] and goes through memory in order, because parents are visited when a child is met
+/// first. It is the fastest way to visit everything, and the slowest way to visit a few nodes.
 pub fn inherit(parent: &[Node], root: Node, mut visit: impl FnMut(Node, u32) -> u32) {
     let mut given: Vec<u32> = zeroes(parent.len());
     given.fill(NONE);
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn numbers_are_inherited() {
-        // 6 is above 2 and 5, 2 above 0, 1 and 4; 3 and what is below it are not.
+        // 6 is above 2 and 5; 2 is above 0, 1 and 4. 3 and everything below it are outside.
         let mut seen = Vec::new();
         inherit(&[2, 2, 6, NONE, 2, 6, NONE, 3, 7, 77], 6, |node, above| {
             seen.push((node, above));

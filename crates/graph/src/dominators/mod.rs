@@ -1,32 +1,33 @@
-//! Dominators: a node is dominated by another if every path from the root to it goes through that other. The last
-//! such node before it is its immediate dominator; these make a tree. What would go if a node went is what it
-//! dominates: its retained size.
+//! Dominators. A node dominates another if every path from the root to the other goes through it. The last
+//! dominator of a node before the node itself is its immediate dominator; immediate dominators form a tree. The
+//! weight of all that a node dominates is its retained size: what would be freed without it.
 //!
-//! # The way
-//! Semi-NCA (Georgiadis, Tarjan and Werneck), on graphs that are too large for the usual arrays:
+//! # The algorithm
+//! Semi-NCA (Georgiadis, Tarjan and Werneck), for graphs that are too large for the usual arrays:
 //!
 //! 1. `search` numbers the nodes in the order of one depth-first search. From then on nodes are known by these
-//!    numbers: who comes before has a lower one, and all that is near in the graph is near in memory. Edges are
-//!    judged on the fly. A *forward* edge, to something below that was visited already, tells at once what there is
-//!    to tell: a semidominator that is at least so high. Only edges *back* and *across*, which go to lower numbers,
-//!    must be looked at from their targets.
-//! 2. `sideways` puts just those down, by target: there is no list of all predecessors. A node that has only its
-//!    parent, which is most of them, costs nothing from here on.
-//! 3. `semidominators` goes through the nodes with such edges, the last first. The semidominator of a node is the
-//!    highest node from which a path leads to it through nodes with higher numbers only.
-//! 4. `nearest` finds the immediate dominator: the nearest that parent and semidominator have in common in the
-//!    tree of dominators, as far as it is known then.
-//! 5. Retained sizes are summed up from the last node to the first: dominators have lower numbers.
+//!    numbers: ancestors have lower numbers, and nodes that are near in the graph are near in memory. Edges are
+//!    classified on the fly. A *forward* edge, to a descendant that was visited already, immediately yields all
+//!    it can: an upper bound on the target's semidominator. Only *back* and *cross* edges, which lead to lower
+//!    numbers, must be examined from their targets.
+//! 2. `sideways` stores only those edges, by target: there is no list of all predecessors. A node whose only
+//!    incoming edge is the one from its parent, which is most of them, costs nothing from here on.
+//! 3. `semidominators` processes the nodes with such edges, the last first. The semidominator of a node is the
+//!    highest node (the one with the lowest number) from which a path leads to it through nodes with higher
+//!    numbers only.
+//! 4. `nearest` finds the immediate dominator: the nearest common ancestor of parent and semidominator in the
+//!    part of the dominator tree that is already known.
+//! 5. Retained sizes are summed up from the last node to the first, since dominators have lower numbers.
 //!
-//! # What it takes
-//! Words of 4 bytes per node, besides the graph: five in step 1; four and those of sideways edges in steps 2 to 4,
-//! which are at most (edges − nodes); five in the end, results included. Where arrays change their meaning, it is
-//! said there.
+//! # Memory
+//! In words of 4 bytes per node, in addition to the graph: five in step 1; four plus the sideways edges, at
+//! most (edges − nodes), in steps 2 to 4; five at the end, results included. Comments say where an array
+//! changes its meaning.
 //!
 //! # A trap
-//! Step 4 by walking up the tree, as in the paper, takes quadratic time on a list and a hash table over the same
-//! records: every record hangs from the common root, but its parent is deep in the list. This is ordinary in
-//! OCaml. The jumps in `nearest` make the walk logarithmic whatever the graph is.
+//! Walking up the tree in step 4, as the paper does, takes quadratic time on a list and a hash table that hold
+//! the same records: every record hangs from the common root, but its parent is deep in the list. This is
+//! ordinary in OCaml. The jumps in `nearest` make the walk logarithmic for every graph.
 
 mod nearest;
 mod search;
@@ -39,17 +40,17 @@ use crate::{Column, Graph, NONE, Node};
 use search::Search;
 use sideways::Sideways;
 
-/// The tree of dominators and what each node retains.
+/// The dominator tree and the retained size of each node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dominators {
-    /// The immediate dominator of each node; [`NONE`] for the root and what is not reached.
+    /// The immediate dominator of each node; [`NONE`] for the root and for unreachable nodes.
     pub parent: Column<Node>,
-    /// The sum of weights of all that each node dominates, with its own; 0 for what is not reached.
+    /// The summed weight of all that each node dominates, itself included; 0 for unreachable nodes.
     pub retained: Column<u64>,
 }
 
-/// The dominators of all that is reached from `root`, and what they retain. Nothing is reached from a root that is
-/// not a node; weights that are missing are 0.
+/// The dominators of everything reachable from `root`, and their retained sizes. Nothing is reachable from a
+/// root that is not a node; missing weights count as 0.
 pub fn dominators(graph: &Graph, root: Node, weights: &[u32]) -> Dominators {
     let view = graph.view();
     let Search { number, parent, mut semi, incoming } = search::search(view, root);
@@ -60,7 +61,7 @@ pub fn dominators(graph: &Graph, root: Node, weights: &[u32]) -> Dominators {
     by_node(number, dominator, weights)
 }
 
-/// From the numbers of the search back to nodes; sums up what they retain.
+/// Translates search numbers back to nodes and sums up retained sizes.
 fn by_node(number: Vec<u32>, dominator: Vec<u32>, weights: &[u32]) -> Dominators {
     let mut node_of: Vec<Node> = zeroes(dominator.len());
     for (node, &number) in number.iter().enumerate() {

@@ -2,36 +2,37 @@
 
 use super::sideways::Sideways;
 
-/// A way that was gone: from a parent up, no higher than a semidominator if that can be.
+/// A finished walk: from a parent up to the first node that is not below the semidominator.
 struct Way {
     parent: u32,
     semi: u32,
     end: u32,
 }
 
-/// Makes semidominators immediate dominators: of each node, the nearest that its parent and its semidominator have
-/// in common in the tree of dominators. `jump` and `depth` are arrays of any content, to be used anew.
+/// Turns semidominators into immediate dominators: for each node the nearest common ancestor of its parent and
+/// its semidominator in the dominator tree. `jump` and `depth` are scratch arrays of any content.
 ///
-/// Going up one by one takes too long in some graphs (see the trap). So each node also has a jump to somewhere
-/// above, as far as its depth, written with skew binary digits, says: any place above is then a logarithmic number
-/// of steps away.
+/// Walking up step by step takes too long in some graphs (see "A trap" in the parent module). So each node also
+/// has a jump to an ancestor. How far it goes follows from the node's depth in skew binary digits, so any
+/// ancestor is a logarithmic number of steps away.
 pub fn find(
     semi: Vec<u32>,
     sideways: &Sideways,
     mut jump: Vec<u32>,
     mut depth: Vec<u32>,
 ) -> Vec<u32> {
-    // All before the node are immediate dominators already.
+    // Entries before the current node are immediate dominators; the others are still semidominators.
     let mut dominator = semi;
     jump[0] = 0;
     depth[0] = 0;
     let mut place = 0;
-    // Elements of a list that are also held from elsewhere go up by the same way, each from one cell further down.
+    // Elements of a list that are also held from elsewhere walk up the same path, each starting one cell
+    // further down. So the last walk is remembered and continued.
     let mut before = Way { parent: 0, semi: 0, end: 0 };
     for node in 1..dominator.len() {
         let semi = dominator[node];
         let mut above = semi;
-        // Of all others the semidominator is the parent.
+        // The semidominator of every other node is its parent.
         if sideways.nodes.has(node) {
             above = sideways.sources[place];
             place += 1;
@@ -55,7 +56,7 @@ pub fn find(
         let above = above as usize;
         let far = jump[above] as usize;
         let farther = jump[far];
-        // Two jumps of one length make a longer one.
+        // Two jumps of the same length combine into a longer one.
         let equal = depth[above] - depth[far] == depth[far] - depth[farther as usize];
         jump[node] = if equal { farther } else { above as u32 };
         depth[node] = depth[above] + 1;

@@ -1,21 +1,22 @@
-//! The depth-first search, which numbers nodes and judges edges.
+//! The depth-first search that numbers nodes and classifies edges.
 
 use crate::Node;
 use crate::graph::View;
 use crate::memory::{prefetch, zeroes};
 
-/// Of so many targets of a node, what is known is fetched when the node is visited.
+/// How many targets of a node have their data prefetched when the node is visited.
 const AHEAD: usize = 8;
 
-/// Of a node with more targets than that left, more is fetched, and earlier: what so many visits need is in no cache.
+/// A node with more remaining targets than this is prefetched further ahead: the data of so many visits is in
+/// no cache.
 const LARGE: u32 = 256;
 
-/// Fetches what visits of the next targets of a large node will need. A hash table has its cells anywhere in memory, and
-/// each visit would wait for one thing after the other: the cell, what it points to, what is known of that. So each of
-/// these is asked for some targets after the one that it depends on.
+/// Prefetches what visits of the next targets of a large node will need. The cells of a hash table are spread
+/// over memory, and each visit would wait for one load after the other: the cell, what it points to, and the
+/// state of that. So each of these is prefetched a few targets after the one that it depends on.
 #[inline(never)]
 fn look_ahead(view: View<'_>, number: &[u32], incoming: &[u32], next: usize) {
-    // Nowhere further than `LARGE`.
+    // Never further than `LARGE`.
     let ahead = |far: usize| view.targets[next + far];
     let fetch_node = |node: Node| {
         prefetch(number, node);
@@ -37,31 +38,32 @@ fn look_ahead(view: View<'_>, number: &[u32], incoming: &[u32], next: usize) {
     }
 }
 
-/// Targets of a small node.
+/// How many targets of a small node are prefetched.
 const FEW: usize = 4;
 
-/// What the search found. Nodes are numbered from 1, in the order of visits; the root is 1. Arrays but the first
-/// go by these numbers, and what they have for 0 means nothing.
+/// The result of the search. Nodes are numbered from 1 in the order of visits; the root is 1. All arrays but
+/// `number` are indexed by these numbers; their entry 0 is meaningless.
 pub struct Search {
-    /// The number of each node, 0 if it was not reached.
+    /// The search number of each node; 0 if it is unreachable.
     pub number: Vec<u32>,
-    /// From where each was reached first; 0 for the root.
+    /// The node from which each node was first reached; 0 for the root.
     pub parent: Vec<u32>,
-    /// The highest known node with an edge to it: its parent, if no forward edge leads to it.
+    /// The highest known predecessor: the parent, unless a forward edge leads here.
     pub semi: Vec<u32>,
-    /// How many edges back and across lead to it. Edges to itself and to the root do not count: they change no
-    /// dominator.
+    /// The number of incoming back and cross edges. Edges to the node itself and to the root do not count,
+    /// because they change no dominator.
     pub incoming: Vec<u32>,
 }
 
-/// Visits all that is reached from the root.
+/// Visits everything reachable from the root.
 ///
-/// There is no stack: the way back goes by `parent`. The place of the next edge, which is needed of nodes on the
-/// way only, is kept in `semi`, which is needed of others only: a forward edge leads to a node that is done.
+/// There is no stack: `parent` leads back. The index of a node's next edge, needed only while the node is on
+/// the current path, is kept in `semi`, which is needed only for finished nodes: a forward edge leads to a node
+/// that is finished.
 pub fn search(view: View<'_>, root: Node) -> Search {
     let nodes = view.nodes();
     let mut number: Vec<u32> = zeroes(nodes);
-    // Pages of these that are never touched take no memory.
+    // Pages of these arrays that are never touched take no memory.
     let mut node_of: Vec<u32> = zeroes(nodes + 1);
     let mut parent: Vec<u32> = zeroes(nodes + 1);
     let mut semi: Vec<u32> = zeroes(nodes + 1);

@@ -4,14 +4,15 @@ use crate::memory::{prefetch, zeroes};
 
 use super::sideways::Sideways;
 
-/// How many sources before it is needed, what is known of one is fetched.
+/// How many sources in advance the data of a source is prefetched.
 const AHEAD: usize = 16;
 
-/// Makes `semi` the semidominator of every node. Leaves each group of `sideways` with the parent of its node in
-/// its first place, because the array of parents is used up. Gives the two arrays that are not needed any more.
+/// Makes `semi` the semidominator of every node. Leaves the parent of each node with a group in `sideways` in
+/// the first entry of that group, because the array of parents is reused. Returns the two arrays that are no
+/// longer needed.
 pub fn find(semi: &mut [u32], parent: Vec<u32>, sideways: &mut Sideways) -> (Vec<u32>, Vec<u32>) {
-    // Ways up are shortened: `ancestor` is a node above, at first the parent; `label` is the least semidominator
-    // from the node up to the ancestor, which is not included.
+    // Path compression: `ancestor` is some ancestor, at first the parent; `label` is the lowest semidominator
+    // between the node and that ancestor, the ancestor excluded.
     let mut label = zeroes(semi.len());
     label.copy_from_slice(semi);
     let mut forest = Forest { ancestor: parent, label };
@@ -35,7 +36,7 @@ pub fn find(semi: &mut [u32], parent: Vec<u32>, sideways: &mut Sideways) -> (Vec
                 break;
             }
         }
-        // Ways are shortened only for nodes before: it is still the parent.
+        // Paths are compressed only for higher numbers, so this is still the parent.
         sideways.sources[place] = forest.ancestor[node];
         semi[node] = least;
         forest.label[node] = least;
@@ -49,8 +50,8 @@ struct Forest {
 }
 
 impl Forest {
-    /// The least semidominator on the way from `from` up to the first node that is not after `limit`, which is not
-    /// included.
+    /// The lowest semidominator between `from` and its first ancestor that is not after `limit`, that ancestor
+    /// excluded.
     #[inline]
     fn least(&mut self, from: u32, limit: u32) -> u32 {
         if self.ancestor[from as usize] > limit {
@@ -59,8 +60,8 @@ impl Forest {
         self.label[from as usize]
     }
 
-    /// Makes the first node that is not after `limit` the ancestor of all on the way. On the way up, ancestors are
-    /// turned to point down, so that no stack is needed for the way back.
+    /// Makes the first ancestor that is not after `limit` the ancestor of all nodes on the path. On the way up,
+    /// pointers are reversed, so that the way back needs no stack.
     fn shorten(&mut self, from: u32, limit: u32) {
         let (mut below, mut node) = (0, from);
         loop {

@@ -1,28 +1,28 @@
-//! Edges back and across, by their targets.
+//! Back and cross edges, grouped by their targets.
 
 use crate::bits::Bits;
 use crate::buckets::sum_up;
 use crate::graph::View;
 use crate::memory::{prefetch, zeroes};
 
-/// How many edges before it is needed, the number of a target is fetched, and then the place that it has.
+/// How many edges in advance the number of a target is prefetched (`FAR`), and then its position (`NEAR`).
 const FAR: usize = 32;
 const NEAR: usize = 12;
 
-/// Groups of sources, one for each node whose semidominator may be another than its parent, in order of the nodes.
-/// Everything by numbers of the search.
+/// Groups of sources, one group for each node whose semidominator may differ from its parent, in the order of
+/// the nodes. Nodes are search numbers.
 pub struct Sideways {
     /// The groups, one after the other.
     pub sources: Vec<u32>,
     /// The nodes that have a group.
     pub nodes: Bits,
-    /// The places in `sources` where a group begins.
+    /// The indices in `sources` where groups begin.
     starts: Bits,
 }
 
 impl Sideways {
-    /// Collects them. A node with forward edges only has its parent in its group: for a source with a lower
-    /// number, that number is all there is to know.
+    /// Collects the groups. The group of a node that has forward edges only consists of its parent: a source
+    /// with a lower number contributes nothing but that number.
     pub fn of(
         view: View<'_>,
         number: &[u32],
@@ -39,7 +39,8 @@ impl Sideways {
                 nodes.set(node);
             }
         }
-        // Where groups end; when all are put down, where they begin. There is no more than an edge for each.
+        // Ends of the groups; filling the groups turns them into starts. A group has at least as much room as
+        // edges.
         let mut places = incoming;
         let total = sum_up(&mut places) as usize;
         let mut sources = zeroes::<u32>(total);
@@ -65,7 +66,8 @@ impl Sideways {
         let mut starts = Bits::new(total);
         for node in nodes.ascending() {
             let place = &mut places[node];
-            // Sources are never 0, and all groups before are whole: this one has forward edges only.
+            // Sources are never 0, and all groups before this one are full, so this node has forward edges
+            // only.
             if *place > 0 && sources[*place as usize - 1] == 0 {
                 *place -= 1;
                 sources[*place as usize] = parent[node];
@@ -75,7 +77,7 @@ impl Sideways {
         Sideways { sources, nodes, starts }
     }
 
-    /// Whether a group begins at this place.
+    /// Whether a group begins at this index.
     #[inline]
     pub fn begins_at(&self, place: usize) -> bool {
         self.starts.has(place)

@@ -1,7 +1,7 @@
-//! Ten thousand random graphs, judged by naive implementations of the definitions and by petgraph.
+//! Ten thousand random graphs, checked against naive implementations of the definitions and against petgraph.
 //!
-//! Three variants of one idea once agreed and were all wrong: only implementations that have nothing in common
-//! show such a thing.
+//! Three variants of one idea once agreed and were all wrong. Only implementations that have nothing in common
+//! reveal such errors.
 
 mod naive;
 mod random;
@@ -121,7 +121,7 @@ fn reach_is_what_is_reached() {
         let together = components(&graph, root);
         let all = naive::reached(&graph, &[root], None);
         let mut random = Random(seed);
-        // More than are done at once, now and then.
+        // Now and then more groups than one pass handles.
         let groups: Vec<Vec<Node>> = (0..if seed % 50 == 0 { 130 } else { 5 })
             .map(|_| (0..random.below(3)).map(|_| random.below(graph.nodes()) as Node).collect())
             .collect();
@@ -180,7 +180,7 @@ fn neighbours_are_the_nearest_and_then_the_largest() {
 fn duplicates_are_equal_all_the_way_down() {
     judge(|seed, Case { graph, root, weights }| {
         let together = components(&graph, root);
-        // Few keys and fewer contents, so that much is equal; some without a key.
+        // Few keys and fewer contents, so that many nodes are equal; some have no key.
         let content = |node: Node| weights[node as usize] % 4;
         let key = |node: Node| {
             (content(node) < 3 || !node.is_multiple_of(5)).then(|| u64::from(content(node) / 2))

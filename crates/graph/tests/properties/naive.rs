@@ -1,4 +1,4 @@
-//! The same answers by definition: slow, and with nothing in common with the crate but the graph.
+//! The same answers by definition: slow, and sharing nothing with the crate but the graph.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,7 +6,7 @@ use bactrian_graph::{Graph, NONE, Node};
 
 pub type Nodes = BTreeSet<Node>;
 
-/// All that is reached from some nodes without entering `without`.
+/// All nodes reachable from some nodes without passing through `without`.
 pub fn reached(graph: &Graph, from: &[Node], without: Option<Node>) -> Nodes {
     let mut found: Nodes = from.iter().copied().filter(|&node| Some(node) != without).collect();
     let mut left: Vec<_> = found.iter().copied().collect();
@@ -20,14 +20,14 @@ pub fn reached(graph: &Graph, from: &[Node], without: Option<Node>) -> Nodes {
     found
 }
 
-/// What each reached node dominates: what is no longer reached when it is taken away.
+/// What each reachable node dominates: the nodes that are unreachable without it.
 pub fn dominated(graph: &Graph, root: Node) -> HashMap<Node, Nodes> {
     let all = reached(graph, &[root], None);
     let without = |node| all.difference(&reached(graph, &[root], Some(node))).copied().collect();
     all.iter().map(|&node| (node, without(node))).collect()
 }
 
-/// The immediate dominator of each: the one that dominates it and is dominated by all others that do.
+/// The immediate dominator of each node: the dominator that all its other dominators dominate.
 pub fn immediate(dominated: &HashMap<Node, Nodes>, nodes: usize) -> Vec<Node> {
     let find = |node: Node| {
         let above =
@@ -37,7 +37,7 @@ pub fn immediate(dominated: &HashMap<Node, Nodes>, nodes: usize) -> Vec<Node> {
     (0..nodes as Node).map(find).collect()
 }
 
-/// For each reached node, all that reach it and are reached by it.
+/// For each reachable node, all nodes that reach it and are reachable from it.
 pub fn circles(graph: &Graph, root: Node) -> HashMap<Node, Nodes> {
     let all = reached(graph, &[root], None);
     let from: HashMap<_, _> =
@@ -49,7 +49,7 @@ pub fn circles(graph: &Graph, root: Node) -> HashMap<Node, Nodes> {
     all.iter().map(|&node| circle(node)).collect()
 }
 
-/// The share of a circle: what its nodes weigh, and of each edge that leaves it the target's part.
+/// The share of a cycle: the weight of its nodes plus the target's part for each edge that leaves it.
 pub fn share(
     graph: &Graph,
     circles: &HashMap<Node, Nodes>,
@@ -76,11 +76,11 @@ pub fn share(
     sum
 }
 
-/// How many edges each node is away from the root.
+/// The distance of each node from the root, in edges.
 pub fn distances(graph: &Graph, root: Node) -> Vec<Option<usize>> {
     let mut distances = vec![None; graph.nodes()];
     distances[root as usize] = Some(0);
-    // Once for each node is enough for the farthest.
+    // As many rounds as nodes suffice for the farthest one.
     for _ in 0..graph.nodes() {
         for node in 0..graph.nodes() as Node {
             let Some(distance) = distances[node as usize] else { continue };
@@ -93,7 +93,7 @@ pub fn distances(graph: &Graph, root: Node) -> Vec<Option<usize>> {
     distances
 }
 
-/// How many edges each node is away from another, whichever way they go.
+/// The distance of each node from another, in edges of either direction.
 pub fn distances_either_way(graph: &Graph, from: Node) -> Vec<Option<u32>> {
     let touch =
         |a: Node, b: Node| graph.successors(a).contains(&b) || graph.successors(b).contains(&a);

@@ -2,7 +2,7 @@
 
 use bactrian_graph::{Builder, Graph, Node};
 
-/// Numbers that look random (splitmix64).
+/// Pseudo-random numbers (splitmix64).
 pub struct Random(pub u64);
 
 impl Random {
@@ -19,15 +19,15 @@ impl Random {
     }
 }
 
-/// A graph to be judged.
+/// A graph to be tested.
 pub struct Case {
     pub graph: Graph,
     pub root: Node,
     pub weights: Vec<u32>,
 }
 
-/// The shape follows from the seed: sparse and dense, mostly up or down, long chains with shortcuts, few targets,
-/// doubled edges, edges to itself, parts that are not reached.
+/// A random graph whose shape depends on the seed: sparse or dense, mostly forward or backward, long chains
+/// with shortcuts, few targets, doubled edges, self-loops, unreachable parts.
 pub fn case(seed: u64) -> Case {
     let mut random = Random(seed);
     let nodes = 1 + random.below(if seed.is_multiple_of(10) { 60 } else { 14 });
@@ -37,9 +37,9 @@ pub fn case(seed: u64) -> Case {
     for node in 0..nodes {
         for _ in 0..random.below(most + 1) {
             let target = match shape {
-                // Targets near by, mostly later: a chain with shortcuts and few ways back.
+                // Near targets, mostly later ones: a chain with shortcuts and few back edges.
                 3 if random.below(5) > 0 => (node + 1 + random.below(3)).min(nodes - 1),
-                // Without circles.
+                // Without cycles.
                 4 => node + random.below(nodes - node),
                 // Few targets.
                 5 => random.below(nodes.div_ceil(4)),
@@ -50,7 +50,7 @@ pub fn case(seed: u64) -> Case {
                 builder.target(target as Node);
             }
         }
-        // A chain through all.
+        // A chain through all nodes.
         if shape == 6 && node + 1 < nodes {
             builder.target(node as Node + 1);
         }

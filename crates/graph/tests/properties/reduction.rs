@@ -1,4 +1,4 @@
-//! Reduced graphs: the sets have the nodes they should have, and whatever is shown hangs together.
+//! Reduced graphs: sets contain the right nodes, and everything shown is connected.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use bactrian_graph::{Limits, NONE, Node, SetKind, Standing, components, reduce};
 use crate::naive::{self, Nodes};
 use crate::random::Case;
 
-/// The sets by definition: circles, and what has a single parent circle belongs where the parent belongs. Named by
-/// the least node of the entry.
+/// The sets by definition: cycles, where a cycle with a single parent cycle belongs to the parent's set. A set
+/// is named by the lowest node of its entry.
 fn sets(case: &Case, circles: &HashMap<Node, Nodes>) -> HashMap<Node, Nodes> {
     let name = |node: Node| *circles[&node].first().expect("it has the node");
     let parents = |circle: Node| -> Nodes {
@@ -35,7 +35,7 @@ fn sets(case: &Case, circles: &HashMap<Node, Nodes>) -> HashMap<Node, Nodes> {
     sets
 }
 
-/// No two are of one family.
+/// No two nodes are of one family.
 fn standing(node: Node) -> Standing {
     if node.is_multiple_of(11) { Standing::Alone } else { Standing::InFamily(node) }
 }
@@ -107,7 +107,7 @@ fn what_is_shown_hangs_together_and_nothing_is_lost() {
         assert!(count(SetKind::Way) <= limits.largest * limits.way, "case {seed}");
         let large = found.sets.iter().filter(|set| set.kind == SetKind::Large);
         assert!(large.map(|set| set.weight).is_sorted_by(|a, b| a >= b), "case {seed}");
-        // Everything is reached from the root's set.
+        // Everything is reachable from the root's set.
         let mut reached = vec![false; found.sets.len()];
         reached[0] = true;
         for _ in &found.sets {
@@ -146,7 +146,7 @@ fn ways_are_as_short_as_can_be() {
         let at = all.sets.iter().position(|set| set.entry == large.entry).expect("all are there");
         let on_the_way = one.sets.iter().filter(|set| set.kind == SetKind::Way).count();
         assert_eq!(on_the_way + 1, distances[at], "case {seed}");
-        // What is shown and what is left out are the whole way.
+        // Shown and left-out sets together are the whole path.
         let short = reduced(1, (seed % 3) as usize);
         let shown = short.sets.iter().filter(|set| set.kind == SetKind::Way).count();
         let left_out: u64 = short.edges.iter().map(|edge| edge.left_out).sum();
@@ -183,7 +183,7 @@ fn sets_that_are_alike_make_no_circles() {
         let (found, apart) = (reduced(|node| node % 3), reduced(|node| node));
         let alike: u64 = found.sets.iter().map(|set| set.alike).sum();
         assert_eq!(alike, apart.sets.len() as u64, "case {seed}");
-        // What no edge leads to any more can be taken away, until nothing is left.
+        // Repeatedly remove sets without incoming edges, until nothing is left.
         let mut is_left = vec![true; found.sets.len()];
         for _ in &found.sets {
             let mut is_target = vec![false; found.sets.len()];

@@ -1,4 +1,4 @@
-//! Graphs of extreme shapes: nothing recurses, nothing is quadratic, nothing is forgotten where there is nothing.
+//! Graphs of extreme shapes: no recursion, no quadratic time, and empty graphs work.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn graph(nodes: usize, successors: impl Fn(Node, &mut Builder)) -> Graph {
     builder.finish().expect("all targets are nodes")
 }
 
-/// All answers for a graph in which every node weighs 1 and is its own key's only one.
+/// All answers for a graph in which every node weighs 1 and has a key of its own.
 fn all_answers(graph: &Graph, root: Node) -> Dominators {
     let weights = vec![1; graph.nodes()];
     let together = components(graph, root);
@@ -61,7 +61,7 @@ fn a_list_of_ten_million() {
 
 #[test]
 fn a_tree_a_million_deep() {
-    // Each node on the spine has a leaf, and the next of the spine.
+    // Each node of the spine points to a leaf and to the next node of the spine.
     const DEPTH: Node = 1_000_000;
     let tree = graph(2 * DEPTH as usize, |node, builder| {
         if node < DEPTH {
@@ -139,7 +139,7 @@ fn weights_and_components_that_do_not_fit_are_no_harm() {
     assert!(reduce(&pair, &other, 0, &[1, 1], |_| Standing::InFamily(0), limits).sets.is_empty());
 }
 
-/// A list of records and a table of the same records: each record hangs from what they have in common, but walking
+/// A list of records and a table of the same records: each record's dominator is the common root, but walking
 /// there from its cell, deep in the list, is quadratic.
 #[test]
 fn a_list_and_a_table_of_the_same_records() {
@@ -178,13 +178,13 @@ fn a_list_and_a_table_of_the_same_records() {
     let (found, trapped) = timed(&trap);
     assert!((0..RECORDS).all(|at| found.parent[record(at) as usize] == 0));
     assert!((1..RECORDS).all(|at| found.parent[cell(at) as usize] == cell(at - 1)));
-    // Quadratic would be hours; this bears a busy machine.
+    // Quadratic time would be hours; this bound holds on a busy machine too.
     assert!(trapped < 20 * simple + Duration::from_secs(2), "{trapped:?} and {simple:?}");
     all_answers(&trap, 0);
 }
 
-/// Figure 3.2 of the seed shows how a node that several share becomes a child of what dominates it. The picture is
-/// not in the text that we have: this is a graph of the kind that its words describe.
+/// Figure 3.2 of the seed shows how a node shared by several becomes a child of its dominator. We do not have
+/// the picture: this is a graph of the kind that the text describes.
 #[test]
 fn what_is_shared_hangs_from_its_dominator_as_the_seed_says() {
     // r -> a, b; a -> c, d; b -> d, e; c -> f; d -> f, g; e -> h; g -> h
@@ -198,8 +198,8 @@ fn what_is_shared_hangs_from_its_dominator_as_the_seed_says() {
     assert_eq!(*found.retained, [9, 2, 2, 1, 2, 1, 1, 1, 1]);
 }
 
-/// Figure 4.2, a picture that we do not have either: the seed divides the size of what is shared by the number of its
-/// parents: without that, the sizes of the roots' children add up to more than there is.
+/// Figure 4.2, another picture that we do not have: the seed divides the size of a shared node by the number of
+/// its parents. Without that, the sizes of the root's children add up to more than the whole.
 #[test]
 fn what_is_shared_is_divided_as_the_seed_says() {
     // r -> a, b, c; a -> d; b -> d; c -> e; d -> e
@@ -215,7 +215,7 @@ fn what_is_shared_is_divided_as_the_seed_says() {
     let shares = fair_shares(&figure, &together, 0, &weights);
     assert_eq!(shares, [15.0, 5.0, 5.0, 5.0, 8.0, 8.0]);
     assert_eq!(*dominators(&figure, 0, &weights).retained, [15, 1, 1, 1, 4, 8]);
-    // d and e have several parents and stand for themselves; the others are one tree.
+    // d and e have several parents and begin sets of their own; the others are one tree.
     let limits = Limits { largest: 1, least: 0, shown: usize::MAX, way: 1 };
     let reduced = reduce(&figure, &together, 0, &weights, |_| Standing::InFamily(0), limits);
     let sets = reduced.sets.iter().map(|set| (set.kind, set.entry, set.nodes, set.weight));
@@ -228,7 +228,8 @@ fn what_is_shared_is_divided_as_the_seed_says() {
 
 #[test]
 fn sets_that_are_alike_are_one() {
-    // The root and a table hold entries 2 to 6 both; the last is of another family, and the second points to the first.
+    // Both the root and a table hold the entries 2 to 6. The last is of another family, and the second points
+    // to the first.
     let shared: &[Node] = &[2, 3, 4, 5, 6];
     let figure = graph(8, |node, builder| {
         let targets = match node {
@@ -246,7 +247,7 @@ fn sets_that_are_alike_are_one() {
     let reduced = reduce(&figure, &components(&figure, 0), 0, &weights, standing, limits);
     let sets = reduced.sets.iter().map(|set| (set.kind, set.alike, set.nodes, set.weight));
     let sets: Vec<_> = sets.collect();
-    // The first is deeper than those that are alike: it would make a circle with them.
+    // The first is deeper than its siblings and would make a cycle with them.
     let expected = [
         (SetKind::Root, 1, 2, 1),
         (SetKind::Large, 3, 4, 130),
