@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_graph() -> Result<()> {
+    fn empty_builder_makes_an_empty_graph() -> Result<()> {
         let graph = Builder::with_capacity(0, 0).finish()?;
         assert_eq!((graph.nodes(), graph.edges()), (0, 0));
         Ok(())

@@ -131,7 +131,7 @@ mod tests {
     use crate::tests::graph;
 
     #[test]
-    fn circles_are_one_and_edges_go_down() {
+    fn cycles_are_one_component_and_edges_go_down() {
         // 0 -> 1 <-> 2 -> 3, 3 -> 3, 4 -> 0
         let graph = graph(&[&[1, 3], &[2], &[1, 3], &[3], &[0]]);
         let found = components(&graph, 0);

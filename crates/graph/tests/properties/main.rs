@@ -69,7 +69,7 @@ fn of_petgraph(graph: &Graph) -> petgraph::graph::DiGraph<(), ()> {
 }
 
 #[test]
-fn components_are_circles_and_edges_go_down() {
+fn components_are_cycles_and_edges_go_down() {
     judge(|seed, Case { graph, root, .. }| {
         let found = components(&graph, root);
         let circles = naive::circles(&graph, root);

@@ -83,7 +83,7 @@ fn all_sets_are_there_if_all_are_wanted() {
 }
 
 #[test]
-fn what_is_shown_hangs_together_and_nothing_is_lost() {
+fn shown_sets_are_connected_and_no_node_is_lost() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let limits = Limits {
@@ -125,7 +125,7 @@ fn what_is_shown_hangs_together_and_nothing_is_lost() {
 }
 
 #[test]
-fn ways_are_as_short_as_can_be() {
+fn paths_to_large_sets_are_shortest() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let reduced = |largest, way| {

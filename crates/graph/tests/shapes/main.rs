@@ -94,7 +94,7 @@ fn a_ring_back_to_everywhere() {
 }
 
 #[test]
-fn everybody_points_to_everybody() {
+fn a_clique_of_thousands() {
     const NODES: Node = 3_000;
     let clique = graph(NODES as usize, |_, builder| {
         (0..NODES).for_each(|node| builder.target(node));
@@ -106,7 +106,7 @@ fn everybody_points_to_everybody() {
 }
 
 #[test]
-fn nothing_one_and_nothing_reached() {
+fn empty_single_and_unreachable_graphs_are_answered() {
     let empty = graph(0, |_, _| {});
     assert_eq!(all_answers(&empty, 0), Dominators::default());
     assert_eq!(all_answers(&empty, NONE), Dominators::default());
@@ -126,7 +126,7 @@ fn nothing_one_and_nothing_reached() {
 }
 
 #[test]
-fn weights_and_components_that_do_not_fit_are_no_harm() {
+fn mismatched_weights_and_components_do_no_harm() {
     let pair = graph(2, |node, builder| (0..1 - node).for_each(|_| builder.target(1)));
     let together = components(&pair, 0);
     assert_eq!(*dominators(&pair, 0, &[5]).retained, [5, 0]);
@@ -186,7 +186,7 @@ fn a_list_and_a_table_of_the_same_records() {
 /// Figure 3.2 of the seed shows how a node shared by several becomes a child of its dominator. We do not have
 /// the picture: this is a graph of the kind that the text describes.
 #[test]
-fn what_is_shared_hangs_from_its_dominator_as_the_seed_says() {
+fn shared_node_hangs_from_its_dominator_as_the_seed_says() {
     // r -> a, b; a -> c, d; b -> d, e; c -> f; d -> f, g; e -> h; g -> h
     let [r, a, b, c, d, e, f, g, h]: [Node; 9] = std::array::from_fn(|at| at as Node);
     let edges: [&[Node]; 9] = [&[a, b], &[c, d], &[d, e], &[f], &[f, g], &[h], &[], &[h], &[]];
@@ -201,7 +201,7 @@ fn what_is_shared_hangs_from_its_dominator_as_the_seed_says() {
 /// Figure 4.2, another picture that we do not have: the seed divides the size of a shared node by the number of
 /// its parents. Without that, the sizes of the root's children add up to more than the whole.
 #[test]
-fn what_is_shared_is_divided_as_the_seed_says() {
+fn shared_size_is_divided_as_the_seed_says() {
     // r -> a, b, c; a -> d; b -> d; c -> e; d -> e
     let edges: [&[Node]; 6] = [&[1, 2, 3], &[4], &[4], &[5], &[5], &[]];
     let figure = graph(6, |node, builder| {
