@@ -1,4 +1,4 @@
-//! What can go wrong with a trace as a whole. Damage inside a trace is not an error: see [`Losses`].
+//! Errors that concern a trace as a whole. Damage inside a trace is not an error: see [`Losses`].
 //!
 //! [`Losses`]: crate::Losses
 
@@ -8,20 +8,20 @@ use std::io;
 /// Why a trace could not be opened or written.
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system said no.
+    /// The error of the operating system.
     Io(io::Error),
-    /// These bytes are not a memtrace trace.
+    /// The bytes are not a memtrace trace.
     NotATrace {
-        /// Where that was seen.
+        /// The byte offset at which that shows.
         offset: u64,
-        /// What was seen.
+        /// What was found there.
         reason: String,
     },
-    /// A memtrace trace of a version that is not known here.
+    /// A memtrace trace of an unsupported version.
     Version(u16),
 }
 
-/// The result of opening or writing.
+/// The result of opening or writing a trace.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {
@@ -44,7 +44,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // What it says is said by Display already.
+            // Display already prints the error itself.
             Error::Io(error) => error.source(),
             _ => None,
         }

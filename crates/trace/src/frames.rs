@@ -1,14 +1,14 @@
-//! The tables that events refer to: frames (codes with their source locations) and names.
+//! The tables that events refer to: frames (code addresses with their source locations) and names.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::model::{FrameId, NameId};
 
-/// A place in the source.
+/// A source location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// Source file as the compiler was given it.
+    /// Source file, as it was passed to the compiler.
     pub file: NameId,
     /// Function, qualified by module (`Stdlib__list.map`).
     pub function: NameId,
@@ -20,7 +20,7 @@ pub struct Location {
     pub end_char: u16,
 }
 
-/// All names of a trace, each held once.
+/// All names of a trace, each stored once.
 #[derive(Clone, Debug)]
 pub struct Names {
     texts: Vec<Box<[u8]>>,
@@ -28,7 +28,7 @@ pub struct Names {
 }
 
 impl NameId {
-    /// The name of what lost its name to damage in the file.
+    /// Stands for a name that was lost to damage in the file.
     pub const LOST: NameId = NameId(0);
 }
 
@@ -42,12 +42,12 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The id of `text`, new or known.
+    /// The id of `text`, which is added if it is new.
     pub fn intern(&mut self, text: &[u8]) -> NameId {
         if let Some(&id) = self.ids.get(text) {
             return id;
         }
-        // A file of less than 4 GiB per name cannot hold 2^32 names; past that, all are lost ones.
+        // 2^32 names need a file of more than 4 GiB; any names beyond that count as lost.
         let Ok(next) = u32::try_from(self.texts.len()) else { return NameId::LOST };
         let id = NameId(next);
         self.texts.push(text.into());
@@ -55,28 +55,28 @@ impl Names {
         id
     }
 
-    /// The bytes as written in the file.
+    /// The name as written in the file.
     pub fn bytes(&self, id: NameId) -> &[u8] {
         &self.texts[id.index()]
     }
 
-    /// The name for people.
+    /// The name as text, invalid UTF-8 replaced.
     pub fn text(&self, id: NameId) -> Cow<'_, str> {
         String::from_utf8_lossy(self.bytes(id))
     }
 
-    /// How many names there are; ids run below this.
+    /// The number of names; ids are below it.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Never: the name of lost names is always there.
+    /// Always false: [`NameId::LOST`] is always there.
     pub fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// All frames of a trace: code addresses and what source locations they stand for.
+/// All frames of a trace: code addresses and the source locations that they stand for.
 #[derive(Clone, Debug)]
 pub struct Frames {
     codes: Vec<u64>,
@@ -86,7 +86,7 @@ pub struct Frames {
 }
 
 impl FrameId {
-    /// The frame of code 0: a cache slot that was never filled. Sound traces do not show it.
+    /// The frame of code 0: a cache slot that was never filled. It does not occur in sound traces.
     pub const NONE: FrameId = FrameId(0);
 }
 
@@ -105,12 +105,13 @@ impl Default for Frames {
 }
 
 impl Frames {
-    /// The id of the frame with this code, new or known.
+    /// The id of the frame with this code, which is added if it is new.
     pub fn intern(&mut self, code: u64) -> FrameId {
         if let Some(&id) = self.ids.get(&code) {
             return id;
         }
-        // Each new code takes ten bytes of input, so this needs a file of 40 GiB of new codes only.
+        // Each new code takes ten bytes of input, so this needs a file of 40 GiB that holds nothing but new
+        // codes.
         let Ok(next) = u32::try_from(self.codes.len()) else { return FrameId::NONE };
         let id = FrameId(next);
         self.codes.push(code);
@@ -124,7 +125,7 @@ impl Frames {
         self.ids.get(&code).copied()
     }
 
-    /// Gives a frame its locations, outermost first; the first announcement stays.
+    /// Sets the locations of a frame, outermost first. Only the first announcement counts.
     pub fn announce(&mut self, id: FrameId, locations: &[Location]) {
         let slot = &mut self.locations[id.index()];
         if slot.is_none() {
@@ -132,7 +133,7 @@ impl Frames {
         }
     }
 
-    /// The code address.
+    /// The code address of a frame.
     pub fn code(&self, id: FrameId) -> u64 {
         self.codes[id.index()]
     }
@@ -142,22 +143,22 @@ impl Frames {
         self.locations[id.index()].as_deref().unwrap_or(&[])
     }
 
-    /// Whether the trace said anything (even "no debug information") about this frame.
+    /// Whether the trace says anything about this frame, even "no debug information".
     pub fn is_announced(&self, id: FrameId) -> bool {
         self.locations[id.index()].is_some()
     }
 
-    /// How many frames there are; ids run below this.
+    /// The number of frames; ids are below it.
     pub fn len(&self) -> usize {
         self.codes.len()
     }
 
-    /// Never: [`FrameId::NONE`] is always there.
+    /// Always false: [`FrameId::NONE`] is always there.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Every frame, in order of first appearance.
+    /// All frames, in order of first appearance.
     pub fn ids(&self) -> impl Iterator<Item = FrameId> + use<> {
         (0..self.codes.len() as u32).map(FrameId)
     }
@@ -167,7 +168,7 @@ impl Frames {
         &self.names
     }
 
-    /// The names, to add to.
+    /// The names, to add new ones.
     pub fn names_mut(&mut self) -> &mut Names {
         &mut self.names
     }

@@ -1,12 +1,12 @@
-//! The skim: packet headers only, without decoding what is between them.
+//! The index: packet headers only, without decoding the events between them.
 //!
-//! One pass over the headers finds where each packet begins and ends, which domain wrote it, and which
-//! times and ids it covers. On a sound 400 MB file that touches one page in eight. All decisions about
-//! framing are taken here and only here: what is cut, what is missing, what belongs to another process.
-//! The reader then walks the packets this index lists.
+//! One pass over the headers ("skimming") finds where each packet begins and ends, which domain wrote it, and
+//! which times and ids it covers. On a sound 400 MB file that touches one page in eight. All decisions about
+//! framing are made here and only here: what is cut, what is missing, what belongs to another process. The
+//! reader then follows this list of packets.
 //!
-//! A packet is trusted to be as long as it says if the next one (or the end) is there. Otherwise the
-//! next plausible header is searched inside it, so that one wrong length costs one packet.
+//! A packet's length is believed if another packet, or the end of the file, follows. Otherwise the next
+//! plausible header is searched inside it, so that one wrong length costs one packet.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,24 +17,24 @@ use crate::model::{DomainId, Micros, TraceInfo};
 use crate::packet::{CacheCheck, Header, HeaderFault, ID_CHUNK, MAGIC, code, event_word};
 use crate::wire::Cursor;
 
-/// Packets of more domains than this are left out: decoding takes 130 KB for each.
+/// Packets of further domains are left out, because decoding takes 130 KB per domain.
 const MAX_DOMAINS: usize = 1024;
 
 /// At a lower rate, a word would be sampled once in years.
 const LEAST_RATE: f64 = 1e-15;
 
-/// One packet of events or locations.
+/// A packet of events or locations.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Where its header starts.
+    /// Byte offset of its header.
     pub offset: usize,
-    /// Where its events are.
+    /// Byte range of its events.
     pub(crate) body: Range<usize>,
-    /// The file ends, or another packet begins, before this one should end.
+    /// The file ends, or another packet begins, before the promised end of this one.
     pub cut: bool,
-    /// Something that came before it in its stream is missing.
+    /// Something before it in its stream is missing.
     pub(crate) after_gap: bool,
-    /// Which domain wrote it.
+    /// The domain that wrote it.
     pub domain: DomainId,
     /// Microseconds since the Unix epoch, as written.
     pub(crate) time_begin: u64,
@@ -43,7 +43,7 @@ pub struct Packet {
     pub(crate) check: Option<CacheCheck>,
 }
 
-/// What the packet headers of a trace say.
+/// The contents of a trace's packet headers.
 #[derive(Clone, Debug)]
 pub struct Index {
     info: TraceInfo,
@@ -54,10 +54,10 @@ pub struct Index {
 }
 
 impl Index {
-    /// Skims `bytes`, a whole trace file.
+    /// Reads the packet headers of `bytes`, a whole trace file.
     ///
     /// # Errors
-    /// If the first packet is not a readable trace-info packet: then nothing can be had from the file.
+    /// If the first packet is not a readable trace-info packet. Then nothing in the file can be used.
     pub fn skim(bytes: &[u8]) -> Result<Index> {
         let (info, first_end) = read_info(bytes)?;
         let mut skim = Skim::new(bytes, &info, HashMap::new(), false);
@@ -65,27 +65,27 @@ impl Index {
         Ok(skim.finish().0)
     }
 
-    /// The facts about the run.
+    /// Facts about the run.
     pub fn info(&self) -> &TraceInfo {
         &self.info
     }
 
-    /// The packets, in file order, without the first.
+    /// The packets in file order, without the first one.
     pub fn packets(&self) -> &[Packet] {
         &self.packets
     }
 
-    /// What is already known to be lost. Reading the events may find more.
+    /// Losses found so far. Reading the events may find more.
     pub fn losses(&self) -> &Losses {
         &self.losses
     }
 
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The domains that wrote packets, in order of their numbers.
+    /// The domains that wrote packets, in ascending order.
     pub fn domains(&self) -> Vec<DomainId> {
         let mut domains: Vec<_> = self.packets.iter().map(|p| p.domain).collect();
         domains.sort_unstable();
@@ -93,18 +93,18 @@ impl Index {
         domains
     }
 
-    /// From the start to the last time that headers name, by a clock that is never set back.
+    /// From the start to the last time in any header, by a clock that is never set back.
     pub fn duration(&self) -> Micros {
         self.duration
     }
 
-    /// Sampled allocations that the headers promise.
+    /// The number of sampled allocations that the headers announce.
     pub fn allocations(&self) -> u64 {
         self.packets.iter().fold(0, |n, p| n.saturating_add(p.ids.end.saturating_sub(p.ids.start)))
     }
 }
 
-/// From the start to the last time that these name.
+/// From the start to the last time in these headers.
 fn duration(info: &TraceInfo, packets: &[Packet]) -> Micros {
     let mut clocks: HashMap<DomainId, (u64, u64)> = HashMap::new();
     for packet in packets {
@@ -120,18 +120,18 @@ fn duration(info: &TraceInfo, packets: &[Packet]) -> Micros {
 }
 
 impl Packet {
-    /// Times it covers, counted from the start of the trace, as written (not mended).
+    /// The times it covers, counted from the start of the trace, as written (not corrected).
     pub fn times(&self, info: &TraceInfo) -> Range<Micros> {
         let begin = self.time_begin.saturating_sub(info.start);
         Micros(begin)..Micros(self.time_end.saturating_sub(info.start))
     }
 
-    /// How many allocations it promises.
+    /// The number of allocations that it announces.
     pub fn allocations(&self) -> u64 {
         self.ids.end.saturating_sub(self.ids.start)
     }
 
-    /// Bytes it takes in the file.
+    /// Its size in the file, in bytes.
     pub fn bytes(&self) -> usize {
         self.body.end - self.offset
     }
@@ -149,7 +149,7 @@ pub(crate) struct Skim<'a> {
 }
 
 impl<'a> Skim<'a> {
-    /// Of bytes that go on after others: the next id of each domain, and whether some were lost.
+    /// For bytes that continue earlier ones: the next id of each domain, and whether bytes were lost.
     pub fn new(
         bytes: &'a [u8],
         info: &'a TraceInfo,
@@ -159,7 +159,7 @@ impl<'a> Skim<'a> {
         Skim { bytes, info, packets: Vec::new(), losses: Losses::default(), running, gap }
     }
 
-    /// The index, and what skimming goes on with.
+    /// The index, and the state from which skimming continues.
     pub fn finish(self) -> (Index, HashMap<DomainId, u64>, bool) {
         let Skim { bytes, info, packets, losses, running, gap } = self;
         let duration = duration(info, &packets);
@@ -167,7 +167,7 @@ impl<'a> Skim<'a> {
         (index, running, gap)
     }
 
-    /// Skims the packets from a place on.
+    /// Skims the packets from an offset on.
     pub fn packets(&mut self, mut at: usize) {
         while at < self.bytes.len() {
             at = match Header::parse(&self.bytes[at..]) {
@@ -184,7 +184,7 @@ impl<'a> Skim<'a> {
         }
     }
 
-    /// Takes the packet at `at`; returns where the next should be.
+    /// Takes the packet at `at` and returns where the next one should be.
     fn packet(&mut self, at: usize, header: &Header) -> usize {
         let body = at + Header::len(header.version);
         let promised = at.saturating_add(header.size as usize);
@@ -210,7 +210,7 @@ impl<'a> Skim<'a> {
         let after_gap = self.gap | self.breaks_numbering(at, header);
         self.gap = cut;
         let running = self.running.entry(header.domain).or_default();
-        // Before version 3, ids only go up; a packet that comes late brings what was missing.
+        // Before version 3, ids only ascend; a packet that comes late fills an earlier gap.
         *running = match self.info.version {
             ..3 => header.id_end.max(*running),
             _ => header.id_end,
@@ -243,7 +243,8 @@ impl<'a> Skim<'a> {
         }
     }
 
-    /// Whether ids are missing between this packet and the one before it; counts them.
+    /// Counts ids that are missing between this packet and the one before it, and returns whether numbering
+    /// breaks here.
     fn breaks_numbering(&mut self, at: usize, header: &Header) -> bool {
         let Some(&running) = self.running.get(&header.domain) else {
             let missing = if self.info.version < 3 { header.id_begin } else { 0 };
@@ -273,7 +274,7 @@ impl<'a> Skim<'a> {
         true
     }
 
-    /// Nothing readable at `at`: goes on at the next header.
+    /// Nothing readable at `at`: continues at the next header.
     fn resync(&mut self, at: usize, why: impl FnOnce() -> String) -> usize {
         let len = self.bytes.len();
         let next = self.find_header(at + 1..len).unwrap_or(len);
@@ -283,7 +284,7 @@ impl<'a> Skim<'a> {
         next
     }
 
-    /// The first place in `range` where a packet of this trace plausibly begins.
+    /// The first offset in `range` at which a packet of this trace plausibly begins.
     fn find_header(&self, range: Range<usize>) -> Option<usize> {
         let magic = MAGIC.to_le_bytes();
         let mut at = range.start;
@@ -302,7 +303,7 @@ impl<'a> Skim<'a> {
     }
 }
 
-/// Reads the first packet: the facts about the run, and where the second packet begins.
+/// Reads the first packet: facts about the run, and where the second packet begins.
 pub(crate) fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
     let not = |offset: usize, reason: String| Error::NotATrace { offset: offset as u64, reason };
     if bytes.is_empty() {

@@ -1,9 +1,9 @@
-//! Where the bytes of a trace come from: a mapped file, or a pipe set down in a temporary file.
+//! Where the bytes of a trace come from: a mapped file, or a pipe copied to a temporary file.
 //!
-//! Reading needs the whole file at hand: domains are merged by time, and some questions take two
-//! passes. So a pipe is first copied to an unnamed temporary file and then mapped like any other;
-//! memory stays bounded whatever comes through the pipe. This is the only module with `unsafe` in it, so whoever wants
-//! some pages of a large file, as an executable, maps it by this, too.
+//! The reader needs the whole file: domains are merged by time, and some questions take two passes. So a pipe
+//! is first copied to an unnamed temporary file and then mapped like any other, which bounds memory whatever
+//! comes through the pipe. This is the only module with `unsafe` code, so it also serves callers that want some
+//! pages of a large file, such as an executable.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-/// The bytes of a trace, held for as long as it is read.
+/// The bytes of a trace, available while this value lives.
 #[derive(Debug)]
 pub struct Input(Bytes);
 
@@ -27,7 +27,7 @@ impl Input {
     /// Opens the file at `path`; `-` is standard input.
     ///
     /// # Errors
-    /// What the operating system says: no such file, not permitted, no room for a temporary copy.
+    /// The error of the operating system: no such file, not permitted, no room for a temporary copy.
     pub fn open(path: &Path) -> io::Result<Input> {
         let mut file = match path == Path::new("-") {
             true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
@@ -40,7 +40,7 @@ impl Input {
         if metadata.is_file() { Input::map(&file) } else { Input::from_pipe(&mut file) }
     }
 
-    /// Takes all that comes through a pipe.
+    /// Copies everything that comes through a pipe.
     ///
     /// # Errors
     /// As [`Input::open`].
@@ -57,10 +57,10 @@ impl Input {
         if file.metadata()?.len() == 0 {
             return Ok(Input(Bytes::Owned(Vec::new())));
         }
-        // SAFETY: the map is private and read-only, and readers of this crate check every field each
-        // time they look at it, so bytes that change under us give wrong numbers at worst. A file that
-        // is made shorter while we read it ends the process with SIGBUS; recorders only append, and linkers make
-        // executables anew.
+        // SAFETY: the map is private and read-only, and readers of this crate check every field each time they
+        // look at it, so bytes that change meanwhile give wrong numbers at worst. Shortening the file while it
+        // is read kills the process with SIGBUS; recorders only append, and linkers create new executables
+        // instead of truncating.
         let map = unsafe { memmap2::MmapOptions::new().map_copy_read_only(file)? };
         Ok(Input(Bytes::Mapped(map)))
     }

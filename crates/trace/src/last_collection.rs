@@ -1,7 +1,8 @@
-//! A last collection, told afterwards: what a sampler never got to hear, because the program ended before it collected.
+//! A final collection, added afterwards: what a sampler never saw because the program ended before it
+//! collected.
 //!
-//! "Alive at the end" of a trace means "not yet collected". Whoever knows what was really held then can say of the rest that it is
-//! dead, by packets that are put behind the trace.
+//! "Alive at the end" of a trace only means "not yet collected". With knowledge of what was really held at the
+//! end, the rest can be declared dead by packets appended to the trace.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -12,10 +13,10 @@ use crate::packet::{Header, MAX_PACKET, code, put_event_word};
 use crate::reader::{Reader, Stacks};
 use crate::wire::Put;
 
-/// The longest event that tells of a collection.
+/// The maximum size of a collect event in bytes.
 const MAX_COLLECT: usize = 4 + 9;
 
-/// Objects that were allocated before a moment and are not collected at the end of a trace.
+/// Objects that were allocated before a moment and are not collected by the end of the trace.
 pub fn uncollected(bytes: &[u8], index: &Index, before: Micros) -> HashSet<ObjectId> {
     let mut alive = HashSet::new();
     Reader::new(bytes, index, Stacks::Skip).for_each(|event, _| {
@@ -33,7 +34,7 @@ pub fn uncollected(bytes: &[u8], index: &Index, before: Micros) -> HashSet<Objec
     alive
 }
 
-/// Packets that say of objects that they are collected at the end of a trace, which is whole: they are to be put behind it.
+/// Packets that collect these objects at the end of the trace. Append them to the trace, which must be whole.
 pub fn collected_at_end(index: &Index, dead: &HashSet<ObjectId>) -> Vec<u8> {
     let info = index.info();
     let of_first = index.packets().iter().filter(|packet| packet.domain == DomainId(0));

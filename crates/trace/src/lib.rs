@@ -1,17 +1,16 @@
 //! Memtrace traces (`.ctf`): what an OCaml program allocated, promoted and freed, with call stacks.
 //!
-//! For: reading any trace that memtrace or Bactrian wrote, sound or damaged, as fast as the format
-//! allows, and writing traces byte for byte as memtrace does. The format is described in
+//! **Purpose.** Reading any trace that memtrace or Bactrian wrote, sound or damaged, as fast as the format
+//! allows; writing traces byte for byte as memtrace does. The format is described in
 //! `docs/formats/memtrace.md`.
 //!
-//! The caller owes: the whole file at hand ([`Input`] maps it, or sets a pipe down first), and the same
-//! bytes for the index and the reader.
+//! **The caller owes** the whole file ([`Input`] maps it, or copies a pipe first), and the same bytes for the
+//! index and the reader.
 //!
-//! Promises: no input makes this crate panic, hang or take memory out of proportion to its size. What
-//! cannot be read is skipped and counted in [`Losses`]. Times never go backwards.
+//! **Promises.** No input makes this crate panic, hang or use memory out of proportion to its size. Unreadable
+//! parts are skipped and counted in [`Losses`]. Times never go backwards.
 //!
-//! Left out: what the events mean. Estimates, filters and tables are in `bactrian-analysis`.
-//!
+//! **Left out:** what the events mean. Estimates, filters and tables are in `bactrian-analysis`.
 //! ```
 //! use bactrian_trace::{DomainId, Event, Index, Locate, Micros, NewAlloc, Reader, Source};
 //! use bactrian_trace::{SourceLocation, Stacks, TraceInfo, Words, Writer};
@@ -61,8 +60,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// Without the feature `std` only the model and the writer are left: what the agent needs, which lives in
-// other people's programs and brings no standard library there.
+// Without the feature `std` only the model and the writer remain. That is what the agent needs: it lives in
+// other people's programs and must not bring the standard library there.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
@@ -116,7 +115,7 @@ pub use recorder::{Recorder, State};
 pub use single_domain::write_single_domain;
 pub use writer::{Locate, Making, MakingWords, NewAlloc, Sink, SourceLocation, Writer, complete};
 
-/// Format versions that are read.
+/// Format versions that can be read.
 pub const READS: core::ops::RangeInclusive<u16> = 1..=3;
-/// Format versions that are written.
+/// Format versions that can be written.
 pub const WRITES: core::ops::RangeInclusive<u16> = 2..=3;

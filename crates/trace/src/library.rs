@@ -1,8 +1,8 @@
-//! Which code is not the user's, by its names: primitives in C and the standard library.
+//! Tells by name which code is not the user's: C primitives and the standard library.
 
-/// Where primitives in C are said to be.
+/// The file name given to C primitives.
 const IN_C: &str = "<C>";
-/// Modules of libraries that come with the compiler, which has not wrapped them.
+/// Modules of libraries that come with the compiler and are not wrapped.
 const WITH_THE_COMPILER: [&str; 10] = [
     "Condition",
     "Dynlink",
@@ -16,21 +16,21 @@ const WITH_THE_COMPILER: [&str; 10] = [
     "Runtime_events",
 ];
 
-/// Whose code it is.
+/// Where code comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
-    /// The program's own, as far as names tell: it may be of a library that is not wrapped.
+    /// The program itself, as far as names tell: it may be a library that is not wrapped.
     #[default]
     Program,
-    /// Of a library that is wrapped, as dune does: `Yojson__Safe`; or of one that comes with the compiler.
+    /// A library wrapped as dune does it (`Yojson__Safe`), or one that comes with the compiler.
     Library,
     /// The standard library.
     Stdlib,
-    /// Primitives in C.
+    /// C primitives.
     C,
 }
 
-/// Whose code a function is, by its names.
+/// The origin of a function, by its names.
 pub fn origin_of(function: &str, file: &str) -> Origin {
     let module = module_of(function);
     let is_stdlib =
@@ -47,7 +47,7 @@ pub fn origin_of(function: &str, file: &str) -> Origin {
     }
 }
 
-/// Whether a function is library code that counts to its callers: C primitives and the standard library.
+/// Whether a function is library code that is attributed to its callers: C primitives and the standard library.
 pub fn is_library(function: &str, file: &str) -> bool {
     matches!(origin_of(function, file), Origin::Stdlib | Origin::C)
 }

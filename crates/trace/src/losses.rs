@@ -1,8 +1,8 @@
-//! The account of what could not be read. Nothing is lost in silence.
+//! The account of what could not be read. Nothing is lost silently.
 
 use crate::model::Micros;
 
-/// Incidents kept with their place; further ones are only counted.
+/// The maximum number of incidents kept; further ones are only counted.
 const MAX_INCIDENTS: usize = 50;
 
 /// One thing that went wrong, and where.
@@ -14,47 +14,47 @@ pub struct Incident {
     pub what: String,
 }
 
-/// What a trace file held or should have held and did not yield.
+/// What a trace file did not yield although it held it or should have held it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Packets that were cut, or became unreadable before their end. What came before was used.
+    /// Packets that were cut or became unreadable before their end. What came before was used.
     pub packets_damaged: u64,
     /// Packets written by another process (a forked child) into the same file; not used.
     pub packets_foreign: u64,
     /// Breaks in the sequence of packets: something between two packets is missing.
     pub gaps: u64,
-    /// Bytes in the file that could not be understood.
+    /// Bytes in the file that could not be decoded.
     pub bytes_unread: u64,
-    /// Bytes that a packet header promised and the file does not have.
+    /// Bytes that a packet header announces and the file does not contain.
     pub bytes_missing: u64,
-    /// Allocations that the numbering shows to be lost. Promotions and collections are not numbered:
-    /// some of those went with them.
+    /// Allocations that are lost, going by gaps in the numbering. Promotions and collections are not numbered:
+    /// some of those were lost as well.
     pub allocations: u64,
     /// Stacks read just after a gap, whose outer frames may be wrong.
     pub stacks_doubtful: u64,
-    /// Stacks too deep to hold.
+    /// Stacks that exceed the maximum depth.
     pub stacks_too_deep: u64,
-    /// Packets whose check of the backtrace cache failed: frames near there may be wrong.
+    /// Packets whose check of the backtrace cache failed: frames near them may be wrong.
     pub cache_mismatches: u64,
     /// Frames that appear in stacks and whose names were lost.
     pub names_lost: u64,
-    /// Location records that were out of step and could be brought back; names may be wrong.
+    /// Location records that were out of step and could be repaired; their names may be wrong.
     pub names_repaired: u64,
-    /// Times that the recorder's clock went backwards. Later times were shifted to keep the order.
+    /// How often the recorder's clock went backwards. Later times were shifted to keep the order.
     pub clock_steps: u64,
-    /// By how much they were shifted in all.
+    /// The total of these shifts.
     pub clock_shift: Micros,
-    /// Stacks that the recorder itself cut for length, so that their innermost frames are unknown.
-    /// This is how the trace was written, not damage.
+    /// Stacks that the recorder itself cut for length, so that their innermost frames are unknown. This is how
+    /// the trace was written, not damage.
     pub stacks_cut_by_recorder: u64,
-    /// The first incidents, in the order they were met.
+    /// The first incidents, in the order they were found.
     pub incidents: Vec<Incident>,
 }
 
 impl Losses {
-    /// Everything that counts damage.
+    /// All counters of damage.
     fn damage(&mut self) -> [&mut u64; 12] {
-        // Taken apart so that a new field cannot be forgotten here.
+        // Destructured so that a new field cannot be forgotten here.
         let Losses {
             packets_damaged,
             packets_foreign,
@@ -93,7 +93,7 @@ impl Losses {
         self.incidents.is_empty() && self.clone().damage().into_iter().all(|count| *count == 0)
     }
 
-    /// Notes an incident, up to a bounded number.
+    /// Records an incident, up to a bounded number.
     pub(crate) fn incident(&mut self, offset: usize, what: impl FnOnce() -> String) {
         if self.incidents.len() < MAX_INCIDENTS {
             self.incidents.push(Incident { offset: offset as u64, what: what() });
@@ -112,7 +112,7 @@ impl Losses {
         self.incidents.extend(other.incidents.into_iter().take(room));
     }
 
-    /// The account in sentences, one for each kind of loss; empty if nothing is to be said.
+    /// The account as sentences, one for each kind of loss; empty if nothing was lost.
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
         let mut say = |n: u64, one: &str, many: &str| match n {

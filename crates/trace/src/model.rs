@@ -1,4 +1,4 @@
-//! What a trace says, in types: units, ids, events, the facts about the run.
+//! The contents of a trace as types: units, ids, events, facts about the run.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -12,15 +12,15 @@ use crate::recorder::Recorder;
 pub struct Micros(pub u64);
 
 impl Micros {
-    /// The last moment there can be.
+    /// The greatest value.
     pub const MAX: Micros = Micros(u64::MAX);
 
-    /// As seconds, for people and for plots.
+    /// In seconds, for people and for plots.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The time from `earlier` to `self`, zero if it is not earlier.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     pub fn since(self, earlier: Micros) -> Micros {
         Micros(self.0.saturating_sub(earlier.0))
     }
@@ -93,7 +93,7 @@ impl Source {
 pub struct FrameId(pub(crate) u32);
 
 impl FrameId {
-    /// Its place in arrays that hold something per frame.
+    /// Its index in arrays with one element per frame.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -104,18 +104,18 @@ impl FrameId {
 pub struct NameId(pub(crate) u32);
 
 impl NameId {
-    /// Its place in arrays that hold something per name.
+    /// Its index in arrays with one element per name.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One sampled allocation. `stack` is borrowed from the reader and valid until the next event.
+/// A sampled allocation. `stack` is borrowed from the reader and valid until the next event.
 #[derive(Clone, Copy, Debug)]
 pub struct Alloc<'a> {
-    /// When, counted from the start of the trace.
+    /// When it happened, counted from the start of the trace.
     pub time: Micros,
-    /// By which domain.
+    /// The domain that allocated.
     pub domain: DomainId,
     /// The block's identity, to which later promotions and collections refer.
     pub id: ObjectId,
@@ -123,7 +123,7 @@ pub struct Alloc<'a> {
     pub length: Words,
     /// How many of the block's words (header included) were sampled; at least 1 in a sound trace.
     pub samples: u64,
-    /// Which heap.
+    /// Where the block was allocated.
     pub source: Source,
     /// How many outermost frames are the same as in this domain's previous allocation.
     pub common_prefix: usize,
@@ -131,33 +131,33 @@ pub struct Alloc<'a> {
     pub stack: &'a [FrameId],
 }
 
-/// One thing that happened to a sampled block.
+/// Something that happened to a sampled block.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// It was allocated.
+    /// The block was allocated.
     Alloc(Alloc<'a>),
-    /// It moved from the minor to the major heap.
+    /// The block moved from the minor to the major heap.
     Promote {
-        /// When.
+        /// When it happened, counted from the start of the trace.
         time: Micros,
-        /// Whose stream says so.
+        /// The domain whose stream contains the event.
         domain: DomainId,
-        /// Which block.
+        /// The block.
         id: ObjectId,
     },
-    /// It was found unreachable and freed.
+    /// The block was found unreachable and freed.
     Collect {
-        /// When.
+        /// When it happened, counted from the start of the trace.
         time: Micros,
-        /// Whose stream says so.
+        /// The domain whose stream contains the event.
         domain: DomainId,
-        /// Which block.
+        /// The block.
         id: ObjectId,
     },
 }
 
 impl Event<'_> {
-    /// When it happened.
+    /// When it happened, counted from the start of the trace.
     pub fn time(&self) -> Micros {
         match *self {
             Event::Alloc(Alloc { time, .. })
@@ -167,67 +167,68 @@ impl Event<'_> {
     }
 }
 
-/// Bits that no address uses: frames of bytecode have them, and a number below.
+/// High bits that no address has: codes of bytecode frames have them, and a number in the low bits.
 const BYTECODE: u64 = 0x00BC_0000_0000_0000;
 
-/// The only frame of an allocation on whose stack there is no OCaml function. Bactrian's recorder writes it: readers of
-/// memtrace's take for granted that there is a frame.
+/// The only frame of an allocation on whose stack there is no OCaml function. Bactrian's recorder writes it,
+/// because readers of memtrace traces assume that every stack has a frame.
 pub const NO_FRAMES: u64 = BYTECODE | 1 << 32;
 
-/// The code that stands for a place in bytecode, counted in instruction words (4 bytes) from the start of the
-/// program's code. Bactrian's recorder writes such codes; memtrace writes addresses.
+/// The code that stands for a bytecode instruction at `place`, counted in instruction words (4 bytes) from the
+/// start of the program's code. Bactrian's recorder writes such codes; memtrace writes addresses.
 pub fn bytecode_code(place: u64) -> u64 {
     BYTECODE | (place & 0xFFFF_FFFF)
 }
 
-/// The place in bytecode that a code stands for.
+/// The bytecode position that a code stands for; None if the code is an address.
 pub fn instruction(code: u64) -> Option<u64> {
     (code >> 32 == BYTECODE >> 32).then_some(code & 0xFFFF_FFFF)
 }
 
-/// No recorder halves its rate as often.
+/// A bound on halvings that no recorder reaches.
 const MOST_HALVED: u64 = 60;
 
-/// The facts about the run, from the first packet. Strings are as written: bytes, usually UTF-8.
+/// Facts about the run, from the first packet. Strings are as written: bytes, usually UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceInfo {
     /// Format version: 1, 2 or 3.
     pub version: u16,
-    /// The probability with which each allocated word was sampled.
+    /// The probability with which each allocated word was sampled, per word.
     pub sample_rate: f64,
     /// Bits per word: 32 or 64.
     pub word_bits: u8,
     /// Path of the program.
     pub executable: Vec<u8>,
-    /// Name of the machine.
+    /// Host name of the machine.
     pub host: Vec<u8>,
-    /// OCAMLRUNPARAM-like settings of the runtime.
+    /// Settings of the runtime in the style of OCAMLRUNPARAM.
     pub runtime_params: Vec<u8>,
     /// Process id of the writer.
     pub pid: u64,
-    /// What the program said about this run; empty if nothing (always in version 1).
+    /// What the program said about this run; empty if nothing, and always in version 1.
     pub context: Vec<u8>,
-    /// Start of the trace, microseconds since the Unix epoch.
+    /// Start of the trace in microseconds since the Unix epoch.
     pub start: u64,
 }
 
 impl TraceInfo {
-    /// Bytes in one word of the traced program.
+    /// Bytes per word of the traced program.
     pub fn word_bytes(&self) -> u64 {
         u64::from(self.word_bits / 8)
     }
 
-    /// How often the rate was halved while the trace was recorded. Samples count as many of the first rate.
+    /// How often the sampling rate was halved during the recording. Sample counts are in units of the initial
+    /// rate.
     pub fn halved(&self) -> u64 {
         Recorder::parse(&self.context).map_or(0, |recorder| recorder.halved.min(MOST_HALVED))
     }
 
-    /// How many samples of the rate at the start one stands for at most.
+    /// The maximum number of samples, at the initial rate, that one sample stands for.
     pub fn heaviest_sample(&self) -> f64 {
         (1_u64 << self.halved()) as f64
     }
 
-    /// Text of one of the string fields, for people.
+    /// A string field as text, invalid UTF-8 replaced.
     pub fn text(field: &[u8]) -> Cow<'_, str> {
         String::from_utf8_lossy(field)
     }

@@ -1,8 +1,8 @@
-//! What Bactrian's own recorder says of itself in a trace.
+//! What Bactrian's own recorder says about itself in a trace.
 //!
-//! The format has a free text, the context, in its first packet. Losses come later, so the recorder
-//! leaves a context of fixed length and writes over it when a number changes: a trace is truthful at
-//! every moment, also if its program is killed. Other readers see one line of text.
+//! The format has a free text, the context, in its first packet. Losses happen later, so the recorder writes a
+//! context of fixed length and overwrites it whenever a number changes: the trace is truthful at every moment,
+//! even if its program is killed. Other readers see one line of text.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,25 +10,26 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::str;
 
-/// The context begins with this.
+/// The prefix of such a context.
 const PREFIX: &str = "recorded by bactrian";
 
-/// How a recording stands.
+/// The state of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It was going on when this was written; for a trace at rest: the program was killed.
+    /// The recording was going on when this was written. In a finished trace it means that the program was
+    /// killed.
     #[default]
     Running,
-    /// The program ended, or the time that was asked for was over.
+    /// The program ended, or the requested time was over.
     Ended,
-    /// The program turned out to use Gc.Memprof itself. It goes first.
+    /// The program turned out to use Gc.Memprof itself, which takes precedence.
     ProgramSamples,
-    /// The recorder met something that it could not cope with and switched itself off.
+    /// The recorder met something that it could not handle and switched itself off.
     SwitchedOff,
 }
 
 impl State {
-    /// One word for it.
+    /// A single word for the state.
     pub fn name(self) -> &'static str {
         STATES.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
     }
@@ -41,28 +42,28 @@ const STATES: [(State, &str); 4] = [
     (State::SwitchedOff, "switched-off"),
 ];
 
-/// What the recorder says of itself and of what it lost.
+/// What the recorder says about itself and about what it lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorder {
     /// Bactrian's version.
     pub version: String,
     /// OCaml's version.
     pub ocaml: String,
-    /// Frames that are kept of a stack.
+    /// The maximum number of frames kept of a stack.
     pub depth: u64,
-    /// How it stands.
+    /// The state of the recording.
     pub state: State,
     /// Sampled allocations that are not in the trace because it could not be written.
     pub lost_allocations: u64,
-    /// Promotions and ends of blocks that are not in the trace: such blocks seem to live on.
+    /// Promotions and collections that are not in the trace: these blocks seem to live on.
     pub lost_ends: u64,
-    /// Allocations whose stacks were lost: too many had to wait.
+    /// Allocations whose stacks were lost because too many had to wait.
     pub lost_stacks: u64,
     /// Stacks of which not all frames were kept.
     pub capped_stacks: u64,
     /// Frames that pointed nowhere and were left out.
     pub unknown_frames: u64,
-    /// How often the rate was halved: a sample that was taken then counts twice as much as one before.
+    /// How often the sampling rate was halved. Each time, later samples count twice as much as those before.
     pub halved: u64,
 }
 
@@ -77,7 +78,7 @@ const COUNTS: [&str; 7] = [
 ];
 
 impl Recorder {
-    /// Bytes of the context; room for all numbers there can be.
+    /// The length of the context in bytes, enough for the largest numbers.
     pub const LEN: usize = 400;
 
     fn counts(&self) -> [u64; 7] {
@@ -86,7 +87,7 @@ impl Recorder {
         [depth, lost_allocations, lost_ends, lost_stacks, capped_stacks, unknown_frames, halved]
     }
 
-    /// The context, [`Recorder::LEN`] bytes.
+    /// The context, of [`Recorder::LEN`] bytes.
     pub fn context(&self) -> Vec<u8> {
         let mut text = String::with_capacity(Recorder::LEN);
         // Writing to a string does not fail.
@@ -96,7 +97,7 @@ impl Recorder {
         bytes
     }
 
-    /// What one should know of the recording, in sentences; empty if all is well.
+    /// What users should know about the recording, as sentences; empty if all is well.
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
         let mut say = |count: u64, one: &str, many: &str| match count {
@@ -144,7 +145,7 @@ impl Recorder {
         out
     }
 
-    /// Reads a context back; none if another recorder wrote it.
+    /// Parses a context; None if another recorder wrote it.
     pub fn parse(context: &[u8]) -> Option<Recorder> {
         let text = str::from_utf8(context).ok()?;
         let rest = text.strip_prefix(PREFIX)?;
@@ -166,7 +167,7 @@ impl Recorder {
                 "capped-stacks" => recorder.capped_stacks = count(),
                 "unknown-frames" => recorder.unknown_frames = count(),
                 "halved" => recorder.halved = count(),
-                // A later version says more.
+                // A key of a later version.
                 _ => {}
             }
         }

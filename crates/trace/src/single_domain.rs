@@ -1,16 +1,16 @@
-//! Version 3 to version 2, where one domain did everything: only packet headers differ.
+//! Converts a trace of version 3 to version 2 if a single domain did everything: only packet headers differ.
 //!
 //! A recorder cannot know at the start whether a program will have several domains, and older readers know
-//! version 2 only. So traces of OCaml 5 are recorded as version 3 and turned into version 2 afterwards if
-//! they can be.
+//! version 2 only. So traces of OCaml 5 are recorded as version 3 and converted to version 2 afterwards if
+//! possible.
 
 use std::io::{self, Write};
 
 use crate::model::DomainId;
 use crate::packet::Header;
 
-/// Writes a trace of version 3 as version 2; false, and nothing is written, if it is not of version 3, if
-/// other domains than the first take part, or if it is damaged.
+/// Writes a trace of version 3 as version 2. Returns false and writes nothing if it is not of version 3, if it
+/// contains packets of domains other than the first, or if it is damaged.
 ///
 /// # Errors
 /// If `out` does not take the bytes.

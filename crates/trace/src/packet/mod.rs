@@ -9,20 +9,20 @@ use crate::wire::Put;
 #[cfg(feature = "std")]
 pub(crate) use parse::{HeaderFault, event_word};
 
-/// First four bytes of every packet.
+/// The first four bytes of every packet.
 pub(crate) const MAGIC: u32 = 0xC1FC_1FC1;
-/// No packet that memtrace writes is longer.
+/// The maximum size of a packet that memtrace writes.
 pub(crate) const MAX_PACKET: usize = 32768;
-/// Ids that version 3 hands to a domain at a time.
+/// The number of ids that version 3 assigns to a domain at a time.
 pub(crate) const ID_CHUNK: u64 = 10_000;
-/// Slots of the backtrace cache.
+/// The number of slots of the backtrace cache.
 pub(crate) const CACHE_SLOTS: usize = 16384;
-/// Events hold this many low bits of their time.
+/// How many low bits of their time events hold.
 pub(crate) const TIME_BITS: u32 = 25;
-/// `cache_verify_ix` of packets that check nothing.
+/// The `cache_verify_ix` of packets that check nothing.
 const NO_CHECK: u16 = 0xFFFF;
 
-/// One slot of the backtrace cache as the writer had it when it began the packet.
+/// A slot of the backtrace cache as it was in the writer at the beginning of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheCheck {
     pub slot: u16,
@@ -32,7 +32,7 @@ pub(crate) struct CacheCheck {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Bytes of the packet, header included.
+    /// Size of the packet in bytes, header included.
     pub size: u64,
     /// Microseconds since the Unix epoch.
     pub time_begin: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of a header of this version.
+    /// Size of a header of this version, in bytes.
     pub fn len(version: u16) -> usize {
         if version >= 3 { 68 } else { 66 }
     }
@@ -74,7 +74,7 @@ impl Header {
     }
 }
 
-/// The first word of an event: its code and the low bits of its time.
+/// Writes the first word of an event: its code and the low bits of its time.
 pub(crate) fn put_event_word(out: &mut impl Put, code: u8, time: u64) {
     let low = (time as u32) & ((1 << TIME_BITS) - 1);
     out.put_u32(low | u32::from(code) << TIME_BITS);

@@ -1,4 +1,4 @@
-//! The packet header and the first word of events, read.
+//! Parsing of the packet header and of the first word of events.
 
 use super::{CacheCheck, Header, MAGIC, NO_CHECK, TIME_BITS};
 use crate::model::DomainId;

@@ -1,8 +1,8 @@
-//! Places in a trace to start reading from.
+//! Positions in a trace from which reading can start.
 //!
-//! Stacks and names are coded against all that came before, so a window in the middle of a trace cannot
-//! be read by itself. One pass over the whole trace remembers the decoders' state at even distances
-//! (about 130 KB per domain each); from then on any window is read from the place before it.
+//! Stacks and names are coded relative to everything before them, so a window in the middle of a trace cannot
+//! be read by itself. One pass over the whole trace saves the decoders' state at regular distances (about 130
+//! KB per domain each). From then on any window can be read from the checkpoint before it.
 
 use crate::frames::Frames;
 use crate::index::Index;
@@ -11,7 +11,7 @@ use crate::model::Micros;
 use super::stream::{Head, Stream};
 use super::{Reader, Stacks};
 
-/// Decoder states at even distances in a trace.
+/// Decoder states at regular distances in a trace.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     points: Vec<Checkpoint>,
@@ -28,7 +28,7 @@ struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Of a reader whose last event was at `time`.
+    /// The state of a reader whose last event was at `time`.
     fn of(reader: &Reader<'_>, time: Micros) -> Checkpoint {
         let Reader { streams, heads, current, .. } = reader;
         Checkpoint { time, streams: streams.clone(), heads: heads.clone(), current: *current }
@@ -36,7 +36,7 @@ impl Checkpoint {
 }
 
 impl Checkpoints {
-    /// Reads the whole trace once and remembers a place every `bytes_apart` bytes.
+    /// Reads the whole trace once and makes a checkpoint every `bytes_apart` bytes.
     pub fn build(bytes: &[u8], index: &Index, bytes_apart: usize) -> Checkpoints {
         let mut reader = Reader::new(bytes, index, Stacks::Decode);
         let mut points = vec![Checkpoint::of(&reader, Micros(0))];
@@ -50,13 +50,13 @@ impl Checkpoints {
         Checkpoints { points, frames: reader.frames }
     }
 
-    /// How many places are remembered.
+    /// The number of checkpoints.
     pub fn count(&self) -> usize {
         self.points.len()
     }
 
-    /// A reader of the same trace that starts at the last remembered place before which all events are
-    /// earlier than `time`. Its frames are those of the whole trace from the beginning.
+    /// A reader of the same trace that starts at the last checkpoint before which all events are earlier than
+    /// `time`. Its frames are those of the whole trace from the beginning.
     pub fn reader_from<'a>(&self, bytes: &'a [u8], index: &'a Index, time: Micros) -> Reader<'a> {
         let after = self.points.partition_point(|point| point.time < time);
         let point = &self.points[after.saturating_sub(1)];

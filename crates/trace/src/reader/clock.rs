@@ -1,8 +1,8 @@
-//! Times of events: 25 bits in the file, made whole from the packet's header and kept in order.
+//! Times of events: 25 bits in the file, completed from the packet's header and kept in order.
 //!
-//! Recorders take the time of day, which can be set back while they run. Then a packet may end before
-//! it begins, or begin before the one before it ended. Times are mended to what a watch would have
-//! shown at least: after a step back, the clock goes on from where it was, and the shift is counted.
+//! Recorders use the time of day, which can be set back while they run. Then a packet may end before it begins,
+//! or begin before the end of the one before it. Such times are corrected to the least that a monotonic clock
+//! would have shown: after a step back, the clock continues from where it was, and the shift is counted.
 
 use crate::losses::Losses;
 use crate::model::Micros;
@@ -44,17 +44,17 @@ impl Clock {
         Micros(raw.saturating_add(self.shift).saturating_sub(self.start))
     }
 
-    /// The event lies outside its packet or before the last event.
+    /// Handles an event outside its packet or before the last event.
     #[cold]
     fn mend(&mut self, raw: u64, losses: &mut Losses) -> u64 {
         let raw = if self.end < self.begin {
-            // The clock was set back during this packet, so a time field below the first may be earlier
-            // instead of having wrapped: the nearer to the last event is meant.
+            // The clock was set back during this packet, so a time field below the first may mean an earlier
+            // time instead of a wrap. The candidate nearer to the last event is right.
             let earlier = raw.saturating_sub(WRAP);
             if self.raw.abs_diff(earlier) < self.raw.abs_diff(raw) { earlier } else { raw }
         } else {
-            // Past the packet's end: the clock was set back later in this packet, to after its beginning.
-            // The step is counted when an event shows it.
+            // Past the packet's end: the clock was set back later in this packet, to a time after its
+            // beginning. The step is counted when an event shows it.
             raw
         };
         if raw < self.raw {
@@ -63,7 +63,7 @@ impl Clock {
             losses.clock_shift.0 = losses.clock_shift.0.saturating_add(step);
             self.shift = self.shift.saturating_add(step);
         }
-        // No event comes before the start, nor so late that its time does not fit.
+        // No event is before the start, nor so late that its time does not fit.
         raw.clamp(self.start.saturating_sub(self.shift), u64::MAX - self.shift)
     }
 }

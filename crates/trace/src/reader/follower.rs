@@ -1,11 +1,11 @@
 //! Reading a trace while it is written.
 //!
-//! A [`Follower`] is given the bytes of a trace piece by piece, as they come, and hands out the events of packets that
-//! are whole. What it keeps is what decoding depends on, and the bytes of the packet that is not whole yet; so it
-//! reads a trace of any length in little memory, and whoever gives the bytes may forget them.
+//! A [`Follower`] is given the bytes of a trace piece by piece, as they arrive, and delivers the events of
+//! complete packets. It keeps only the state of the decoders and the bytes of the incomplete packet, so it
+//! reads a trace of any length in little memory, and the caller need not keep any bytes.
 //!
-//! Events of one piece are in order of time. A domain whose packet comes with a later piece may bring events that are
-//! earlier than those of other domains that were handed out before.
+//! Events of one piece are in order of time. A domain whose packet arrives in a later piece may bring events
+//! that are earlier than events of other domains that were already delivered.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,10 +19,10 @@ use crate::packet::{Header, HeaderFault, MAGIC};
 use super::stream::Stream;
 use super::{Reader, Stacks};
 
-/// Writers make packets of 32 KiB. One that says it is longer than this is damaged: it is not waited for.
+/// Writers make packets of 32 KiB. A packet that claims to be longer than this is damaged and not waited for.
 const LONGEST_PACKET: u64 = 1 << 22;
 
-/// Reads a trace that grows.
+/// Reads a trace that is still growing.
 ///
 /// ```
 /// # use bactrian_trace::{DomainId, Follower, Locate, Micros, NewAlloc, Source, SourceLocation};
@@ -48,7 +48,7 @@ const LONGEST_PACKET: u64 = 1 << 22;
 #[derive(Debug, Default)]
 pub struct Follower {
     info: Option<TraceInfo>,
-    /// What is not a whole packet yet.
+    /// The bytes of the incomplete packet.
     rest: Vec<u8>,
     /// The next id of each domain.
     running: HashMap<DomainId, u64>,
@@ -60,16 +60,16 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// At the start of a trace.
+    /// A follower at the start of a trace.
     pub fn new() -> Follower {
         Follower::default()
     }
 
-    /// Takes the bytes that come next, and hands the events of packets that are whole now to `visit`, with the frames
+    /// Takes the next bytes, and passes the events of packets that are now complete to `visit`, with the frames
     /// their stacks refer to.
     ///
     /// # Errors
-    /// If the first packet is not a readable trace-info packet: then nothing can be had from the file.
+    /// If the first packet is not a readable trace-info packet. Then nothing in the file can be used.
     pub fn push(&mut self, bytes: &[u8], mut visit: impl FnMut(Event<'_>, &Frames)) -> Result<()> {
         self.rest.extend_from_slice(bytes);
         let mut start = 0;
@@ -94,12 +94,12 @@ impl Follower {
         Ok(())
     }
 
-    /// How many bytes wait for the rest of their packet.
+    /// The number of bytes that wait for the rest of their packet.
     pub fn pending(&self) -> usize {
         self.rest.len()
     }
 
-    /// The facts about the run, once the first packet is there.
+    /// Facts about the run; None until the first packet is complete.
     pub fn info(&self) -> Option<&TraceInfo> {
         self.info.as_ref()
     }
@@ -109,7 +109,7 @@ impl Follower {
         &self.frames
     }
 
-    /// What was lost up to here.
+    /// Losses so far.
     pub fn losses(&self) -> Losses {
         let mut losses = self.losses.clone();
         for stream in self.streams.values() {
@@ -118,7 +118,7 @@ impl Follower {
         losses
     }
 
-    /// Reads whole packets.
+    /// Reads complete packets.
     fn read(&mut self, start: usize, end: usize, visit: &mut impl FnMut(Event<'_>, &Frames)) {
         let Some(info) = &self.info else { return };
         let bytes = self.rest.get(..end).unwrap_or_default();
@@ -155,13 +155,14 @@ impl Follower {
     }
 }
 
-/// Where the last whole packet ends, from a place on. What is no packet counts as whole up to where the next may begin.
+/// The end of the last complete packet from an offset on. Bytes outside packets count as complete up to where
+/// the next packet may begin.
 fn whole(bytes: &[u8], mut at: usize) -> usize {
     let next = |from: usize| {
         let rest = bytes.get(from..).unwrap_or_default();
         let magic = MAGIC.to_le_bytes();
         let found = rest.windows(magic.len()).position(|window| window == magic);
-        // The beginning of one may be at the end.
+        // A magic number may begin at the very end.
         from + found.unwrap_or(rest.len().saturating_sub(magic.len() - 1))
     };
     loop {

@@ -1,9 +1,9 @@
 //! The reader: events of all domains, in order of time.
 //!
-//! A trace is one stream of packets per domain (one in all for versions 1 and 2). Decoding is
-//! sequential within a stream because stacks and names are coded against what came before; streams are
-//! independent of each other but for the table of frames. The reader keeps one decoder per stream and
-//! hands out the earliest of their next events.
+//! A trace is one stream of packets per domain (a single stream in versions 1 and 2). Decoding is sequential
+//! within a stream, because stacks and names are coded relative to what came before; streams are independent of
+//! each other except for the table of frames. The reader keeps one decoder per stream and delivers the earliest
+//! of their next events.
 
 mod checkpoints;
 mod clock;
@@ -29,23 +29,23 @@ use stream::{Head, Stream};
 /// Whether allocations come with their stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stacks {
-    /// Decode them.
+    /// Decode stacks.
     Decode,
-    /// Move over them: about twice as fast. `stack` is empty and `common_prefix` zero.
+    /// Skip stacks: about twice as fast. `stack` is empty and `common_prefix` is zero.
     Skip,
 }
 
-/// Reads the events of a trace. See the crate's example.
+/// Reads the events of a trace. See the example of the crate.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
     index: &'a Index,
     stacks: Stacks,
     streams: Vec<Stream>,
-    /// The next event of each stream, `None` at its end. Empty before the first and if there is only
-    /// one stream, whose events need no looking ahead.
+    /// The next event of each stream, `None` at its end. Empty before the first event, and if there is only one
+    /// stream, which needs no lookahead.
     heads: Vec<Option<Head>>,
-    /// The stream whose head was handed out last and has to be replaced.
+    /// The stream whose head was delivered last and must be replaced.
     current: Option<usize>,
     frames: Frames,
 }
@@ -90,9 +90,9 @@ impl<'a> Reader<'a> {
         Some((head.event(stream.domain, stack), &self.frames))
     }
 
-    /// Hands all further events to `visit`, with the frames their stacks refer to, until it breaks.
+    /// Passes all further events to `visit`, with the frames their stacks refer to, until it breaks.
     ///
-    /// The same events as from [`Reader::next`], half again as fast where there is one stream.
+    /// The events are those of [`Reader::next`], half again as fast if there is only one stream.
     #[inline(always)]
     pub fn for_each(&mut self, mut visit: impl FnMut(Event<'_>, &Frames) -> ControlFlow<()>) {
         let with_stacks = self.stacks == Stacks::Decode;
@@ -112,14 +112,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The earliest event of several streams, and whose it is.
+    /// The earliest event of several streams, and its stream.
     fn merged(&mut self) -> Option<(usize, Head)> {
         let stream = self.earliest()?;
         self.current = Some(stream);
         Some((stream, self.heads[stream]?))
     }
 
-    /// The stream with the earliest next event, of several.
+    /// The stream with the earliest next event, out of several.
     fn earliest(&mut self) -> Option<usize> {
         if self.heads.is_empty() {
             self.heads = (0..self.streams.len()).map(|stream| self.advance(stream)).collect();
@@ -141,17 +141,17 @@ impl<'a> Reader<'a> {
         self.frames
     }
 
-    /// The index this reads by.
+    /// The index of the trace.
     pub fn index(&self) -> &'a Index {
         self.index
     }
 
-    /// How many bytes of the file lie behind, for a progress display.
+    /// How many bytes of the file have been read, for a progress display.
     pub fn position(&self) -> usize {
         self.streams.iter().map(Stream::position).max().unwrap_or(self.bytes.len())
     }
 
-    /// What was lost up to here, that known from packet headers included.
+    /// Losses so far, including those known from packet headers.
     pub fn losses(&self) -> Losses {
         let mut losses = self.index.losses().clone();
         for stream in &self.streams {

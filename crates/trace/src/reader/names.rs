@@ -1,15 +1,14 @@
 //! Decoding of locations.
 //!
-//! File names are coded by their place in a list of the 31 most recently used, and each file has such a
-//! list of its function names; code 31 means that the name itself follows. Reader and writer move names
-//! to the front alike. The lists hold over packets, so one misread record spoils the names after it.
+//! A file name is coded by its position in a list of the 31 most recently used files, and each file has such a
+//! list of its function names; code 31 means that the name itself follows. Reader and writer move names to the
+//! front alike. The lists persist across packets, so one misread record spoils the names after it.
 //!
-//! That happens in real files: memtrace up to 0.2.3 lets columns past 1023 spill into the two low bits
-//! of the file code. A trace in which locations get out of step somewhere has been garbled so. There, a
-//! packet that cannot be read, or in which functions turn up in files that cannot be theirs, is read
-//! again, trying for each record the codes that can have been meant, until one reading reaches the end
-//! exactly with names that go together. If there is none, what the lists hold is unknown, and is said to
-//! be lost rather than guessed.
+//! This happens in real files: memtrace up to 0.2.3 lets columns past 1023 spill into the two low bits of the
+//! file code. A trace in which locations get out of step was garbled that way. In such a trace, a packet that
+//! cannot be read, or in which functions appear in files that cannot be theirs, is read again: for each record
+//! the possible original codes are tried until one reading reaches the packet's end exactly with consistent
+//! names. If there is none, the contents of the lists are unknown and reported as lost rather than guessed.
 
 use crate::frames::{Frames, Location, Names};
 use crate::losses::Losses;
@@ -19,7 +18,7 @@ use crate::wire::{Cursor, Fault, Parse};
 
 use super::repair::repair;
 
-/// Places in a move-to-front list; also the code for "the name follows".
+/// The length of a move-to-front list; also the code for "the name follows".
 const LIST: usize = 31;
 
 /// A move-to-front list.
@@ -68,8 +67,8 @@ impl NameDecoder {
         NameDecoder { files: Recent::filled(none, 0), garbled: false }
     }
 
-    /// A decoder for a stream whose whole packets of locations are these. It is ready to repair if they
-    /// cannot all be read as they stand; if they can, odd names are left alone.
+    /// A decoder for a stream with these complete packets of locations. It repairs packets if they cannot all
+    /// be read as they stand; if they can, odd names are left alone.
     pub fn for_packets<'a>(packets: impl Iterator<Item = Cursor<'a>>) -> NameDecoder {
         let mut decoder = NameDecoder::new();
         let faults = packets.map(|mut packet| decoder.read_plainly(&mut packet, &mut Unheard).1);
@@ -82,7 +81,7 @@ impl NameDecoder {
         self.garbled
     }
 
-    /// What the lists hold is no longer known; their order can still be followed.
+    /// Marks the contents of the lists as unknown; their order can still be followed.
     pub fn forget(&mut self) {
         let lost = File { name: NameId::LOST, functions: Recent::filled(NameId::LOST, LIST) };
         self.files = Recent::filled(lost, LIST);
@@ -90,7 +89,7 @@ impl NameDecoder {
 
     /// Reads the location events at the cursor, up to the first event of another kind or the end.
     ///
-    /// `whole` says that the slice ends where the packet ends, so that a repair has an end to aim at.
+    /// `whole` says that the slice ends where the packet ends, so that a repair knows where to arrive.
     pub fn read(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -104,8 +103,8 @@ impl NameDecoder {
         if let Some(before) =
             before.filter(|_| whole && (fault.is_some() || plain.is_doubtful(frames)))
         {
-            // Best is a reading in which all names go together. If there is none, and the packet cannot
-            // be read as it stands, any reading that ends where it should is better than none.
+            // A reading in which all names are consistent is best. If there is none, and the packet cannot be
+            // read as it stands, any reading that ends in the right place is better than nothing.
             let mut ways = if fault.is_some() { &[true, false][..] } else { &[true] }.iter();
             if let Some(repaired) = ways.find_map(|&all| repair(&before, start, all, frames)) {
                 *cursor = repaired.cursor;
@@ -177,8 +176,8 @@ impl NameDecoder {
     ) -> Parse<Location> {
         if file_code == LIST {
             let name = names.take(cursor.string()?)?;
-            // Version 1 writers let a new file inherit the list of the one it pushes out. Later ones
-            // start an empty list and never refer to what was inherited.
+            // Writers of version 1 let a new file inherit the list of the file it evicts. Later writers start
+            // with an empty list and never refer to what was inherited.
             let functions = match self.files.len {
                 LIST => self.files.items[LIST - 1].functions,
                 _ => Recent::filled(NameId::LOST, 0),
@@ -202,7 +201,7 @@ impl NameDecoder {
         })
     }
 
-    /// Replaces names that the lists hold.
+    /// Replaces names in the lists.
     pub(super) fn rename(&mut self, new: impl Fn(NameId) -> NameId) {
         for file in &mut self.files.items {
             file.name = new(file.name);
@@ -211,10 +210,10 @@ impl NameDecoder {
     }
 }
 
-/// What a run of location events says.
+/// The contents of a run of location events.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// Code of each event, and where its locations start.
+    /// Code of each event, and the index where its locations start.
     pub events: Vec<(u64, usize)>,
     pub locations: Vec<Location>,
 }
@@ -243,13 +242,13 @@ pub(super) fn cohere(file: &[u8], function: &[u8]) -> bool {
     let unit = unit.windows(2).rposition(|pair| pair == b"__").map_or(unit, |at| &unit[at + 2..]);
     let base = file.iter().rposition(|&b| b == b'/').map_or(file, |slash| &file[slash + 1..]);
     let stem = &base[..until_dot(base)];
-    // Names that tell nothing go with everything: `??`, or `<standard.mly>` of menhir.
+    // Names without information go with everything: `??`, or `<standard.mly>` of menhir.
     unit.eq_ignore_ascii_case(stem)
         || file.starts_with(b"<")
         || !unit.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Where names go that are met for the first time.
+/// Where new names go.
 pub(super) trait TakeName<'a> {
     fn take(&mut self, text: &'a [u8]) -> Parse<NameId>;
 }
@@ -260,7 +259,7 @@ impl<'a> TakeName<'a> for Names {
     }
 }
 
-/// Keeps no names: for finding out whether they can be read.
+/// Discards names, to find out whether they can be read.
 struct Unheard;
 
 impl<'a> TakeName<'a> for Unheard {

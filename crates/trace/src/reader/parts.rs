@@ -1,7 +1,7 @@
-//! A trace in parts that are read at the same time.
+//! A trace in parts that can be read in parallel.
 //!
-//! Only stacks and names are coded against what came before. Whoever wants neither can read the packets of one domain from any of
-//! them on, if headers say when they begin and with which ids, and nothing is damaged.
+//! Only stacks and names are coded relative to what came before. Without them, the packets of one domain can be
+//! read from any packet on, provided that headers give its first time and id and nothing is damaged.
 
 use std::ops::{ControlFlow, Range};
 
@@ -17,12 +17,12 @@ use super::stream::Stream;
 pub struct Parts<'a> {
     bytes: &'a [u8],
     index: &'a Index,
-    /// As it is before a packet in the middle.
+    /// The state of the stream before a packet in the middle.
     stream: Stream,
 }
 
 impl<'a> Parts<'a> {
-    /// None if there are several domains, damage, ids or times out of order.
+    /// None if there are several domains, damage, or ids or times out of order.
     pub fn of(bytes: &'a [u8], index: &'a Index) -> Option<Parts<'a>> {
         let mut streams = Stream::all(bytes, index);
         let mut stream = streams.pop().filter(|_| streams.is_empty())?;
@@ -41,18 +41,18 @@ impl<'a> Parts<'a> {
         is_sound.then_some(Parts { bytes, index, stream })
     }
 
-    /// How many packets there are.
+    /// The number of packets.
     pub fn packets(&self) -> usize {
         self.index.packets().len()
     }
 
-    /// The number that the first object of these packets has.
+    /// The id of the first object in a range of packets.
     pub fn first_id(&self, packets: &Range<usize>) -> u64 {
         self.index.packets().get(packets.start).map_or(0, |packet| packet.ids.start)
     }
 
-    /// Hands the events of some packets to `visit`. All parts together have the events of the trace if none of them says that
-    /// something was lost, and times never go backwards from one to the next.
+    /// Passes the events of a range of packets to `visit`. All parts together have the events of the trace,
+    /// provided that no part reports losses and times never go backwards from one part to the next.
     #[inline(always)]
     pub fn read(&self, packets: Range<usize>, mut visit: impl FnMut(Event<'_>)) -> Losses {
         let mut stream = self.stream.clone();

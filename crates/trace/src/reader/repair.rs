@@ -1,10 +1,10 @@
-//! Search for the reading of a packet of locations that its writer garbled.
+//! Search for the original reading of a packet of locations that its writer garbled.
 //!
-//! A column past 1023 was OR-ed into the two low bits of the record's file code, so the code that was
-//! meant is the one that is there, or that with some of its low bits cleared. A wrong choice shows soon:
-//! each event repeats the packet's time, the last one must end with the packet, and functions must be in
-//! files of their name. The search takes codes as they are first and goes back to the latest choice when
-//! it fails.
+//! A column past 1023 was OR-ed into the two low bits of the record's file code, so the intended code is either
+//! the one in the file or that one with some of its low bits cleared. A wrong choice shows soon: each event
+//! repeats the packet's time, the last event must end with the packet, and functions must be in files that
+//! match their names. The search first takes codes as they stand and backtracks to the latest choice when it
+//! fails.
 
 use crate::frames::{Frames, Names};
 use crate::model::NameId;
@@ -13,26 +13,26 @@ use crate::wire::{Cursor, Fault, Parse};
 
 use super::names::{NameDecoder, Reading, Record, TakeName, cohere};
 
-/// Steps before the search gives up: no more than a packet has bytes, so that it stays in proportion,
-/// and never more than this. A packet that memtrace writes holds fewer than 5,000 records.
+/// Bounds the steps of the search: the limit is the packet's size in bytes, so that the work stays in
+/// proportion, and never more than this. A packet that memtrace writes holds fewer than 5,000 records.
 const MAX_STEPS: usize = 20_000;
-/// Memtrace writes no location event longer than this, and so no name.
+/// Memtrace writes no location event longer than this, so no name is longer either.
 const MAX_NAME: usize = 4096;
 /// Set in the numbers of names that are only proposed.
 const PROPOSED: u32 = 1 << 31;
 
-/// A reading that was found.
+/// A successful reading.
 pub(super) struct Repaired<'a> {
     pub reading: Reading,
-    /// Where it ends, and the state then.
+    /// Where it ends, and the decoder's state there.
     pub cursor: Cursor<'a>,
     pub decoder: NameDecoder,
-    /// How many records were read otherwise than written.
+    /// How many records were read differently from what is written.
     pub records_changed: u64,
 }
 
-/// Reads the events at `cursor`, all of them locations, from the state `before`; if `must_cohere`, so
-/// that every function can be in its file, going by their names.
+/// Reads the events at `cursor`, all of them locations, from the state `before`. If `must_cohere` is set, the
+/// name of every function must be consistent with its file.
 pub(super) fn repair<'a>(
     before: &NameDecoder,
     cursor: Cursor<'a>,
@@ -70,7 +70,7 @@ pub(super) fn repair<'a>(
     })
 }
 
-/// Names met in the search. They get into the trace's table only if the search succeeds.
+/// Names met in the search. They enter the trace's table only if the search succeeds.
 #[derive(Default)]
 struct Proposed<'a>(Vec<&'a [u8]>);
 
@@ -84,29 +84,29 @@ impl<'a> TakeName<'a> for Proposed<'a> {
     }
 }
 
-/// Where the search stands in the packet.
+/// The position of the search in the packet.
 #[derive(Clone)]
 struct State<'a> {
     cursor: Cursor<'a>,
     names: NameDecoder,
-    /// Records still to come in the present event.
+    /// Records of the current event that are still to come.
     records_left: u8,
 }
 
-/// A record that can be read in several ways, and what to go back to.
+/// A record that can be read in several ways, and the state to backtrack to.
 struct Choice<'a> {
     before: State<'a>,
     events: usize,
     locations: usize,
     proposed: usize,
-    /// The low bits of the file code taken as not meant, at present.
+    /// The low bits of the file code that are currently assumed to be spurious.
     cleared: usize,
 }
 
 struct Search<'a, 'n> {
     /// The time field that all events of the packet carry.
     time: u32,
-    /// The names there are, if functions must go with their files.
+    /// The names, if functions must be consistent with their files.
     names: Option<&'n Names>,
     state: State<'a>,
     reading: Reading,
@@ -173,7 +173,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Takes the next way of reading the latest record that has one.
+    /// Takes the next reading of the latest record that has one left.
     fn go_back(&mut self) -> Option<()> {
         loop {
             let choice = self.choices.last_mut()?;

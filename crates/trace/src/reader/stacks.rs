@@ -1,13 +1,13 @@
 //! Decoding of backtraces.
 //!
-//! Writer and reader each keep a cache of 16,384 slots. A slot holds a frame and a prediction: the slot
-//! of the frame that last came after it. A backtrace is the number of outer frames it shares with the
-//! one before it, then codewords, each a slot (hit), a slot and how many predictions to follow from it
-//! (hit with run), or a slot and a new code to put into it (miss). So the work to decode a stack is in
-//! the frames that changed, not in its depth.
+//! Writer and reader each keep a cache of 16,384 slots. A slot holds a frame and a prediction: the slot of the
+//! frame that last came after it. A backtrace is the number of outer frames that it shares with the previous
+//! one, followed by codewords: a slot (hit), a slot and how many predictions to follow from it (hit with run),
+//! or a slot and a new code to store in it (miss). So the work of decoding a stack depends on the frames that
+//! changed, not on its depth.
 //!
-//! Codes are turned into frame ids where they enter the cache: the stacks handed out are made of dense
-//! ids, and no code is hashed more than once per miss.
+//! Codes become frame ids when they enter the cache: delivered stacks consist of dense ids, and a code is
+//! hashed only once per miss.
 
 use crate::frames::Frames;
 use crate::losses::Losses;
@@ -15,12 +15,12 @@ use crate::model::FrameId;
 use crate::packet::{CACHE_SLOTS, CacheCheck};
 use crate::wire::{Cursor, Parse};
 
-/// Deeper stacks are cut, so that a short hostile file cannot ask for all memory. Domains share this.
+/// Deeper stacks are cut, so that a short hostile file cannot exhaust memory. All domains share this limit.
 const MAX_DEPTH: usize = 1 << 20;
-/// What each domain may have, however many there are.
+/// The minimum depth that each domain gets, however many there are.
 const LEAST_MAX_DEPTH: usize = 1 << 14;
 
-/// Frames that one codeword can stand for.
+/// The maximum number of frames that one codeword stands for.
 const MAX_RUN: usize = 256;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,16 +32,16 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub(super) struct StackDecoder {
     slots: Box<[Slot; CACHE_SLOTS]>,
-    /// The last stack, `depth` frames, and room for the longest run after it.
+    /// The last stack, `depth` frames, with room for the longest run after it.
     stack: Vec<FrameId>,
     depth: usize,
     max_depth: usize,
-    /// Frames at the outer end of the stack that come from before a gap, and may be wrong.
+    /// The number of outermost frames that date from before a gap and may be wrong.
     doubtful: usize,
 }
 
 impl StackDecoder {
-    /// For one of so many domains.
+    /// A decoder for one of this many domains.
     pub fn new(domains: usize) -> StackDecoder {
         let max_depth = (MAX_DEPTH / domains.max(1)).max(LEAST_MAX_DEPTH);
         let slots = Box::new([Slot::default(); CACHE_SLOTS]);
@@ -53,7 +53,7 @@ impl StackDecoder {
         &self.stack[..self.depth]
     }
 
-    /// Events were lost here: the previous stack is not the one the next shares its prefix with.
+    /// Notes that events were lost: the previous stack is not the one with which the next shares its prefix.
     pub fn gap(&mut self) {
         self.doubtful = self.depth;
     }
@@ -65,8 +65,8 @@ impl StackDecoder {
             .is_some_and(|s| s.successor == check.successor && frames.code(s.frame) == check.code)
     }
 
-    /// Decodes a backtrace of `codewords` words that shares `prefix` frames with the last.
-    /// Returns how many frames are in fact shared.
+    /// Decodes a backtrace of `codewords` words that shares `prefix` frames with the last one. Returns how many
+    /// frames are actually shared.
     #[inline(always)]
     pub fn decode(
         &mut self,
@@ -81,14 +81,14 @@ impl StackDecoder {
         if room > self.stack.len() {
             self.stack.resize(room.next_power_of_two().min(self.max_depth), FrameId::NONE);
         }
-        // What is read in part is not a stack: the shared frames remain.
+        // If decoding fails half-way, the shared frames remain.
         self.depth = base;
         let depth = push_frames(&mut self.slots, &mut self.stack, base, cursor, codewords, frames)?;
         if prefix <= base {
             self.depth = depth;
         } else {
-            // The recorder compared whole stacks but had written only part of the previous one. What
-            // is new here goes below frames that were never written: leave the stack as it was.
+            // The recorder compared whole stacks but had written only a part of the previous one. The new
+            // frames belong below frames that were never written, so the stack stays as it was.
             losses.stacks_cut_by_recorder += u64::from(self.doubtful == 0);
         }
         if self.doubtful > 0 || depth > self.max_depth - MAX_RUN {
@@ -104,7 +104,7 @@ impl StackDecoder {
         losses.stacks_too_deep += u64::from(self.depth > self.max_depth - MAX_RUN);
     }
 
-    /// Moves over a backtrace without decoding it.
+    /// Skips a backtrace without decoding it.
     #[inline]
     pub fn skip(cursor: &mut Cursor<'_>, codewords: usize) -> Parse<()> {
         for _ in 0..codewords {
@@ -118,7 +118,8 @@ impl StackDecoder {
     }
 }
 
-/// Decodes codewords into `stack` from `depth` on; returns the new depth. What finds no room is dropped.
+/// Decodes codewords into `stack` from `depth` on and returns the new depth. Frames that do not fit are
+/// dropped.
 #[inline(always)]
 fn push_frames(
     slots: &mut [Slot; CACHE_SLOTS],
@@ -142,12 +143,12 @@ fn push_frames(
                 slots[at].frame = frames.intern(words.u64()?);
                 0
             }
-            // Which of the other three comes next is hard to predict, so no branch tells them apart.
+            // Which of the other three comes next is hard to predict, so this avoids a branch.
             tag => words.u8_or(tag == 2, tag as u8)?,
         };
         let length = 1 + usize::from(run);
         if length > free.len() {
-            // Too deep; what follows still has to be read from where this run ends.
+            // Too deep. Decoding must still continue from where this run ends.
             (0..run).for_each(|_| at = usize::from(slots[at].successor) % CACHE_SLOTS);
             continue;
         }

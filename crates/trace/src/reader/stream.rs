@@ -14,7 +14,7 @@ use super::clock::Clock;
 use super::names::NameDecoder;
 use super::stacks::StackDecoder;
 
-/// Each of so many gets the least share of what all stacks may be deep.
+/// With this many domains each gets the minimum share of the stack depth.
 const MANY_DOMAINS: usize = 1024;
 
 /// An event without its stack, which stays with the stream.
@@ -53,14 +53,14 @@ impl Head {
     }
 }
 
-/// Everything that decoding a stream's next event depends on; a clone of it is a checkpoint.
+/// All state on which decoding a stream's next event depends; a clone of it is a checkpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pub domain: DomainId,
-    /// Which packets of the index are this stream's; the front is taken next.
+    /// Indices of this stream's packets in the trace's index; the first `taken` are done.
     packets: Vec<u32>,
     taken: usize,
-    /// What is left of the present packet.
+    /// The unread rest of the current packet.
     body: Range<usize>,
     cut: bool,
     next_id: u64,
@@ -72,7 +72,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// One stream for each domain, in order of their numbers.
+    /// One stream for each domain, in ascending order.
     pub fn all(bytes: &[u8], index: &Index) -> Vec<Stream> {
         let mut packets: BTreeMap<DomainId, Vec<u32>> = BTreeMap::new();
         for (at, packet) in index.packets().iter().enumerate() {
@@ -81,7 +81,8 @@ impl Stream {
         let start = index.info().start;
         let domains = packets.len();
         let stream = |(domain, packets): (DomainId, Vec<u32>)| {
-            // Packets without allocations: locations, and a few more that end the search at once.
+            // Packets without allocations hold locations. A few others are among them and end the search at
+            // once.
             let packet = |&at: &u32| &index.packets()[at as usize];
             let locations = packets.iter().map(packet).filter(|p| p.ids.is_empty() && !p.cut);
             let locations = locations.map(|p| Cursor::at(&bytes[..p.body.end], p.body.start));
@@ -92,19 +93,19 @@ impl Stream {
         packets.into_iter().map(stream).collect()
     }
 
-    /// For a trace of which more comes: nothing is known beforehand of its names or of how many domains there will be.
+    /// For a trace that is still growing: its names and the number of domains are not known in advance.
     pub fn followed(start: u64, domain: DomainId) -> Stream {
         let stacks = StackDecoder::new(MANY_DOMAINS);
         Stream::new(start, domain, Vec::new(), stacks, NameDecoder::new())
     }
 
-    /// Goes on with other packets, when those that there were have been read to the end.
+    /// Continues with other packets after the present ones have been read to the end.
     pub fn go_on(&mut self, packets: Vec<u32>) {
         self.end_packet();
         (self.packets, self.taken, self.body) = (packets, 0, 0..0);
     }
 
-    /// Names are of no interest: records of them are only passed over. False if they cannot be, because some are garbled.
+    /// Drops names: their records are only skipped. False if that is impossible because some are garbled.
     pub fn forget_names(&mut self) -> bool {
         self.names.forget();
         !self.names.is_garbled()
@@ -136,7 +137,7 @@ impl Stream {
         self.stacks.stack()
     }
 
-    /// How far in the file this stream has come.
+    /// The position of this stream in the file.
     pub fn position(&self) -> usize {
         self.body.start
     }
@@ -157,10 +158,10 @@ impl Stream {
         found
     }
 
-    /// Hands events to `visit` until it breaks or there are no more.
+    /// Passes events to `visit` until it breaks or there are no more.
     ///
-    /// The one loop that decodes events. It stays in a packet with all it needs at hand, which makes it
-    /// half again as fast as taking events up one by one.
+    /// This is the only loop that decodes events. It stays inside a packet with all state in local variables,
+    /// which makes it half again as fast as taking events one by one.
     #[inline(always)]
     pub fn read(
         &mut self,
@@ -238,8 +239,8 @@ impl Stream {
         true
     }
 
-    /// Reads the locations that come next, if any. `whole` says that the packet ends where it should, so
-    /// that a repair has an end to aim at.
+    /// Reads the locations that come next, if any. `whole` says that the packet ends where it should, so that a
+    /// repair knows where to arrive.
     #[cold]
     fn locations(&mut self, bytes: &[u8], frames: &mut Frames, whole: bool) {
         let mut cursor = Cursor::at(&bytes[..self.body.end], self.body.start);
@@ -265,12 +266,12 @@ impl Stream {
         self.next_id = self.id_end;
     }
 
-    /// The rest of the packet cannot be read.
+    /// Skips the rest of a packet that cannot be read.
     #[cold]
     fn give_up_packet(&mut self, fault: Fault) {
         let Range { start, end } = self.body;
         self.losses.bytes_unread += (end - start) as u64;
-        // That a packet was cut is in the index's account already.
+        // The index already counts a cut packet.
         if !self.cut {
             self.losses.packets_damaged += 1;
             self.losses.incident(start, || fault.to_string());
@@ -308,7 +309,7 @@ impl Stream {
         Ok(Head { time, kind })
     }
 
-    /// The object that was allocated `delta` allocations before the last. Ids have 63 bits.
+    /// The object that was allocated `delta` allocations before the last one. Ids have 63 bits.
     #[inline]
     fn object(&self, delta: i64) -> Parse<ObjectId> {
         let id = self.next_id.wrapping_sub(1).wrapping_sub(delta as u64);
@@ -319,7 +320,7 @@ impl Stream {
     }
 }
 
-/// What comes before the backtrace of an allocation, in its short or long form.
+/// What precedes the backtrace of an allocation, in its short or long form.
 struct AllocForm {
     length: Words,
     samples: u64,

@@ -5,19 +5,19 @@
 pub(crate) enum Fault {
     /// The packet ends inside a field.
     Short,
-    /// A location where another event was looked for.
+    /// A location event where another event was expected.
     Location,
-    /// No such event code.
+    /// An unknown event code.
     EventCode(u8),
     /// A trace-info event after the first packet.
     SecondInfo,
-    /// A size or a number of samples below zero.
+    /// A negative size or number of samples.
     Negative,
-    /// No such allocation source.
+    /// An unknown allocation source.
     SourceCode(u8),
-    /// A name refers to an empty place of the move-to-front table.
+    /// A name refers to an empty position of the move-to-front list.
     NameCode,
-    /// A promotion or collection of a block before the first.
+    /// A promotion or collection of a block before the first one.
     ObjectId,
     /// An event of another kind, or at another time, in the middle of locations.
     NotALocation,
@@ -41,16 +41,16 @@ impl core::fmt::Display for Fault {
 
 pub(crate) type Parse<T> = Result<T, Fault>;
 
-/// A place in a slice. Nothing is read past its end.
+/// A position in a slice. Nothing is read past its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
-    /// Where `rest` ends, counted in the whole slice.
+    /// Where `rest` ends, as an offset in the whole slice.
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At `pos` of `bytes`; reading ends with the slice.
+    /// A cursor at `pos` of `bytes`; reading ends with the slice.
     #[inline]
     pub fn at(bytes: &'a [u8], pos: usize) -> Cursor<'a> {
         Cursor { rest: &bytes[pos..], end: bytes.len() }
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
         self.end - self.rest.len()
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// Takes `N` bytes and converts them at once: passing them on as bytes makes the compiler load them
+    /// Takes `N` bytes and converts them at once: if they were passed on as bytes, the compiler would load them
     /// one by one.
     #[inline(always)]
     fn take<const N: usize, T>(&mut self, convert: impl FnOnce([u8; N]) -> T) -> Parse<T> {
@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
         self.take(|[byte]| byte)
     }
 
-    /// The next byte if it is `there`, or another value; compiles to moves instead of a branch.
+    /// The next byte if `there` is set, otherwise another value; compiles to moves instead of a branch.
     #[inline]
     pub fn u8_or(&mut self, there: bool, otherwise: u8) -> Parse<u8> {
         let byte = self.rest.first().copied().unwrap_or(otherwise);
@@ -112,7 +112,7 @@ impl<'a> Cursor<'a> {
         self.take(u64::from_le_bytes)
     }
 
-    /// A variable-length integer. The 32-bit form is signed, as memtrace reads it.
+    /// A variable-length integer. The 32-bit form is signed, as in memtrace.
     #[inline]
     pub fn vint(&mut self) -> Parse<i64> {
         let first = self.u8()?;
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
-    /// Moves over `n` bytes.
+    /// Skips `n` bytes.
     #[inline]
     pub fn skip(&mut self, n: usize) -> Parse<()> {
         self.rest = self.rest.get(n..).ok_or(Fault::Short)?;

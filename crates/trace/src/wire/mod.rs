@@ -1,4 +1,4 @@
-//! Little-endian fields, vints and strings: the alphabet of the format, read and written.
+//! Little-endian fields, vints and strings: the primitives of the format, read and written.
 
 #[cfg(feature = "std")]
 mod get;

@@ -23,7 +23,7 @@ pub(crate) trait Put {
         self.put(&v.to_le_bytes());
     }
 
-    /// The shortest form that memtrace would choose.
+    /// Writes an integer in the shortest form, as memtrace does.
     #[inline]
     fn put_vint(&mut self, v: i64) {
         match v {
@@ -36,7 +36,7 @@ pub(crate) trait Put {
         }
     }
 
-    /// One that is seldom met.
+    /// Writes an integer in one of the rare long forms.
     #[cold]
     fn put_long_vint(&mut self, v: i64) {
         match i32::try_from(v) {
@@ -51,7 +51,7 @@ pub(crate) trait Put {
         }
     }
 
-    /// A string, cut at its first NUL, and a NUL.
+    /// Writes a string, cut at its first NUL, and a NUL.
     fn put_string(&mut self, text: &[u8]) {
         let len = text.iter().position(|&b| b == 0).unwrap_or(text.len());
         self.put(&text[..len]);

@@ -1,7 +1,8 @@
-//! What is in the making when a program dies, for a sink that outlives it.
+//! Unfinished packets, for a sink that outlives the program.
 //!
-//! Such a sink keeps a copy of both packets of each place, and three words that say how far they are. The packets' headers
-//! are written when they are begun and say less than they would at the end: [`complete`] makes up for it.
+//! Such a sink keeps a copy of both unfinished packets of each domain, and words that say how far they are. The
+//! packets' headers are written when the packets are begun and announce less than they would at the end:
+//! [`complete`] corrects them.
 
 use alloc::vec::Vec;
 
@@ -9,27 +10,27 @@ use super::Domain;
 use crate::model::TraceInfo;
 use crate::packet::Header;
 
-/// What a domain has in the making, after an event.
+/// The unfinished packets of a domain after an event.
 pub struct Making<'w> {
     pub(super) info: &'w TraceInfo,
     pub(super) domain: &'w Domain,
 }
 
-/// How far it is.
+/// How far the unfinished packets of a domain are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MakingWords {
-    /// Bytes of the packet with events.
+    /// Size of the packet with events, in bytes.
     pub events: usize,
-    /// Bytes of the packet with locations.
+    /// Size of the packet with locations, in bytes.
     pub locations: usize,
-    /// Allocations in it.
+    /// The number of allocations in the packet with events.
     pub allocations: u64,
-    /// When its last event was.
+    /// The time of its last event, in microseconds since the Unix epoch.
     pub time_end: u64,
 }
 
 impl Making<'_> {
-    /// How far it is.
+    /// How far the packets are.
     #[inline]
     pub fn words(&self) -> MakingWords {
         MakingWords {
@@ -40,19 +41,19 @@ impl Making<'_> {
         }
     }
 
-    /// The packet with events; instead of its header there are zeros.
+    /// The packet with events, with zeros instead of its header.
     #[inline]
     pub fn events(&self) -> &[u8] {
         &self.domain.packet
     }
 
-    /// The packet with locations; instead of its header there are zeros.
+    /// The packet with locations, with zeros instead of its header.
     #[inline]
     pub fn locations(&self) -> &[u8] {
         &self.domain.locations
     }
 
-    /// Headers of both as they are now, that with events first.
+    /// The current headers of both packets, events first.
     pub fn headers(&self) -> [Vec<u8>; 2] {
         let headers =
             [self.domain.events_header(self.info), self.domain.locations_header(self.info)];
@@ -64,12 +65,12 @@ impl Making<'_> {
     }
 }
 
-/// Offsets in a header of what changes while a packet is in the making, for each version the same.
+/// Offsets of the header fields that change while a packet is unfinished; the same in each version.
 const SIZE: usize = 4;
 const TIME_END: usize = 16;
 
-/// Completes packets that were in the making, each with a header of when they were begun: those with locations and events,
-/// as they have to be written. What makes no sense is left out.
+/// Completes unfinished packets, each with the header from its beginning: first locations, then events, as they
+/// have to be written. Packets that make no sense are left out.
 pub fn complete(words: &MakingWords, events: &[u8], locations: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let version = |packet: &[u8]| match packet.get(28..30) {
@@ -88,7 +89,7 @@ pub fn complete(words: &MakingWords, events: &[u8], locations: &[u8]) -> Vec<u8>
         packet[SIZE..SIZE + 4].copy_from_slice(&bits.to_le_bytes());
         if is_events {
             packet[TIME_END..TIME_END + 8].copy_from_slice(&words.time_end.to_le_bytes());
-            // The last two words of a header are the first allocation's number and that after the last.
+            // The last two words of a header are the number of the first allocation and the one after the last.
             let (begin, end) = (length - 16, length - 8);
             let first = packet[begin..end].try_into().map_or(0, u64::from_le_bytes);
             let after = first.wrapping_add(words.allocations);

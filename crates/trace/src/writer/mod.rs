@@ -1,11 +1,11 @@
 //! The writer: events in, the bytes that memtrace would write out.
 //!
-//! Each domain has a packet in the making. Before an event is added, the packet is written out if it is
-//! nearly full, if many new locations wait, or if it spans 30 s (events hold 25 bits of their time).
-//! Locations are written first, in packets of their own, so that a reader knows the names of all frames
-//! before they appear. Every packet goes to the [`Sink`] in one piece, so a program that dies leaves whole
-//! packets behind. A sink that outlives the program also sees what is in the making ([`Making`]), after each event,
-//! so that nothing at all is lost.
+//! Each domain has an unfinished packet. Before an event is added, the packet is written out if it is nearly
+//! full, if many new locations wait, or if it spans 30 s (events hold 25 bits of their time). Locations are
+//! written first, in packets of their own, so that a reader knows the names of all frames before they appear.
+//! Every packet goes to the [`Sink`] in one piece, so a program that dies leaves only complete packets. A sink
+//! that outlives the program also sees the unfinished packets ([`Making`]) after each event, so that nothing is
+//! lost at all.
 
 mod making;
 mod names;
@@ -23,35 +23,35 @@ pub use making::{Making, MakingWords, complete};
 use names::{MAX_LOCATION, NameEncoder};
 use stacks::{MAX_BACKTRACE, StackEncoder};
 
-/// Room that an event besides its backtrace may need.
+/// Room that an event may need besides its backtrace, in bytes.
 const EVENT_ROOM: usize = 100;
-/// More new locations than this end a packet.
+/// A packet ends when more new locations than this wait.
 const MAX_QUEUED: usize = 128;
-/// A packet spans no more than this.
+/// The maximum time span of a packet, in microseconds.
 const MAX_SPAN: u64 = 30_000_000;
 
-/// Where packets go: any `std::io::Write`, or what a program without the standard library has instead.
+/// Where packets go: any `std::io::Write`, or the equivalent in a program without the standard library.
 pub trait Sink {
     /// Why a packet was not taken.
     type Error;
 
-    /// Takes a whole packet.
+    /// Takes a complete packet.
     ///
     /// # Errors
-    /// If the packet was not taken, or not all of it.
+    /// If the packet was not taken, or not completely.
     fn put_packet(&mut self, packet: &[u8]) -> Result<(), Self::Error>;
 
-    /// Hands on what was taken.
+    /// Flushes what was taken.
     ///
     /// # Errors
     /// If that was not possible.
     fn flush(&mut self) -> Result<(), Self::Error>;
 
-    /// Sees what is in the making at a place, after each event.
+    /// Sees the unfinished packets of the domain at index `_place`, after each event.
     #[inline]
     fn making(&mut self, _place: usize, _making: &Making<'_>) {}
 
-    /// What was in the making at a place was put, and something new is begun.
+    /// The unfinished packets at this index were put, and new ones are begun.
     #[inline]
     fn made(&mut self, _place: usize) {}
 }
@@ -69,12 +69,12 @@ impl<W: std::io::Write> Sink for W {
     }
 }
 
-/// A place in the source, as given to the writer.
+/// A source location, as given to the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceLocation<'a> {
     /// Source file.
     pub file: &'a [u8],
-    /// Function.
+    /// Function name, qualified by module.
     pub function: &'a [u8],
     /// Line, up to 1,048,575.
     pub line: u32,
@@ -84,9 +84,9 @@ pub struct SourceLocation<'a> {
     pub end_char: u32,
 }
 
-/// Tells the writer what source locations a code stands for.
+/// Tells the writer which source locations a code stands for.
 pub trait Locate {
-    /// Calls `found` with the locations of `code`, outermost caller first; with none if unknown.
+    /// Calls `found` with the locations of `code`, outermost caller first; with none if they are unknown.
     fn locate(&self, code: u64, found: &mut dyn FnMut(&[SourceLocation<'_>]));
 }
 
@@ -108,15 +108,15 @@ impl Locate for Frames {
 /// An allocation to write.
 #[derive(Clone, Copy, Debug)]
 pub struct NewAlloc<'a> {
-    /// When, counted from the start of the trace; within a domain, never before the last event.
+    /// When it happened, counted from the start of the trace; within a domain, never before the last event.
     pub time: Micros,
-    /// By which domain; 0 before version 3.
+    /// The domain that allocated; 0 before version 3.
     pub domain: DomainId,
     /// The block's size without its header.
     pub length: Words,
-    /// How many of its words were sampled.
+    /// How many of the block's words were sampled.
     pub samples: u64,
-    /// Which heap.
+    /// Where the block was allocated.
     pub source: Source,
     /// Codes of the frames, outermost first.
     pub stack: &'a [u64],
@@ -127,20 +127,20 @@ pub struct NewAlloc<'a> {
 pub struct Writer<S> {
     out: S,
     info: TraceInfo,
-    /// In the order of their first events: few, and the last one used is mostly the next.
+    /// In the order of their first events. There are few, and the last one used is usually the next.
     domains: Vec<Domain>,
     last_used: usize,
-    /// Version 3: where the next chunk of ids starts.
+    /// In version 3, where the next chunk of ids starts.
     next_chunk: u64,
-    /// Where location packets are made.
+    /// Buffer in which location packets are made.
     scratch: Vec<u8>,
 }
 
-/// What one domain has in the making.
+/// The unfinished packets of a domain.
 #[derive(Debug)]
 struct Domain {
     id: DomainId,
-    /// The packet; room for its header first.
+    /// The packet with events; it begins with room for the header.
     packet: Vec<u8>,
     check: Option<CacheCheck>,
     time_begin: u64,
@@ -152,18 +152,19 @@ struct Domain {
     names: NameEncoder,
     /// Codes of the last event whose locations are not written yet.
     queue: Vec<u64>,
-    /// A packet with locations that have to be known before the packet, as far as it is; room for its header first.
+    /// The packet with locations, which must precede the packet with events; it begins with room for the
+    /// header.
     locations: Vec<u8>,
-    /// How many.
+    /// The number of locations in it.
     located: usize,
 }
 
 impl<S: Sink> Writer<S> {
-    /// Writes the first packet. If `info` is of a version that is not written, the trace is of the
-    /// nearest that is.
+    /// Writes the first packet. If `info` has a version that cannot be written, the nearest one that can is
+    /// used.
     ///
     /// # Errors
-    /// If `out` does not take it.
+    /// If `out` does not take the packet.
     pub fn new(out: S, mut info: TraceInfo) -> Result<Writer<S>, S::Error> {
         info.version = info.version.clamp(*crate::WRITES.start(), *crate::WRITES.end());
         let mut writer = Writer {
@@ -205,10 +206,10 @@ impl<S: Sink> Writer<S> {
         write_packet(&mut self.out, &header, out)
     }
 
-    /// Adds an allocation and returns the number it got.
+    /// Adds an allocation and returns its id.
     ///
     /// # Errors
-    /// If a packet had to be written and was not taken; the event is then lost, the writer still good.
+    /// If a packet had to be written and was not taken. The event is then lost, but the writer remains usable.
     pub fn alloc(
         &mut self,
         alloc: &NewAlloc<'_>,
@@ -217,8 +218,8 @@ impl<S: Sink> Writer<S> {
         self.alloc_after(alloc, 0, locate)
     }
 
-    /// The same, for who knows that so many outer frames are those of the domain's last allocation, and
-    /// wants them not to be compared.
+    /// Like [`Writer::alloc`], for callers that know that `unchanged` outer frames are those of the domain's
+    /// last allocation, and so need not be compared.
     ///
     /// # Errors
     /// As [`Writer::alloc`].
@@ -268,7 +269,7 @@ impl<S: Sink> Writer<S> {
         Ok(ObjectId(id))
     }
 
-    /// Adds that a block was promoted.
+    /// Adds the promotion of a block.
     ///
     /// # Errors
     /// As [`Writer::alloc`].
@@ -311,12 +312,12 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
-    /// Where the packets go.
+    /// The sink that receives the packets.
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.out
     }
 
-    /// Writes out what is in the making, as if an event at `time` had found no room.
+    /// Writes out unfinished packets, as if an event at `time` had found no room.
     ///
     /// # Errors
     /// If a packet was not taken.
@@ -332,7 +333,7 @@ impl<S: Sink> Writer<S> {
         self.out.flush()
     }
 
-    /// Writes out what is left and ends the trace.
+    /// Writes out unfinished packets and ends the trace.
     ///
     /// # Errors
     /// If a packet was not taken.
@@ -348,14 +349,14 @@ impl<S: Sink> Writer<S> {
         self.info.start.saturating_add(time.0)
     }
 
-    /// Places of the domains, in the order of their numbers.
+    /// Indices of the domains, in ascending order of their ids.
     fn in_order(&self) -> Vec<usize> {
         let mut places: Vec<_> = (0..self.domains.len()).collect();
         places.sort_by_key(|&at| self.domains[at].id);
         places
     }
 
-    /// The place of a domain; a new one begins at `time`.
+    /// The index of a domain. A new domain begins at `time`.
     #[inline]
     fn place(&mut self, id: DomainId, time: u64) -> usize {
         if self.domains.get(self.last_used).is_none_or(|domain| domain.id != id) {
@@ -405,8 +406,9 @@ impl<S: Sink> Writer<S> {
         Ok(domain)
     }
 
-    /// Writes locations of the last event's new frames. If they do not fit, some go out before the rest, and the packet
-    /// has to follow at once: whoever sees it in the making would miss them. The answer says so.
+    /// Writes locations of the last event's new frames. If they do not fit, some are put before the rest, and
+    /// the packet of events must follow at once, or whoever sees it unfinished would miss them. In that case
+    /// returns true.
     #[cold]
     fn locate_queued(&mut self, at: usize, locate: &impl Locate) -> Result<bool, S::Error> {
         let Writer { out, info, domains, .. } = self;
@@ -428,7 +430,7 @@ impl<S: Sink> Writer<S> {
         written
     }
 
-    /// Lets the sink see what is in the making.
+    /// Shows the sink the unfinished packets.
     #[inline]
     fn show(&mut self, at: usize) {
         let Writer { out, info, domains, .. } = self;
@@ -436,13 +438,13 @@ impl<S: Sink> Writer<S> {
         out.making(at, &Making { info, domain });
     }
 
-    /// Writes the locations that wait and the packet, and begins a new one at `now`.
+    /// Writes the waiting locations and the packet, and begins a new one at `now`.
     fn end_packet(&mut self, at: usize, now: u64) -> Result<(), S::Error> {
         let Writer { out, info, domains, next_chunk, .. } = self;
         let domain = &mut domains[at];
         let empty = Header::len(info.version);
-        // The new packet is begun even if the old one could not be written: a full disk must not make
-        // the packet grow, and room may come back.
+        // The new packet is begun even if the old one could not be written: a full disk must not make the
+        // packet grow, and room may become available again.
         let mut written = Ok(());
         if domain.located > 0 {
             let header = domain.locations_header(info);
@@ -466,7 +468,7 @@ impl<S: Sink> Writer<S> {
 }
 
 impl Domain {
-    /// The header of the packet with events, as it stands.
+    /// The current header of the packet with events.
     fn events_header(&self, info: &TraceInfo) -> Header {
         Header {
             size: self.packet.len() as u64,
@@ -481,7 +483,7 @@ impl Domain {
         }
     }
 
-    /// The header of the packet with locations before it.
+    /// The current header of the packet with locations.
     fn locations_header(&self, info: &TraceInfo) -> Header {
         Header {
             size: self.locations.len() as u64,
@@ -493,7 +495,7 @@ impl Domain {
     }
 }
 
-/// The ids a domain may use next: all there are before version 3.
+/// The ids that a domain may use next: all ids before version 3.
 fn new_chunk(version: u16, next_chunk: &mut u64) -> core::ops::Range<u64> {
     if version < 3 {
         return 0..u64::MAX;
@@ -503,7 +505,7 @@ fn new_chunk(version: u16, next_chunk: &mut u64) -> core::ops::Range<u64> {
     start..*next_chunk
 }
 
-/// Puts the header into the room left for it and writes the packet in one go.
+/// Fills in the header and writes the packet at once.
 fn write_packet<S: Sink>(out: &mut S, header: &Header, packet: &mut [u8]) -> Result<(), S::Error> {
     let mut bytes = Vec::with_capacity(Header::len(header.version));
     header.emit(&mut bytes);

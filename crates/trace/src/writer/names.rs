@@ -1,4 +1,4 @@
-//! Encoding of locations, the twin of the reader's.
+//! Encoding of locations, the counterpart of the reader's decoding.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use crate::wire::Put;
 use super::SourceLocation;
 
 const LIST: usize = 31;
-/// Bytes that one location event may take; longer ones are replaced by [`UNKNOWN`].
+/// The maximum size of a location event in bytes; longer ones are replaced by [`UNKNOWN`].
 pub(super) const MAX_LOCATION: usize = 4096;
 
 const UNKNOWN: SourceLocation<'static> =
@@ -26,7 +26,7 @@ struct File {
     functions: Vec<Box<[u8]>>,
 }
 
-/// Moves the item that `is` finds to the front, or puts `new` there; returns the code to write.
+/// Moves the item found by `is` to the front, or inserts `new` there; returns the code to write.
 fn to_front<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> usize {
     match list.iter().position(is) {
         Some(place) => {

@@ -1,4 +1,4 @@
-//! Encoding of backtraces, the twin of the reader's: same cache, same choices as memtrace.
+//! Encoding of backtraces, the counterpart of the reader's decoding: same cache, same choices as memtrace.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use crate::packet::{CACHE_SLOTS, CacheCheck};
 use crate::wire::Put;
 
-/// Bytes that one backtrace may take. Longer ones lose their innermost frames.
+/// The maximum size of a backtrace in bytes. Longer ones lose their innermost frames.
 pub(super) const MAX_BACKTRACE: usize = 4096;
-/// The longest codeword, which must still fit when another is begun.
+/// The longest codeword in bytes; there must be room for it when another is begun.
 const MAX_CODEWORD: usize = 10;
 
-/// Frames that are compared at once.
+/// The number of frames compared at once.
 const CHUNK: usize = 8;
 
 /// The first slot that a packet header checks, and the distance to the next.
@@ -33,7 +33,7 @@ pub(super) struct StackEncoder {
     next_check: usize,
 }
 
-/// The two places where a code may be in the cache.
+/// The two slots where a code may be in the cache.
 fn places(code: u64) -> [usize; 2] {
     let hash =
         |factor: u64, shift: u32| (code.wrapping_mul(factor) >> shift) as usize & (CACHE_SLOTS - 1);
@@ -49,14 +49,14 @@ impl StackEncoder {
         }
     }
 
-    /// How many outer frames `stack` shares with the last one encoded, `known` of them for sure.
+    /// How many outer frames `stack` shares with the last one encoded; `known` of them are certain.
     pub fn common_prefix(&self, stack: &[u64], known: usize) -> usize {
         let known = known.min(self.last.len()).min(stack.len());
         let both = self.last.len().min(stack.len());
         let (last, stack) = (&self.last[known..both], &stack[known..both]);
         let mut same = 0;
         if last.len() >= CHUNK {
-            // Several at a time: where stacks are deeper than what is kept of them, whole windows are compared.
+            // Several at a time: where stacks exceed the depth kept, whole windows are compared.
             let chunks = last.as_chunks::<CHUNK>().0.iter().zip(stack.as_chunks::<CHUNK>().0);
             same = CHUNK * chunks.take_while(|(a, b)| a == b).count();
         }
@@ -64,7 +64,7 @@ impl StackEncoder {
         known + same + rest.take_while(|(a, b)| a == b).count()
     }
 
-    /// A slot for a packet header to check, the next in turn.
+    /// The next slot, in turn, for a packet header to check.
     pub fn check(&mut self) -> CacheCheck {
         let slot = self.next_check;
         self.next_check = (slot + CHECK_STEP) % CACHE_SLOTS;
@@ -72,8 +72,8 @@ impl StackEncoder {
         CacheCheck { slot: slot as u16, successor, code }
     }
 
-    /// Writes the frames of `stack` from `common` on; returns the number of codewords. Codes that were
-    /// not in the cache are added to `missed`.
+    /// Writes the frames of `stack` from `common` on and returns the number of codewords. Codes that were not
+    /// in the cache are added to `missed`.
     pub fn encode(
         &mut self,
         stack: &[u64],
@@ -83,7 +83,7 @@ impl StackEncoder {
         missed: &mut Vec<u64>,
     ) -> u16 {
         let limit = out.len() + MAX_BACKTRACE - MAX_CODEWORD;
-        // There are so many: then no place in it has to be checked.
+        // There are exactly this many slots; a fixed-size array makes bounds checks unnecessary.
         let Some(slots) = self.slots.first_chunk_mut::<CACHE_SLOTS>() else { return 0 };
         let mut frames = stack[common..].iter();
         let mut next = frames.next();

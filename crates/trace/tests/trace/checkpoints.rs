@@ -1,4 +1,4 @@
-//! Reading from the middle is reading from the start, less what came before.
+//! Reading from the middle gives the events of a full read from there on.
 
 use bactrian_trace::{Checkpoints, Index, Micros};
 use proptest::prelude::*;

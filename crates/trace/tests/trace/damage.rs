@@ -1,4 +1,4 @@
-//! Damaged traces: what is left is read, what is lost is counted.
+//! Damaged traces: what remains is read, what is lost is counted.
 
 use bactrian_trace::{Index, Losses, Micros, Stacks};
 
@@ -76,7 +76,7 @@ struct Victim {
     allocations: u64,
 }
 
-/// Damage done to one of the packets, and what has to be said of it.
+/// Damage done to one packet, and the losses that must be reported.
 struct Case {
     what: &'static str,
     damage: fn(&mut Vec<Vec<u8>>, usize),
@@ -85,7 +85,7 @@ struct Case {
     readable: bool,
 }
 
-/// One packet is gone as a whole.
+/// A whole packet is missing.
 fn gone(victim: Victim) -> Losses {
     Losses { gaps: 1, allocations: victim.allocations, ..Losses::default() }
 }
@@ -94,7 +94,7 @@ fn gone_and_unread(victim: Victim) -> Losses {
     Losses { bytes_unread: victim.bytes, ..gone(victim) }
 }
 
-/// More than any file has.
+/// More bytes than any file has.
 const HUGE: usize = 0x1FFF_FFFF;
 
 const CASES: &[Case] = &[
@@ -178,7 +178,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// The places of packets with events, in a trace taken apart.
+/// The indices of packets with events, in a trace that was split into packets.
 fn packets_of_events(index: &Index) -> Vec<usize> {
     let places = (1..).zip(index.packets()).filter(|(_, packet)| packet.allocations() > 0);
     places.map(|(place, _)| place).collect()
@@ -245,7 +245,7 @@ fn a_clock_set_back_stands_still_instead() {
 #[test]
 fn a_lost_packet_of_names_does_not_go_unnoticed() {
     let mut packets = packets::split(&scripts::small(2).bytes);
-    // The first packet after the trace's own has the names of what the second allocates.
+    // The first packet after the trace info has the names of what the second allocates.
     packets.remove(1);
     let losses = read(&packets.concat()).losses;
     assert!(losses.names_lost > 0 && !losses.is_clean(), "{losses:?}");

@@ -37,7 +37,7 @@ impl Seen {
         Seen { time: event.time(), domain, id, what }
     }
 
-    /// The same without its stack.
+    /// The same event without its stack.
     pub fn bare(mut self) -> Seen {
         if let What::Alloc { stack, .. } = &mut self.what {
             stack.clear();
@@ -46,7 +46,7 @@ impl Seen {
     }
 }
 
-/// All that a trace yields.
+/// Everything that a trace yields.
 #[derive(Debug)]
 pub struct Reading {
     pub events: Vec<Seen>,
@@ -58,7 +58,7 @@ pub struct Reading {
 pub type Place = (Vec<u8>, Vec<u8>, u32, u16, u16);
 
 impl Reading {
-    /// How many allocations were read.
+    /// The number of allocations read.
     pub fn allocations(&self) -> u64 {
         self.events.iter().filter(|seen| matches!(seen.what, What::Alloc { .. })).count() as u64
     }
@@ -67,7 +67,7 @@ impl Reading {
         self.events.iter().cloned().map(Seen::bare).collect()
     }
 
-    /// Where a frame is in the source.
+    /// The source locations of a frame.
     pub fn places(&self, frame: FrameId) -> Vec<Place> {
         let name = |id| self.frames.names().bytes(id).to_vec();
         let locations = self.frames.locations(frame).iter();

@@ -7,7 +7,7 @@ use crate::events::{Seen, read};
 use crate::samples::fixture;
 use crate::scripts::{self, write};
 
-/// Follows a trace that comes in pieces of so many bytes.
+/// Follows a trace that arrives in pieces of `piece` bytes.
 fn follow(bytes: &[u8], piece: usize) -> Option<(Vec<Seen>, Losses)> {
     let mut follower = Follower::new();
     let mut events = Vec::new();
@@ -17,7 +17,7 @@ fn follow(bytes: &[u8], piece: usize) -> Option<(Vec<Seen>, Losses)> {
     Some((events, follower.losses()))
 }
 
-/// In the order that does not depend on how packets came.
+/// In an order that does not depend on how packets arrived.
 fn by_domain(mut events: Vec<Seen>) -> Vec<Seen> {
     events.sort_by_key(|seen| seen.domain);
     events
@@ -85,7 +85,7 @@ fn damage_costs_as_much_as_in_a_whole_trace() {
             assert!(events.len() == all || !losses.is_clean(), "byte {at}");
         }
     }
-    // What is no trace is said to be none, whatever comes.
+    // Bytes that are no trace are rejected, whatever follows.
     assert!(follow(&[7; 1000], 10).is_none());
     let mut garbage = sound.to_vec();
     garbage.resize(sound.len() + 10_000, 0xC1);

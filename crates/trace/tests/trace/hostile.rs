@@ -1,11 +1,11 @@
-//! Small files made to cost much memory or time. What is counted here is what they would blow up.
+//! Small files made to cost much memory or time. The tests count what these would blow up.
 
 use bactrian_trace::Index;
 
 use crate::events::{What, read};
 use crate::packets::{event, info, location, packet, record};
 
-/// 31 files of one function each: all move-to-front places of version 2 are taken.
+/// 31 files with one function each: all positions of version 2's move-to-front list are taken.
 fn all_places_taken() -> Vec<u8> {
     let name = |n: u64| {
         let names = format!("f{n}\0g\0").into_bytes();

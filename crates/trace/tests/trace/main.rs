@@ -1,4 +1,4 @@
-//! Traces written, read, damaged and made up: what the reader and the writer promise together.
+//! Traces written, read, damaged and made up: what reader and writer promise together.
 
 mod checkpoints;
 mod damage;

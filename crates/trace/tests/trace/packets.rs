@@ -1,16 +1,16 @@
-//! Packets as bytes: taken apart, changed, made up.
+//! Packets as bytes: split, changed, made up.
 
 use std::ops::Range;
 
 use bactrian_trace::Index;
 
-/// Where fields stand in a packet header, up to version 2.
+/// Offsets of fields in a packet header, up to version 2.
 pub const SIZE: usize = 4;
 pub const VERSION: usize = 28;
 pub const PID: usize = 30;
 pub const HEADER: usize = 66;
 
-/// Takes a sound trace apart, the trace-info packet first.
+/// Splits a sound trace into packets, the trace-info packet first.
 pub fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     let index = Index::skim(bytes).expect("a readable trace");
     let starts = index.packets().iter().map(|packet| packet.offset);
@@ -23,12 +23,12 @@ pub fn patch(packet: &mut [u8], at: usize, field: &[u8]) {
     packet[at..at + field.len()].copy_from_slice(field);
 }
 
-/// Makes a packet say that it has this many bytes.
+/// Sets the size in a packet's header.
 pub fn set_size(packet: &mut [u8], bytes: usize) {
     patch(packet, SIZE, &(bytes as u32).wrapping_mul(8).to_le_bytes());
 }
 
-/// Microseconds since the epoch at which all that is made up here happens.
+/// The time of everything made up here, in microseconds since the epoch.
 const TIME: u64 = 1_700_000_000_000_000;
 
 /// Puts a header before `body`.
@@ -67,7 +67,7 @@ pub fn info(version: u16) -> Vec<u8> {
     packet(version, 0, 0..0, &body)
 }
 
-/// The start of a location event that has this many records.
+/// The start of a location event with this many records.
 pub fn location(code: u64, records: u8) -> Vec<u8> {
     [&event(1)[..], &code.to_le_bytes(), &[records]].concat()
 }

@@ -1,4 +1,4 @@
-//! Parts of a trace, read apart from each other, are what is read from front to back without stacks.
+//! Parts of a trace, read independently, give what a sequential read without stacks gives.
 
 use bactrian_trace::{Frames, Index, Losses, Parts, Reader, Stacks};
 use proptest::prelude::*;
@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use crate::events::{Seen, rest};
 use crate::scripts;
 
-/// The events of all parts of so many packets, and what each lost; none if the trace has no parts.
+/// The events of all parts of `packets` packets each, and the losses of each part; None if the trace has no
+/// parts.
 fn in_parts(bytes: &[u8], packets: usize) -> Option<(Vec<Seen>, Vec<Losses>)> {
     let index = Index::skim(bytes).expect("a readable trace");
     let parts = Parts::of(bytes, &index)?;
@@ -34,7 +35,7 @@ proptest! {
         let (events, losses) = from_front_to_back(&bytes);
         let read = in_parts(&bytes, packets);
         let index = Index::skim(&bytes).expect("a readable trace");
-        // It can be done where it is promised that it can.
+        // Parts exist wherever they are promised.
         prop_assert!(read.is_some() || index.domains().len() != 1 || !losses.is_clean());
         if let Some((seen, lost)) = read {
             let is_in_order = seen.is_sorted_by_key(|seen| seen.time);

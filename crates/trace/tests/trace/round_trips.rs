@@ -1,4 +1,4 @@
-//! What is written is read.
+//! Written traces read back as they were written.
 
 use bactrian_trace::Stacks;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Traces that memtrace wrote, read and written again.
 //!
-//! Run on the repository's own fixtures, and on `../shared/traces` where a checkout has it beside.
+//! Run on the repository's own fixtures, and on `../shared/traces` if it exists beside the checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -94,8 +94,8 @@ fn sound_traces_have_no_losses() {
     }
 }
 
-/// A trace of `../shared/traces`; how many allocations, promotions and collections it yields; what is
-/// said of its losses.
+/// A trace of `../shared/traces`; how many allocations, promotions and collections it yields; what is reported
+/// of its losses.
 type Expected = (&'static str, [usize; 3], &'static [&'static str]);
 
 const CUT_STACKS: &str = "229 stacks were cut by the recorder: their innermost frames are unknown";
@@ -128,7 +128,7 @@ const ODD_TRACES: &[Expected] = &[
     ("edge_kill_v2.ctf", [2_372, 2_290, 1_983], &[]),
 ];
 
-/// A trace of `../shared/traces`, where a checkout has it beside.
+/// A trace of `../shared/traces`, if that exists beside the checkout.
 fn shared(name: &str) -> Option<Input> {
     Input::open(&root().join("../shared/traces").join(name)).ok()
 }

@@ -1,4 +1,4 @@
-//! Programs made up for tests: what happens, in which order, and the trace that is written of it.
+//! Made-up programs: what happens in which order, and the trace that is written of it.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use crate::events::{Place, Seen, What};
 
-/// Something that happens in a domain, some time after what happened there before; a negative time
-/// means that the clock was set back.
+/// Something that happens in a domain, `after` microseconds after the last thing that happened there; a
+/// negative time means that the clock was set back.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub after: i64,
@@ -27,12 +27,12 @@ pub enum Act {
         source: Source,
         stack: Vec<u64>,
     },
-    /// Of one of the objects there are so far (the number wraps), whoever allocated it.
+    /// Of one of the objects so far (the number wraps), whichever domain allocated it.
     Promote(usize),
     Collect(usize),
 }
 
-/// One of the codes. Every third meets all others of its kind in the same two slots of the cache.
+/// One of the codes. Every third shares its two slots of the cache with all others of its kind.
 pub fn code(n: u8) -> u64 {
     let n = u64::from(n) + 1;
     if n.is_multiple_of(3) { n << 50 | 0xABC } else { 0x40_0000 + n * 8 }
@@ -53,7 +53,7 @@ pub fn places(code: u64) -> Vec<Place> {
     (0..code % 4).map(place).collect()
 }
 
-/// Finds [`places`].
+/// Locates codes by [`places`].
 pub struct Here;
 
 impl Locate for Here {
@@ -92,14 +92,14 @@ pub struct Written {
     pub events: Vec<Seen>,
 }
 
-/// Writes a trace. Every `flush_every` steps packets are ended, so that a small trace has many.
+/// Writes a trace. Ends packets every `flush_every` steps, so that a small trace has many.
 pub fn write(version: u16, steps: &[Step], flush_every: usize) -> Written {
     let mut writer = Writer::new(Vec::new(), info(version)).expect("a writable version");
     let events = put(&mut writer, steps, flush_every);
     Written { bytes: writer.finish().expect("a vector takes all"), events }
 }
 
-/// What a program that is killed after its last event leaves to a sink that outlives it.
+/// What remains in a sink that outlives the program if the program is killed after its last event.
 pub fn write_until_killed(version: u16, steps: &[Step], flush_every: usize) -> Written {
     let mut writer = Writer::new(Survivor::default(), info(version)).expect("a writable version");
     let events = put(&mut writer, steps, flush_every);
@@ -110,7 +110,7 @@ pub fn write_until_killed(version: u16, steps: &[Step], flush_every: usize) -> W
     Written { bytes, events }
 }
 
-/// Keeps copies of what is in the making, with headers as they were in the beginning.
+/// Keeps copies of unfinished packets, with the headers that they had in the beginning.
 #[derive(Debug, Default)]
 struct Survivor {
     bytes: Vec<u8>,
@@ -144,7 +144,7 @@ impl Sink for Survivor {
     }
 }
 
-/// Does what a script says, and gives the events that must come out.
+/// Executes a script and returns the events that must come out.
 fn put<S: Sink<Error: std::fmt::Debug>>(
     writer: &mut Writer<S>,
     steps: &[Step],
@@ -212,7 +212,7 @@ pub fn small(version: u16) -> Written {
     write(version, &small_program(), 20)
 }
 
-/// Stacks deeper than this may be cut when they are written, if no frame is in the cache.
+/// Deeper stacks may be cut when they are written, if no frame is in the cache.
 const NEVER_CUT: usize = 4086 / 10;
 
 fn stacks() -> impl Strategy<Value = Vec<u64>> {
@@ -243,7 +243,7 @@ pub fn steps(domains: u16) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step.prop_map(|(after, domain, act)| Step { after, domain, act }), 0..250)
 }
 
-/// Random versions with random programs that they can hold.
+/// Random versions with random programs that these versions can represent.
 pub fn programs() -> impl Strategy<Value = (u16, Vec<Step>)> {
     prop_oneof![
         steps(1).prop_map(|steps| (2, steps)),

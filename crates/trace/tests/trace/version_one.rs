@@ -1,4 +1,4 @@
-//! Version 1 differs from 2 in what the first packet says.
+//! Version 1 differs from version 2 in the contents of the first packet.
 
 use bactrian_trace::{Index, TraceInfo};
 
@@ -6,7 +6,7 @@ use crate::events::read;
 use crate::packets::{self, VERSION, patch, set_size};
 use crate::scripts;
 
-/// What a version 1 writer would have written.
+/// What a writer of version 1 would have written.
 fn downgrade(bytes: &[u8], context: &[u8]) -> Vec<u8> {
     let mut packets = packets::split(bytes);
     let first = &mut packets[0];
