@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_stays_and_the_rest_is_collected_at_the_end() {
+    fn held_objects_stay_and_the_rest_is_collected_at_the_end() {
         for version in [2, 3] {
             let info = TraceInfo {
                 version,

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn library_code_is_told_by_its_names() {
+    fn library_code_is_recognised_by_name() {
         for function in ["Stdlib__List.map", "Stdlib.(^)", "Stdlib", "CamlinternalLazy.force"] {
             assert!(is_library(function, "x.ml"), "{function}");
         }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_told_from_the_program() {
+    fn libraries_are_distinguished_from_the_program() {
         let of = |function: &str| origin_of(function, "x.ml");
         assert_eq!(of("Yojson__Safe.from_string"), Origin::Library);
         assert_eq!(of("Unix.read"), Origin::Library);

@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_and_files_go_together_by_name() {
+    fn functions_are_matched_with_files_by_name() {
         let table: &[(&str, &str, bool)] = &[
             ("list.ml", "Stdlib__List.map", true),
             ("list.ml", "Stdlib__list.map", true),

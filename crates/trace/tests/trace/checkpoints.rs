@@ -30,7 +30,7 @@ proptest! {
     }
 
     #[test]
-    fn with_a_checkpoint_at_each_event_nothing_is_read_twice(steps in scripts::steps(1)) {
+    fn checkpoint_at_each_event_reads_nothing_twice(steps in scripts::steps(1)) {
         let bytes = scripts::write(2, &steps, 30).bytes;
         let index = Index::skim(&bytes).expect("a readable trace");
         let checkpoints = Checkpoints::build(&bytes, &index, 1);

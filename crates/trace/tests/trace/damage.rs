@@ -243,7 +243,7 @@ fn a_clock_set_back_stands_still_instead() {
 }
 
 #[test]
-fn a_lost_packet_of_names_does_not_go_unnoticed() {
+fn a_lost_packet_of_names_is_reported() {
     let mut packets = packets::split(&scripts::small(2).bytes);
     // The first packet after the trace info has the names of what the second allocates.
     packets.remove(1);
@@ -252,7 +252,7 @@ fn a_lost_packet_of_names_does_not_go_unnoticed() {
 }
 
 #[test]
-fn packets_out_of_order_are_read_and_nothing_is_said_to_be_lost() {
+fn packets_out_of_order_are_read_without_losses() {
     let sound = scripts::small(2).bytes;
     let index = Index::skim(&sound).expect("a readable trace");
     let places = packets_of_events(&index);

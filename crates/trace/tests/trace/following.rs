@@ -25,7 +25,7 @@ fn by_domain(mut events: Vec<Seen>) -> Vec<Seen> {
 
 proptest! {
     #[test]
-    fn the_same_events_come_in_pieces_of_any_size(
+    fn follower_gives_the_same_events_for_any_piece_size(
         (version, steps) in scripts::programs(),
         flush_every in 1..60usize,
         piece in prop_oneof![1..50usize, 50..10_000usize],
@@ -58,7 +58,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_is_waited_for() {
+fn follower_waits_for_whole_packets() {
     let written = scripts::small(3);
     let mut follower = Follower::new();
     let mut events = 0;
@@ -73,7 +73,7 @@ fn a_packet_is_waited_for() {
 }
 
 #[test]
-fn damage_costs_as_much_as_in_a_whole_trace() {
+fn follower_loses_as_much_to_damage_as_the_reader() {
     let sound = fixture("every_word_v2.ctf");
     let all = read(&sound).events.len();
     for at in (0..sound.len()).step_by(101) {

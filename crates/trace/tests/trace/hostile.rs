@@ -48,7 +48,7 @@ fn packets_that_cannot_be_repaired_are_given_up_one_by_one() {
 }
 
 #[test]
-fn stacks_do_not_grow_without_end() {
+fn stack_depth_is_bounded() {
     // Each allocation keeps the first `n * FRAMES` frames and adds as many and a few more.
     const FRAMES: u32 = 65_000;
     let codewords = [&[3, 0][..], &9u64.to_le_bytes(), &[2, 0, 255].repeat(254)].concat();

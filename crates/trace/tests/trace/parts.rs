@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_told_or_there_are_no_parts(at in 0.0..1.0f64, byte: u8, packets in 1..6usize) {
+    fn damaged_parts_report_losses(at in 0.0..1.0f64, byte: u8, packets in 1..6usize) {
         let mut bytes = scripts::small(2).bytes;
         let at = (bytes.len() as f64 * at) as usize;
         bytes[at] = byte;

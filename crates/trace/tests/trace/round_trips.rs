@@ -27,7 +27,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sink_that_outlives_the_program_has_all_of_it(
+    fn surviving_sink_has_every_event_of_a_killed_program(
         (version, steps) in scripts::programs(),
         flush_every in prop_oneof![Just(NEVER), 1..60usize],
     ) {

@@ -134,7 +134,7 @@ fn shared(name: &str) -> Option<Input> {
 }
 
 #[test]
-fn odd_traces_yield_what_they_hold() {
+fn odd_traces_yield_known_events_and_losses() {
     for &(name, counts, losses) in ODD_TRACES {
         let Some(input) = shared(name) else { continue };
         let reading = read(&input);
@@ -158,7 +158,7 @@ fn thirty_bytes_are_not_a_trace() {
 
 /// `Dune__exe__Main.f` is in `main.ml`.
 #[test]
-fn names_garbled_by_long_lines_are_brought_back_right() {
+fn names_garbled_by_long_lines_are_repaired() {
     let Some(input) = shared("corrupt_longline_bytecode_v2.ctf") else { return };
     let reading = read(&input);
     let mut checked = 0;

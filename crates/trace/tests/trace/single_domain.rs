@@ -12,13 +12,13 @@ fn converted(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn one_domain_comes_out_as_if_written_so() {
+fn one_domain_is_converted_to_version_2() {
     let steps = small_program();
     assert_eq!(converted(&write(3, &steps, 5).bytes), Some(write(2, &steps, 5).bytes));
 }
 
 #[test]
-fn other_traces_are_left_alone() {
+fn damaged_and_multi_domain_traces_are_not_converted() {
     let steps = small_program();
     let sound = write(3, &steps, 5).bytes;
     assert_eq!(converted(&write(2, &steps, 5).bytes), None);
