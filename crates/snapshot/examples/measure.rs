@@ -1,4 +1,4 @@
-//! How large snapshots are and how long blocks take, on a made-up heap of lists, maps, tables and strings:
+//! Measures the size of snapshots and the time per block, on a made-up heap of lists, maps, tables and strings:
 //! `cargo run --release -p bactrian-snapshot --example measure [MILLIONS]`.
 
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
@@ -9,11 +9,11 @@ use bactrian_snapshot::*;
 
 /// A block as the walker would find it.
 enum Made {
-    /// `(key, rest)`, the rest being the block before of its kind.
+    /// `(key, rest)`, where the rest is the previous block of this kind.
     Cons(i64, u32),
     /// A node of a balanced map: left, key, value, right, height.
     Node(u32, u32, u32, u32, i64),
-    /// A string of so many bytes.
+    /// A string with this length in bytes.
     Text(u64),
     /// A boxed float.
     Float,
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Time that this thread had a processor: others may be busy too.
+/// Processor time of this thread, since other processes may be busy too.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = text.split(' ').next().and_then(|text| text.parse().ok());
@@ -52,7 +52,7 @@ fn measure(name: &str, heap: &[Made], columns: Columns) -> Result<()> {
         for made in group {
             let size = put(&mut builder, address, made);
             words += size + 1;
-            // Every twentieth block is followed by one that was freed.
+            // Every twentieth block is followed by a freed one.
             address += 8 * (size + 1) + if id % 20 == 0 { 24 } else { 0 };
             id += 1;
         }
@@ -120,8 +120,8 @@ fn put(group: &mut GroupBuilder, address: u64, made: &Made) -> u64 {
     }
 }
 
-/// A third each of a list, a map from strings to floats with its nodes in the order of a random insertion, and
-/// buckets of a table.
+/// A third each of a list, of a map from strings to floats whose nodes are in the order of random insertions,
+/// and of buckets of a table.
 fn make(count: usize) -> Vec<Made> {
     let mut heap = vec![Made::Float];
     let mut state = 1_u64;
@@ -143,7 +143,7 @@ fn make(count: usize) -> Vec<Made> {
             1 => {
                 heap.push(Made::Text(3 + random() % 12));
                 heap.push(Made::Float);
-                // Nodes are made again from the leaf upwards, so children are near or far.
+                // An insertion makes nodes anew from the leaf upwards, so children are near or far.
                 let near = nodes[nodes.len() - 1 - (random() as usize % nodes.len().min(16))];
                 let far = nodes[random() as usize % nodes.len()];
                 heap.push(Made::Node(near, next, next + 1, far, (random() % 20) as i64));

@@ -1,4 +1,4 @@
-//! What can go wrong with a snapshot.
+//! Errors in reading and writing snapshots.
 
 use std::fmt;
 use std::io;
@@ -6,29 +6,29 @@ use std::io;
 /// Why a snapshot, or a part of it, could not be read or written.
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system said no.
+    /// The error of the operating system.
     Io(io::Error),
-    /// These bytes are not a snapshot.
+    /// The bytes are not a snapshot.
     NotASnapshot {
-        /// Where that was seen.
+        /// The byte offset at which that shows.
         offset: u64,
-        /// What was seen.
+        /// What was found there.
         reason: String,
     },
-    /// A snapshot of a version that is not known here.
+    /// A snapshot of an unsupported version.
     Version(u32),
     /// A part of the file is damaged or missing; the rest may be readable.
     Damaged {
-        /// Where the part is, or would be.
+        /// The byte offset where the part is, or would be.
         offset: u64,
         /// Which part, and what is wrong with it.
         reason: String,
     },
-    /// The writer was called in a way that makes no sense.
+    /// Calls of the writer that contradict each other.
     Misuse(&'static str),
 }
 
-/// The result of reading or writing.
+/// The result of reading or writing a snapshot.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {
@@ -52,7 +52,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // What it says is said by Display already.
+            // Display already prints the error itself.
             Error::Io(error) => error.source(),
             _ => None,
         }

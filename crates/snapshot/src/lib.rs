@@ -1,20 +1,19 @@
-//! Snapshots of OCaml heaps (`.heap`): every block that was alive at one moment, who points to it, and
-//! what holds it.
+//! Snapshots of OCaml heaps (`.heap`): every block that was alive at one moment, the pointers among them, and
+//! the roots that hold them.
 //!
-//! For: writing a heap of a hundred million blocks while it is walked, by several workers, into a few percent of
-//! its size; reading it again piece by piece, sound or damaged. The format is described in
-//! `docs/formats/heap.md`.
+//! **Purpose.** Writing a heap of a hundred million blocks while several workers walk it, into a few percent of
+//! its size; reading it piece by piece, sound or damaged. The format is described in `docs/formats/heap.md`.
 //!
-//! The caller owes: blocks in order of their addresses, numbered from 0, and the number of all blocks before the
-//! first group is written. Where the bytes go, under which name and with which rights, is the caller's business
-//! too.
+//! **The caller owes** blocks in order of their addresses, numbered from 0, and the number of all blocks before
+//! the first group is written. Where the bytes go, under which name and with which permissions, is up to the
+//! caller, too.
 //!
-//! Promises: no input makes this crate panic, hang or take memory out of proportion to its size: what is
-//! decompressed is at most 256 times as long as what is stored, and there are at most 2,000 blocks per byte.
-//! Damage costs the group or the table it is in; [`Losses`] tells. Numbers of blocks that are read are below
-//! [`Snapshot::blocks`]; other numbers are to be looked up with `get`.
+//! **Promises.** No input makes this crate panic, hang or use memory out of proportion to its size:
+//! decompressed contents are at most 256 times as long as the stored ones, and there are at most 2,000 blocks
+//! per byte. Damage costs only the group or table that it is in, and is reported in [`Losses`]. Numbers of
+//! blocks that are read are below [`Snapshot::blocks`]; look up all other numbers with `get`.
 //!
-//! Left out: what blocks mean. Walking memory is in `bactrian-capture`, answers are in `bactrian-analysis`.
+//! **Left out:** what blocks mean. Walking memory is in `bactrian-capture`, answers are in `bactrian-analysis`.
 //!
 //! ```
 //! use bactrian_snapshot::{BlockId, Columns, Edge, GroupBuilder, Info, Module, ModuleId, Pointer, Root};

@@ -1,11 +1,11 @@
-//! The account of what a snapshot should hold and does not, because its file is cut or damaged.
+//! The account of what is missing from a snapshot because its file is cut or damaged.
 //!
-//! What could not be read of the *program* when the snapshot was taken is another matter: see
+//! Parts of the *program* that could not be read when the snapshot was taken are another matter: see
 //! [`Tables::gaps`](crate::Tables::gaps).
 
 use crate::error::Error;
 
-/// Incidents that are told one by one; the rest is only counted.
+/// The maximum number of incidents kept; further ones are only counted.
 const MOST_INCIDENTS: usize = 20;
 
 /// What is missing or damaged in a file.
@@ -13,28 +13,28 @@ const MOST_INCIDENTS: usize = 20;
 pub struct Losses {
     /// The file has no end: it was cut, or its end is damaged.
     pub is_cut: bool,
-    /// Groups of blocks that cannot be read, as far as they are known.
+    /// The number of groups known to be unreadable.
     pub groups: u64,
-    /// Blocks in them, or after the cut.
+    /// The number of blocks in them, or after the cut.
     pub blocks: u64,
-    /// Tables that are missing or damaged.
+    /// The number of tables that are missing or damaged.
     pub tables: u64,
-    /// References to entries of tables or to blocks that are not there.
+    /// The number of references to table entries or blocks that do not exist.
     pub entries: u64,
-    /// Bytes at the end of the file that could not be made out.
+    /// The number of bytes at the end of the file that could not be decoded.
     pub bytes_unread: u64,
-    /// How many incidents there were.
+    /// The number of all incidents.
     pub incident_count: u64,
-    /// The first of them.
+    /// The first incidents.
     pub incidents: Vec<Incident>,
 }
 
 /// A place where something was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {
-    /// Where in the file.
+    /// Its byte offset in the file.
     pub offset: u64,
-    /// What.
+    /// What was wrong.
     pub what: String,
 }
 
@@ -44,7 +44,7 @@ impl Losses {
         *self == Losses::default()
     }
 
-    /// Notes an incident.
+    /// Records an incident.
     pub fn note(&mut self, offset: u64, what: impl Into<String>) {
         self.incident_count += 1;
         if self.incidents.len() < MOST_INCIDENTS {
@@ -52,7 +52,7 @@ impl Losses {
         }
     }
 
-    /// Notes that a group of `blocks` blocks could not be read.
+    /// Records that a group of `blocks` blocks could not be read.
     pub fn note_group(&mut self, error: &Error, blocks: u32) {
         self.groups += 1;
         self.blocks += u64::from(blocks);
@@ -66,7 +66,7 @@ impl Losses {
         }
     }
 
-    /// What is missing, one sentence for each kind of loss.
+    /// The losses as sentences, one for each kind of loss.
     pub fn sentences(&self) -> Vec<String> {
         let number =
             |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
@@ -78,7 +78,7 @@ impl Losses {
             let blocks = number(self.blocks, "block");
             sentences.push(match (self.blocks, self.groups) {
                 (_, 0) => format!("{blocks} missing"),
-                // Their blocks are there, and something that is known of them is not.
+                // The blocks are there, but something about them is not.
                 (0, groups) => format!("{} unreadable in part", number(groups, "group")),
                 (_, groups) => format!("{blocks} missing, {} unreadable", number(groups, "group")),
             });

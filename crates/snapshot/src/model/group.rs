@@ -2,19 +2,19 @@
 
 use super::BlockId;
 
-/// Blocks in a group at most.
+/// The maximum number of blocks in a group.
 pub const GROUP_BLOCKS: u32 = 65_536;
 
 /// What is known of a group without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupFacts {
-    /// Its first block; the others follow without a gap.
+    /// Its first block; the others follow without gaps in the numbering.
     pub first: BlockId,
-    /// How many blocks it has.
+    /// The number of its blocks.
     pub blocks: u32,
-    /// How many of their fields point to blocks.
+    /// The number of their fields that point to blocks.
     pub edges: u64,
-    /// How many words they have together, without headers.
+    /// The total size of the blocks in words, without headers.
     pub words: u64,
     /// The address of the first block.
     pub first_address: u64,
@@ -23,7 +23,7 @@ pub struct GroupFacts {
 }
 
 impl GroupFacts {
-    /// Just after its last block.
+    /// The number after that of its last block.
     pub fn end(&self) -> u64 {
         u64::from(self.first.0) + u64::from(self.blocks)
     }

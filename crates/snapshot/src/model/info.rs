@@ -1,44 +1,44 @@
 //! What was frozen, when, how and why.
 
-/// What a snapshot is a snapshot of. It stands at the beginning of the file, so that a cut file can still
-/// say what it was.
+/// The circumstances of a snapshot. They are at the beginning of the file, so that a cut file can still tell
+/// what it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
-    /// What wrote it, as `bactrian 0.1.0`.
+    /// The program that wrote it, such as `bactrian 0.1.0`.
     pub writer: String,
-    /// The program's file.
+    /// Path of the observed program.
     pub program: String,
-    /// Its arguments, without its name.
+    /// Arguments of the program, without its name.
     pub arguments: Vec<String>,
-    /// Its process.
+    /// Process id of the program.
     pub pid: u32,
-    /// The machine it ran on.
+    /// Host name of the machine it ran on.
     pub host: String,
-    /// Its version of OCaml, as `4.13.1`.
+    /// The program's version of OCaml, such as `4.13.1`.
     pub ocaml: String,
-    /// What its code is.
+    /// Whether the program is native code or bytecode.
     pub code: CodeKind,
     /// When it was frozen, in microseconds since the Unix epoch.
     pub taken: u64,
-    /// When it was frozen, in microseconds since observation began, if that is known.
+    /// When it was frozen, in microseconds since observation began; None if unknown.
     pub since_start: Option<u64>,
-    /// Why.
+    /// Why the snapshot was taken.
     pub reason: Reason,
-    /// What the program called it (`Bactrian.snapshot ~name`).
+    /// The name that the program gave it (`Bactrian.snapshot ~name`), if any.
     pub name: Option<String>,
-    /// Which of the process's snapshots it is, from 1; 0 if they were not counted.
+    /// Its number among the process's snapshots, from 1; 0 if they were not counted.
     pub sequence: u32,
-    /// How.
+    /// How the snapshot was taken.
     pub way: Way,
-    /// How long the program stood still for it, in nanoseconds, if that was measured.
+    /// How long the program was paused for it, in nanoseconds; None if that was not measured.
     pub pause: Option<u64>,
-    /// Snapshots that were due before this one and not taken.
+    /// Snapshots that were due before this one and skipped.
     pub skipped: Skipped,
-    /// The trace that was recorded at the same time.
+    /// The trace that was recorded at the same time, if any.
     pub trace: Option<String>,
 }
 
-/// What a program's code is.
+/// The kind of code of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CodeKind {
     /// Machine code.
@@ -51,18 +51,18 @@ pub enum CodeKind {
 /// Why a snapshot was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reason {
-    /// Somebody asked for it from outside.
+    /// It was requested from outside.
     #[default]
     Asked,
     /// A major collection ended.
     Major,
-    /// It was time.
+    /// A timer expired.
     Every,
-    /// A signal came.
+    /// A signal arrived.
     Signal,
     /// The program was about to exit.
     Exit,
-    /// There was more alive than ever before.
+    /// More was alive than ever before.
     Peak,
     /// The program called `Bactrian.snapshot`.
     Call,
@@ -71,30 +71,30 @@ pub enum Reason {
 /// How a snapshot was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// By the agent, from a frozen copy.
+    /// By the agent, from a frozen copy (a clone of the process).
     #[default]
     Agent,
-    /// From outside, from a frozen copy that was injected.
+    /// From outside, by attaching and injecting the clone that makes a frozen copy.
     Attach,
-    /// From outside, by copying a stopped process.
+    /// From outside, by copying the memory of a stopped process.
     Copy,
     /// From a core file.
     Core,
 }
 
-/// Snapshots that were due and not taken, by what there was too little of.
+/// Snapshots that were due and skipped, by the resource that was short.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// As many frozen copies as allowed existed already.
+    /// The allowed number of frozen copies existed already.
     pub copies: u64,
     /// Memory would have run out.
     pub memory: u64,
-    /// The disk would have run full.
+    /// The disk would have filled up.
     pub disk: u64,
 }
 
 impl Skipped {
-    /// All together.
+    /// The number of all skipped snapshots.
     pub fn total(&self) -> u64 {
         self.copies.saturating_add(self.memory).saturating_add(self.disk)
     }

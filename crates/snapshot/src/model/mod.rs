@@ -1,4 +1,4 @@
-//! What a snapshot says, apart from how it is written down.
+//! The contents of a snapshot, independent of their encoding.
 
 mod group;
 mod ids;

@@ -1,4 +1,4 @@
-//! Texts that occur many times and are kept once.
+//! Interned strings: texts that occur many times and are stored once.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl PartialEq for Names {
 }
 
 impl Names {
-    /// The number of a text, a new one if it was not there before.
+    /// The number of a text, which is added if it is new.
     pub fn add(&mut self, text: &str) -> NameId {
         if let Some(&id) = self.known.get(text) {
             return id;
@@ -34,12 +34,12 @@ impl Names {
         self.push(text.into())
     }
 
-    /// As [`Names::add`] for bytes that may be no UTF-8, as names in a program's memory are.
+    /// Like [`Names::add`], for bytes that may not be UTF-8, such as names in a program's memory.
     pub fn add_bytes(&mut self, text: &[u8]) -> NameId {
         self.add(&String::from_utf8_lossy(text))
     }
 
-    /// Adds a text under the next number, also one that is there already: files may hold such.
+    /// Adds a text under the next number even if it exists already: files may contain duplicates.
     pub(crate) fn push(&mut self, text: Box<str>) -> NameId {
         let id = NameId(self.texts.len() as u32);
         self.texts.push(text.clone());
@@ -52,12 +52,12 @@ impl Names {
         self.texts.get(id.index()).map_or("", |text| text)
     }
 
-    /// How many texts there are.
+    /// The number of texts.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether there is nothing but the empty text.
+    /// Whether there is only the empty text.
     pub fn is_empty(&self) -> bool {
         self.texts.len() <= 1
     }

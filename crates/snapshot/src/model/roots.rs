@@ -1,13 +1,14 @@
-//! Where the collector starts from, and what else holds blocks or knows them without holding them.
+//! Roots, from which the collector starts, and everything else that holds blocks or knows them without holding
+//! them.
 
 use super::{BlockId, FrameId, ModuleId, NameId, StackId, ThreadId};
 
-/// A pointer to a block: to its first field, or into a closure at one of its other functions.
+/// A pointer to a block: to its first field, or to one of the other functions of a closure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer {
     /// The block.
     pub block: BlockId,
-    /// Words from the block's first field to what is pointed to. 0 except for infix pointers.
+    /// The distance from the block's first field in words. 0 except for infix pointers.
     pub infix: u32,
 }
 
@@ -18,20 +19,21 @@ impl Pointer {
     }
 }
 
-/// A root: a place outside the blocks from which the collector starts. Roots that hold immediates or
-/// point to no block of the snapshot are not kept.
+/// A root: a place outside the blocks from which the collector starts. Roots that hold immediates or point to
+/// no block of the snapshot are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// What kind of place it is, and which.
+    /// What kind of root it is, and which one.
     pub kind: RootKind,
     /// What it holds.
     pub target: Pointer,
 }
 
-/// The name of the hook that is, in bytecode, the variable with the block of all modules. Its fields are roots themselves.
+/// The name of the hook that is, in bytecode, the variable with the block of all modules. The fields of that
+/// block are roots themselves.
 pub const MODULES_OF_BYTECODE: &str = "global data";
 
-/// What kind of place a root is, and which.
+/// What kind of root it is, and which one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootKind {
     /// A field of a module that is linked into the program.
@@ -52,21 +54,21 @@ pub enum RootKind {
     Stack {
         /// The thread.
         thread: ThreadId,
-        /// The frame, if the stack could be told apart into frames.
+        /// The frame; None if the stack could not be split into frames.
         frame: Option<FrameId>,
-        /// Where it stands: the address of the word, on the stack or among saved registers.
+        /// The address of the word, on the stack or among saved registers.
         slot: u64,
     },
     /// A local root of C code (`CAMLparam`, `CAMLlocal`).
     Local {
-        /// The thread whose C code it is.
+        /// The thread that runs this C code.
         thread: ThreadId,
     },
-    /// A variable that C code registered (`caml_register_global_root` and its kin).
+    /// A variable that C code registered (`caml_register_global_root` and its variants).
     CGlobal {
-        /// Where it is.
+        /// The address of the variable.
         address: u64,
-        /// The symbol at that address, if there is one.
+        /// The symbol at that address; the empty name if there is none.
         name: NameId,
     },
     /// An entry of the table of finalisers.
@@ -76,14 +78,14 @@ pub enum RootKind {
         /// Whether this is the function or the value.
         part: FinaliserPart,
     },
-    /// What the runtime keeps for a thread besides its stack, as its last exception.
+    /// What the runtime keeps for a thread besides its stack, such as its last exception.
     ThreadField {
         /// The thread.
         thread: ThreadId,
         /// What it is.
         what: NameId,
     },
-    /// A place of which only a scanning hook of some library knows.
+    /// A place known only to a scanning hook of some library.
     Hook {
         /// Which hook, or whose.
         what: NameId,
@@ -93,9 +95,9 @@ pub enum RootKind {
         /// What it is.
         what: NameId,
     },
-    /// The runtime scans this place, and it is not known what for.
+    /// A place that the runtime scans for an unknown reason.
     Unknown {
-        /// Where it is.
+        /// The address of the place.
         address: u64,
     },
 }
@@ -105,16 +107,16 @@ pub enum RootKind {
 pub enum FinaliserKind {
     /// `Gc.finalise`: when the value is first found unreachable; the value is kept for it.
     First,
-    /// `Gc.finalise_last`: when the value is gone; it retains nothing.
+    /// `Gc.finalise_last`: when the value is gone; it holds nothing.
     Last,
-    /// The value was found unreachable and the function is to be called next.
+    /// The value was found unreachable, and the function is to be called next.
     Pending,
 }
 
-/// The two halves of a finaliser.
+/// The two parts of a finaliser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinaliserPart {
-    /// The function that is to be called.
+    /// The function to be called.
     Function,
     /// The value that it is called with.
     Value,
@@ -125,16 +127,16 @@ pub enum FinaliserPart {
 pub struct Finaliser {
     /// When it is to run.
     pub kind: FinaliserKind,
-    /// The value that is watched; `None` if it is no block of the snapshot.
+    /// The value that is watched; `None` if it is not a block of the snapshot.
     pub value: Option<Pointer>,
-    /// The function; `None` if it is no block of the snapshot.
+    /// The function; `None` if it is not a block of the snapshot.
     pub function: Option<Pointer>,
 }
 
 /// An ephemeron or a weak array (which is an ephemeron without data).
 ///
-/// Its keys hold nothing. Its data are held only while all keys are alive; the block itself has no fields
-/// that count.
+/// Its keys hold nothing. Its data is held only while all keys are alive. The block itself has no fields that
+/// count as edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ephemeron {
     /// The block.
@@ -145,7 +147,7 @@ pub struct Ephemeron {
     pub keys: Vec<WeakSlot>,
 }
 
-/// What a slot of an ephemeron has in it.
+/// The contents of a slot of an ephemeron.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeakSlot {
     /// Nothing.
@@ -158,36 +160,36 @@ pub enum WeakSlot {
     Dead,
 }
 
-/// A suspended continuation (OCaml 5): its block holds what is on its stack.
+/// A suspended continuation (OCaml 5). Its block holds everything on its stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// The block.
     pub block: BlockId,
     /// The innermost frame of its stack.
     pub first_frame: FrameId,
-    /// How many frames there are.
+    /// The number of its frames.
     pub frames: u32,
-    /// What its stack holds: edges of the block beside those of its fields.
+    /// What its stack holds: edges of the block in addition to those of its fields.
     pub held: Vec<Held>,
 }
 
 /// A value on the stack of a continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The frame, if the stack could be told apart into frames.
+    /// The frame; None if the stack could not be split into frames.
     pub frame: Option<FrameId>,
-    /// Where it stands: the address of the word.
+    /// The address of the word.
     pub slot: u64,
-    /// What is held.
+    /// The value.
     pub target: Pointer,
 }
 
-/// The stack of a fiber (OCaml 5): memory outside the heap, allocated and freed by itself.
+/// The stack of a fiber (OCaml 5): memory outside the heap, allocated and freed on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FiberStack {
-    /// Where it begins.
+    /// Its address.
     pub address: u64,
-    /// How long it is, with what the runtime keeps before and after the stack itself.
+    /// Its size, including what the runtime keeps before and after the stack itself.
     pub bytes: u64,
     /// What keeps it.
     pub owner: FiberOwner,
@@ -196,7 +198,7 @@ pub struct FiberStack {
 /// What keeps the stack of a fiber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FiberOwner {
-    /// A suspended continuation, by its block. One may keep several: handlers within each other.
+    /// A suspended continuation, given by its block. One may keep several stacks: nested handlers.
     Continuation(BlockId),
     /// A thread that runs on it, or returns to it.
     Thread(ThreadId),
@@ -216,8 +218,8 @@ pub struct Sample {
     pub allocation: u64,
     /// How many of its words were sampled; a sample at a rate that was halved counts twice.
     pub samples: u32,
-    /// Where it was allocated, if the trace tells.
+    /// The call stack that allocated it, if the trace contains it.
     pub stack: Option<StackId>,
-    /// When, in microseconds since the start of the trace, if the trace tells.
+    /// When it was allocated, in microseconds since the start of the trace, if the trace contains that.
     pub time: Option<u64>,
 }

@@ -1,8 +1,8 @@
-//! Which fields of a block are values, and what else is known of it: all that a tag decides.
+//! What a tag determines: which fields of a block are values, and what else is recorded of it.
 
 /// Tags that mean something to the format.
 pub mod tag {
-    /// Suspended continuations, on OCaml 5; the tag of ordinary blocks before.
+    /// Suspended continuations on OCaml 5; the tag of ordinary blocks before.
     pub const CONTINUATION: u8 = 245;
     /// Lazy values.
     pub const LAZY: u8 = 246;
@@ -24,16 +24,16 @@ pub mod tag {
     pub const CUSTOM: u8 = 255;
 }
 
-/// What a snapshot keeps of its blocks beyond shapes and pointers, and how tags are to be taken.
+/// What a snapshot records of its blocks besides shapes and pointers, and how to interpret tags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// Whether immediates are kept with their values.
+    /// Whether the values of immediates are recorded.
     pub immediates: bool,
-    /// How many bytes of each string are kept, if any.
+    /// How many bytes of each string are recorded at most; None if none are.
     pub strings: Option<u32>,
-    /// Whether blocks without values in them tell which earlier one has the same contents.
+    /// Whether blocks without values refer to an earlier block with the same contents.
     pub equals: bool,
-    /// Whether tag 245 is that of continuations: on OCaml 5.
+    /// Whether tag 245 is that of continuations, as on OCaml 5.
     pub continuations: bool,
 }
 
@@ -44,7 +44,7 @@ pub enum Scanned {
     All,
     /// None of them.
     None,
-    /// Those of a closure's environment, which the closure itself tells.
+    /// Those of a closure's environment; the closure itself says where it begins.
     Environment,
 }
 

@@ -1,4 +1,4 @@
-//! What is where in a file: told by its directory, or found by going from section to section.
+//! What is where in a file: read from its directory, or found by going from section to section.
 
 use super::source::Source;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::wire::{
     Cursor, FileHeader, Header, Kind, Place, Record, SECTION_HEADER, Trailer, unpack,
 };
 
-/// What is where.
+/// The groups and sections of a file.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     pub groups: Vec<GroupFacts>,
@@ -19,7 +19,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Finds out what is where. What a cut or damaged file lacks goes to `losses`.
+    /// Finds out what is where. Parts missing from a cut or damaged file are added to `losses`.
     pub fn find(source: &Source, header: &FileHeader, losses: &mut Losses) -> Result<Directory> {
         match Directory::told(source, header) {
             Ok(directory) => Ok(directory),
@@ -35,7 +35,7 @@ impl Directory {
         }
     }
 
-    /// What the directory says, if the file has one and it makes sense.
+    /// The file's own directory, if it has one and it makes sense.
     fn told(source: &Source, header: &FileHeader) -> Result<Directory> {
         let end = source.len();
         let trailer_at = end.saturating_sub(Trailer::LENGTH as u64);
@@ -57,7 +57,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Sorts sections by the group they belong to. Each takes room in the file, which bounds how many blocks a
+    /// Assigns sections to groups. Each section takes room in the file, which bounds how many blocks a
     /// directory can claim.
     fn sorted(
         groups: Vec<GroupFacts>,
@@ -85,7 +85,7 @@ impl Directory {
                     sections.ok_or("a section belongs to no group")?.push(place);
                 }
                 Some(_) => directory.others.push(place),
-                // Something of a later version that can be read without.
+                // A section of a later version, which is not needed.
                 None => {}
             }
         }
@@ -111,11 +111,11 @@ impl Directory {
         if end == u64::from(header.blocks) { Ok(()) } else { Err("some blocks are in no group") }
     }
 
-    /// Goes from section to section as far as they can be made out.
+    /// Goes from section to section as far as they can be read.
     fn search(source: &Source, losses: &mut Losses) -> Result<Directory> {
         let mut directory = Directory::default();
         let mut at = FileHeader::LENGTH as u64;
-        // Whether columns belong to the last of the groups, or to one that is lost.
+        // The group to which columns belong; None if that group is lost.
         let mut current = None;
         while at < source.len() {
             let bytes = source.read(at, SECTION_HEADER as u64)?;
@@ -165,7 +165,7 @@ impl Directory {
     }
 }
 
-/// The facts of a group as they stand before its columns.
+/// The facts of a group as written before its columns.
 pub(super) fn group_facts(source: &Source, place: &Place) -> Result<GroupFacts> {
     let contents = read_section(source, place)?;
     GroupFacts::get(&mut Cursor::new(&contents)).map_err(|fault| Error::Damaged {
@@ -177,7 +177,7 @@ pub(super) fn group_facts(source: &Source, place: &Place) -> Result<GroupFacts> 
 /// The facts of a group that was found after another.
 fn next_group(source: &Source, place: &Place, before: Option<&GroupFacts>) -> Result<GroupFacts> {
     let facts = group_facts(source, place)?;
-    // Lost groups may be between, but no more than there is room for.
+    // Groups may be lost in between, but no more than there is room for.
     let room = place.offset / SECTION_HEADER as u64 * u64::from(GROUP_BLOCKS);
     let follows = before.is_none_or(|before| {
         u64::from(facts.first.0) >= before.end() && facts.first_address > before.last_address
@@ -200,7 +200,7 @@ fn name(code: u16) -> &'static str {
     Kind::from_code(code).map_or("of a kind that is not known", Kind::name)
 }
 
-/// The contents of the section at a place, which must be what the place says.
+/// The contents of the section at a place. The section must be of the kind that the place says.
 pub(super) fn read_section(source: &Source, place: &Place) -> Result<Vec<u8>> {
     let damaged = |what: &str| Error::Damaged {
         offset: place.offset,

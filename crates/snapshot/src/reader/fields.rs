@@ -8,22 +8,22 @@ use crate::wire::{Cursor, Fault, FieldKind, Guess, Kind, Kinds, Parse};
 /// A field that is a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Whose field it is.
+    /// The block that has the field.
     pub block: BlockId,
     /// Its index from 0.
     pub index: u64,
-    /// What is in it.
+    /// Its contents.
     pub value: FieldValue,
 }
 
-/// What is in a field.
+/// The contents of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// An immediate; its value, if the snapshot keeps them.
+    /// An immediate, with its value if the snapshot records it.
     Immediate(Option<i64>),
     /// A pointer to a block.
     Pointer(Pointer),
-    /// A pointer to no block of the snapshot.
+    /// A pointer that leads to no block of the snapshot.
     Outside,
     /// A pointer to a block in a part of the file that is missing.
     Missing,
@@ -32,15 +32,15 @@ pub enum FieldValue {
 /// A pointer from block to block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Whose field it is.
+    /// The block that has the field.
     pub from: BlockId,
     /// The index of the field from 0.
     pub field: u64,
-    /// Where it points.
+    /// The pointer in the field.
     pub to: Pointer,
 }
 
-/// The columns that fields are made of, decompressed.
+/// The columns that fields are decoded from, decompressed.
 #[derive(Debug)]
 pub struct Fields<'a> {
     group: &'a Group<'a>,
@@ -65,15 +65,15 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// All fields that are values, in order. After an error there is nothing more.
+    /// All fields that are values, in order. After an error there are no more.
     pub fn iter(&self) -> FieldsIter<'_> {
         FieldsIter { walk: Walk::new(self, self.immediates.as_deref()) }
     }
 
-    /// Visits all fields that are values, in order: in less time than [`Fields::iter`] takes.
+    /// Visits all fields that are values, in order; faster than [`Fields::iter`].
     ///
     /// # Errors
-    /// What is wrong after the last field that was visited.
+    /// What is wrong after the last visited field.
     #[inline]
     pub fn each(&self, mut visit: impl FnMut(Field)) -> Result<()> {
         let mut walk = Walk::new(self, self.immediates.as_deref());
@@ -86,13 +86,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// All pointers to blocks, in order. After an error there is nothing more.
+    /// All pointers to blocks, in order. After an error there are no more.
     pub fn edges(&self) -> Edges<'_> {
         Edges { walk: Walk::new(self, None) }
     }
 }
 
-/// Fields that are values.
+/// Iterator over fields that are values.
 #[derive(Debug)]
 pub struct FieldsIter<'a> {
     walk: Walk<'a>,
@@ -107,7 +107,7 @@ impl Iterator for FieldsIter<'_> {
     }
 }
 
-/// Pointers to blocks.
+/// Iterator over pointers to blocks.
 #[derive(Debug)]
 pub struct Edges<'a> {
     walk: Walk<'a>,
@@ -131,13 +131,13 @@ impl Iterator for Edges<'_> {
     }
 }
 
-/// A way through the fields.
+/// A traversal of the fields.
 #[derive(Debug)]
 struct Walk<'a> {
     group: &'a Group<'a>,
     blocks: std::slice::Iter<'a, Block>,
     block: BlockId,
-    /// The next field, and just after the last.
+    /// The next field, and the one after the last.
     field: u64,
     end: u64,
     /// The first field that is a value.
@@ -145,13 +145,13 @@ struct Walk<'a> {
     kinds_of_fields: Kinds,
     guess: Guess,
     kinds: &'a [u8],
-    /// The kind of the next field is at this place, four to a byte.
+    /// The index of the next field's kind; a byte holds four.
     kind: usize,
     targets: Cursor<'a>,
     closures: Cursor<'a>,
     immediates: Option<Cursor<'a>>,
     edges: u64,
-    /// Numbers of blocks that can be, and that are there.
+    /// The number of blocks that the file should have, and the number that it has.
     announced: i64,
     present: i64,
 }
@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// All blocks are through: then all columns must be.
+    /// After the last block all columns must be used up.
     fn finish(&mut self) -> Parse<Option<Field>> {
         let immediates = self.immediates.as_ref().is_none_or(Cursor::at_end);
         let kinds = self.kinds.len() == self.kind.div_ceil(4);
@@ -259,7 +259,7 @@ impl<'a> Walk<'a> {
 
     #[cold]
     fn fail(&mut self, fault: &Fault) -> Error {
-        // Nothing more, and no second complaint.
+        // No more fields, and no second error.
         self.blocks = [].iter();
         self.end = self.field;
         self.kind = self.kinds.len() * 4;

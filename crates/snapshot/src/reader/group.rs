@@ -1,4 +1,4 @@
-//! A group of blocks: shapes and addresses at once, the other columns when they are asked for.
+//! A group of blocks: shapes and addresses are read at once, the other columns on request.
 
 use super::Snapshot;
 use super::directory::read_section;
@@ -14,13 +14,13 @@ pub struct Block {
     pub id: BlockId,
     /// The address of its first field.
     pub address: u64,
-    /// Its size without its header.
+    /// Its size in words, without its header.
     pub words: u64,
     /// Its tag.
     pub tag: u8,
 }
 
-/// What is known of a closure besides its fields.
+/// What is recorded of a closure besides its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closure {
     /// The block.
@@ -31,25 +31,25 @@ pub struct Closure {
     pub codes: Vec<CodeId>,
 }
 
-/// What is known of a custom block.
+/// What is recorded of a custom block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Custom {
     /// The block.
     pub block: BlockId,
-    /// What it is.
+    /// Its identifier.
     pub identifier: CustomId,
     /// Bytes outside the heap that it holds.
     pub external_bytes: u64,
 }
 
-/// What is known of a string.
+/// What is recorded of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     /// The block.
     pub block: BlockId,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// How it begins, if the snapshot was asked to keep that.
+    /// Its first bytes, if the snapshot records them.
     pub prefix: Option<Vec<u8>>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Group<'a> {
         Ok(group)
     }
 
-    /// What was known of it before.
+    /// What was known of it before it was read.
     pub fn facts(&self) -> &GroupFacts {
         &self.snapshot.groups()[self.index]
     }
@@ -95,10 +95,10 @@ impl<'a> Group<'a> {
         &self.blocks
     }
 
-    /// Its fields and so its pointers.
+    /// Its fields, and thereby its pointers.
     ///
     /// # Errors
-    /// A column that is needed is damaged.
+    /// A required column is damaged.
     pub fn fields(&self) -> Result<Fields<'_>> {
         Fields::read(self)
     }
@@ -157,7 +157,7 @@ impl<'a> Group<'a> {
         Ok(strings)
     }
 
-    /// The lengths of its strings together.
+    /// The total length of its strings in bytes.
     ///
     /// # Errors
     /// The column is damaged.
@@ -171,8 +171,8 @@ impl<'a> Group<'a> {
         Ok(sum)
     }
 
-    /// Those of its blocks without values that have the contents of an earlier one; none if the snapshot does not
-    /// tell.
+    /// Those blocks without values that have the contents of an earlier block; none if the snapshot does not
+    /// record that.
     ///
     /// # Errors
     /// The column is damaged.
@@ -198,7 +198,7 @@ impl<'a> Group<'a> {
         if cursor.at_end() { Ok(facts) } else { Err(self.damaged(&TOO_MUCH)) }
     }
 
-    /// The contents of a column; empty if it is not there, as columns without contents are not written.
+    /// The contents of a column; empty if it is missing, because empty columns are not written.
     pub(super) fn column(&self, kind: Kind) -> Result<Vec<u8>> {
         let places = &self.snapshot.directory.sections[self.index];
         let place = places.iter().find(|place| place.kind == kind as u16);
@@ -209,7 +209,7 @@ impl<'a> Group<'a> {
         self.snapshot
     }
 
-    /// Where it begins in the file.
+    /// Its byte offset in the file.
     pub(super) fn offset(&self) -> u64 {
         self.snapshot.directory.sections[self.index].first().map_or(0, |place| place.offset)
     }

@@ -1,4 +1,4 @@
-//! Reading: nothing is loaded before it is asked for, and what is damaged costs only itself.
+//! The reader: everything is read on request, and damage costs only the damaged part.
 
 mod directory;
 mod fields;
@@ -29,7 +29,7 @@ pub struct Snapshot {
     header: FileHeader,
     info: Info,
     directory: Directory,
-    /// What opening found to be lost.
+    /// Losses found when the file was opened.
     losses: Losses,
     tables: OnceLock<(Tables, Losses)>,
 }
@@ -38,13 +38,13 @@ impl Snapshot {
     /// Opens the snapshot at `path`.
     ///
     /// # Errors
-    /// There is no such file, or it is no snapshot. A file that is cut or damaged after its header is no
+    /// There is no such file, or it is not a snapshot. A file that is cut or damaged after its header is not an
     /// error: see [`Snapshot::losses`].
     pub fn open(path: &Path) -> Result<Snapshot> {
         Snapshot::new(Source::open(path)?)
     }
 
-    /// Reads a snapshot from bytes at hand: a vector, a mapped file.
+    /// Reads a snapshot from bytes in memory: a vector or a mapped file.
     ///
     /// # Errors
     /// As [`Snapshot::open`].
@@ -66,24 +66,25 @@ impl Snapshot {
         Ok(Snapshot { source, header, info, directory, losses, tables: OnceLock::new() })
     }
 
-    /// What it is a snapshot of.
+    /// The circumstances in which it was taken.
     pub fn info(&self) -> &Info {
         &self.info
     }
 
-    /// What it keeps of blocks.
+    /// What it records of blocks.
     pub fn columns(&self) -> &Columns {
         &self.header.columns
     }
 
-    /// How many bytes the file has.
+    /// The size of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.source.len()
     }
 
-    /// A hash of the headers of all sections, the directory's aside, and of a checksum of the whole file: it tells one
-    /// snapshot from any other, and from a damaged copy of itself. It has 64 bits, for what is kept of all snapshots of
-    /// a user lies in one directory. The file is read, but not unpacked.
+    /// A hash of the headers of all sections except the directory's, and of a checksum of the whole file. It
+    /// distinguishes a snapshot from all others and from a damaged copy of itself. It has 64 bits because
+    /// everything derived from all snapshots of a user is kept in one directory. The file is read but not
+    /// decompressed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -93,7 +94,8 @@ impl Snapshot {
         let mut hash = 0xcbf2_9ce4_8422_2325;
         let groups = self.directory.sections.iter().flatten();
         for place in groups.chain(&self.directory.others) {
-            // A checksum over headers with their own checksums would be the same for all: so they are hashed.
+            // A checksum over headers that contain their own checksums would be the same for all files, so they
+            // are hashed.
             let header = self.source.read(place.offset, SECTION_HEADER as u64)?;
             hash = header.iter().fold(hash, step);
         }
@@ -105,36 +107,36 @@ impl Snapshot {
         Ok(sum.finalize().to_le_bytes().iter().fold(hash, step))
     }
 
-    /// One more than the highest number of a block that can be read. In a file that is whole: how many blocks
-    /// there are. Never more than 2,000 times the bytes of the file.
+    /// The highest number of a readable block plus one; in a complete file, the number of blocks. Never more
+    /// than 2,000 times the size of the file in bytes.
     pub fn blocks(&self) -> u64 {
         self.directory.groups.last().map_or(0, GroupFacts::end)
     }
 
-    /// How many blocks the file had when it was whole, as its header says.
+    /// The number of blocks of the complete file, according to its header.
     pub fn blocks_announced(&self) -> u64 {
         u64::from(self.header.blocks)
     }
 
-    /// How many pointers from block to block there are.
+    /// The number of pointers from block to block.
     pub fn edges(&self) -> u64 {
         self.directory.groups.iter().fold(0, |sum, group| sum.saturating_add(group.edges))
     }
 
-    /// The groups there are, in order.
+    /// The readable groups, in order.
     pub fn groups(&self) -> &[GroupFacts] {
         &self.directory.groups
     }
 
-    /// Reads the shapes and addresses of a group; the rest when it is asked for.
+    /// Reads the shapes and addresses of a group; the rest is read on request.
     ///
     /// # Errors
-    /// It is damaged, or there is no such group.
+    /// The group is damaged or does not exist.
     pub fn group(&self, index: usize) -> Result<Group<'_>> {
         Group::read(self, index)
     }
 
-    /// The group that a block is in.
+    /// The index of the group that contains a block.
     pub fn group_of(&self, block: BlockId) -> Option<usize> {
         let groups = self.groups();
         let after = groups.partition_point(|group| group.first <= block);
@@ -152,12 +154,12 @@ impl Snapshot {
         Ok(group.blocks().get(block.index() - group.facts().first.index()).copied())
     }
 
-    /// The block that an address lies in, its header included; `None` if there is none.
+    /// The block that contains an address, its header included; `None` if there is none.
     ///
     /// # Errors
-    /// The group that it would be in is damaged.
+    /// The group that would contain it is damaged.
     pub fn find(&self, address: u64) -> Result<Option<Block>> {
-        // The header stands before the address of a block, so the search is for the next word.
+        // The header precedes the address of a block, so the search is for the next word.
         let first_field = address.saturating_add(8);
         let after = self.groups().partition_point(|group| group.first_address <= first_field);
         let Some(index) = after.checked_sub(1) else { return Ok(None) };
@@ -169,8 +171,8 @@ impl Snapshot {
         }))
     }
 
-    /// Everything that is not blocks. Read at the first call; what is damaged is empty, and counted in
-    /// [`Snapshot::losses`] from then on.
+    /// Everything except blocks. Read by the first call. Damaged tables are empty and from then on counted in
+    /// [`Snapshot::losses`].
     pub fn tables(&self) -> &Tables {
         let (tables, _) = self.tables.get_or_init(|| {
             let mut losses = self.losses.clone();
@@ -181,7 +183,7 @@ impl Snapshot {
         tables
     }
 
-    /// What is known to be missing or damaged so far. Only [`Snapshot::verify`] reads everything.
+    /// Losses known so far. Only [`Snapshot::verify`] reads everything.
     pub fn losses(&self) -> &Losses {
         self.tables.get().map_or(&self.losses, |(_, losses)| losses)
     }
@@ -199,15 +201,15 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Whether these are the first bytes of a snapshot; eight are enough to tell.
+/// Whether these are the first bytes of a snapshot; eight suffice.
 pub fn is_snapshot(beginning: &[u8]) -> bool {
     beginning.starts_with(MAGIC)
 }
 
-/// Whether the file at `path` begins as a snapshot does.
+/// Whether the file at `path` begins like a snapshot.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn is_snapshot_file(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
     io::Read::read_to_end(

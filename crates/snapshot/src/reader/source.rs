@@ -1,4 +1,4 @@
-//! Where the bytes of a snapshot come from: a file that is read piece by piece, or bytes at hand.
+//! Where the bytes of a snapshot come from: a file that is read piece by piece, or bytes in memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes at hand, as a vector or a mapped file.
+/// Bytes in memory, such as a vector or a mapped file.
 pub(super) type Bytes = Box<dyn Deref<Target = [u8]> + Send + Sync>;
 
 /// The bytes of a snapshot.
@@ -39,7 +39,7 @@ impl Source {
         }
     }
 
-    /// `length` bytes from `offset` on; fewer if the source ends before.
+    /// `length` bytes from `offset` on; fewer if the source ends earlier.
     pub fn read(&self, offset: u64, length: u64) -> io::Result<Cow<'_, [u8]>> {
         let length = length.min(self.len().saturating_sub(offset));
         match self {

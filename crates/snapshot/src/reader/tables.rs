@@ -1,4 +1,4 @@
-//! Tables, each read by itself: one that is damaged costs no other.
+//! Tables, each read on its own: a damaged one does not affect the others.
 
 use super::directory::read_section;
 use super::source::Source;
@@ -7,7 +7,7 @@ use crate::losses::Losses;
 use crate::model::{Continuation, Ephemeron, FiberOwner, Pointer, Tables, WeakSlot};
 use crate::wire::{Cursor, Kind, Place, Record};
 
-/// Reads all tables. Entries about blocks that do not exist are left out and counted.
+/// Reads all tables. Entries about blocks that do not exist are dropped and counted.
 pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut Losses) -> Tables {
     let mut reading = Reading { source, places, losses };
     let mut tables = Tables {
@@ -50,7 +50,7 @@ impl Reading<'_> {
         self.sound(kind).unwrap_or_default()
     }
 
-    /// A table that older files do not have: that it is missing is no loss.
+    /// A table that older files do not have: it is no loss if it is missing.
     fn later_table<T: Record>(&mut self, kind: Kind) -> Option<T> {
         let is_there = self.places.iter().any(|place| place.kind == kind as u16);
         is_there.then(|| self.sound(kind)).flatten()
@@ -68,7 +68,7 @@ impl Reading<'_> {
     }
 }
 
-/// Reads the one section of this kind.
+/// Reads the only section of this kind.
 pub(super) fn record<T: Record>(source: &Source, places: &[Place], kind: Kind) -> Result<T, Error> {
     let missing = || Error::Damaged {
         offset: source.len(),
@@ -85,7 +85,8 @@ pub(super) fn record<T: Record>(source: &Source, places: &[Place], kind: Kind) -
     if cursor.at_end() { Ok(table) } else { Err(damaged("there is more in it than it says")) }
 }
 
-/// Takes out what refers to blocks that do not exist, so that nobody else has to look. Says how much.
+/// Drops entries that refer to blocks that do not exist, so that nobody else has to check. Returns how many
+/// were dropped.
 fn keep_sound(tables: &mut Tables, blocks: u64) -> u64 {
     let mut dropped = 0;
     let is_block = |block: crate::BlockId| u64::from(block.0) < blocks;

@@ -1,4 +1,4 @@
-//! Reading everything, to know that it can be read.
+//! Verification: reads everything to know that it is readable.
 
 use super::directory::group_facts;
 use super::{FieldValue, Snapshot};
@@ -9,8 +9,8 @@ use crate::model::{
 };
 
 impl Snapshot {
-    /// Reads everything, checks that it fits together, and tells all that is missing or damaged. `progress` is
-    /// called with the share that is done.
+    /// Reads everything, checks its consistency, and reports all that is missing or damaged. `progress` is
+    /// called with the fraction that is done.
     pub fn verify(&self, progress: &mut dyn FnMut(f64)) -> Losses {
         let tables = self.tables();
         let mut losses = self.losses().clone();
@@ -21,7 +21,7 @@ impl Snapshot {
                 Ok(dangling) => losses.entries += dangling,
                 Err(error) => losses.note_group(&error, self.groups()[index].blocks),
             }
-            // What stands before the columns is only needed if the directory is lost.
+            // The facts before the columns are only needed if the directory is lost.
             if let Err(error) = self.verify_facts(index) {
                 losses.note_error(&error);
             }
@@ -41,8 +41,8 @@ impl Snapshot {
         Err(Error::Damaged { offset: place.offset, reason })
     }
 
-    /// Reads all columns of a group. Says how many closures and custom blocks refer to entries of tables that
-    /// there are not.
+    /// Reads all columns of a group. Returns how many closures and custom blocks refer to missing table
+    /// entries.
     fn verify_group(&self, index: usize, tables: &Tables) -> Result<u64> {
         let group = self.group(index)?;
         let mut missing = 0_u64;

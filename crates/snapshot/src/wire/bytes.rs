@@ -1,6 +1,6 @@
-//! Numbers of variable length (LEB128), and a cursor that never reads past the end.
+//! Variable-length numbers (LEB128), and a cursor that never reads past the end.
 
-/// Why bytes could not be read as what they should be.
+/// Why bytes could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault(pub &'static str);
 
@@ -12,7 +12,7 @@ const LONG: Fault = Fault("a number is longer than 64 bits");
 /// Appends an unsigned number: seven bits per byte, the lowest first.
 #[inline]
 pub(crate) fn put_varint(out: &mut Vec<u8>, value: u64) {
-    // Bytes are appended all at once: one check for room, one store.
+    // Bytes are appended together: one check for room, one store.
     let more = |shift: u32| (value >> shift) as u8 | 0x80;
     let last = |shift: u32| (value >> shift) as u8;
     if value < 1 << 7 {
@@ -53,7 +53,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// A place in a slice. Nothing is read past its end.
+/// A position in a slice. Nothing is read past its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         Cursor { rest: bytes }
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     pub fn left(&self) -> usize {
         self.rest.len()
     }

@@ -4,15 +4,15 @@ use super::{Cursor, Record};
 use crate::error::{Error, Result};
 use crate::model::Columns;
 
-/// The first bytes of every snapshot. The first is no letter, so that no text begins so; the last shows
-/// when somebody converted line ends.
+/// The first bytes of every snapshot. The first is not a letter, so that no text begins like this; the last
+/// ones reveal conversions of line ends.
 pub(crate) const MAGIC: &[u8; 8] = b"\x89HEAP\r\n\n";
 
-/// What stands at the beginning of a file.
+/// The header at the beginning of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub columns: Columns,
-    /// How many blocks the whole file has.
+    /// The number of blocks in the complete file.
     pub blocks: u32,
 }
 

@@ -1,16 +1,16 @@
-//! What is probably in a field: something near to what was in the same field of the last block of the same shape.
+//! Prediction of a field's contents: close to those of the same field in the last block of the same shape.
 //!
-//! Blocks that are made together lie together, also those that they point to, which may be far away: OCaml 5
-//! keeps blocks of each size by themselves. So targets are counted from the last one of their kind, and integers
-//! too: many are constants or count something.
+//! Blocks that are allocated together lie together, and so do their targets, which may be far away: OCaml 5
+//! separates blocks by size. So a target is coded relative to the last one of the same kind. So are integers,
+//! many of which are constants or counters.
 
 use super::shape::shape_byte;
 use crate::model::BlockId;
 
-/// Fields from this one on are of one kind: they are those of arrays.
+/// Fields from this index on share one kind: they are those of arrays.
 const FIELDS: usize = 16;
 
-/// The last targets and integers, by kind: the shape of the block and the number of the field.
+/// The last targets and integers by kind, which is the shape of the block and the index of the field.
 #[derive(Debug)]
 pub(crate) struct Guess {
     targets: Box<[u32]>,
@@ -20,7 +20,7 @@ pub(crate) struct Guess {
 /// No target so far.
 const NONE: u32 = u32::MAX;
 
-/// The kind of a block's first field; those of its others follow.
+/// The kind of a block's first field; the kinds of the other fields follow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kinds(usize);
 
@@ -37,7 +37,7 @@ impl Kinds {
 }
 
 impl Guess {
-    /// With nothing in it, as at the start of a group.
+    /// An empty predictor, as at the start of a group.
     pub fn new() -> Guess {
         Guess { targets: vec![NONE; FIELDS << 8].into(), integers: vec![0; FIELDS << 8].into() }
     }
@@ -48,13 +48,13 @@ impl Guess {
         self.integers.fill(0);
     }
 
-    /// The last integer in such a field.
+    /// The last integer in a field of this kind.
     #[inline]
     pub fn integer(&mut self, kinds: Kinds, field: u64) -> &mut i64 {
         &mut self.integers[kinds.of_field(field)]
     }
 
-    /// The guess for the target of a field of `block`.
+    /// The predicted target of a field of `block`.
     #[inline]
     pub fn target(&mut self, kinds: Kinds, field: u64, block: BlockId) -> i64 {
         match self.targets[kinds.of_field(field)] {
@@ -63,7 +63,7 @@ impl Guess {
         }
     }
 
-    /// What it was.
+    /// Records the actual target.
     #[inline]
     pub fn learn(&mut self, kinds: Kinds, field: u64, target: BlockId) {
         self.targets[kinds.of_field(field)] = target.0;

@@ -1,4 +1,4 @@
-//! The alphabet of the format: varints, sections, packed bytes. Each is read and written in one file.
+//! The primitives of the format: varints, sections, packed bytes. Each is read and written in one file.
 
 mod bytes;
 mod file;

@@ -1,19 +1,19 @@
-//! Compressed contents of sections, in proportion.
+//! Compressed contents of sections, with a bounded ratio.
 //!
-//! zstd can make gigabytes of a few bytes, so a reader could not trust any length it is told. Here contents
-//! are never more than [`MAX_RATIO`] times as long as what is stored: a writer that does better adds a skippable
-//! frame of zeros, and a reader refuses what promises more. That costs next to nothing and bounds
-//! every reader's memory by the size of its file.
+//! zstd can expand a few bytes to gigabytes, so a reader could not trust any announced length. Here contents
+//! are never more than [`MAX_RATIO`] times as long as the stored bytes: a writer that compresses better adds a
+//! skippable frame of zeros, and a reader rejects anything that announces more. That costs next to nothing and
+//! bounds every reader's memory by the size of its file.
 
 use std::io;
 
 use super::{Fault, Parse};
 
-/// Contents are at most this many times as long as what is stored.
+/// The maximum ratio of contents to stored bytes.
 pub(crate) const MAX_RATIO: u64 = 256;
-/// Contents shorter than this are not compressed.
+/// Shorter contents are not compressed.
 const SHORTEST: usize = 64;
-/// What begins a frame that decoders of zstd skip: a magic number and a length.
+/// Begins a frame that zstd decoders skip: a magic number, followed by a length.
 const SKIPPABLE: [u8; 4] = 0x184D_2A50_u32.to_le_bytes();
 const SKIPPABLE_HEADER: usize = 8;
 
@@ -29,14 +29,14 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Contents as they are.
+    /// Uncompressed contents.
     pub fn plain(bytes: Vec<u8>) -> Packed {
         let (raw, sum) = (bytes.len() as u64, crc32fast::hash(&bytes));
         Packed { bytes, raw, is_compressed: false, sum }
     }
 }
 
-/// Compresses; holds what zstd needs for that, which takes a while to make.
+/// A compressor. It holds zstd's context, which takes a while to create.
 pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
 
 impl Packer {

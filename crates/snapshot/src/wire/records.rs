@@ -1,14 +1,13 @@
-//! Records of tables. How each is written and how it is read stand together, in one declaration, so that they
-//! cannot come apart.
+//! Records of tables. One declaration describes both writing and reading, so that they cannot diverge.
 //!
-//! A record is its fields one after another; a number is a varint, a text its length and its bytes, an option a
-//! byte 0 or 1 and what is there, a list its length and its items, a variant of an enum its number and its
+//! A record is the sequence of its fields. A number is a varint, a text its length and its bytes, an option a
+//! byte 0 or 1 and the contents, a list its length and its items, a variant of an enum its number and its
 //! fields.
 
 use super::{Cursor, Fault, Parse, Place, put_signed, put_varint};
 use crate::model::*;
 
-/// Something that can be written into a table and read from it.
+/// Something that can be written to a table and read from it.
 pub(crate) trait Record: Sized {
     fn put(&self, out: &mut Vec<u8>);
     fn get(cursor: &mut Cursor<'_>) -> Parse<Self>;
@@ -82,7 +81,7 @@ impl Record for String {
     }
 }
 
-/// Lengths; not for what depends on the machine.
+/// Lengths; not for values that depend on the machine.
 impl Record for usize {
     fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, *self as u64);
@@ -113,11 +112,11 @@ impl<T: Record> Record for Vec<T> {
     }
     fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
         let length = usize::get(cursor)?;
-        // Every item takes a byte at least, so this bounds what a lying length can claim.
+        // Every item takes at least one byte, so this bounds the effect of a wrong length.
         if length > cursor.left() {
             return Err(Fault("a list is longer than what is there"));
         }
-        // Grown as items come: an item may take much more memory than its byte.
+        // Grown item by item: an item may take much more memory than its byte.
         let mut items = Vec::new();
         for _ in 0..length {
             items.push(T::get(cursor)?);

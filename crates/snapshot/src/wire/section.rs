@@ -1,20 +1,20 @@
-//! Sections: everything in a file after its header is one, until the trailer.
+//! Sections: everything in a file between its header and its trailer.
 
 use super::{Cursor, Fault, Packed, Parse};
 
 macro_rules! kinds {
     ($($(#[$about:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// What a section holds.
+        /// The kind of a section.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) enum Kind {
             $($(#[$about])* $name = $code,)*
         }
 
         impl Kind {
-            /// Every kind there is, in order of codes.
+            /// Every kind, in order of codes.
             pub const ALL: &[Kind] = &[$(Kind::$name,)*];
 
-            /// What it is called in the specification and in messages.
+            /// Its name in the specification and in messages.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Kind::$name => $text,)*
@@ -77,19 +77,19 @@ impl Kind {
     }
 }
 
-/// Bytes of a section before its contents.
+/// Size of a section's header in bytes.
 pub(crate) const SECTION_HEADER: usize = 36;
 
 const MARKER: &[u8; 4] = b"SECT";
 
-/// What stands before the contents of a section.
+/// The header of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Kinds that are not known here are skipped, so this is the code.
+    /// The code of its kind. Not a [`Kind`], because unknown kinds are skipped.
     pub kind: u16,
     /// Whether the contents are a zstd frame.
     pub is_compressed: bool,
-    /// Which group a column belongs to; 0 for others.
+    /// The group that a column belongs to; 0 for other sections.
     pub number: u32,
     /// Length of the contents before compression.
     pub raw: u64,
@@ -152,23 +152,23 @@ impl Header {
     }
 }
 
-/// Where a section is, as the directory says it.
+/// A section, as listed in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The code of its kind.
     pub kind: u16,
-    /// Which group it belongs to; 0 for others.
+    /// The group that it belongs to; 0 for other sections.
     pub number: u32,
-    /// Where its header begins.
+    /// Byte offset of its header.
     pub offset: u64,
 }
 
-/// What ends a file that is whole: where its directory is.
+/// The trailer of a complete file, which locates the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trailer {
-    /// Where the directory's section begins.
+    /// Byte offset of the directory's section.
     pub offset: u64,
-    /// Its length with its header.
+    /// Its length, header included.
     pub length: u64,
 }
 

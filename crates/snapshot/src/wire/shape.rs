@@ -1,13 +1,13 @@
-//! Shapes of blocks in one byte: most blocks are small and have one of few tags.
+//! Shapes of blocks in one byte: most blocks are small and have one of a few tags.
 
 use crate::model::tag;
 
-/// Sizes below this stand in the byte itself.
+/// Sizes from this one on are in the column of long shapes.
 pub(crate) const LONG_SIZE: u8 = 15;
-/// Other tags than these stand elsewhere.
+/// Stands for any tag that is not in [`TAGS`].
 pub(crate) const OTHER_TAG: u8 = 15;
 
-/// Tags that the upper half of the byte can say, by what it says.
+/// The tags that the upper half of the byte can express, by its value.
 const TAGS: [u8; 15] = [
     0,
     1,
@@ -42,27 +42,27 @@ pub(crate) fn tag_nibble(tag: u8) -> u8 {
     NIBBLES[usize::from(tag)]
 }
 
-/// The byte of a block: its size below, its tag above. Either may be 15 and stand in the column of long
-/// shapes.
+/// The shape byte of a block: its size in the lower half, its tag in the upper one. Either may be 15, and then
+/// the value is in the column of long shapes.
 #[inline]
 pub(crate) fn shape_byte(words: u64, tag: u8) -> u8 {
     words.min(u64::from(LONG_SIZE)) as u8 | tag_nibble(tag) << 4
 }
 
-/// The tag that the upper half of a byte says, if it says one.
+/// The tag in the upper half of a byte, if it is there.
 #[inline]
 pub(crate) fn shape_tag(byte: u8) -> Option<u8> {
     TAGS.get(usize::from(byte >> 4)).copied()
 }
 
-/// The size that the lower half of a byte says, if it says one.
+/// The size in the lower half of a byte, if it is there.
 #[inline]
 pub(crate) fn shape_words(byte: u8) -> Option<u64> {
     let words = byte & 15;
     (words != LONG_SIZE).then_some(u64::from(words))
 }
 
-/// What a field is, in two bits.
+/// The kind of a field, in two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FieldKind {

@@ -1,7 +1,8 @@
 //! A group of blocks, built column by column.
 //!
-//! This is the hot path of taking a snapshot: a call per block and a call per field, for all of a heap. The
-//! calls only append to columns and count; what makes no sense is noted and told when the group is finished.
+//! This is the hot path of taking a snapshot: one call per block and one per field, for the whole heap. The
+//! calls only append to columns and count. Calls that contradict each other are noted and reported when the
+//! group is finished.
 
 use crate::error::{Error, Result};
 use crate::model::{BlockId, CodeId, Columns, CustomId, Scanned, tag};
@@ -11,26 +12,26 @@ use crate::wire::{
 };
 use crate::{GROUP_BLOCKS, GroupFacts};
 
-/// Builds groups, one after another. Each worker has its own.
+/// Builds groups, one after another. Each worker has its own builder.
 pub struct GroupBuilder {
     columns: Columns,
     packer: Packer,
     facts: GroupFacts,
-    /// Where the block before ends, in words.
+    /// Where the previous block ends, in words.
     end: u64,
-    /// Field kinds that do not fill eight bytes yet, and how many bits they take.
+    /// Field kinds that do not fill eight bytes yet, and the number of their bits.
     kinds: u64,
     kinds_bits: u32,
-    /// Fields of the block that are still to come, and how many there are in all.
+    /// How many fields of the block are still to come, and how many it has in all.
     due: u64,
     scanned: u64,
-    /// What kinds of fields they are, and where such fields point.
+    /// The kinds of these fields, and predictions of their targets.
     kinds_of_fields: Kinds,
     guess: Guess,
-    /// Whether the block still wants to be described by [`GroupBuilder::closure`], `custom` or `string`.
+    /// Whether [`GroupBuilder::closure`], `custom` or `string` must still be called for the block.
     wants_description: bool,
-    /// Whether the block may say that it is equal to an earlier one; how many that could have said so did not,
-    /// since the last that did; and what that one is equal to.
+    /// Whether the block may be declared equal to an earlier one; how many blocks since the last equal one
+    /// could have been and were not; and the first block to which that one is equal.
     may_equal: bool,
     unequal: u64,
     last_first: BlockId,
@@ -81,12 +82,12 @@ pub struct EncodedGroup {
 }
 
 impl EncodedGroup {
-    /// How many bytes it will take in the file, near enough.
+    /// Its approximate size in the file in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.columns.iter().map(|(_, packed)| packed.bytes.len() as u64).sum()
     }
 
-    /// What the group is.
+    /// The group's numbers of blocks, edges and words, and its addresses.
     pub fn facts(&self) -> &GroupFacts {
         &self.facts
     }
@@ -96,15 +97,15 @@ impl GroupBuilder {
     /// A builder of groups with these columns, compressed at zstd's level 1.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Out of memory.
     pub fn new(columns: Columns) -> Result<GroupBuilder> {
         GroupBuilder::with_level(columns, 1)
     }
 
-    /// As [`GroupBuilder::new`] at another level of zstd.
+    /// Like [`GroupBuilder::new`], at another zstd level.
     ///
     /// # Errors
-    /// There is no memory for it, or no such level.
+    /// Out of memory, or there is no such level.
     pub fn with_level(columns: Columns, level: i32) -> Result<GroupBuilder> {
         Ok(GroupBuilder {
             columns,
@@ -126,7 +127,7 @@ impl GroupBuilder {
         })
     }
 
-    /// Begins a group whose first block will be `first`. What was not finished is forgotten.
+    /// Begins a group whose first block will be `first`. An unfinished group is dropped.
     pub fn start(&mut self, first: BlockId) {
         self.facts = GroupFacts { first, ..GroupFacts::default() };
         (self.kinds, self.kinds_bits, self.due) = (0, 0, 0);
@@ -139,12 +140,12 @@ impl GroupBuilder {
         }
     }
 
-    /// How many blocks the group has.
+    /// The number of blocks in the group so far.
     pub fn blocks(&self) -> u32 {
         self.facts.blocks
     }
 
-    /// The next block: the address of its first field, its size without its header, its tag. Blocks
+    /// Adds a block: the address of its first field, its size in words without its header, its tag. Blocks must
     /// come in order of addresses.
     #[inline]
     pub fn block(&mut self, address: u64, words: u64, tag: u8) {
@@ -193,7 +194,7 @@ impl GroupBuilder {
         }
     }
 
-    /// The next field is an integer or another immediate; `value` is what OCaml sees, without the tag bit.
+    /// The next field is an immediate; `value` is what OCaml sees, without the tag bit.
     #[inline]
     pub fn immediate(&mut self, value: i64) {
         self.field(FieldKind::Immediate);
@@ -226,8 +227,8 @@ impl GroupBuilder {
         self.field(FieldKind::Outside);
     }
 
-    /// The block is a closure: the index of the first field of its environment, which is the first that is
-    /// a value, and its functions. To be called before the fields.
+    /// The block is a closure: the index of the first field of its environment, which is the first that is a
+    /// value, and its functions. Call this before the fields.
     pub fn closure(&mut self, environment: u32, codes: &[CodeId]) {
         let Some(due) = self.words_of_last().checked_sub(u64::from(environment)) else {
             return self.misuse("the environment of a closure begins after its end");
@@ -241,15 +242,15 @@ impl GroupBuilder {
         }
     }
 
-    /// The block is a custom block: what it is, and how many bytes outside the heap it holds.
+    /// The block is a custom block: its identifier, and how many bytes outside the heap it holds.
     pub fn custom(&mut self, identifier: CustomId, external_bytes: u64) {
         self.described(tag::CUSTOM);
         put_varint(&mut self.bytes.customs, u64::from(identifier.0));
         put_varint(&mut self.bytes.customs, external_bytes);
     }
 
-    /// The block is a string: its last byte, which says how many bytes of the last word are not its own, and how
-    /// it begins, which is kept if strings were asked for, as far as was asked.
+    /// The block is a string: its last byte, which gives the number of padding bytes in its last word, and its
+    /// beginning, of which as much is recorded as was requested.
     #[inline]
     pub fn string(&mut self, tail: u8, prefix: &[u8]) {
         self.described(tag::STRING);
@@ -261,8 +262,8 @@ impl GroupBuilder {
         }
     }
 
-    /// The block, which has a tag of 251 or more, has the contents of an earlier one: the first that has them. It is
-    /// kept if that was asked for.
+    /// The block, whose tag is 251 or more, has the contents of an earlier one: the first block that has them.
+    /// Recorded if that was requested.
     #[inline]
     pub fn equals(&mut self, first: BlockId) {
         if !self.may_equal || first >= self.own() {
@@ -280,8 +281,8 @@ impl GroupBuilder {
     /// Compresses the group.
     ///
     /// # Errors
-    /// What was called does not fit together: blocks out of order, fields too many or too few. The builder can
-    /// start another group.
+    /// The calls contradict each other: blocks out of order, too many or too few fields. The builder can start
+    /// another group.
     pub fn finish(&mut self) -> Result<EncodedGroup> {
         self.end_block();
         if self.facts.blocks == 0 {
@@ -319,7 +320,7 @@ impl GroupBuilder {
         }
     }
 
-    /// The number of the field that was begun last, which is not due any more.
+    /// The index of the field that was begun last.
     #[inline]
     fn last_field(&self) -> u64 {
         self.scanned.wrapping_sub(self.due).wrapping_sub(1)

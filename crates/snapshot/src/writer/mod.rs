@@ -1,4 +1,4 @@
-//! Writing: a stream that is never gone back in.
+//! The writer: a stream, without seeking.
 
 mod group;
 
@@ -10,7 +10,7 @@ use crate::wire::{FileHeader, Header, Kind, Packed, Packer, Place, Record, Trail
 
 pub use group::{EncodedGroup, GroupBuilder};
 
-/// Compression of tables, which are small next to the blocks.
+/// The zstd level of tables, which are small compared to the blocks.
 const TABLE_LEVEL: i32 = 3;
 
 /// Writes a snapshot: groups in order of blocks, then tables, then the end.
@@ -18,7 +18,7 @@ pub struct Writer<W> {
     out: W,
     position: u64,
     packer: Packer,
-    /// How many blocks there are to be.
+    /// The announced number of blocks.
     blocks: u32,
     groups: Vec<GroupFacts>,
     sections: Vec<Place>,
@@ -43,12 +43,12 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// How many bytes were written so far.
+    /// The number of bytes written so far.
     pub fn bytes_written(&self) -> u64 {
         self.position
     }
 
-    /// Writes a group. Groups come in order of blocks and leave none out.
+    /// Writes a group. Groups must come in order of blocks, without gaps.
     ///
     /// # Errors
     /// The group is not the next one, or `out` cannot be written to.
@@ -72,7 +72,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes everything that is not blocks.
+    /// Writes everything except blocks.
     ///
     /// # Errors
     /// `out` cannot be written to.
@@ -138,10 +138,10 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Ends the snapshot and gives back what it was written to, flushed.
+    /// Ends the snapshot and returns the sink, flushed.
     ///
     /// # Errors
-    /// There are not as many blocks as were announced, or `out` cannot be written to.
+    /// The number of blocks is not the announced one, or `out` cannot be written to.
     pub fn finish(mut self) -> Result<W> {
         if self.groups.last().map_or(0, GroupFacts::end) != u64::from(self.blocks) {
             return Err(Error::Misuse("there are not as many blocks as were announced"));

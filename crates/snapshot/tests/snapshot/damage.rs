@@ -1,4 +1,4 @@
-//! Cut and damaged files: no panic, nothing out of proportion, and what is left is read.
+//! Cut and damaged files: no panic, no disproportionate cost, and the rest is read.
 
 use bactrian_snapshot::*;
 
@@ -34,7 +34,7 @@ fn a_cut_file_says_what_is_missing() {
     }
 }
 
-/// Whether all of a group can be read; if so it must be as it was, but for pointers to what is cut off.
+/// Whether all of a group can be read. If so, it must be as it was, except for pointers to what is cut off.
 fn whole(snapshot: &Snapshot, index: usize, heap: &Heap) -> bool {
     let read = || -> Result<()> {
         let group = snapshot.group(index)?;
@@ -72,14 +72,14 @@ fn one_damaged_byte_costs_one_section() {
         if at < directory_at {
             assert!(!losses.is_cut && losses.tables <= 1, "byte {at}: {losses:?}");
         } else {
-            // Only the directory is lost, and all of the rest is found without it.
+            // Only the directory is lost, and everything else is found without it.
             let snapshot = Snapshot::from_bytes(damaged).expect("its header is sound");
             assert_eq!(read(&snapshot).expect("all is there"), heap, "byte {at}");
         }
     }
 }
 
-/// Issue 5 asks for 10,000.
+/// Issue 5 requires 10,000.
 #[test]
 fn ten_thousand_mutations() {
     let mut dice = Dice(7);
@@ -89,7 +89,7 @@ fn ten_thousand_mutations() {
         for _ in 0..=dice.below(4) {
             mutate(&mut mutated, &mut dice);
         }
-        // Half of them with checksums that are right again, so that they get further.
+        // Half of them with correct checksums, so that they get further.
         if dice.chance(2) {
             mend(&mut mutated);
         }

@@ -1,8 +1,8 @@
-//! Made-up heaps: random ones that use every corner of the format. The fuzz seeds are made of them too.
+//! Made-up heaps: random ones that use every corner of the format. The fuzz seeds are made from them, too.
 
 use bactrian_snapshot::*;
 
-/// A heap as a test sees it: all of a snapshot, in plain form.
+/// A heap as tests see it: all of a snapshot in plain form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heap {
     pub columns: Columns,
@@ -11,11 +11,11 @@ pub struct Heap {
     pub tables: Tables,
 }
 
-/// A block and all that is known of it.
+/// A block and everything recorded of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     pub block: Block,
-    /// Index and value of each field that is one.
+    /// Index and value of each field that is a value.
     pub fields: Vec<(u64, FieldValue)>,
     pub closure: Option<Closure>,
     pub custom: Option<Custom>,
@@ -24,7 +24,7 @@ pub struct Known {
     pub equal: Option<BlockId>,
 }
 
-/// Numbers that look random and are the same each time (splitmix64).
+/// Pseudo-random numbers, the same each time (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Dice(pub u64);
 
@@ -37,7 +37,7 @@ impl Dice {
         z ^ z >> 31
     }
 
-    /// A number below `limit`, small ones more often than others.
+    /// A number below `limit`; small numbers are more frequent.
     pub fn below(&mut self, limit: u64) -> u64 {
         let bits = self.roll() % 65;
         let number = self.roll();
@@ -58,7 +58,7 @@ impl Dice {
 const TAGS: &[u8] =
     &[0, 0, 0, 1, 2, 7, 200, 244, 245, 246, 247, 247, 248, 250, 251, 252, 252, 253, 254, 255];
 
-/// A heap of `count` blocks, decided by `dice`.
+/// A random heap of `count` blocks.
 pub fn random(dice: &mut Dice, count: u32, columns: Columns) -> Heap {
     let mut tables = random_tables(dice, count);
     tables.codes =
@@ -224,7 +224,7 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
     let block = pointer(dice).block;
     tables.continuations = vec![Continuation { block, first_frame: FrameId(3), frames: 1, held }];
     let fiber = |address, owner| FiberStack { address, bytes: 608, owner };
-    // Files of an odd number of blocks are older than this table.
+    // A file with an odd number of blocks counts as older than this table.
     tables.fibers = count.is_multiple_of(2).then(|| {
         vec![
             fiber(0x5555_0000_1000, FiberOwner::Continuation(block)),
@@ -232,7 +232,7 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
             fiber(address, FiberOwner::Cache { domain: 1 }),
         ]
     });
-    // Programs of an even number of blocks are bytecode, and load plugins, as none does.
+    // A program with an even number of blocks is bytecode and loads plugins, which no real one does.
     tables.variables = count.is_multiple_of(2).then(|| {
         let all = vec![Variable { module: name(dice), name: name(dice), stamp: 277 }];
         let field = FieldVariable { field: 3, variable: VariableId(0) };

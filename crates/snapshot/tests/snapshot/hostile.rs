@@ -1,9 +1,9 @@
-//! What holds for any bytes that are read as a snapshot, and a way past checksums. Used by the fuzz target
-//! too.
+//! What must hold for any bytes that are read as a snapshot, and a way past checksums. The fuzz target uses
+//! this, too.
 
 use bactrian_snapshot::*;
 
-/// Reads all that can be read, and checks what must hold for any input.
+/// Reads everything readable, and checks what must hold for any input.
 pub fn exercise(bytes: Vec<u8>) -> Option<Losses> {
     let length = bytes.len() as u64;
     let snapshot = Snapshot::from_bytes(bytes).ok()?;
@@ -25,7 +25,7 @@ pub fn exercise(bytes: Vec<u8>) -> Option<Losses> {
     Some(losses)
 }
 
-/// Sets right all checksums that can be found.
+/// Corrects all checksums that can be found.
 pub fn mend(bytes: &mut [u8]) {
     if bytes.len() < 64 {
         return;

@@ -1,4 +1,4 @@
-//! Tests of the format as a whole: what is written comes back, whatever happens to the file.
+//! Tests of the format as a whole: what is written reads back, whatever happens to the file.
 
 mod damage;
 mod heaps;

@@ -1,4 +1,4 @@
-//! Callers that contradict themselves are told so; nothing wrong is written.
+//! Contradictory calls are rejected, and nothing wrong is written.
 
 use bactrian_snapshot::*;
 
@@ -11,7 +11,7 @@ fn check(build: impl FnOnce(&mut GroupBuilder), expected: &str) {
         Err(Error::Misuse(what)) => assert!(what.contains(expected), "{what}"),
         other => panic!("{other:?} where it should complain of {expected:?}"),
     }
-    // It can go on.
+    // The builder can continue.
     builder.start(BlockId(0));
     builder.block(8, 0, 0);
     assert!(builder.finish().is_ok());

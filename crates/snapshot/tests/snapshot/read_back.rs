@@ -1,4 +1,4 @@
-//! A whole snapshot, read back into the plain form that it was made of.
+//! Reads a whole snapshot back into the plain form that it was made from.
 
 use bactrian_snapshot::*;
 

@@ -1,4 +1,4 @@
-//! What is written is read back, block by block and table by table.
+//! Written snapshots read back, block by block and table by table.
 
 use bactrian_snapshot::*;
 use proptest::prelude::*;
@@ -106,7 +106,7 @@ fn strings_are_only_kept_when_asked() {
     assert!(group.strings().expect("sound").iter().all(|text| text.prefix.is_none()));
 }
 
-/// Blocks as large as a header can say, at the ends of memory.
+/// Blocks of the largest size that a header can express, at the ends of memory.
 #[test]
 fn no_size_or_address_is_too_large() {
     let columns = Columns::default();
