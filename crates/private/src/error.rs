@@ -1,4 +1,4 @@
-//! Why a folder or a file is not used.
+//! Why a folder or file is rejected.
 
 use std::fmt;
 use std::io;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 
 use rustix::process::geteuid;
 
-/// Why a folder or a file is not used.
+/// Why a folder or file is rejected.
 #[derive(Debug)]
 pub enum PrivateError {
-    /// It belongs to this other user.
+    /// It belongs to another user, given by user id.
     OtherOwner(PathBuf, u32),
-    /// Others may write to it; its mode.
+    /// Others may write to it; with its mode.
     WritableByOthers(PathBuf, u32),
     /// It is a symbolic link.
     Link(PathBuf),
     /// It is not a folder, or not a regular file.
     OtherType(PathBuf),
-    /// The operating system said no.
+    /// The error of the operating system.
     Io(PathBuf, io::Error),
 }
 

@@ -15,17 +15,17 @@ use rustix::io::Errno;
 use crate::above::{self, WRITABLE_BY_OTHERS};
 use crate::{PartialFile, PrivateError};
 
-/// A folder that only this user can change, open.
+/// An open folder that only this user can change.
 #[derive(Debug)]
 pub struct PrivateFolder {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-/// A private folder in a folder that is open.
+/// A private folder inside an open folder.
 #[derive(Clone, Copy, Debug)]
 pub struct FolderWithin<'a> {
-    /// The folder that it is in.
+    /// The containing folder.
     pub place: BorrowedFd<'a>,
     /// Its name there.
     pub name: &'a OsStr,
@@ -34,28 +34,28 @@ pub struct FolderWithin<'a> {
 }
 
 impl FolderWithin<'_> {
-    /// Whether nothing was made or removed in it for so long.
+    /// Whether no file was created or removed in it for longer than `age`.
     pub fn is_older_than(&self, age: Duration) -> bool {
         self.folder.modified().is_ok_and(|time| time.elapsed().is_ok_and(|old| old > age))
     }
 
-    /// Removes some of its files, and the folder if nothing is left in it.
+    /// Removes some of its files, and the folder itself if it is empty then.
     pub fn remove(&self, which: impl Fn(&FileFacts) -> bool) {
         let files = self.folder.files().unwrap_or_default();
         files.iter().filter(|file| which(file)).for_each(|file| self.folder.remove(&file.name));
-        // The kernel refuses it if anything is left.
+        // The kernel refuses if anything is left.
         let _ = fs::unlinkat(self.place, self.name, AtFlags::REMOVEDIR);
     }
 }
 
-/// A file in it: name, time and size.
+/// A file in a private folder: name, time and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     /// Its name.
     pub name: String,
-    /// When it was written last.
+    /// When it was last written.
     pub modified: SystemTime,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
@@ -63,26 +63,27 @@ const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl PrivateFolder {
-    /// Opens it, if it is there and only this user can change it.
+    /// Opens the folder if it exists and only this user can change it.
     ///
     /// # Errors
-    /// If it is not there, or others can change it.
+    /// If it does not exist, or others can change it.
     pub fn open(path: &Path) -> Result<PrivateFolder, PrivateError> {
         let failed = |error: io::Error| PrivateError::Io(path.to_owned(), error);
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(failed(io::ErrorKind::InvalidInput.into()));
         };
-        // Links above it are followed once; then there are none in its path, and nobody can put any there.
+        // Links above it are resolved once; after that its path has none, and nobody can add any.
         let parent = parent.canonicalize().map_err(failed)?;
         above::check(&parent)?;
         PrivateFolder::open_at(fs::CWD, parent.join(name).as_ref(), parent.join(name))
     }
 
-    /// The same, and makes it if it is not there, for this user alone. It is not made in a folder of another user: who is
-    /// root for a moment with somebody's `HOME` must not leave there what its owner cannot use.
+    /// Like [`PrivateFolder::open`], but creates the folder for this user alone if it does not exist. It is not
+    /// created in a folder of another user: someone who is root for a moment with another user's `HOME` must
+    /// not leave anything there that its owner cannot use.
     ///
     /// # Errors
-    /// If it cannot be made, or others can change it.
+    /// If it cannot be created, or others can change it.
     pub fn make(path: &Path) -> Result<PrivateFolder, PrivateError> {
         let failed = |error: io::Error| PrivateError::Io(path.to_owned(), error);
         let above = path.ancestors().skip(1).find(|folder| folder.is_dir());
@@ -96,11 +97,11 @@ impl PrivateFolder {
         PrivateFolder::open(path)
     }
 
-    /// A folder that the user has named to put something there for others, such as `/usr/local/lib`: who else may write to
-    /// it is the user's affair. It is made if need be, for all to read.
+    /// A folder that the user named in order to put something there for others, such as `/usr/local/lib`. Who
+    /// else may write to it is the user's business. If necessary it is created, readable for all.
     ///
     /// # Errors
-    /// If it cannot be made or opened.
+    /// If it cannot be created or opened.
     pub fn named_by_user(path: &Path) -> Result<PrivateFolder, PrivateError> {
         let failed = |error: io::Error| PrivateError::Io(path.to_owned(), error);
         DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(failed)?;
@@ -109,17 +110,17 @@ impl PrivateFolder {
         Ok(PrivateFolder { folder, path: path.to_owned() })
     }
 
-    /// A folder in another one that is open, such as `/dev/shm`: whoever may write there must not be able to replace what
-    /// is not theirs.
+    /// A folder inside an open folder such as `/dev/shm`. Users who may write to the outer folder must not be
+    /// able to replace files of others.
     ///
     /// # Errors
-    /// If it is not there, or others can change it.
+    /// If it does not exist, or others can change it.
     pub fn within(parent: impl AsFd, name: &OsStr) -> Result<PrivateFolder, PrivateError> {
         PrivateFolder::open_at(parent, name, PathBuf::from(name))
     }
 
-    /// The private folders in a folder that all may write to, such as `/dev/shm`, whose names begin with a prefix. Links
-    /// are not followed, and folders of other users are left out.
+    /// Calls `each` for the private folders in a folder that all users may write to, such as `/dev/shm`, whose
+    /// names begin with a prefix. Symbolic links are not followed, and folders of other users are skipped.
     pub fn each_within(place: &Path, prefix: &str, mut each: impl FnMut(FolderWithin<'_>)) {
         let Ok(place) = File::open(place) else { return };
         for entry in Dir::read_from(&place).into_iter().flatten().flatten() {
@@ -145,12 +146,12 @@ impl PrivateFolder {
         Ok(PrivateFolder { folder, path })
     }
 
-    /// Where it is, without links.
+    /// Its path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its descriptor.
+    /// Its file descriptor.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
@@ -158,10 +159,10 @@ impl PrivateFolder {
     /// Opens a file in it for reading.
     ///
     /// # Errors
-    /// If it is not there, or no regular file that only this user can change.
+    /// If it does not exist, or is not a regular file that only this user can change.
     pub fn find(&self, name: &str) -> Result<File, PrivateError> {
         let path = self.path.join(name);
-        // Opening a FIFO would wait for its other end.
+        // Opening a FIFO would otherwise wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match fs::openat(&self.folder, name, flags, Mode::empty()) {
             Ok(file) => file,
@@ -173,18 +174,18 @@ impl PrivateFolder {
         }
     }
 
-    /// A new file to write to, with this mode. It has no name until it is whole.
+    /// A new file with this mode, to write to. It gets its name only when it is complete.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new_file(&self, mode: u32) -> io::Result<PartialFile<'_>> {
         PartialFile::new(self, mode)
     }
 
-    /// The regular files in it. Whatever else is there is none of ours.
+    /// The regular files in it. Anything else there is not ours.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the folder cannot be read.
     pub fn files(&self) -> io::Result<Vec<FileFacts>> {
         let mut files = Vec::new();
         for entry in Dir::read_from(&self.folder)? {
@@ -200,15 +201,15 @@ impl PrivateFolder {
         Some(FileFacts { name, modified: modified(&stat), bytes: stat.st_size.try_into().ok()? })
     }
 
-    /// When something was put into it or taken out of it last.
+    /// When a file was last created, renamed or removed in it.
     ///
     /// # Errors
-    /// If the operating system does not say.
+    /// If the operating system does not tell.
     pub fn modified(&self) -> io::Result<SystemTime> {
         Ok(modified(&fs::fstat(&self.folder)?))
     }
 
-    /// Removes a file in it. If that is gone already, another process was faster.
+    /// Removes a file. If it is gone already, another process was faster.
     pub fn remove(&self, name: &str) {
         let _ = fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
@@ -220,7 +221,7 @@ fn modified(stat: &Stat) -> SystemTime {
     UNIX_EPOCH + seconds + Duration::from_nanos(nanos.into())
 }
 
-/// Refuses what belongs to another user, or what others may write to; gives the type of the file.
+/// Rejects files that belong to another user or that others may write to; returns the type of the file.
 fn check(file: impl AsFd, path: &Path) -> Result<FileType, PrivateError> {
     let stat = fs::fstat(file).map_err(|error| PrivateError::Io(path.to_owned(), error.into()))?;
     if !above::is_trusted(stat.st_uid) {
@@ -232,7 +233,7 @@ fn check(file: impl AsFd, path: &Path) -> Result<FileType, PrivateError> {
     Ok(FileType::from_raw_mode(stat.st_mode))
 }
 
-/// Why something could not be opened: a link says so in several ways.
+/// Why something could not be opened: the error codes for symbolic links vary.
 fn refused(parent: BorrowedFd<'_>, name: &OsStr, path: PathBuf, error: Errno) -> PrivateError {
     let stat = fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
     match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
@@ -324,10 +325,10 @@ mod tests {
         set_mode(&above, 0o777);
         assert!(PrivateFolder::open(&path).is_err());
         assert!(PrivateFolder::make(&path).is_err());
-        // As /tmp is: nobody can take away what is ours.
+        // Like /tmp: nobody can remove what is ours.
         set_mode(&above, 0o1777);
         PrivateFolder::open(&path).expect("a sticky folder will do");
-        // A link above it is not followed by those who get its path.
+        // The path of the opened folder contains no link from above it.
         let link = place.path().join("link");
         symlink(&above, &link).expect("room");
         let folder = PrivateFolder::open(&link.join("between/ours")).expect("it is the same");
@@ -357,7 +358,7 @@ mod tests {
             chown(at("x"), Some(STRANGER), None).expect("root may");
             assert!(matches!(folder.find("x"), Err(PrivateError::OtherOwner(_, STRANGER))));
         }
-        // A link is replaced, and what it points to is not touched.
+        // A link is replaced, and its target is not touched.
         put(&folder, "link");
         assert_eq!(text(&folder, "link").as_deref(), Some("ours"));
         assert_eq!(fs::read(place.path().join("elsewhere")).expect("it is there"), b"elsewhere");

@@ -1,15 +1,16 @@
 //! Folders that only this user can change, and the files in them.
 //!
-//! For: what we put down in one run and load, run or believe in another: the agent, the helper that reads types, tables,
-//! indexes, folders of rings. Some of it lies where everybody may write (`/tmp`, `/dev/shm`), and some of our users are root:
-//! who could plant a file there could run as root.
+//! **Purpose.** Files that one run writes and another loads, executes or believes: the agent, the helper that
+//! reads types, tables, indexes, folders of rings. Some are in places where everybody may write (`/tmp`,
+//! `/dev/shm`), and some of our users are root: someone who could plant a file there could run code as root.
 //!
-//! Promises: a [`PrivateFolder`] belongs to this user or to root, nobody else may write to it, it is no symbolic link, and
-//! nobody else can put another in its place, because the same holds for all folders above it (there a sticky bit will do).
-//! It is opened once, and everything goes through that descriptor. The files that it finds are regular ones, and belong to
-//! this user or to root; nobody else may write to them. New files appear whole, by a rename.
+//! **Promises.** A [`PrivateFolder`] belongs to this user or to root, nobody else may write to it, and it is
+//! not a symbolic link. Nobody else can put another folder in its place, because the same holds for all folders
+//! above it (where a sticky bit suffices). It is opened once, and everything goes through that file descriptor.
+//! The files that it finds are regular files that belong to this user or to root, and nobody else may write to
+//! them. New files appear complete, by a rename.
 //!
-//! Left out: where such folders are, and what to do if there is none; that is known to those who need them.
+//! **Left out:** where such folders are, and what to do if there is none. Their users know that.
 //!
 //! ```
 //! use std::io::{Read, Write};

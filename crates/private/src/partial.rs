@@ -22,13 +22,13 @@ pub struct PartialFile<'a> {
 }
 
 impl PartialFile<'_> {
-    /// How names end of files that are being written. A killed writer leaves them.
+    /// The suffix of files that are being written. A killed writer leaves them behind.
     pub const SUFFIX: &'static str = ".partial";
 
     pub(crate) fn new(folder: &PrivateFolder, mode: u32) -> io::Result<PartialFile<'_>> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        // The time, for numbers of processes are not unique on a disk that two machines share.
+        // Includes the time because process ids are not unique on a disk that two machines share.
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         let suffix = PartialFile::SUFFIX;
         let name = format!("{}-{count}-{time:x}{suffix}", process::id());
@@ -37,10 +37,10 @@ impl PartialFile<'_> {
         Ok(PartialFile { folder, name, file: file.into(), mode, is_done: false })
     }
 
-    /// Gives it its name, in the place of what has that name.
+    /// Renames it to its final name, replacing any file of that name.
     ///
     /// # Errors
-    /// If the operating system does not let us.
+    /// The error of the operating system.
     pub fn persist(mut self, name: &str) -> io::Result<()> {
         self.file.set_permissions(Permissions::from_mode(self.mode))?;
         let folder = self.folder.descriptor();
