@@ -11,6 +11,7 @@
 //! parts are skipped and counted in [`Losses`]. Times never go backwards.
 //!
 //! **Left out:** what the events mean. Estimates, filters and tables are in `bactrian-analysis`.
+//!
 //! ```
 //! use bactrian_trace::{DomainId, Event, Index, Locate, Micros, NewAlloc, Reader, Source};
 //! use bactrian_trace::{SourceLocation, Stacks, TraceInfo, Words, Writer};

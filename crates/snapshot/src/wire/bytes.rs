@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back() {
+    fn varints_round_trip() {
         for value in [0, 1, 0x7F, 0x80, 0x3FFF, 0x4000, 1 << 35, 1 << 63, u64::MAX] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_come_back() {
+    fn packed_contents_round_trip() {
         assert!(!round(b"").is_compressed);
         assert!(!round(&[7; SHORTEST - 1]).is_compressed);
         assert!(round(&[7; 1000]).is_compressed);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_promises_too_much_is_refused() {
+    fn exaggerated_lengths_are_rejected() {
         let bomb = zstd::bulk::compress(&vec![0; 1 << 20], 1).expect("zstd compresses");
         assert!(unpack(&bomb, 1 << 20, true).is_err());
         assert!(unpack(&bomb, 1000, true).is_err());

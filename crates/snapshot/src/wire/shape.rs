@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_say_what_was_put_in() {
+    fn shape_bytes_round_trip() {
         for tag in 0..=255 {
             for words in [0, 1, 14, 15, 16, 1 << 40] {
                 let byte = shape_byte(words, tag);

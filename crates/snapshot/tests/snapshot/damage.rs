@@ -81,7 +81,7 @@ fn one_damaged_byte_costs_one_section() {
 
 /// Issue 5 requires 10,000.
 #[test]
-fn ten_thousand_mutations() {
+fn ten_thousand_mutations_are_survived() {
     let mut dice = Dice(7);
     let (_, bytes) = sample(120, 30);
     for _ in 0..10_000 {
@@ -117,7 +117,7 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
 }
 
 #[test]
-fn what_is_no_snapshot_is_refused() {
+fn files_that_are_no_snapshots_are_rejected() {
     let refused = |bytes: &[u8]| match Snapshot::from_bytes(bytes.to_vec()) {
         Err(error) => error.to_string(),
         Ok(snapshot) => panic!("{snapshot:?}"),

@@ -18,7 +18,7 @@ fn check(build: impl FnOnce(&mut GroupBuilder), expected: &str) {
 }
 
 #[test]
-fn groups_that_do_not_fit_together() {
+fn contradictory_calls_are_rejected() {
     check(|_| {}, "without blocks");
     check(|group| group.block(8, 1, 0), "fewer fields");
     check(|group| group.block(8, 1, tag::STRING), "fewer fields or facts");
@@ -79,7 +79,7 @@ fn groups_that_do_not_fit_together() {
 }
 
 #[test]
-fn groups_out_of_order() {
+fn groups_out_of_order_are_rejected() {
     let columns = Columns::default();
     let mut builder = GroupBuilder::new(columns).expect("there is memory");
     let mut group = |first: u32, address: u64| {

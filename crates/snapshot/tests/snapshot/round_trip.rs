@@ -25,7 +25,7 @@ fn open(heap: &Heap, group: usize) -> Snapshot {
 
 proptest! {
     #[test]
-    fn a_heap_comes_back(seed: u64, count in 0_u32..600, group in 1_usize..300, columns in columns()) {
+    fn heaps_round_trip(seed: u64, count in 0_u32..600, group in 1_usize..300, columns in columns()) {
         let heap = random(&mut Dice(seed), count, columns);
         let snapshot = open(&heap, group);
         prop_assert_eq!(&read(&snapshot).expect("it can be read"), &heap);
