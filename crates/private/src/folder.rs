@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_others_may_have_made_are_not_found() {
+    fn files_writable_by_others_are_rejected() {
         let place = tempfile::tempdir().expect("room");
         let folder = PrivateFolder::make(&place.path().join("ours")).expect("room");
         let at = |name: &str| folder.path().join(name);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_not_whole_leaves_nothing() {
+    fn unfinished_file_leaves_nothing() {
         let place = tempfile::tempdir().expect("room");
         let folder = PrivateFolder::make(&place.path().join("ours")).expect("room");
         let mut file = folder.new_file(0o600).expect("room");
